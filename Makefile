@@ -1,0 +1,49 @@
+# `make help` lists what can be done. CI runs `make test`.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SF ?= 0.1
+EPOCHS ?= 4
+PORT ?= 8080
+
+.PHONY: help install install-dev run test check format clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  settings: SF=1 (scale factor) EPOCHS=4 PORT=8080 ONCE=1 (exit when done) PYTHON=python3.12"
+
+install: $(VENV)/.installed ## make .venv with what running needs
+install-dev: $(VENV)/.installed-dev ## the same, and what testing needs
+
+run: $(VENV)/.installed ## the demo: TPC-H under Airflow on Spark; ONCE=1 exits with 0 when every snapshot is right
+	@exec $(BIN)/cumulus demo --scale-factor $(SF) --epochs $(EPOCHS) --port $(PORT) $(if $(filter-out 0,$(ONCE)),--once)
+
+test: $(VENV)/.installed-dev check ## check, then every test (ARGS='-m "not airflow"' narrows it)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.installed-dev ## lint, format, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev ## rewrite the code in its format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what runs and tools left (not .venv)
+	rm -rf var build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or newer is needed: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "make: python -m venv failed: on Debian, apt-get install python3-venv" >&2; exit 1; }
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@VENV=$(VENV) scripts/install .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@VENV=$(VENV) scripts/install '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,1 @@
+"""Cumulus: SQL aggregates over changing data, always fresh, periodically consistent, proven right."""

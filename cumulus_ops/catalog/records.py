@@ -1,0 +1,137 @@
+"""What the catalog hands out: immutable records of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Batch", "Clock", "HistoryEntry", "LogFile", "NewBatch", "NewRun", "ProgramRecord", "Run", "Snapshot", "Validation"]
+
+
+@dataclass(frozen=True)
+class ProgramRecord:
+    """The registered program: its M3 ``text`` and the ``granularity`` of its versions (``batch`` or ``event``)."""
+
+    name: str
+    digest: str
+    text: str
+    granularity: str
+    coordinators: int
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One relation's events of one batch; ``path`` is relative to the state folder, offsets are inclusive."""
+
+    batch: int
+    relation: str
+    path: str
+    rows: int
+    source: str
+    min_offset: int
+    max_offset: int
+
+
+@dataclass(frozen=True)
+class NewBatch:
+    """What an append puts into the catalog. Sequences: first inclusive, next exclusive."""
+
+    coordinator: int
+    drop: str
+    epoch: int
+    first_sequence: int
+    next_sequence: int
+    inserts: int
+    deletes: int
+    quarantined: int
+    duplicates: int
+    log_files: tuple[LogFile, ...]
+    quarantine_files: tuple[tuple[str, str, int], ...]  # (relation, path, rows)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A stamped batch. ``state``: appended (durable, not yet in the maps), applied, retired (below a snapshot)."""
+
+    id: int
+    coordinator: int
+    drop: str
+    epoch: int
+    first_sequence: int
+    inserts: int
+    deletes: int
+    quarantined: int
+    duplicates: int
+    ticket: int | None
+    state: str
+    commit: int | None
+    seconds: float
+
+    @property
+    def events(self) -> int:
+        """Number of rows inserted or deleted."""
+        return self.inserts + self.deletes
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A written run file, not yet visible. Versions are inclusive; ``path`` is relative to the state folder."""
+
+    map: str
+    access_path: str
+    path: str
+    min_version: int
+    max_version: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Run(NewRun):
+    """A visible run. ``origin`` is the latest commit whose deltas it holds."""
+
+    id: int
+    commit: int
+    origin: int
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A reading clock: the commits whose runs a history entry has incorporated (``prefix`` inclusive)."""
+
+    prefix: int
+    exceptions: frozenset[int]
+
+    def covers(self, commit: int) -> bool:
+        """Whether the deltas of ``commit`` are already accounted for."""
+        return commit <= self.prefix or commit in self.exceptions
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """An applied batch that may still need corrections, with its clock (``revision`` guards its replacement)."""
+
+    batch: Batch
+    clock: Clock
+    revision: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A committed snapshot of all maps at ``version`` (inclusive). ``entries``: stored map entries, one copy per map."""
+
+    epoch: int
+    version: int
+    commit: int
+    entries: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The outcome of validating the snapshot of ``epoch``."""
+
+    epoch: int
+    success: bool
+    failures: tuple[str, ...]
+    report: str
+    seconds: float

@@ -1,0 +1,178 @@
+"""The catalog's tables: the only mutable state of the system, and its only commit point.
+
+Files are written first, under fresh names; one transaction here makes them visible. A file that no row names does not
+exist. Every committing transaction begins by taking the next number from the ``program`` row, which locks it: commits
+are totally ordered, and whoever sees commit n sees all before it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
+
+__all__ = [
+    "batch",
+    "commit",
+    "coordinator",
+    "correction",
+    "log_file",
+    "metadata",
+    "program",
+    "published",
+    "quarantine",
+    "reading_clock",
+    "run",
+    "seal",
+    "snapshot",
+    "validation",
+]
+
+metadata = MetaData()
+BigKey = BigInteger().with_variant(Integer, "sqlite")  # SQLite only numbers rows by itself for INTEGER keys
+
+program = Table(
+    "program",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("text", Text, nullable=False),  # M3
+    Column("granularity", String(10), nullable=False),  # 'batch' or 'event', see coordination
+    Column("last_commit", BigInteger, nullable=False),
+    Column("next_ticket", BigInteger, nullable=False),
+    Column("merge_horizon", BigInteger, nullable=False),  # runs with origin <= this may have been merged with each other
+    Column("token", Integer, nullable=False),  # the coordinator that may move to its next epoch
+    Column("coordinators", Integer, nullable=False),
+)
+
+coordinator = Table(
+    "coordinator",
+    metadata,
+    Column("index", Integer, primary_key=True),  # also its priority: 0 is the highest
+    Column("epoch", Integer, nullable=False),  # the open epoch
+    Column("next_sequence", BigInteger, nullable=False),  # in the open epoch
+)
+
+seal = Table(
+    "seal",
+    metadata,
+    Column("coordinator", Integer, primary_key=True),
+    Column("epoch", Integer, primary_key=True),
+    Column("sealed_at", DateTime(timezone=True), nullable=False),
+)
+
+batch = Table(
+    "batch",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("coordinator", Integer, nullable=False),
+    Column("drop", String(200), nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("first_sequence", BigInteger, nullable=False),  # inclusive
+    Column("next_sequence", BigInteger, nullable=False),  # exclusive
+    Column("inserts", BigInteger, nullable=False),
+    Column("deletes", BigInteger, nullable=False),
+    Column("quarantined", BigInteger, nullable=False),
+    Column("duplicates", BigInteger, nullable=False),
+    Column("ticket", BigInteger),
+    Column("read_at", BigInteger),  # the commit its apply reads at, while it is under way
+    Column("state", String(10), nullable=False),  # 'appended', 'applied', 'retired'
+    Column("commit", BigInteger),
+    Column("seconds", Float, nullable=False),
+    UniqueConstraint("coordinator", "drop"),
+)
+
+log_file = Table(
+    "log_file",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("batch", BigInteger, nullable=False, index=True),
+    Column("relation", String(200), nullable=False),
+    Column("path", Text, nullable=False),  # relative to the state folder
+    Column("rows", BigInteger, nullable=False),
+    Column("source", String(400), nullable=False),
+    Column("min_offset", BigInteger, nullable=False),  # inclusive
+    Column("max_offset", BigInteger, nullable=False),  # inclusive
+)
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("batch", BigInteger, nullable=False, index=True),
+    Column("relation", String(200), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+)
+
+commit = Table(
+    "commit",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(10), nullable=False),  # 'apply', 'correct', 'merge'
+    Column("committed_at", DateTime(timezone=True), nullable=False),
+    Column("rows", BigInteger, nullable=False),
+)
+
+correction = Table(
+    "correction",
+    metadata,
+    Column("commit", BigInteger, primary_key=True, autoincrement=False),
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("rows", BigInteger, nullable=False),
+)
+
+run = Table(
+    "run",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("map", String(400), nullable=False),
+    Column("access_path", String(200), nullable=False),
+    Column("path", Text, nullable=False, unique=True),
+    Column("commit", BigInteger, nullable=False, index=True),  # visible from this commit on (inclusive)
+    Column("origin", BigInteger, nullable=False),  # the latest commit whose deltas are in it; reading clocks speak of it
+    Column("min_version", BigInteger, nullable=False),  # inclusive
+    Column("max_version", BigInteger, nullable=False),  # inclusive
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("retired_by", BigInteger),  # the commit that replaced it, NULL while it counts
+    Column("retired_at", DateTime(timezone=True)),
+)
+
+reading_clock = Table(
+    "reading_clock",
+    metadata,
+    Column("batch", BigInteger, primary_key=True, autoincrement=False),
+    Column("prefix", BigInteger, nullable=False),  # every commit <= prefix is incorporated
+    Column("exceptions", Text, nullable=False),  # JSON list of later commits that are, too
+    Column("revision", BigInteger, nullable=False),  # compare-and-swap guard
+)
+
+snapshot = Table(
+    "snapshot",
+    metadata,
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),  # inclusive
+    Column("commit", BigInteger, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("committed_at", DateTime(timezone=True), nullable=False),
+)
+
+published = Table(
+    "published",
+    metadata,
+    Column("view", String(200), primary_key=True),
+    Column("epoch", Integer, primary_key=True),
+    Column("delta_version", BigInteger, nullable=False),
+)
+
+validation = Table(
+    "validation",
+    metadata,
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("success", Boolean, nullable=False),
+    Column("failures", Text, nullable=False),  # JSON list
+    Column("report", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("validated_at", DateTime(timezone=True), nullable=False),
+)

@@ -1,0 +1,84 @@
+"""A project is a folder with a ``cumulus.yaml``: what to maintain, from which sources, where to keep it.
+
+:func:`load_project` reads and checks it; every error names file, line and what to do. ``${NAME}`` and
+``${NAME:-default}`` in values are taken from the environment, so that secrets never stand in the file.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from m3.program import Relation
+
+__all__ = ["EpochSettings", "ExecutorSettings", "Project", "load_project"]
+
+
+@dataclass(frozen=True)
+class EpochSettings:
+    """The rhythm of a project's epochs.
+
+    ``length`` is the time T between two transitions of one coordinator; coordinator i moves i*T/N later than
+    coordinator 0 (staggered, Cumulus paper section 4.2). ``start`` is when epoch 0 of coordinator 0 begins (UTC);
+    ``count`` ends the schedule after that many epochs, None never. ``retain`` is how many committed epochs stay
+    readable as of that epoch.
+    """
+
+    length: datetime.timedelta
+    start: datetime.datetime
+    count: int | None = None
+    retain: int = 16
+
+
+@dataclass(frozen=True)
+class ExecutorSettings:
+    """Where steps run. ``kind``: ``inprocess`` or ``spark``. ``remote`` (a Spark Connect URL) wins over ``master``.
+    ``rows_per_task``: a batch with fewer events runs as one task."""
+
+    kind: str = "spark"
+    master: str = "local[2]"
+    remote: str | None = None
+    rows_per_task: int = 100_000
+
+
+@dataclass(frozen=True)
+class Project:
+    """A checked project folder; all paths absolute.
+
+    ``landing`` holds what sources deliver: ``<landing>/<coordinator>/<drop>/<relation>.<parquet|csv|ndjson>``; a drop is
+    a folder that appears by one rename, and becomes one mini-batch. ``state`` holds log and runs, ``published`` the
+    Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
+    what to maintain; one of them is set. ``validation_policy`` is ``fail`` or ``warn``.
+    """
+
+    name: str
+    folder: Path
+    relations: tuple[Relation, ...]
+    coordinators: int
+    epoch: EpochSettings
+    landing: Path
+    state: Path
+    catalog_url: str
+    published: Path | None
+    reports: Path
+    views: dict[str, str]
+    program_file: Path | None
+    executor: ExecutorSettings
+    validation_policy: str = "fail"
+
+
+def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:
+    """The project in ``path``, a folder or its ``cumulus.yaml``.
+
+    Args:
+        path: the folder; relative paths in the file start there.
+        environment: where ``${NAME}`` is taken from; None means the process's environment.
+
+    Raises:
+        InputProblem: with file, line and hint.
+    """
+    from cumulus_ops.project_file import read_project  # it needs the classes above
+
+    return read_project(path, environment)

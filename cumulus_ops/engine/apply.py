@@ -1,0 +1,84 @@
+"""apply: the optimistic computation of a batch's deltas (``ON Event``, Cumulus paper, Figure 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from cumulus_ops.catalog import Run
+from cumulus_ops.engine.events import BatchRef, load_events, rows_of
+from cumulus_ops.engine.fixpoint import settle
+from cumulus_ops.engine.kernel import Events, run_statement
+from cumulus_ops.engine.sources import OwnDeltas, StoredRuns
+from cumulus_ops.layout import ProgramPlan, StatementPlan
+from cumulus_ops.mapstore import RunData
+
+__all__ = ["ApplyTask", "Loaded", "apply_events"]
+
+
+@dataclass(frozen=True)
+class ApplyTask:
+    """Apply ``batch`` to the state that ``runs`` hold. Small and picklable: files are named, not carried."""
+
+    plan: ProgramPlan
+    root: Path
+    batch: BatchRef
+    runs: tuple[Run, ...]
+
+
+@dataclass
+class Loaded:
+    """Events of some batches, loaded by relation when a statement first needs them."""
+
+    plan: ProgramPlan
+    root: Path
+    batches: tuple[BatchRef, ...]
+    part: tuple[int, int] = (0, 1)
+    _cache: dict[str, dict[int, Events]] = field(default_factory=dict)
+
+    def get(self, relation: str, sign: int) -> Events | None:
+        """The events of a relation and sign, None if there are none."""
+        if relation not in self._cache:
+            self._cache[relation] = load_events(self.plan, self.root, self.batches, relation, self.part)
+        return self._cache[relation].get(sign)
+
+
+def apply_events(
+    task: ApplyTask,
+    part: tuple[int, int] = (0, 1),
+    maps: Iterable[str] | None = None,
+    given: Mapping[str, pa.Table] | None = None,
+) -> OwnDeltas:
+    """The deltas of a batch, read at the runs of ``task`` and at the batch's own deltas of shallower maps.
+
+    Args:
+        task: what to apply.
+        part: (i, n): only the i-th of n slices of the events.
+        maps: compute only these maps, None for all.
+        given: the whole batch's summed deltas of shallower maps, when only some maps are computed here.
+    """
+    loaded = Loaded(task.plan, task.root, (task.batch,), part)
+    stored = StoredRuns(task.root, task.runs)
+
+    def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
+        tables = [apply_statement(s, loaded, stored, own) for s in task.plan.statements[name]]
+        return [t for t in tables if t is not None]
+
+    return settle(task.plan, maps, compute, rows_of([task.batch]), given)
+
+
+def apply_statement(plan: StatementPlan, loaded: Loaded, stored: StoredRuns, own: OwnDeltas) -> pa.Table | None:
+    """One statement's unsummed deltas for all loaded events."""
+    events = loaded.get(plan.relation, plan.sign)
+    if events is None:
+        return None
+    before = int(events.versions.max()) + plan.offset
+
+    def sources(index: int) -> list[RunData]:
+        path = plan.reads[index].path
+        return stored.get(path, before) + own.get(path)
+
+    return run_statement(plan, loaded.plan.program.map_by_name[plan.target], events, sources)

@@ -1,0 +1,69 @@
+"""Going through the maps in dataflow order.
+
+The paper's cascades end because a dataflow graph without cycles has a longest path (Cumulus paper, section 4.2); set at
+a time, that is one visit per stratum. A stratum that reads its own maps is visited until nothing changes: versions only
+ever read earlier versions, so each visit settles at least the earliest version that was not settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import pyarrow as pa
+
+from cumulus_ops.engine.sources import OwnDeltas
+from cumulus_ops.errors import IntegrityProblem
+from cumulus_ops.layout import ProgramPlan
+from cumulus_ops.mapstore import empty_delta, sum_deltas
+
+__all__ = ["settle"]
+
+#: The deltas of one map, given what the step has computed so far.
+Compute = Callable[[str, OwnDeltas], list[pa.Table]]
+
+
+def settle(
+    plan: ProgramPlan,
+    maps: Iterable[str] | None,
+    compute: Compute,
+    visits_max: int,
+    given: Mapping[str, pa.Table] | None = None,
+) -> OwnDeltas:
+    """Compute the deltas of all maps, shallow ones first.
+
+    Args:
+        plan: the program's plan.
+        maps: only these maps, None for all.
+        compute: the unsummed deltas of one map.
+        given: deltas known beforehand, of other maps.
+        visits_max: how often a cyclic stratum may be visited; the number of events in the step is always enough.
+
+    Raises:
+        IntegrityProblem: a cyclic stratum did not settle.
+    """
+    wanted = None if maps is None else set(maps)
+    own = OwnDeltas()
+    for name, table in (given or {}).items():
+        own.put(name, table)
+    for stratum, cyclic in zip(plan.strata, plan.cyclic, strict=True):
+        names = [n for n in stratum if wanted is None or n in wanted]
+        for _ in range(visits_max + 1):
+            changed = [_visit(plan, name, own, compute, cyclic) for name in names]
+            if not cyclic or not any(changed):
+                break
+        else:
+            raise IntegrityProblem(f"{', '.join(names)} did not settle", kind="cycle-unsettled", hint="report a bug")
+    return own
+
+
+def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cyclic: bool) -> bool:
+    """Recompute one map's deltas; whether they changed."""
+    tables = compute(name, own)
+    before = own.table(name)
+    delta = sum_deltas(tables, name) if tables else empty_delta(plan.program.map_by_name[name])
+    if cyclic:
+        delta = delta.sort_by([(column, "ascending") for column in delta.column_names])
+        if before is not None and before.equals(delta) or (before is None and len(delta) == 0):
+            return False
+    own.put(name, delta)
+    return True

@@ -1,0 +1,107 @@
+"""A running project: its plan, catalog and executor, opened together and closed together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
+from cumulus_ops.config import Project
+from cumulus_ops.coordination import granularity_of
+from cumulus_ops.engine.events import BatchRef
+from cumulus_ops.engine.executor import Executor, InProcess
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.layout import ProgramPlan, plan_program
+from m3 import check, compile_views, format_program, parse
+from m3.program import Program
+
+__all__ = ["Runtime", "build_program", "initialise", "open_runtime"]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What the steps of a project need."""
+
+    project: Project
+    plan: ProgramPlan
+    catalog: Catalog
+    executor: Executor
+
+    @property
+    def program(self) -> Program:
+        """The maintained program."""
+        return self.plan.program
+
+    def reference(self, batch: Batch) -> BatchRef:
+        """A batch as the engine sees it."""
+        return BatchRef(batch.id, batch.epoch, batch.ticket or 0, tuple(self.catalog.log_files(batch=batch.id)))
+
+
+def build_program(project: Project) -> Program:
+    """The program of a project folder: its M3 file, or its views compiled.
+
+    Raises:
+        M3Error: the text or a view is wrong.
+    """
+    if project.program_file is not None:
+        program = parse(project.program_file.read_text(encoding="utf-8"), str(project.program_file))
+        declared = {r.name: r for r in project.relations}
+        for relation in program.relations:
+            if relation.name in declared and declared[relation.name].columns != relation.columns:
+                raise InputProblem(
+                    f"relation {relation.name} differs between the M3 file and cumulus.yaml",
+                    kind="relation-mismatch",
+                    place=str(project.program_file),
+                    hint="declare the same columns and types in both",
+                )
+        return check(program)
+    return compile_views(project.name, project.relations, project.views)
+
+
+def initialise(project: Project) -> None:
+    """Create or migrate the catalog, compile and register the program. Running it again changes nothing."""
+    program = build_program(project)
+    text = format_program(program)
+    catalog = Catalog(project.catalog_url)
+    try:
+        catalog.migrate()
+        granularity = granularity_of(program, from_sql=project.program_file is None)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        catalog.register(ProgramRecord(project.name, digest, text, granularity, project.coordinators))
+    finally:
+        catalog.close()
+    (project.state / "runs").mkdir(parents=True, exist_ok=True)
+    (project.state / "log").mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runtime]:
+    """Open an initialised project.
+
+    Args:
+        project: the project.
+        executor: ``inprocess`` or ``spark``; the project's own setting when None.
+
+    Raises:
+        SetupProblem: it has not been initialised.
+    """
+    catalog = Catalog(project.catalog_url)
+    runner = _executor(project, executor or project.executor.kind)
+    try:
+        record = catalog.program()
+        yield Runtime(project, plan_program(check(parse(record.text)), record.granularity), catalog, runner)
+    finally:
+        runner.close()
+        catalog.close()
+
+
+def _executor(project: Project, kind: str) -> Executor:
+    if kind == "inprocess":
+        return InProcess()
+    if kind == "spark":
+        from cumulus_ops.engine.spark import SparkExecutor
+
+        return SparkExecutor(project.executor)
+    raise InputProblem(f"unknown executor {kind!r}", kind="unknown-executor", hint="use inprocess or spark")

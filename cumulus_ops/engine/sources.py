@@ -1,0 +1,73 @@
+"""The runs a step reads: files of the map store, and deltas that the step itself has computed so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from cumulus_ops.catalog import NewRun, Run
+from cumulus_ops.layout import ProgramPlan
+from cumulus_ops.mapstore import AccessPath, RunData, build_run, open_run, read_table, write_run
+
+__all__ = ["OwnDeltas", "StoredRuns", "write_deltas"]
+
+_open = lru_cache(maxsize=4096)(open_run)
+
+
+class StoredRuns:
+    """Visible runs by access path. Files are opened when first needed and stay mapped in this process."""
+
+    def __init__(self, root: Path, runs: Iterable[Run]) -> None:
+        self._root = root
+        self._by_path: dict[tuple[str, str], list[Run]] = {}
+        for run in runs:
+            self._by_path.setdefault((run.map, run.access_path), []).append(run)
+
+    def get(self, path: AccessPath, before: int) -> list[RunData]:
+        """The runs of ``path`` that may hold a delta with a version below ``before`` (exclusive)."""
+        runs = self._by_path.get((path.map, path.label), ())
+        return [_open(self._root / r.path) for r in runs if r.min_version < before]
+
+    def any_before(self, path: AccessPath, before: int) -> bool:
+        """Whether :meth:`get` would return something."""
+        return any(r.min_version < before for r in self._by_path.get((path.map, path.label), ()))
+
+
+class OwnDeltas:
+    """Deltas of this step, by map, and as sorted runs for whatever access path asks."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, pa.Table] = {}
+        self._runs: dict[AccessPath, RunData] = {}
+
+    def put(self, name: str, delta: pa.Table) -> None:
+        """Set the summed deltas of a map."""
+        self._tables[name] = delta
+        self._runs = {path: run for path, run in self._runs.items() if path.map != name}
+
+    def get(self, path: AccessPath) -> list[RunData]:
+        """The map's deltas as zero or one run."""
+        table = self._tables.get(path.map)
+        if table is None or len(table) == 0:
+            return []
+        if path not in self._runs:
+            self._runs[path] = read_table(build_run(table, path).combine_chunks())
+        return [self._runs[path]]
+
+    def table(self, name: str) -> pa.Table | None:
+        """The map's deltas, None if it was not touched."""
+        return self._tables.get(name)
+
+    def tables(self) -> Mapping[str, pa.Table]:
+        """All non-empty deltas by map."""
+        return {name: table for name, table in self._tables.items() if len(table)}
+
+
+def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table]) -> tuple[NewRun, ...]:
+    """Write the deltas of a step, once per access path of each map; nothing becomes visible by it."""
+    return tuple(
+        write_run(root, build_run(table, path), path) for name, table in deltas.items() for path in plan.paths[name]
+    )

@@ -1,0 +1,100 @@
+"""The step functions that every executor runs: a task in, written run files out.
+
+A step reads files, writes files and touches no catalog: it may run anywhere, twice, or die half-way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog import NewRun, Run
+from cumulus_ops.engine.apply import ApplyTask, apply_events
+from cumulus_ops.engine.correct import CorrectTask, correct_history
+from cumulus_ops.engine.sources import write_deltas
+from cumulus_ops.faults import reach
+from cumulus_ops.layout import ProgramPlan
+from cumulus_ops.mapstore import VERSION, AccessPath, build_run, merge_runs, open_run, to_numpy, write_run
+from cumulus_ops.versions import epoch_of
+
+__all__ = ["MergeTask", "StepResult", "Task", "run_step"]
+
+
+@dataclass(frozen=True)
+class MergeTask:
+    """Merge the runs of each access path in ``tiers``; see :func:`cumulus_ops.mapstore.merge_runs` for the epochs."""
+
+    plan: ProgramPlan
+    root: Path
+    tiers: tuple[tuple[AccessPath, tuple[Run, ...]], ...]
+    committed: int
+    oldest_retained: int
+
+
+Task = ApplyTask | CorrectTask | MergeTask
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections only)."""
+
+    runs: tuple[NewRun, ...]
+    corrected: Mapping[int, int]
+
+    def to_json(self) -> str:
+        """For the way back from a Spark task."""
+        return json.dumps({"runs": [asdict(r) for r in self.runs], "corrected": dict(self.corrected)})
+
+    @staticmethod
+    def from_json(text: str) -> StepResult:
+        """Inverse of :meth:`to_json`."""
+        data = json.loads(text)
+        return StepResult(tuple(NewRun(**r) for r in data["runs"]), {int(e): n for e, n in data["corrected"].items()})
+
+
+def run_step(task: Task) -> StepResult:
+    """Run a whole task in this process."""
+    match task:
+        case ApplyTask():
+            reach("apply.before-files")
+            return StepResult(write_deltas(task.plan, task.root, apply_events(task).tables()), {})
+        case CorrectTask():
+            return _correct(task)
+        case MergeTask():
+            return _merge(task)
+
+
+def _correct(task: CorrectTask) -> StepResult:
+    reach("correct.before-files")
+    deltas = correct_history(task).tables()
+    return StepResult(write_deltas(task.plan, task.root, deltas), count_by_epoch(deltas))
+
+
+def count_by_epoch(deltas: Mapping[str, pa.Table]) -> dict[int, int]:
+    """epoch -> number of deltas with a version in it."""
+    counts: Counter[int] = Counter()
+    for table in deltas.values():
+        versions, rows = np.unique(to_numpy(table[VERSION].combine_chunks()), return_counts=True)
+        for version, count in zip(versions.tolist(), rows.tolist(), strict=True):
+            counts[epoch_of(version)] += count
+    return dict(counts)
+
+
+def _merge(task: MergeTask) -> StepResult:
+    reach("merge.before-files")
+    merged = (_merge_tier(task, path, runs) for path, runs in task.tiers)
+    return StepResult(tuple(m for m in merged if m is not None), {})
+
+
+def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> NewRun | None:
+    """One merged run, None if everything cancelled out."""
+    opened = [open_run(task.root / r.path) for r in runs]
+    names = [k.name for k in task.plan.program.map_by_name[path.map].keys]
+    delta = merge_runs(opened, names, task.committed, task.oldest_retained, path.map)
+    return write_run(task.root, build_run(delta, path), path) if len(delta) else None

@@ -1,0 +1,61 @@
+"""Errors of the running system, grouped by what the handler would do about them.
+
+========================  =======================================================
+:class:`InputProblem`     fix the data or the project folder
+:class:`SetupProblem`     fix the machine: Java, a port, the disk, a connection
+:class:`Conflict`         somebody else committed first: run the step again
+:class:`NotYet`           a condition is not met yet: come back later
+:class:`IntegrityProblem` state on disk contradicts the catalog: recover, or report a bug
+========================  =======================================================
+"""
+
+from __future__ import annotations
+
+__all__ = ["Conflict", "CumulusError", "InputProblem", "IntegrityProblem", "NotYet", "SetupProblem"]
+
+
+class CumulusError(Exception):
+    """Root of all errors of :mod:`cumulus_ops`.
+
+    Args:
+        message: what is wrong, in one sentence.
+        kind: stable identifier for handlers.
+        place: where (file:line, or map, batch, epoch), "" if nowhere.
+        hint: what to do about it.
+    """
+
+    def __init__(self, message: str, *, kind: str = "cumulus", place: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.kind, self.place, self.hint = message, kind, place, hint
+
+    def __str__(self) -> str:
+        place = f"{self.place}: " if self.place else ""
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{place}{self.message} [{self.kind}]{hint}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.kind, self.place, self.hint)
+
+
+def _rebuild(cls: type[CumulusError], message: str, kind: str, place: str, hint: str) -> CumulusError:
+    return cls(message, kind=kind, place=place, hint=hint)
+
+
+class InputProblem(CumulusError):
+    """The data or the project folder is wrong."""
+
+
+class SetupProblem(CumulusError):
+    """The machine lacks something."""
+
+
+class Conflict(CumulusError):
+    """Another process committed first; nothing was changed, the step can be run again."""
+
+
+class NotYet(CumulusError):
+    """A precondition does not hold yet, e.g. the token is elsewhere."""
+
+
+class IntegrityProblem(CumulusError):
+    """What is on disk contradicts the catalog."""

@@ -1,0 +1,42 @@
+"""Named places at which a process can be made to die, to prove that dying there loses and doubles nothing.
+
+Set ``CUMULUS_FAULT=NAME`` in the environment of a process: the first time it reaches the place NAME it kills itself
+with SIGKILL, as a machine that loses power would. Nothing happens without the variable.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+__all__ = ["FAULT_POINTS", "reach"]
+
+FAULT_POINTS = (
+    "append.before-files",
+    "append.before-commit",
+    "append.after-commit",
+    "apply.before-files",
+    "apply.before-commit",
+    "apply.after-commit",
+    "seal.before-commit",
+    "seal.after-commit",
+    "correct.before-files",
+    "correct.before-commit",
+    "correct.after-commit",
+    "checkpoint.before-commit",
+    "checkpoint.after-commit",
+    "merge.before-files",
+    "merge.before-commit",
+    "merge.after-commit",
+    "publish.before-table",
+    "publish.before-commit",
+    "publish.after-commit",
+)
+
+
+def reach(name: str) -> None:
+    """Die here if the environment asks for it."""
+    if name not in FAULT_POINTS:
+        raise ValueError(f"unknown fault point {name!r}")
+    if os.environ.get("CUMULUS_FAULT") == name:
+        os.kill(os.getpid(), signal.SIGKILL)

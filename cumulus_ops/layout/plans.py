@@ -1,0 +1,193 @@
+"""The physical plan of a program: how each statement reads its maps, and which copies of a map that needs.
+
+A map is kept once per **access path**: per distinct set of key columns that are bound when some statement reads it.
+They follow from the program alone (the replicas of source aggregation, Cumulus paper section 3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cumulus_ops.mapstore import AccessPath
+from m3.dataflow import is_cyclic, strata
+from m3.program import MapRef, Program, Statement, Trigger
+from m3.scalars import Scalar, Var, variables
+
+__all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program"]
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """One map read. ``bound`` are the expressions for the path's columns, in its order; ``free`` pairs the other key
+    columns with the loop variables they bind."""
+
+    path: AccessPath
+    bound: tuple[Scalar, ...]
+    free: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class StatementPlan:
+    """One statement, prepared.
+
+    ``conditions`` and ``factors`` need event parameters only and come first. ``carried`` are the expressions over event
+    parameters that later parts need, under the names by which those parts (``reads``, ``late_conditions``,
+    ``late_factors``, ``keys``) refer to them. ``reorderable``: no loop variable links two reads. ``shift``: decimals to
+    add to a term to reach the target's scale. ``offset`` is added to the event's version (0 in snapshot semantics).
+    """
+
+    relation: str
+    sign: int
+    target: str
+    conditions: tuple[Scalar, ...]
+    factors: tuple[Scalar, ...]
+    carried: tuple[tuple[str, Scalar], ...]
+    reads: tuple[ReadPlan, ...]
+    late_conditions: tuple[Scalar, ...]
+    late_factors: tuple[Scalar, ...]
+    keys: tuple[Scalar, ...]
+    shift: int
+    offset: int
+    reorderable: bool
+
+
+@dataclass(frozen=True)
+class ProgramPlan:
+    """All that the engine needs to know of a program.
+
+    ``strata`` are sets of maps in dataflow order; ``cyclic`` says which of them read their own members.
+    ``columns`` are the event columns used, by relation. ``granularity``: see :mod:`cumulus_ops.coordination`.
+    """
+
+    program: Program
+    granularity: str
+    strata: tuple[tuple[str, ...], ...]
+    cyclic: tuple[bool, ...]
+    statements: dict[str, tuple[StatementPlan, ...]]  # by target
+    paths: dict[str, tuple[AccessPath, ...]]  # by map
+    columns: dict[str, tuple[str, ...]]
+    ranks: dict[str, int]  # place of a relation within a batch whose events are summed
+
+    def readers(self, relation: str) -> list[StatementPlan]:
+        """The statements triggered by a relation that read at least one map."""
+        return [s for group in self.statements.values() for s in group if s.relation == relation and s.reads]
+
+
+def plan_program(program: Program, granularity: str) -> ProgramPlan:
+    """Prepare a checked program.
+
+    Args:
+        program: the program.
+        granularity: ``batch`` or ``event``.
+    """
+    plans = [_plan(program, t, i) for t in program.triggers for i in range(len(t.statements))]
+    layers = strata(program)
+    return ProgramPlan(
+        program,
+        granularity,
+        layers,
+        tuple(is_cyclic(program, layer) for layer in layers),
+        {m.name: tuple(p for p in plans if p.target == m.name) for m in program.maps},
+        {m.name: _paths(m.name, len(m.keys), plans) for m in program.maps},
+        {r.name: _used_columns(program, r.name) for r in program.relations},
+        {r.name: rank for rank, r in enumerate(program.relations)},
+    )
+
+
+def _paths(name: str, width: int, plans: Iterable[StatementPlan]) -> tuple[AccessPath, ...]:
+    """The paths some statement reads the map by; a map that is only looked at by people is kept by its whole key."""
+    read = {r.path for p in plans for r in p.reads if r.path.map == name}
+    return tuple(sorted(read)) or (AccessPath(name, tuple(range(width))),)
+
+
+def _used_columns(program: Program, relation: str) -> tuple[str, ...]:
+    used: set[str] = set()
+    names = [c.name for c in program.relation_by_name[relation].columns]
+    for trigger in program.triggers:
+        if trigger.relation == relation:
+            seen = {v for s in trigger.statements for v in s.variables()}
+            used |= {column for column, param in zip(names, trigger.params, strict=True) if param in seen}
+    return tuple(n for n in names if n in used)
+
+
+class _Carrier:
+    """Gives names to expressions over event parameters, one name per expression."""
+
+    def __init__(self, events: set[str]) -> None:
+        self.events = events
+        self.names: dict[Scalar, str] = {}
+
+    def is_early(self, scalar: Scalar) -> bool:
+        return set(variables(scalar)) <= self.events
+
+    def carry(self, scalar: Scalar) -> Scalar:
+        """``scalar`` itself if it needs loop variables (its event parameters are carried), else its carried name."""
+        if self.is_early(scalar):
+            return Var(self.names.setdefault(scalar, f"${len(self.names)}"), scalar.type)
+        return self._inside(scalar)
+
+    def _inside(self, scalar: Scalar) -> Scalar:
+        if isinstance(scalar, Var):
+            return self.carry(scalar) if scalar.name in self.events else scalar
+        if hasattr(scalar, "args"):
+            return type(scalar)(scalar.op, tuple(self._inside(a) for a in scalar.args), scalar.type)
+        return scalar
+
+
+def _plan(program: Program, trigger: Trigger, index: int) -> StatementPlan:
+    statement = trigger.statements[index]
+    carrier = _Carrier(set(trigger.params))
+    reads = _plan_reads(list(statement.reads()), carrier)
+    factors = list(statement.scalars())
+    early_conditions, late_conditions = _split(statement.conditions, carrier)
+    early_factors, late_factors = _split(factors, carrier)
+    keys = tuple(carrier.carry(k) for k in statement.keys)
+    return StatementPlan(
+        trigger.relation,
+        trigger.sign,
+        statement.target,
+        early_conditions,
+        early_factors,
+        tuple((name, scalar) for scalar, name in carrier.names.items()),
+        reads,
+        tuple(carrier.carry(c) for c in late_conditions),
+        tuple(carrier.carry(f) for f in late_factors),
+        keys,
+        _shift(program, statement),
+        index if program.semantics == "sequential" else 0,
+        _independent(statement, carrier.events),
+    )
+
+
+def _split(scalars: Sequence[Scalar], carrier: _Carrier) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    early = tuple(s for s in scalars if carrier.is_early(s))
+    return early, tuple(s for s in scalars if not carrier.is_early(s))
+
+
+def _plan_reads(refs: list[MapRef], carrier: _Carrier) -> tuple[ReadPlan, ...]:
+    known = set(carrier.events)
+    plans = []
+    for ref in refs:
+        bound = [i for i, key in enumerate(ref.keys) if set(variables(key)) <= known]
+        free = tuple((i, key.name) for i, key in enumerate(ref.keys) if i not in bound and isinstance(key, Var))
+        known |= {name for _, name in free}
+        arguments = tuple(carrier.carry(ref.keys[i]) for i in bound)
+        plans.append(ReadPlan(AccessPath(ref.map, tuple(bound)), arguments, free))
+    return tuple(plans)
+
+
+def _shift(program: Program, statement: Statement) -> int:
+    scales = sum(program.map_by_name[r.map].value.scale for r in statement.reads())
+    scales += sum(s.type.scale for s in statement.scalars())
+    return program.map_by_name[statement.target].value.scale - scales
+
+
+def _independent(statement: Statement, events: set[str]) -> bool:
+    seen: set[str] = set()
+    for ref in statement.reads():
+        loops = {v for key in ref.keys for v in variables(key)} - events
+        if loops & seen:
+            return False
+        seen |= loops
+    return True

@@ -1,0 +1,37 @@
+"""The map store: versioned, sorted, immutable runs, one copy of a map per access path."""
+
+from cumulus_ops.mapstore.columns import logical_type, physical_type, to_logical, to_numpy, to_physical
+from cumulus_ops.mapstore.deltas import VALUE, VERSION, delta_schema, empty_delta, multiply, sum_deltas, sum_values
+from cumulus_ops.mapstore.lookup import Probe, Slices, may_match, probe, read_slices, sum_points
+from cumulus_ops.mapstore.merge import merge_runs, pick_tier
+from cumulus_ops.mapstore.runs import AccessPath, RunData, build_run, open_run, read_table, sync_folder, write_run
+
+__all__ = [
+    "VALUE",
+    "VERSION",
+    "AccessPath",
+    "Probe",
+    "RunData",
+    "Slices",
+    "build_run",
+    "delta_schema",
+    "empty_delta",
+    "logical_type",
+    "may_match",
+    "merge_runs",
+    "multiply",
+    "open_run",
+    "physical_type",
+    "pick_tier",
+    "probe",
+    "read_slices",
+    "read_table",
+    "sum_deltas",
+    "sum_points",
+    "sum_values",
+    "sync_folder",
+    "to_logical",
+    "to_numpy",
+    "to_physical",
+    "write_run",
+]

@@ -1,0 +1,103 @@
+"""Deltas of a map as Arrow tables, and the exact sums over them.
+
+A delta table has the map's keys (physical types, in the map's order), ``_version`` int64 and ``_value`` int64 (units).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.mapstore.columns import physical_type, to_numpy
+from m3.program import MapDecl
+
+__all__ = ["VALUE", "VERSION", "delta_schema", "empty_delta", "multiply", "sum_deltas", "sum_values"]
+
+VERSION, VALUE = "_version", "_value"
+SAFE = float(2**62)
+
+
+def delta_schema(decl: MapDecl) -> pa.Schema:
+    """The Arrow schema of a map's deltas."""
+    keys = [pa.field(k.name, physical_type(k.type)) for k in decl.keys]
+    return pa.schema([*keys, pa.field(VERSION, pa.int64()), pa.field(VALUE, pa.int64())])
+
+
+def empty_delta(decl: MapDecl) -> pa.Table:
+    """A delta table without rows."""
+    return delta_schema(decl).empty_table()
+
+
+def sum_deltas(tables: Sequence[pa.Table], place: str) -> pa.Table:
+    """All deltas as one table with one row per (keys, version), zeros dropped.
+
+    Args:
+        tables: delta tables of one map.
+        place: the map's name, for errors.
+
+    Raises:
+        InputProblem: a sum leaves the 64-bit range.
+    """
+    table = pa.concat_tables(tables)
+    keys = [name for name in table.column_names if name != VALUE]
+    summed = sum_values(table, keys, [VALUE], place)
+    return summed.filter(pc.not_equal(summed[VALUE], 0)).combine_chunks()
+
+
+def sum_values(table: pa.Table, keys: Sequence[str], values: Sequence[str], place: str) -> pa.Table:
+    """Group ``table`` by ``keys`` and sum the int64 columns ``values`` exactly; the columns keep their names."""
+    totals = [(v, "sum") for v in values]
+    if not keys:
+        sums = {v: [int(pc.sum(table[v]).as_py() or 0)] for v in values}
+        summed = pa.table(sums, schema=pa.schema([pa.field(v, pa.int64()) for v in values]))
+        summed = summed.slice(0, 1 if len(table) else 0)
+    else:
+        summed = table.group_by(list(keys), use_threads=False).aggregate(totals)
+        summed = summed.rename_columns([*keys, *values] if summed.column_names[0] == keys[0] else [*values, *keys])
+        summed = summed.select([*keys, *values])
+    for value in values:
+        _check_sums(table[value], place)
+    return summed
+
+
+def _check_sums(values: pa.ChunkedArray, place: str) -> None:
+    """Arrow's sums wrap around; they are right whenever the sum of magnitudes is in range, which one float sum shows."""
+    if len(values) == 0:
+        return
+    extremes = pc.min_max(values).as_py()
+    if max(abs(extremes["min"]), abs(extremes["max"])) * float(len(values)) < SAFE:
+        return
+    magnitude = float(np.abs(values.to_numpy().astype(np.float64)).sum())
+    if magnitude >= 2 * SAFE:
+        raise InputProblem(
+            f"a sum of {len(values)} deltas may leave the 64-bit range",
+            kind="overflow",
+            place=place,
+            hint="use a type with fewer decimals for the summed expression",
+        )
+
+
+def multiply(a: np.ndarray, b: np.ndarray, place: str) -> np.ndarray:
+    """Element-wise product of int64 arrays.
+
+    Raises:
+        InputProblem: a product leaves the 64-bit range.
+    """
+    if len(a) == 0:
+        return a * b
+    if float(np.abs(a.astype(np.float64)).max()) * float(np.abs(b.astype(np.float64)).max()) >= SAFE:
+        largest = np.abs(a.astype(np.float64) * b.astype(np.float64)).max()
+        if largest >= 2 * SAFE:
+            raise InputProblem(
+                "a product leaves the 64-bit range", kind="overflow", place=place, hint="use types with fewer decimals"
+            )
+    return a * b
+
+
+def versions(table: pa.Table) -> np.ndarray:
+    """The version column as numpy int64."""
+    return to_numpy(table[VERSION].combine_chunks())

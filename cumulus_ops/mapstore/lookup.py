@@ -1,0 +1,133 @@
+"""Looking keys up in runs: vectorised binary search on the hash, then equality of the real keys.
+
+A lookup asks for many keys at once, each with the version before which deltas count (exclusive).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.mapstore.hashing import hash_columns
+from cumulus_ops.mapstore.runs import RunData
+
+__all__ = ["Probe", "Slices", "may_match", "probe", "read_slices", "sum_points"]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What to look up: one row per request. ``before`` is exclusive; ``bound`` holds the bound key columns."""
+
+    bound: tuple[pa.Array, ...]
+    hashes: np.ndarray
+    before: np.ndarray
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Matching entries: entry i answers request ``request[i]``, has the values ``free`` in the unbound key columns
+    (only those asked for) and counts ``values[i]`` units."""
+
+    request: np.ndarray
+    free: tuple[pa.Array, ...]
+    values: np.ndarray
+
+
+def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
+    """A probe for the given key columns."""
+    return Probe(tuple(bound), hash_columns(bound, len(before)), before)
+
+
+def may_match(run: RunData, hashes: np.ndarray) -> np.ndarray:
+    """Which of ``hashes`` occur in the run (boolean array)."""
+    if len(run) == 0:
+        return np.zeros(len(hashes), dtype=bool)
+    position = np.minimum(np.searchsorted(run.hashes, hashes), len(run) - 1)
+    return np.asarray(run.hashes[position] == hashes)
+
+
+def sum_points(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) -> np.ndarray:
+    """For maps whose whole key is bound: the total of each key's deltas before its version (int64, 0 if none)."""
+    total = np.zeros(len(request.before), dtype=np.int64)
+    for run in runs:
+        if run.collisions:
+            found = _matches(run, bound, request)
+            np.add.at(total, found[0], run.values[found[1]])
+        elif len(run):
+            total += _range_sums(run, bound, request)
+    return total
+
+
+def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndarray:
+    """Without collisions a hash range is one key, its versions ascend, and a sum is a difference of running totals."""
+    low = np.searchsorted(run.hashes, request.hashes, side="left")
+    hit = np.flatnonzero(run.hashes[np.minimum(low, len(run) - 1)] == request.hashes)
+    result = np.zeros(len(request.before), dtype=np.int64)
+    if len(hit) == 0:
+        return result
+    low = low[hit]
+    same = _equal_keys(run, bound, request, hit, low)
+    hit, low = hit[same], low[same]
+    high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
+    high = _lower_bound(run.versions, low, high, request.before[hit])
+    some = np.flatnonzero(high > low)
+    low, high = low[some], high[some]
+    result[hit[some]] = run.totals[high - 1] - run.totals[low] + run.values[low]
+    return result
+
+
+def _lower_bound(versions: np.ndarray, low: np.ndarray, high: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """In each range [low, high) of ascending versions, the first position whose version is >= before."""
+    low, high = low.copy(), high.copy()
+    while True:
+        open_ = low < high
+        if not open_.any():
+            return low
+        middle = (low + high) >> 1
+        less = open_ & (versions[np.minimum(middle, len(versions) - 1)] < before)
+        low = np.where(less, middle + 1, low)
+        high = np.where(open_ & ~less, middle, high)
+
+
+def read_slices(runs: Sequence[RunData], bound: tuple[int, ...], free: tuple[int, ...], request: Probe) -> Slices:
+    """All entries that match the bound columns, with the key columns ``free``; one row per delta, not yet summed."""
+    parts = [(run, *_matches(run, bound, request)) for run in runs if len(run)]
+    requests = [requested for _, requested, _ in parts]
+    values = [run.values[rows] for run, _, rows in parts]
+    columns = []
+    for position in free:
+        taken = [run.keys[position].take(pa.array(rows)) for run, _, rows in parts]
+        columns.append(pa.concat_arrays(taken) if taken else pa.nulls(0))
+    if not parts:
+        return Slices(np.zeros(0, np.int64), tuple(columns), np.zeros(0, np.int64))
+    return Slices(np.concatenate(requests), tuple(columns), np.concatenate(values))
+
+
+def _matches(run: RunData, bound: tuple[int, ...], request: Probe) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (request, row of the run) with equal keys and an early enough version."""
+    low = np.searchsorted(run.hashes, request.hashes, side="left")
+    high = np.searchsorted(run.hashes, request.hashes, side="right")
+    counts = high - low
+    requested = np.repeat(np.arange(len(counts)), counts)
+    starts = np.repeat(low - (np.cumsum(counts) - counts), counts)
+    rows = np.arange(len(requested)) + starts
+    early = run.versions[rows] < request.before[requested]
+    requested, rows = requested[early], rows[early]
+    same = _equal_keys(run, bound, request, requested, rows)
+    return requested[same], rows[same]
+
+
+def _equal_keys(run: RunData, bound: tuple[int, ...], request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which pairs have equal key columns; NULL equals NULL in a map's key."""
+    same = np.ones(len(rows), dtype=bool)
+    for position, asked in zip(bound, request.bound, strict=True):
+        a, b = asked.take(pa.array(requested)), run.keys[position].take(pa.array(rows))
+        equal = pc.equal(a, b)
+        if equal.null_count:
+            equal = pc.if_else(pc.is_valid(equal), equal, pc.and_(pc.is_null(a), pc.is_null(b)))
+        same &= equal.to_numpy(zero_copy_only=False).astype(bool)
+    return same

@@ -1,0 +1,61 @@
+"""Merging runs: size-tiered, so that every map has few runs at amortised O(log) cost per entry.
+
+Merging sums the deltas of equal (key, version). Below a snapshot, versions only matter by epoch: they are raised to the
+end of their epoch, and those older than the retained epochs to the end of the oldest retained one
+(the paper's Cleanup(V), Cumulus paper Figure 4). Sums that come to zero vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog import Run
+from cumulus_ops.mapstore.deltas import VALUE, VERSION, sum_deltas
+from cumulus_ops.mapstore.runs import RunData
+from cumulus_ops.versions import EPOCH_SHIFT, epoch_end
+
+__all__ = ["collapse_versions", "merge_runs", "pick_tier"]
+
+FANOUT = 4
+
+
+def pick_tier(runs: Sequence[Run]) -> list[Run]:
+    """The smallest runs that are worth merging now: the longest prefix, by size, in which every run has at most
+    :data:`FANOUT` times the rows of all smaller ones together; empty if that is a single run."""
+    ordered = sorted(runs, key=lambda r: (r.rows, r.id))
+    picked: list[Run] = []
+    total = 0
+    for run in ordered:
+        if picked and run.rows > FANOUT * max(total, 1):
+            break
+        picked.append(run)
+        total += run.rows
+    return picked if len(picked) > 1 else []
+
+
+def collapse_versions(versions: np.ndarray, committed: int, oldest_retained: int) -> np.ndarray:
+    """Raise versions of committed epochs to the end of their epoch.
+
+    Args:
+        versions: int64 versions.
+        committed: the newest committed epoch (inclusive), -1 for none.
+        oldest_retained: epochs before this one are folded into it.
+    """
+    epochs = versions >> EPOCH_SHIFT
+    folded = np.maximum(epochs, min(oldest_retained, committed))
+    ends = ((folded + 1) << EPOCH_SHIFT) - 1
+    return np.where(versions <= epoch_end(committed), ends, versions)
+
+
+def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int, oldest_retained: int, place: str) -> pa.Table:
+    """The deltas of ``runs`` summed into one delta table (see :func:`collapse_versions` for the epochs)."""
+    return sum_deltas([_delta_of(run, key_names, committed, oldest_retained) for run in runs], place)
+
+
+def _delta_of(run: RunData, key_names: Sequence[str], committed: int, oldest_retained: int) -> pa.Table:
+    versions = collapse_versions(run.versions, committed, oldest_retained)
+    columns = [*run.keys, pa.array(versions), pa.array(run.values)]
+    return pa.table(dict(zip([*key_names, VERSION, VALUE], columns, strict=True)))

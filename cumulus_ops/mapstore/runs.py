@@ -1,0 +1,130 @@
+"""A run: deltas of one map, immutable, sorted for one access path.
+
+An **access path** is the set of key columns by which some statement looks a map up. A run for it is sorted by
+(hash of those columns, version), so that the deltas of a key lie together, oldest first. Its Arrow columns are
+``_hash`` uint64, the map's keys, ``_version`` int64, ``_value`` int64 and ``_total`` int64: the running total of
+``_value`` modulo 2**64 (inclusive), by which "all deltas of this key before version v" is one subtraction.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog import NewRun
+from cumulus_ops.mapstore.columns import to_numpy
+from cumulus_ops.mapstore.deltas import VALUE, VERSION
+from cumulus_ops.mapstore.hashing import hash_columns
+
+__all__ = ["AccessPath", "RunData", "build_run", "open_run", "write_run"]
+
+HASH, TOTAL = "_hash", "_total"
+COLLISIONS = b"collisions"
+
+
+@dataclass(frozen=True, order=True)
+class AccessPath:
+    """Positions of the key columns of ``map`` that a lookup binds, ascending."""
+
+    map: str
+    bound: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """How the catalog and file names call it: ``"0.2"``, or ``"all"`` for no bound column."""
+        return ".".join(map(str, self.bound)) or "all"
+
+
+@dataclass(frozen=True)
+class RunData:
+    """An opened run. Arrays are views of the memory-mapped file; ``collisions`` says that some hash has two keys."""
+
+    hashes: np.ndarray
+    versions: np.ndarray
+    values: np.ndarray
+    totals: np.ndarray
+    keys: tuple[pa.Array, ...]
+    collisions: bool
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+def build_run(delta: pa.Table, path: AccessPath) -> pa.Table:
+    """Sort a delta table for an access path; the result has the columns of a run."""
+    delta = delta.combine_chunks()
+    keys = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in delta.columns[:-2]]
+    hashes = hash_columns([keys[i] for i in path.bound], len(delta))
+    versions = to_numpy(delta[VERSION].combine_chunks())
+    order = np.lexsort((versions, hashes))
+    values = to_numpy(delta[VALUE].combine_chunks())[order]
+    sorted_keys = [k.take(pa.array(order)) for k in keys]
+    columns = [hashes[order], *sorted_keys, versions[order], values, np.cumsum(values)]
+    names = [HASH, *delta.column_names[:-2], VERSION, VALUE, TOTAL]
+    table = pa.table(dict(zip(names, [pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], strict=True)))
+    collisions = _has_collisions(hashes[order], [sorted_keys[i] for i in path.bound])
+    return table.replace_schema_metadata({COLLISIONS: b"1" if collisions else b"0"})
+
+
+def _has_collisions(hashes: np.ndarray, bound: list[pa.Array]) -> bool:
+    if len(hashes) < 2 or not bound:
+        return False
+    same_hash = np.flatnonzero(hashes[1:] == hashes[:-1])
+    if len(same_hash) == 0:
+        return False
+    first, second = pa.array(same_hash), pa.array(same_hash + 1)
+    return any(not column.take(first).equals(column.take(second)) for column in bound)
+
+
+def read_table(table: pa.Table) -> RunData:
+    """The arrays of a run table (one chunk per column)."""
+    columns = {n: c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for n, c in zip(table.column_names, table.columns, strict=True)}
+    names = table.column_names[1:-3]
+    return RunData(
+        columns[HASH].to_numpy(),
+        columns[VERSION].to_numpy(),
+        columns[VALUE].to_numpy(),
+        columns[TOTAL].to_numpy(),
+        tuple(columns[n] for n in names),
+        (table.schema.metadata or {}).get(COLLISIONS) == b"1",
+    )
+
+
+def open_run(file: Path) -> RunData:
+    """Memory-map a run file; nothing is read until it is looked at."""
+    with pa.memory_map(str(file)) as source:
+        return read_table(pa.ipc.open_file(source).read_all())
+
+
+def write_run(root: Path, table: pa.Table, path: AccessPath) -> NewRun:
+    """Write a run table under a fresh name below ``root`` and make it durable (file, then folder).
+
+    Returns:
+        the run for the catalog; it is invisible until a transaction there names it.
+    """
+    relative = Path("runs") / path.map / f"{path.label}-{uuid.uuid4().hex}.arrow"
+    target = root / relative
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target, "wb") as sink:
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=max(1, len(table)))
+        sink.flush()
+        os.fsync(sink.fileno())
+    sync_folder(target.parent)
+    versions = to_numpy(table[VERSION].combine_chunks())
+    low, high = (int(versions.min()), int(versions.max())) if len(versions) else (0, 0)
+    return NewRun(path.map, path.label, str(relative), low, high, len(table), target.stat().st_size)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new directory entry durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,35 @@
+"""Names that several parts must agree on: DAGs and assets of a project."""
+
+from __future__ import annotations
+
+__all__ = ["commit_dag", "coordinator_dag", "run_epochs_dag", "seal_asset", "snapshot_asset", "validate_dag"]
+
+
+def coordinator_dag(project: str, coordinator: int) -> str:
+    """The DAG that works for one coordinator."""
+    return f"{project}_coordinator_{coordinator}"
+
+
+def commit_dag(project: str) -> str:
+    """The DAG that turns sealed epochs into snapshots."""
+    return f"{project}_commit"
+
+
+def validate_dag(project: str) -> str:
+    """The DAG that proves snapshots right."""
+    return f"{project}_validate"
+
+
+def run_epochs_dag(project: str) -> str:
+    """The DAG that runs chosen epochs from beginning to end."""
+    return f"{project}_run_epochs"
+
+
+def seal_asset(project: str, coordinator: int) -> str:
+    """The asset updated when ``coordinator`` seals an epoch; the epoch is the partition key."""
+    return f"{project}_seal_{coordinator}"
+
+
+def snapshot_asset(project: str) -> str:
+    """The asset updated when snapshots are committed and published."""
+    return f"{project}_snapshot"

@@ -1,0 +1,165 @@
+"""Airflow operators: each turns its arguments into one call of :mod:`cumulus_ops.orchestration.steps`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
+
+from cumulus_ops.orchestration import steps
+from cumulus_ops.rhythm import Rhythm
+
+__all__ = ["ApplyEpoch", "ApplyShare", "CommitEpochs", "PlanEpochs", "PublishEpochs", "SealEpoch", "SealShare", "ValidateEpochs"]
+
+WAIT_S = 5.0  # between two looks of a sensor that gave its slot back
+BLUE, GREEN, YELLOW, PURPLE = "#d6e4f5", "#d9f2dd", "#fdf3cf", "#ece2f7"
+
+
+class ApplyEpoch(BaseOperator):
+    """Apply one coordinator's drops as they land, until its epoch is over by the schedule."""
+
+    ui_color = BLUE
+
+    def __init__(self, *, folder: str, coordinator: int, rhythm: Rhythm, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder, self.coordinator, self.rhythm = folder, coordinator, rhythm
+
+    def execute(self, context: Context) -> dict[str, int] | None:
+        """Returns the sums over the batches."""
+        epoch = scheduled_epoch(context, self.rhythm, self.coordinator)
+        return steps.apply_epoch(self.folder, self.coordinator, epoch, until=self.rhythm.end(self.coordinator, epoch))
+
+
+class SealEpoch(BaseSensorOperator):
+    """Seal the run's epoch as soon as the coordinator holds the token, and say so by an asset event per epoch.
+
+    It waits in the process for a while, because a process is dear, then gives its slot back and comes again.
+    """
+
+    ui_color = YELLOW
+
+    def __init__(self, *, folder: str, coordinator: int, rhythm: Rhythm, asset: Asset, **kwargs: Any) -> None:
+        super().__init__(mode="reschedule", poke_interval=WAIT_S, outlets=[asset], **kwargs)
+        self.folder, self.coordinator, self.rhythm, self.asset = folder, coordinator, rhythm, asset
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Done when the epoch is sealed; the value is the list of epochs sealed."""
+        epoch = scheduled_epoch(context, self.rhythm, self.coordinator)
+        sealed = steps.seal_epoch(self.folder, self.coordinator, epoch)
+        if sealed:
+            event = context["outlet_events"][self.asset]
+            event.extra = {"epoch": epoch}
+            event.add_partitions([str(e) for e in sealed])
+        return PokeReturnValue(is_done=bool(sealed), xcom_value=sealed)
+
+
+class CommitEpochs(BaseOperator):
+    """Correct and checkpoint every epoch that all coordinators have sealed."""
+
+    ui_color = GREEN
+    template_fields = ("engine",)
+
+    def __init__(self, *, folder: str, engine: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder, self.engine = folder, engine
+
+    def execute(self, context: Context) -> list[int]:
+        """Returns the epochs committed now."""
+        return steps.commit_sealed(self.folder, executor=chosen(self.engine))
+
+
+class PublishEpochs(BaseOperator):
+    """Publish the committed epochs as Delta tables; update the snapshot asset if it is given."""
+
+    ui_color = GREEN
+
+    def __init__(self, *, folder: str, asset: Asset | None = None, **kwargs: Any) -> None:
+        super().__init__(outlets=[asset] if asset else [], **kwargs)
+        self.folder, self.asset = folder, asset
+
+    def execute(self, context: Context) -> list[int]:
+        """Returns the published epochs."""
+        epochs = sorted(steps.publish_committed(self.folder))
+        if self.asset:
+            context["outlet_events"][self.asset].extra = {"epochs": list(epochs)}
+        return epochs
+
+
+class ValidateEpochs(BaseOperator):
+    """Prove every committed snapshot that has no report yet equal to full recomputation."""
+
+    ui_color = PURPLE
+
+    def __init__(self, *, folder: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder = folder
+
+    def execute(self, context: Context) -> dict[str, bool]:
+        """Returns epoch -> passed. A failed snapshot fails the task at once: a retry would not change the numbers."""
+        from airflow.sdk.exceptions import AirflowFailException
+
+        try:
+            return {str(epoch): passed for epoch, passed in steps.validate_committed(self.folder).items()}
+        except steps.SnapshotInvalid as error:
+            raise AirflowFailException(str(error)) from error
+
+
+class PlanEpochs(BaseOperator):
+    """Spread what has landed over the chosen epochs; the result is mapped over, one task group per epoch."""
+
+    template_fields = ("first", "epochs")
+
+    def __init__(self, *, folder: str, coordinators: int, first: str, epochs: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder, self.coordinators, self.first, self.epochs = folder, coordinators, first, epochs
+
+    def execute(self, context: Context) -> list[dict[str, object]]:
+        """Returns the plan of :func:`~cumulus_ops.orchestration.steps.plan_epochs`."""
+        first = None if str(self.first) in ("", "None") else int(self.first)
+        return steps.plan_epochs(self.folder, self.coordinators, first, int(self.epochs))
+
+
+class ApplyShare(BaseSensorOperator):
+    """Apply one coordinator's share of one planned epoch, once the coordinator has arrived in it."""
+
+    ui_color = BLUE
+    template_fields = ("plan", "engine")
+
+    def __init__(self, *, folder: str, coordinator: int, plan: Any, engine: str = "", **kwargs: Any) -> None:
+        super().__init__(mode="reschedule", poke_interval=WAIT_S, **kwargs)
+        self.folder, self.coordinator, self.plan, self.engine = folder, coordinator, plan, engine
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Done when the share is applied; the value is the sums over the batches."""
+        epoch, leave = self.plan["epoch"], self.plan["leave"][self.coordinator]
+        totals = steps.apply_epoch(self.folder, self.coordinator, epoch, leave=leave, executor=chosen(self.engine))
+        return PokeReturnValue(is_done=totals is not None, xcom_value=totals)
+
+
+class SealShare(BaseSensorOperator):
+    """Seal a planned epoch for one coordinator. The DAG goes on by itself, so no asset event is needed."""
+
+    ui_color = YELLOW
+    template_fields = ("plan",)
+
+    def __init__(self, *, folder: str, coordinator: int, plan: Any, **kwargs: Any) -> None:
+        super().__init__(mode="reschedule", poke_interval=WAIT_S, **kwargs)
+        self.folder, self.coordinator, self.plan = folder, coordinator, plan
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Done when the epoch is sealed."""
+        sealed = steps.seal_epoch(self.folder, self.coordinator, self.plan["epoch"])
+        return PokeReturnValue(is_done=bool(sealed), xcom_value=sealed)
+
+
+def scheduled_epoch(context: Context, rhythm: Rhythm, coordinator: int) -> int:
+    """The epoch of a coordinator's run, from its data interval."""
+    start = context.get("data_interval_start")
+    if start is None:
+        raise ValueError("the run has no data interval: trigger it with a logical date, or use the run_epochs DAG")
+    return rhythm.epoch_at(coordinator, start)
+
+
+def chosen(executor: str) -> str | None:
+    """The executor of a form: ``project`` and nothing mean the project's own."""
+    return executor if executor in ("inprocess", "spark") else None

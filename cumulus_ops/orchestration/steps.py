@@ -1,0 +1,203 @@
+"""What each task does, as plain functions over a project folder: no Airflow in here, so that a test can call them.
+
+All are idempotent: they ask the catalog what is left to do. Heavy imports are inside the functions, because parsing a
+DAG file imports this module.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cumulus_ops.config import Project, load_project
+from cumulus_ops.errors import CumulusError, NotYet
+
+if TYPE_CHECKING:
+    from cumulus_ops.snapshot import Runtime, ValidationReport
+
+__all__ = ["SnapshotInvalid", "apply_epoch", "commit_sealed", "plan_epochs", "publish_committed", "seal_epoch", "validate_committed"]
+
+log = logging.getLogger(__name__)
+POLL_S = 0.5
+COMMITTED = ("committed", "validated", "failed")
+
+
+class SnapshotInvalid(CumulusError):
+    """A snapshot differs from full recomputation, and the project's policy is to fail."""
+
+
+@contextmanager
+def _running(folder: str, executor: str | None) -> Iterator[tuple[Project, Runtime]]:
+    from cumulus_ops.snapshot import initialise, open_runtime
+
+    project = load_project(Path(folder))
+    initialise(project)
+    with open_runtime(project, executor or None) as runtime:
+        yield project, runtime
+
+
+def apply_epoch(
+    folder: str,
+    coordinator: int,
+    epoch: int,
+    *,
+    until: datetime.datetime | None = None,
+    leave: int = 0,
+    executor: str | None = None,
+    patience_s: float = 30.0,
+) -> dict[str, int] | None:
+    """Apply what lands for ``coordinator`` while it is in ``epoch``.
+
+    Args:
+        folder: the project.
+        coordinator: whose drops.
+        epoch: the epoch to work in; one that is sealed already leaves nothing to do.
+        until: poll for new drops until this moment, then stop; None takes what is there and stops.
+        leave: how many pending drops to leave for later epochs.
+        executor: overrides the project's executor.
+        patience_s: how long to wait for the coordinator to reach ``epoch`` (only without ``until``).
+
+    Returns:
+        Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates); None when the coordinator
+        is still in an earlier epoch.
+    """
+    from cumulus_ops.snapshot import current_epoch, run_minibatch
+
+    totals = dict.fromkeys(("batches", "events", "inserts", "deletes", "quarantined", "duplicates"), 0)
+    with _running(folder, executor) as (_, runtime):
+        if until is None and not _wait_until(lambda: current_epoch(runtime, coordinator) >= epoch, patience_s):
+            return None
+        while current_epoch(runtime, coordinator) <= epoch:
+            late = until is None or _now() >= until
+            has_more = not late or _pending(runtime, coordinator) > leave
+            report = run_minibatch(runtime, coordinator) if has_more else None
+            if report is not None:
+                log.info("batch %s", report)
+                for name in totals:
+                    totals[name] += 1 if name == "batches" else getattr(report, name)
+            elif late:
+                break
+            else:
+                time.sleep(POLL_S)
+    return totals
+
+
+def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float = 30.0) -> list[int]:
+    """Seal ``epoch``, and earlier ones that a failed run left open, waiting up to ``patience_s`` for the token.
+
+    Returns:
+        The epochs that are sealed now and were to be; empty when the token did not come.
+    """
+    from cumulus_ops.snapshot import current_epoch, seal
+
+    with _running(folder, "inprocess") as (_, runtime):
+
+        def seal_all() -> bool:
+            while (here := current_epoch(runtime, coordinator)) <= epoch:
+                try:
+                    seal(runtime, coordinator, here)
+                except NotYet:
+                    return False
+            return True
+
+        first = min(epoch, current_epoch(runtime, coordinator))
+        return list(range(first, epoch + 1)) if _wait_until(seal_all, patience_s) else []
+
+
+def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
+    """Correct and checkpoint every epoch that all coordinators sealed, in order; returns the epochs done now."""
+    from cumulus_ops.snapshot import commit, sealed, status
+
+    done: list[int] = []
+    with _running(folder, executor) as (_, runtime):
+        committed = [e.epoch for e in status(runtime).epochs if e.state in COMMITTED]
+        epoch = max(committed, default=-1) + 1
+        while sealed(runtime, epoch):
+            log.info("snapshot %s", commit(runtime, epoch))
+            done.append(epoch)
+            epoch += 1
+    return done
+
+
+def publish_committed(folder: str) -> dict[int, dict[str, int]]:
+    """Publish every committed epoch that is not yet published; returns epoch -> view -> Delta table version."""
+    from cumulus_ops.snapshot import publish, status
+
+    with _running(folder, "inprocess") as (_, runtime):
+        epochs = [e.epoch for e in status(runtime).epochs if e.state in COMMITTED]
+        return {epoch: publish(runtime, epoch) for epoch in epochs}
+
+
+def validate_committed(folder: str) -> dict[int, bool]:
+    """Validate every committed epoch that has no validation yet.
+
+    Returns:
+        epoch -> whether it passed.
+
+    Raises:
+        SnapshotInvalid: one did not pass and the project's policy is ``fail``.
+    """
+    from cumulus_ops.snapshot import status, validate
+
+    with _running(folder, None) as (project, runtime):
+        epochs = [e.epoch for e in status(runtime).epochs if e.state == "committed"]
+        reports = [validate(runtime, epoch) for epoch in epochs]
+    for report in reports:
+        log.info("validation %s", report)
+    failed = [report for report in reports if not report.success]
+    if failed and project.validation_policy == "fail":
+        raise _invalid(failed, len(reports))
+    return {report.epoch: report.success for report in reports}
+
+
+def plan_epochs(folder: str, coordinators: int, first: int | None, epochs: int) -> list[dict[str, object]]:
+    """Spread the drops that wait now over ``epochs`` epochs.
+
+    Returns:
+        Per epoch: ``epoch`` and ``leave``, the number of pending drops each coordinator leaves for later epochs.
+    """
+    from cumulus_ops.snapshot import current_epoch
+
+    with _running(folder, "inprocess") as (_, runtime):
+        here = min(current_epoch(runtime, c) for c in range(coordinators))
+        pending = [_pending(runtime, c) for c in range(coordinators)]
+    begin = max(here, first if first is not None else here)
+    last = begin + epochs - 1
+    span = last - here + 1
+    return [{"epoch": e, "leave": [count * (last - e) // span for count in pending]} for e in range(here, last + 1)]
+
+
+def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
+    epochs = ", ".join(str(report.epoch) for report in failed)
+    lines = [f"epoch {report.epoch}: {failure}" for report in failed for failure in report.failures]
+    return SnapshotInvalid(
+        f"{len(failed)} of {total} snapshots differ from full recomputation (epoch {epochs}):\n  " + "\n  ".join(lines),
+        kind="snapshot-invalid",
+        place=str(failed[0].docs_index),
+        hint="open the report; the table of differing groups shows expected and maintained values",
+    )
+
+
+def _pending(runtime: Runtime, coordinator: int) -> int:
+    from cumulus_ops.snapshot import status
+
+    return next(c.pending_drops for c in status(runtime).coordinators if c.index == coordinator)
+
+
+def _wait_until(condition: Callable[[], bool], patience_s: float) -> bool:
+    """Poll ``condition``; False when it did not become true in time."""
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -1,0 +1,86 @@
+"""The DAGs' documentation, as the Airflow UI shows it (Markdown)."""
+
+from __future__ import annotations
+
+from cumulus_ops.config import Project
+from cumulus_ops.rhythm import Rhythm
+
+__all__ = ["APPLY", "CORRECT", "PUBLISH", "SEAL", "VALIDATE", "commit", "coordinator", "run_epochs", "validate"]
+
+APPLY = """Takes each drop as it lands: validates, stamps and appends its events to the log, computes the deltas of
+all maps, and commits both. Readers of tentative answers see them at once. A killed task is resumed, not repeated."""
+SEAL = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
+may seal; the token goes round in the order of the coordinators."""
+CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
+the difference is pushed. Then all versions up to the end of the epoch become one snapshot."""
+PUBLISH = "Writes each view as one new version of its Delta table, with the epoch in the commit's metadata."
+VALIDATE = """Runs the views' SQL on Spark over the whole event log and compares it with the snapshot, value by value,
+in both directions. The report has a table of differing groups."""
+
+
+def coordinator(project: Project, index: int) -> str:
+    """Documentation of one coordinator's DAG."""
+    return f"""### Coordinator {index} of {project.name}
+Takes part of the event stream, and works for one epoch per run: from the beginning of its data interval to its end.
+
+{staggering(project, index)}
+```
+landing/{index}/<drop>/ ──► apply ──► apply ──► … ──► seal ──► asset event "epoch e sealed by {index}"
+                       mini-batches, as they land      │
+                                                       └ waits for the token (0 → 1 → … → 0)
+```
+It never waits for another coordinator before applying an event: that is what corrections are for.
+"""
+
+
+def staggering(project: Project, index: int) -> str:
+    """A picture of the coordinators' epochs against time, with one row marked."""
+    n = project.coordinators
+    width = 4 * n
+    rows = []
+    for i in range(n):
+        bar = "".join(f"|{f' epoch {e}':<{width - 1}}" for e in range(2))
+        rows.append(f"{'►' if i == index else ' '} coordinator {i}  {' ' * (4 * i)}{bar}|")
+    rhythm = Rhythm.of(project)
+    return "```\n" + "\n".join(rows) + f"\n```\nEpoch: {rhythm.length}; one coordinator moves every {rhythm.period}.\n"
+
+
+def commit(project: Project) -> str:
+    """Documentation of the commit DAG."""
+    seals = "\n".join(f"seal {i} of epoch e ──┐" for i in range(project.coordinators))
+    return f"""### Snapshots of {project.name}
+Runs when **every** coordinator has sealed the same epoch: the epoch is the partition key of the seal assets.
+```
+{seals}
+                       └─► correct ─► checkpoint ─► publish ─► asset event "snapshot"
+```
+Asset events only wake this DAG up. It commits whatever the catalog says is sealed and not yet committed, in order; so a
+lost, doubled or early event does no harm.
+"""
+
+
+def validate(project: Project) -> str:
+    """Documentation of the validation DAG."""
+    return f"""### Is it right?
+Every snapshot of {project.name} must equal its SQL, run from scratch over the event log up to that epoch.
+```
+event log ─► Spark SQL ─► expected ┐
+                                   ├─► Great Expectations ─► report ({project.reports})
+maps ─────► snapshot ──► maintained┘
+```
+Policy **{project.validation_policy}**: a difference {"fails" if project.validation_policy == "fail" else "does not fail"} the task.
+"""
+
+
+def run_epochs(project: Project) -> str:
+    """Documentation of the DAG that people trigger."""
+    return f"""### Run epochs now
+Choose how many epochs to run and where. What has landed is spread evenly over them; then, for each epoch:
+```
+apply 0 ─ seal 0 ┐
+apply 1 ─ seal 1 ├─► correct_and_checkpoint ─► publish ─► validate
+…                ┘
+```
+The {project.coordinators} coordinators work side by side. Pause the coordinators' own DAGs if the epochs should be yours alone; running both is
+safe, since every step asks the catalog what is left to do.
+"""

@@ -1,0 +1,204 @@
+"""Reading ``cumulus.yaml`` into a checked :class:`~cumulus_ops.config.Project`.
+
+The shape, with defaults (see the README for a commented example)::
+
+    name: shop
+    relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id]}}
+    sources: {landing: landing}
+    coordinators: 1
+    epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16}
+    views: {revenue: views/revenue.sql}      # or  program: shop.m3
+    state: ${CUMULUS_HOME:-var}/state
+    catalog: sqlite:///<state>/catalog.db
+    publish: {path: }
+    validation: {policy: fail, reports: <state>/reports}
+    executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX
+from cumulus_ops.yaml_nodes import Item, Section, read_yaml
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
+from m3.program import Column, Relation
+
+__all__ = ["FILE_NAME", "column_type", "read_project"]
+
+FILE_NAME = "cumulus.yaml"
+KEYS = ("name", "relations", "sources", "coordinators", "epochs", "views", "program", "state", "catalog", "publish")
+KEYS += ("validation", "executor")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+TYPES: Mapping[str, Type] = {
+    "int": INT, "integer": INT, "bigint": INT, "string": STRING, "text": STRING, "varchar": STRING, "date": DATE,
+    "timestamp": TIMESTAMP, "boolean": BOOL, "double": DOUBLE,
+}  # fmt: skip
+TYPE_HINT = 'one of bigint, int, "decimal(15,2)", string, date, timestamp, boolean, double; add ` null` if it may be NULL'
+
+
+def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:
+    """The project in ``path`` (a folder or its ``cumulus.yaml``); see :func:`cumulus_ops.config.load_project`."""
+    file = (path / FILE_NAME if path.is_dir() else path).resolve()
+    if not file.exists():
+        raise InputProblem("no such project", kind="no-project", place=str(file), hint="`cumulus init FOLDER` makes one")
+    root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
+    state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
+    views, program = _what(root, file.parent)
+    validation = _sub(root, "validation", ("policy", "reports"))
+    return Project(
+        name=_name(root.need("name", "the first line is `name: my_project`")),
+        folder=file.parent,
+        relations=_relations(root.need("relations", "list the tables whose changes are the events")),
+        coordinators=_integer(root, "coordinators", 1, 1, COORDINATORS_MAX),
+        epoch=_epochs(root),
+        landing=_landing(root, file.parent),
+        state=state,
+        catalog_url=_catalog(root, file.parent, state),
+        published=_path(_get(_sub(root, "publish", ("path",)), "path"), file.parent),
+        reports=_path(_get(validation, "reports"), file.parent) or state / "reports",
+        views=views,
+        program_file=program,
+        executor=_executor(root),
+        validation_policy=_choice(validation, "policy", ("fail", "warn")),
+    )
+
+
+def column_type(item: Item) -> Type:
+    """The type a column is declared with, e.g. ``decimal(15,2) null``."""
+    text = item.text().lower()
+    bare = text.removesuffix(" null").strip()
+    nullable = bare != text
+    if match := DECIMAL.fullmatch(bare):
+        precision, scale = int(match[1]), int(match[2])
+        if not 0 < precision <= MAX_PRECISION or scale > precision:
+            raise item.problem(f"{bare} is out of range", kind="bad-type", hint=f"0 <= scale <= precision <= {MAX_PRECISION}")
+        return decimal(precision, scale).with_null(nullable)
+    if bare not in TYPES:
+        raise item.problem(f"unknown type {text!r}", kind="bad-type", hint=TYPE_HINT)
+    return TYPES[bare].with_null(nullable)
+
+
+def _relations(item: Item) -> tuple[Relation, ...]:
+    found = tuple(_relation(name, entry) for name, entry in item.section().items())
+    if not found:
+        raise item.problem("there is no relation", hint="list the tables whose changes are the events")
+    return found
+
+
+def _relation(name: str, item: Item) -> Relation:
+    _identifier(name, item)
+    section = item.section(("columns", "key"))
+    columns = section.need("columns", "write `columns: {id: bigint}`").section()
+    known = tuple(Column(_identifier(column, entry), column_type(entry)) for column, entry in columns.items())
+    key_item = section.get("key")
+    key = key_item.words() if key_item else ()
+    for part in key:
+        if key_item and part not in columns.entries:
+            raise key_item.problem(f"{part!r} is not a column", kind="unknown-column", hint=f"columns: {', '.join(columns.entries)}")
+    return Relation(name, known, key)
+
+
+def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
+    """The views' SQL texts, or the M3 program's file; exactly one of the two."""
+    views, program = root.get("views"), root.get("program")
+    if (views is None) == (program is None):
+        raise root.item.problem("give either `views` or `program`", kind="views-or-program", hint="views: {name: file.sql}")
+    if program is not None:
+        return {}, _existing(program, folder)
+    assert views is not None
+    return {_identifier(name, item): _existing(item, folder).read_text() for name, item in views.section().items()}, None
+
+
+def _epochs(root: Section) -> EpochSettings:
+    hint = "write `epochs: {length: 15m, start: 2026-01-01T00:00:00Z}`"
+    section = root.need("epochs", hint).section(("length", "start", "count", "retain"))
+    count = section.get("count")
+    return EpochSettings(
+        length=section.need("length", hint).duration(),
+        start=section.need("start", hint).time(),
+        count=count.integer(1, EPOCHS_MAX) if count else None,
+        retain=_integer(section, "retain", 16, 1, EPOCHS_MAX),
+    )
+
+
+def _executor(root: Section) -> ExecutorSettings:
+    section = _sub(root, "executor", ("kind", "master", "remote", "rows_per_task"))
+    settings = ExecutorSettings()
+    if section is None:
+        return settings
+    master, remote = section.get("master"), section.get("remote")
+    return replace(
+        settings,
+        kind=_choice(section, "kind", ("spark", "inprocess")),
+        master=master.text() if master else settings.master,
+        remote=remote.text() if remote else None,
+        rows_per_task=_integer(section, "rows_per_task", settings.rows_per_task, 1, 2**31),
+    )
+
+
+def _landing(root: Section, folder: Path) -> Path:
+    hint = "write `sources: {landing: FOLDER}`"
+    section = root.need("sources", hint).section(("landing",))
+    return _resolve(section.need("landing", hint).text(), folder)
+
+
+def _catalog(root: Section, folder: Path, state: Path) -> str:
+    item = root.get("catalog")
+    url = item.text() if item else f"sqlite:///{state / 'catalog.db'}"
+    if item and "://" not in url:
+        raise item.problem("not a database URL", hint="sqlite:///FILE, or postgresql+psycopg2://USER:PASSWORD@HOST/NAME")
+    return f"sqlite:///{_resolve(url.removeprefix('sqlite:///'), folder)}" if url.startswith("sqlite:///") else url
+
+
+def _sub(root: Section, key: str, known: tuple[str, ...]) -> Section | None:
+    item = root.get(key)
+    return item.section(known) if item else None
+
+
+def _get(section: Section | None, key: str) -> Item | None:
+    return section.get(key) if section else None
+
+
+def _choice(section: Section | None, key: str, options: tuple[str, ...]) -> str:
+    """The chosen option; the first one is the default."""
+    item = _get(section, key)
+    return item.choice(options) if item else options[0]
+
+
+def _integer(section: Section, key: str, default: int, minimum: int, maximum: int) -> int:
+    item = section.get(key)
+    return item.integer(minimum, maximum) if item else default
+
+
+def _name(item: Item) -> str:
+    return _identifier(item.text(), item)
+
+
+def _identifier(name: str, item: Item) -> str:
+    if not NAME.fullmatch(name):
+        raise item.problem(f"{name!r} is not a name", kind="bad-name", hint="letters, digits and _, not a digit first")
+    return name
+
+
+def _path(item: Item | None, folder: Path) -> Path | None:
+    return _resolve(item.text(), folder) if item else None
+
+
+def _resolve(text: str, folder: Path) -> Path:
+    """An absolute path; a relative one starts at the project's folder."""
+    return (folder / Path(text).expanduser()).resolve()
+
+
+def _existing(item: Item, folder: Path) -> Path:
+    path = _resolve(item.text(), folder)
+    if not path.is_file():
+        raise item.problem(f"no file {path}", kind="no-file", hint="paths are relative to the project's folder")
+    return path

@@ -1,0 +1,5 @@
+"""Reading the maintained views and maps."""
+
+from cumulus_ops.query.read import read_map, read_view
+
+__all__ = ["read_map", "read_view"]

@@ -1,0 +1,143 @@
+"""Reading views off the maps: tentative, committed, or as of an epoch.
+
+Reading takes no lock and waits for nobody: it looks at the runs of one commit and, for a snapshot, at the versions up to
+the end of its epoch, below which nothing changes any more.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.engine import Frame, Runtime, evaluate, select
+from cumulus_ops.errors import InputProblem, NotYet
+from cumulus_ops.mapstore import VALUE, VERSION, logical_type, open_run, physical_type, sum_values, to_logical
+from cumulus_ops.versions import epoch_end
+from m3.program import MapDecl, View
+
+__all__ = ["read_map", "read_view"]
+
+
+def read_view(
+    rt: Runtime, view: str, as_of: int | None = None, tentative: bool = False, *, ordered: bool = True
+) -> pa.Table:
+    """The rows of a view.
+
+    Args:
+        rt: the open project.
+        view: the view's name.
+        as_of: read the snapshot of this epoch; None reads the newest snapshot.
+        tentative: read what has been applied so far instead, which corrections may still change.
+        ordered: apply the view's ORDER BY and LIMIT; False gives all rows in any order.
+
+    Returns:
+        a table with the view's columns in their declared types.
+
+    Raises:
+        NotYet: there is no such snapshot yet.
+        InputProblem: the epoch is no longer retained.
+    """
+    declared = rt.program.view(view)
+    upto = None if tentative else epoch_end(_snapshot_epoch(rt, as_of))
+    return _rows(rt, declared, _entries(rt, declared, upto), ordered)
+
+
+def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
+    """All non-zero entries of a map: its keys (physical types) and ``_value`` (units).
+
+    Args:
+        rt: the open project.
+        name: the map's name.
+        upto: count only versions up to this one (inclusive); None counts all.
+    """
+    decl = rt.program.map_by_name[name]
+    summed = _sum_map(rt, decl, upto)
+    return summed.filter(pc.not_equal(summed[VALUE], 0))
+
+
+def _snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
+    epochs = [s.epoch for s in rt.catalog.snapshots()]
+    if not epochs:
+        raise NotYet("there is no snapshot yet", kind="no-snapshot", hint="wait for an epoch to end, or read --tentative")
+    epoch = epochs[-1] if as_of is None else as_of
+    if epoch not in epochs:
+        raise NotYet(f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: {epochs[0]} to {epochs[-1]}")
+    oldest = epochs[-1] - rt.project.epoch.retain + 1
+    if epoch < oldest:
+        raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=f"the oldest is {oldest}")
+    return epoch
+
+
+def _sum_map(rt: Runtime, decl: MapDecl, upto: int | None) -> pa.Table:
+    path = rt.plan.paths[decl.name][0]
+    runs = [
+        r
+        for r in rt.catalog.runs(rt.catalog.last_commit())
+        if (r.map, r.access_path) == (decl.name, path.label) and (upto is None or r.min_version <= upto)
+    ]
+    keys = [k.name for k in decl.keys]
+    schema = pa.schema([*(pa.field(k.name, physical_type(k.type)) for k in decl.keys), pa.field(VALUE, pa.int64())])
+    tables = [_run_entries(rt.project.state / r.path, keys, upto).cast(schema) for r in runs]
+    return sum_values(pa.concat_tables(tables) if tables else schema.empty_table(), keys, [VALUE], decl.name)
+
+
+def _run_entries(file: Path, keys: list[str], upto: int | None) -> pa.Table:
+    run = open_run(file)
+    table = pa.table(dict(zip([*keys, VERSION, VALUE], [*run.keys, run.versions, run.values], strict=True)))
+    if upto is not None and len(run) and int(run.versions.max()) > upto:
+        table = table.filter(pc.less_equal(table[VERSION], upto))
+    return table.drop_columns([VERSION])
+
+
+def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
+    """One row per key with the entry of every map of the view: maps are stacked with zeros for each other and summed."""
+    names = sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
+    keys = [f"k{i}" for i in range(len(view.keys))]
+    stacked = []
+    for name in names:
+        table = _sum_map(rt, rt.program.map_by_name[name], upto).rename_columns([*keys, name])
+        for other in names:
+            if other != name:
+                table = table.append_column(other, pa.array(np.zeros(len(table), np.int64)))
+        stacked.append(table.select([*keys, *names]))
+    total = sum_values(pa.concat_tables(stacked), keys, names, view.name)
+    if not keys and view.exists and len(total) == 0:
+        return pa.table({n: pa.array([0], pa.int64()) for n in names})
+    return total if not keys and view.exists else _existing(view, total, names)
+
+
+def _existing(view: View, total: pa.Table, names: list[str]) -> pa.Table:
+    if view.exists:
+        return total.filter(pc.greater(total[view.exists], 0))
+    mask = np.zeros(len(total), dtype=bool)
+    for name in names:
+        mask |= total[name].to_numpy() != 0
+    return total.filter(pa.array(mask))
+
+
+def _rows(rt: Runtime, view: View, entries: pa.Table, ordered: bool) -> pa.Table:
+    columns = {k.name: entries[f"k{i}"].combine_chunks() for i, k in enumerate(view.keys)}
+    columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
+    frame = Frame(columns, len(entries))
+    if view.having is not None:
+        kept = select((view.having,), frame)
+        assert kept is not None
+        frame = frame.take(kept) if columns else frame
+    physical = {c.name: evaluate(c.expression, frame) for c in view.columns}
+    schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
+    logical = [to_logical(physical[c.name], c.expression.type) for c in view.columns]
+    table = pa.Table.from_arrays(logical, schema=schema)
+    return _ordered(view, table) if ordered else table
+
+
+def _ordered(view: View, table: pa.Table) -> pa.Table:
+    """ORDER BY and LIMIT; NULLs come last, and ties are broken by the other columns, so that reading twice gives the same."""
+    if view.order:
+        chosen = {index for index, _ in view.order}
+        ties = [(table.column_names[i], "ascending") for i in range(table.num_columns) if i not in chosen]
+        keys = [(table.column_names[i], "descending" if down else "ascending") for i, down in view.order]
+        table = table.take(pc.sort_indices(table, sort_keys=[*keys, *ties], null_placement="at_end"))
+    return table if view.limit is None else table.slice(0, view.limit)

@@ -1,0 +1,32 @@
+"""The life of an epoch: mini-batches, seals, corrections, the checkpoint, publishing."""
+
+from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.snapshot.commit import SnapshotReport, collect_garbage, commit, correct, merge
+from cumulus_ops.snapshot.driver import run_epochs
+from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch, seal, sealed
+from cumulus_ops.snapshot.publishing import publish
+from cumulus_ops.snapshot.status import CoordinatorStatus, EpochReport, Status, status
+from cumulus_ops.validation.run import validate
+
+__all__ = [
+    "BatchReport",
+    "CoordinatorStatus",
+    "EpochReport",
+    "Runtime",
+    "SnapshotReport",
+    "Status",
+    "collect_garbage",
+    "commit",
+    "correct",
+    "current_epoch",
+    "initialise",
+    "merge",
+    "open_runtime",
+    "publish",
+    "run_epochs",
+    "run_minibatch",
+    "seal",
+    "sealed",
+    "status",
+    "validate",
+]

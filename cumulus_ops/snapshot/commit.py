@@ -1,0 +1,175 @@
+"""Correct, checkpoint, merge: how an epoch becomes a snapshot (garbage collection, Cumulus paper, section 4.3)."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from cumulus_ops.catalog import HistoryEntry, Run, Snapshot
+from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
+from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.faults import reach
+from cumulus_ops.mapstore import AccessPath, pick_tier
+from cumulus_ops.versions import epoch_end
+
+__all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
+
+ATTEMPTS = 5
+GRACE = datetime.timedelta(minutes=15)
+
+
+@dataclass(frozen=True)
+class SnapshotReport:
+    """A committed snapshot; ``corrections`` are corrected map entries, ``entries`` the stored map entries."""
+
+    epoch: int
+    version: int
+    events: int
+    inserts: int
+    deletes: int
+    corrections: int
+    entries: int
+    seconds: float
+
+
+def commit(rt: Runtime, epoch: int) -> SnapshotReport:
+    """Turn a sealed epoch into a snapshot of all maps; when it is one, only report it.
+
+    Raises:
+        NotYet: a coordinator has not sealed it, or an earlier epoch is not committed.
+    """
+    if all(s.epoch != epoch for s in rt.catalog.snapshots()):
+        _require_sealed(rt, epoch)
+        _commit(rt, epoch)
+    merge(rt)
+    collect_garbage(rt)
+    return _report(rt, epoch)
+
+
+def _require_sealed(rt: Runtime, epoch: int) -> None:
+    votes = rt.catalog.seals().get(epoch, set())
+    missing = [str(i) for i in range(rt.project.coordinators) if i not in votes]
+    if missing:
+        raise NotYet(f"not sealed by coordinator {', '.join(missing)}", kind="unsealed", place=f"epoch {epoch}")
+
+
+def _commit(rt: Runtime, epoch: int) -> None:
+    started = time.monotonic()
+    for attempt in range(ATTEMPTS):
+        try:
+            correct(rt)
+            at = rt.catalog.last_commit()
+            reach("checkpoint.before-commit")
+            seconds = time.monotonic() - started
+            rt.catalog.checkpoint(Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds))
+            reach("checkpoint.after-commit")
+            return
+        except Conflict:
+            if attempt == ATTEMPTS - 1:
+                raise
+
+
+def _entries(rt: Runtime, at: int, epoch: int) -> int:
+    """Stored entries at or below the snapshot, one copy per map; unmerged deltas of a key count separately."""
+    first = {paths[0].map: paths[0].label for paths in rt.plan.paths.values()}
+    runs = [r for r in rt.catalog.runs(at) if first[r.map] == r.access_path and r.min_version <= epoch_end(epoch)]
+    return sum(r.rows for r in runs)
+
+
+def _report(rt: Runtime, epoch: int) -> SnapshotReport:
+    snapshot = next(s for s in rt.catalog.snapshots() if s.epoch == epoch)
+    batches = [b for b in rt.catalog.batches() if b.epoch == epoch]
+    inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
+    corrections = rt.catalog.corrections().get(epoch, 0)
+    return SnapshotReport(
+        epoch, snapshot.version, inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds
+    )
+
+
+def correct(rt: Runtime) -> int:
+    """One pass of corrections over the live history, up to the newest commit.
+
+    Returns:
+        the number of corrected map entries.
+
+    Raises:
+        Conflict: somebody else corrected at the same time; nothing was changed.
+    """
+    at = rt.catalog.last_commit()
+    entries = [e for e in rt.catalog.history(at) if e.clock.prefix < at]
+    if not entries:
+        return 0
+    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), tuple(rt.catalog.runs(at)))
+    if not is_due(task):
+        rt.catalog.commit_correction(entries, at, (), {})
+        return 0
+    result = rt.executor.run(task)
+    reach("correct.before-commit")
+    rt.catalog.commit_correction(entries, at, result.runs, result.corrected)
+    reach("correct.after-commit")
+    return sum(result.corrected.values())
+
+
+def _by_clock(rt: Runtime, entries: list[HistoryEntry]) -> tuple[History, ...]:
+    groups: dict[object, list[HistoryEntry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.clock, []).append(entry)
+    return tuple(History(g[0].clock, tuple(rt.reference(e.batch) for e in g)) for g in groups.values())
+
+
+def merge(rt: Runtime) -> int:
+    """Merge small runs of every access path, size-tiered.
+
+    Returns:
+        the number of merged access paths; 0 when somebody else was faster.
+    """
+    committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    by_path: dict[AccessPath, list[Run]] = {}
+    paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}
+    for run in rt.catalog.mergeable(rt.catalog.last_commit()):
+        by_path.setdefault(paths[run.map, run.access_path], []).append(run)
+    tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs)))
+    if not tiers:
+        return 0
+    oldest = max(0, committed - rt.project.epoch.retain + 1)
+    result = rt.executor.run(MergeTask(rt.plan, rt.project.state, tiers, committed, oldest))
+    written = {(r.map, r.access_path): r for r in result.runs}
+    reach("merge.before-commit")
+    try:
+        rt.catalog.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in tiers])
+    except Conflict:
+        return 0
+    reach("merge.after-commit")
+    return len(tiers)
+
+
+def collect_garbage(rt: Runtime, grace: datetime.timedelta = GRACE) -> int:
+    """Delete files of runs retired longer than ``grace`` ago, and older files that no row names.
+
+    The grace keeps files that a slow reader has yet to open, and files written but not committed yet.
+
+    Returns:
+        the number of deleted files.
+    """
+    before = datetime.datetime.now(datetime.UTC) - grace
+    retired = rt.catalog.forget_retired(before)
+    known = rt.catalog.known_paths()
+    root = rt.project.state
+    orphans = [
+        path
+        for folder in ("runs", "log", "quarantine")
+        for path in (root / folder).rglob("*")
+        if path.is_file() and str(path.relative_to(root)) not in known and path.stat().st_mtime < before.timestamp()
+    ]
+    return sum(_delete(p) for p in {*orphans, *(root / r for r in retired)})
+
+
+def _delete(path: Path) -> int:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return 0
+    return 1

@@ -1,0 +1,111 @@
+"""A coordinator's work within an epoch: append the next drop, apply it, and at last seal the epoch."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from cumulus_ops.catalog import Batch
+from cumulus_ops.engine import ApplyTask, Runtime
+from cumulus_ops.errors import Conflict
+from cumulus_ops.eventlog import append_drop, pending_drops
+from cumulus_ops.faults import reach
+
+__all__ = ["BatchReport", "apply_batch", "current_epoch", "run_minibatch", "seal", "sealed"]
+
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What one mini-batch did; counts are rows."""
+
+    batch: int
+    drop: str
+    epoch: int
+    events: int
+    inserts: int
+    deletes: int
+    quarantined: int
+    duplicates: int
+    seconds: float
+
+
+def current_epoch(rt: Runtime, coordinator: int) -> int:
+    """The open epoch of a coordinator."""
+    return rt.catalog.position(coordinator)[0]
+
+
+def run_minibatch(rt: Runtime, coordinator: int, drop: str | None = None) -> BatchReport | None:
+    """Finish what a killed run left, or append and apply the next landed drop.
+
+    Args:
+        rt: the open project.
+        coordinator: whose drops.
+        drop: take only the drop of this name; None takes the first.
+
+    Returns:
+        what was done, or None when nothing (of that name) is waiting.
+    """
+    started = time.monotonic()
+    left = rt.catalog.batches(state="appended", coordinator=coordinator)
+    if left:
+        batch = left[0].id
+    else:
+        landed = [p for p in pending_drops(rt.project, rt.catalog, coordinator) if drop in (None, p.name)]
+        if not landed:
+            return None
+        batch = append_drop(rt.project, rt.catalog, coordinator, landed[0])
+    apply_batch(rt, batch)
+    done = _batch(rt, batch)
+    counts = (done.events, done.inserts, done.deletes, done.quarantined, done.duplicates)
+    return BatchReport(done.id, done.drop, done.epoch, *counts, time.monotonic() - started)
+
+
+def apply_batch(rt: Runtime, batch: int) -> int | None:
+    """Compute an appended batch's deltas at the newest commit, and commit them.
+
+    Never waits for other coordinators: what they commit meanwhile is made up for by corrections.
+
+    Returns:
+        the commit's number, None if the batch was applied before.
+
+    Raises:
+        Conflict: the runs it read were merged away, several times in a row.
+    """
+    for attempt in range(ATTEMPTS):
+        started = time.monotonic()
+        read_at = rt.catalog.begin_apply(batch)
+        reference = rt.reference(_batch(rt, batch))
+        task = ApplyTask(rt.plan, rt.project.state, reference, tuple(rt.catalog.runs(read_at)))
+        result = rt.executor.run(task)
+        reach("apply.before-commit")
+        try:
+            number = rt.catalog.commit_apply(batch, read_at, result.runs, time.monotonic() - started)
+        except Conflict:
+            if attempt == ATTEMPTS - 1:
+                raise
+            continue
+        reach("apply.after-commit")
+        return number
+    raise AssertionError("unreachable")
+
+
+def _batch(rt: Runtime, batch: int) -> Batch:
+    return next(b for b in rt.catalog.batches() if b.id == batch)
+
+
+def seal(rt: Runtime, coordinator: int, epoch: int) -> None:
+    """Seal an epoch for a coordinator: no event of it will come any more. A no-op when done before.
+
+    Raises:
+        NotYet: the token is with another coordinator, or a batch is not applied yet.
+    """
+    reach("seal.before-commit")
+    rt.catalog.seal(coordinator, epoch)
+    reach("seal.after-commit")
+
+
+def sealed(rt: Runtime, epoch: int) -> bool:
+    """Whether every coordinator has sealed the epoch (the unanimous vote)."""
+    return len(rt.catalog.seals().get(epoch, ())) == rt.project.coordinators

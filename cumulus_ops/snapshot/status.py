@@ -1,0 +1,108 @@
+"""What a person wants to know of a running project at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cumulus_ops.catalog import Batch, Snapshot, Validation
+from cumulus_ops.engine import Runtime
+from cumulus_ops.eventlog import pending_drops
+
+__all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
+
+
+@dataclass(frozen=True)
+class CoordinatorStatus:
+    """A coordinator: its open epoch, whether it may move next, and how many landed drops wait for it."""
+
+    index: int
+    epoch: int
+    holds_token: bool
+    pending_drops: int
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """An epoch in numbers. ``events`` are rows inserted or deleted; ``corrections`` corrected map entries; ``entries``
+    stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, sealed (by all
+    coordinators), committed, validated or failed; ``validation``: passed, failed or "" when not validated."""
+
+    epoch: int
+    events: int
+    inserts: int
+    deletes: int
+    quarantined: int
+    duplicates: int
+    corrections: int
+    entries: int
+    seconds: float
+    state: str
+    validation: str
+    report: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """A whole project."""
+
+    program: str
+    coordinators: tuple[CoordinatorStatus, ...]
+    epochs: tuple[EpochReport, ...]
+
+
+def status(rt: Runtime) -> Status:
+    """Read the state of the project from the catalog and the landing folder."""
+    token = rt.catalog.token()
+    coordinators = tuple(
+        CoordinatorStatus(i, rt.catalog.position(i)[0], i == token, len(pending_drops(rt.project, rt.catalog, i)))
+        for i in range(rt.project.coordinators)
+    )
+    return Status(rt.project.name, coordinators, _epochs(rt))
+
+
+def _epochs(rt: Runtime) -> tuple[EpochReport, ...]:
+    batches = rt.catalog.batches()
+    seals = rt.catalog.seals()
+    snapshots = {s.epoch: s for s in rt.catalog.snapshots()}
+    validations = rt.catalog.validations()
+    corrections = rt.catalog.corrections()
+    numbers = sorted({b.epoch for b in batches} | set(seals) | set(snapshots))
+    return tuple(
+        _epoch(
+            epoch,
+            [b for b in batches if b.epoch == epoch],
+            len(seals.get(epoch, ())) == rt.project.coordinators,
+            snapshots.get(epoch),
+            validations.get(epoch),
+            corrections.get(epoch, 0),
+        )
+        for epoch in numbers
+    )
+
+
+def _epoch(
+    epoch: int,
+    batches: Sequence[Batch],
+    sealed: bool,
+    snapshot: Snapshot | None,
+    validation: Validation | None,
+    corrections: int,
+) -> EpochReport:
+    state = "committed" if snapshot else "sealed" if sealed else "open"
+    if validation is not None:
+        state = "validated" if validation.success else "failed"
+    return EpochReport(
+        epoch,
+        sum(b.events for b in batches),
+        sum(b.inserts for b in batches),
+        sum(b.deletes for b in batches),
+        sum(b.quarantined for b in batches),
+        sum(b.duplicates for b in batches),
+        corrections,
+        snapshot.entries if snapshot else 0,
+        sum(b.seconds for b in batches) + (snapshot.seconds if snapshot else 0.0),
+        state,
+        "" if validation is None else "passed" if validation.success else "failed",
+        validation.report if validation else "",
+    )

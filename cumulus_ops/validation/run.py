@@ -1,0 +1,1 @@
+def validate(rt, epoch): raise AssertionError

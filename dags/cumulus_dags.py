@@ -1,0 +1,14 @@
+"""The Airflow DAGs of the project folder that CUMULUS_PROJECT names; without it, of the TPC-H example.
+
+(Airflow only looks into files that contain the words "airflow" and "dag"; this one does.)
+"""
+
+import os
+from pathlib import Path
+
+from cumulus_ops.config import load_project
+from cumulus_ops.orchestration import build_dags
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "tpch"
+
+globals().update(build_dags(load_project(Path(os.environ.get("CUMULUS_PROJECT") or EXAMPLE))))

@@ -1,0 +1,47 @@
+"""M3: the trigger language of maps, its compiler from SQL, and its reference semantics. Pure Python, no I/O.
+
+The names below are all there is to know from outside; what needs a parser (lark, sqlglot) or a graph library (networkx)
+is imported on first use. The dataflow functions live in :mod:`m3.dataflow`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from m3.check import Violation, check, restricted_violations
+from m3.errors import CompileError, M3Error, ProgramError, Span, SyntaxProblem, ValueProblem
+from m3.formatting import format_program
+from m3.interpreter import Interpreter
+from m3.program import Program, Relation
+
+if TYPE_CHECKING:
+    from m3.compiler import compile_views, emit
+    from m3.syntax import parse
+
+__all__ = [
+    "CompileError",
+    "Interpreter",
+    "M3Error",
+    "Program",
+    "ProgramError",
+    "Relation",
+    "Span",
+    "SyntaxProblem",
+    "ValueProblem",
+    "Violation",
+    "check",
+    "compile_views",
+    "emit",
+    "format_program",
+    "parse",
+    "restricted_violations",
+]
+
+_LAZY = {"compile_views": "m3.compiler", "emit": "m3.compiler", "parse": "m3.syntax"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'm3' has no attribute {name!r}")

@@ -1,0 +1,271 @@
+"""The rules of the language: what a program must satisfy beyond its grammar, and what restricted M3 asks on top."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from m3.datatypes import BOOL, INT, Type
+from m3.errors import ProgramError, Span
+from m3.program import SEMANTICS, Column, MapRef, OutputColumn, Program, Statement, Trigger, View
+from m3.scalars import Call, Scalar, Var, variables
+
+__all__ = ["Violation", "check", "restricted_violations"]
+
+#: Operations that are NULL exactly when an argument is.
+STRICT = frozenset(
+    "add sub mul div neg eq ne lt le gt ge not like cast year month day substring upper lower concat".split()
+)
+
+
+def check(program: Program) -> Program:
+    """The program itself, if it keeps all rules of the language.
+
+    Args:
+        program: any program.
+
+    Raises:
+        ProgramError: the first broken rule: names unique and known, arities and types of keys, loop variables bound by
+            a map read, conditions boolean, factors numeric and not NULL, the term's scale within the target's, views
+            over maps with their keys. The span is the statement's or map read's, where known.
+    """
+    if program.semantics not in SEMANTICS:
+        _fail(f"unknown semantics {program.semantics!r}", "unknown-semantics", None, f"one of {', '.join(SEMANTICS)}")
+    _check_declarations(program)
+    for trigger in program.triggers:
+        _check_trigger(program, trigger)
+    for view in program.views:
+        _check_view(program, view)
+    return program
+
+
+def _fail(message: str, kind: str, span: Span | None, hint: str) -> NoReturn:
+    raise ProgramError(message, kind=kind, span=span, hint=hint)
+
+
+def _unique(what: str, names: Iterable[str]) -> None:
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        _fail(f"{what} {twice[0]!r} is declared twice", "duplicate-name", None, "rename one of them")
+
+
+def _check_declarations(program: Program) -> None:
+    _unique("relation", (r.name for r in program.relations))
+    _unique("map", (m.name for m in program.maps))
+    _unique("view", (v.name for v in program.views))
+    _unique("trigger", (t.event for t in program.triggers))
+    for relation in program.relations:
+        _unique(f"column of {relation.name}", (c.name for c in relation.columns))
+        _unique(f"key column of {relation.name}", relation.key)
+        for name in relation.key:
+            if name not in {c.name for c in relation.columns}:
+                _fail(
+                    f"the key of {relation.name} has no column {name!r}", "unknown-column", None, "declare the column"
+                )
+    for decl in program.maps:
+        _unique(f"key of {decl.name}", (k.name for k in decl.keys))
+        if not decl.value.is_numeric or decl.value.nullable:
+            hint = "map values are INT or DECIMAL, not NULL"
+            _fail(f"map {decl.name} has values of type {decl.value}", "type-mismatch", None, hint)
+
+
+def _check_trigger(program: Program, trigger: Trigger) -> None:
+    relation = program.relation_by_name.get(trigger.relation)
+    span = trigger.statements[0].span if trigger.statements else None
+    if relation is None:
+        hint = f"known relations: {', '.join(program.relation_by_name) or 'none'}"
+        _fail(f"no relation {trigger.relation!r}", "unknown-relation", span, hint)
+    if trigger.sign not in (1, -1):
+        _fail(f"trigger sign {trigger.sign}", "bad-sign", span, "1 for inserts, -1 for deletes")
+    if len(trigger.params) != len(relation.columns):
+        hint = f"columns: {', '.join(c.name for c in relation.columns)}"
+        _fail(f"{trigger.event} has {len(trigger.params)} parameters", "wrong-arity", span, hint)
+    _unique(f"parameter of {trigger.event}", trigger.params)
+    types = {p: c.type for p, c in zip(trigger.params, relation.columns, strict=True)}
+    for statement in trigger.statements:
+        _StatementCheck(program, statement, dict(types)).run()
+
+
+@dataclass
+class _StatementCheck:
+    """Checks one statement; ``types`` are the variables bound so far."""
+
+    program: Program
+    statement: Statement
+    types: dict[str, Type]
+
+    def run(self) -> None:
+        """All rules of one statement, in the order of evaluation."""
+        for ref in self.statement.reads():
+            self._reference(ref)
+        for condition in self.statement.conditions:
+            self._scalar(condition)
+            if not condition.type.same_as(BOOL):
+                self._fail(f"a condition of type {condition.type}", "type-mismatch", "write a comparison")
+        self._target()
+        self._factors()
+
+    def _fail(self, message: str, kind: str, hint: str, span: Span | None = None) -> NoReturn:
+        _fail(message, kind, span or self.statement.span, hint)
+
+    def _keys_of(self, name: str, keys: tuple[Scalar, ...], span: Span | None) -> Iterator[tuple[Scalar, Column]]:
+        decl = self.program.map_by_name.get(name)
+        if decl is None:
+            known = ", ".join(self.program.map_by_name) or "none"
+            self._fail(f"no map {name!r}", "unknown-map", f"known maps: {known}", span)
+        if len(keys) != len(decl.keys):
+            hint = f"its keys: {', '.join(k.name for k in decl.keys) or 'none'}"
+            self._fail(f"map {name} has {len(decl.keys)} keys, not {len(keys)}", "wrong-arity", hint, span)
+        return zip(keys, decl.keys, strict=True)
+
+    def _reference(self, ref: MapRef) -> None:
+        fresh: dict[str, Type] = {}
+        for key, column in self._keys_of(ref.map, ref.keys, ref.span):
+            if isinstance(key, Var) and key.name not in self.types:
+                fresh.setdefault(key.name, column.type)
+            else:
+                self._scalar(key, ref.span)
+            if not key.type.same_as(column.type):
+                message = f"key {column.name} of {ref.map} is {column.type}, not {key.type}"
+                self._fail(message, "type-mismatch", "CAST the key", ref.span)
+        self.types.update(fresh)
+        for key in ref.keys:
+            self._scalar(key, ref.span)
+
+    def _scalar(self, scalar: Scalar, span: Span | None = None) -> None:
+        for var in _vars(scalar):
+            known = self.types.get(var.name)
+            if known is None:
+                hint = "loop variables are bound by a map read that has them as a bare key"
+                self._fail(f"variable {var.name!r} is not bound", "unbound-variable", hint, span)
+            if known != var.type:
+                message = f"variable {var.name} is {_full(known)}, used as {_full(var.type)}"
+                self._fail(message, "type-mismatch", "a variable has one type", span)
+
+    def _target(self) -> None:
+        statement = self.statement
+        for key, column in self._keys_of(statement.target, statement.keys, statement.span):
+            self._scalar(key)
+            if not key.type.same_as(column.type):
+                message = f"key {column.name} of {statement.target} is {column.type}, not {key.type}"
+                self._fail(message, "type-mismatch", "CAST the key")
+            if not column.type.nullable and self._nullable(key):
+                hint = "declare the key NULL, or add the condition IS NOT NULL"
+                self._fail(f"NULL may reach key {column.name} of {statement.target}", "nullable-key", hint)
+
+    def _factors(self) -> None:
+        scale = sum(self.program.map_by_name[r.map].value.scale for r in self.statement.reads())
+        for factor in self.statement.scalars():
+            self._scalar(factor)
+            if not factor.type.is_numeric:
+                self._fail(f"a factor of type {factor.type}", "type-mismatch", "factors are INT or DECIMAL")
+            if self._nullable(factor):
+                hint = "add the condition that it IS NOT NULL"
+                self._fail("a factor that may be NULL", "nullable-factor", hint)
+            scale += factor.type.scale
+        target = self.program.map_by_name[self.statement.target].value
+        if scale > target.scale:
+            hint = f"declare {self.statement.target} with scale {scale}, or CAST the factors"
+            self._fail(f"a term with {scale} decimals for {target} values", "scale", hint)
+        if target.kind == "int" and any(f.type.kind == "decimal" and f.type.scale for f in self.statement.scalars()):
+            self._fail("a decimal term for INT values", "scale", "declare the map DECIMAL")
+
+    def _nullable(self, scalar: Scalar) -> bool:
+        """Whether the scalar can be NULL where all conditions hold."""
+        if not scalar.type.nullable or _is_not_null(scalar) in self.statement.conditions:
+            return False
+        if isinstance(scalar, Call) and scalar.op in STRICT:
+            return any(self._nullable(a) for a in scalar.args)
+        return True
+
+
+def _is_not_null(scalar: Scalar) -> Scalar:
+    return Call("not", (Call("is_null", (scalar,), BOOL),), BOOL)
+
+
+def _full(t: Type) -> str:
+    return f"{t} NULL" if t.nullable else str(t)
+
+
+def _vars(scalar: Scalar) -> Iterator[Var]:
+    if isinstance(scalar, Var):
+        yield scalar
+    elif isinstance(scalar, Call):
+        for arg in scalar.args:
+            yield from _vars(arg)
+
+
+def _check_view(program: Program, view: View) -> None:
+    names = [k.name for k in view.keys] + [v.name for v in view.values]
+    _unique(f"key or value of view {view.name}", names)
+    _unique(f"column of view {view.name}", (c.name for c in view.columns))
+    for name in [v.map for v in view.values] + ([view.exists] if view.exists is not None else []):
+        _check_view_map(program, view, name)
+    if not view.values and view.exists is None:
+        _fail(f"view {view.name} has no map", "bad-view", None, "add VALUES or EXISTS")
+    if view.exists is not None and program.map_by_name[view.exists].value != INT:
+        _fail(f"view {view.name} EXISTS by a map that is not INT", "type-mismatch", None, "count rows")
+    types = {k.name: k.type for k in view.keys} | {v.name: program.map_by_name[v.map].value for v in view.values}
+    for column in (*view.columns, *([OutputColumn("HAVING", view.having)] if view.having is not None else [])):
+        _check_output(view, column, types)
+    if view.having is not None and not view.having.type.same_as(BOOL):
+        _fail(f"view {view.name}: HAVING of type {view.having.type}", "type-mismatch", None, "write a comparison")
+    if not all(0 <= i < len(view.columns) for i, _ in view.order) or (view.limit or 0) < 0:
+        _fail(f"view {view.name}: ORDER BY or LIMIT out of range", "bad-ordinal", None, "1 is the first column")
+
+
+def _check_view_map(program: Program, view: View, name: str) -> None:
+    decl = program.map_by_name.get(name)
+    if decl is None:
+        hint = f"known maps: {', '.join(program.map_by_name) or 'none'}"
+        _fail(f"view {view.name}: no map {name!r}", "unknown-map", None, hint)
+    if [k.type for k in decl.keys] != [k.type for k in view.keys]:
+        keys = ", ".join(f"{k.name} {_full(k.type)}" for k in decl.keys)
+        _fail(f"view {view.name}: map {name} has other keys", "type-mismatch", None, f"its keys: {keys or 'none'}")
+
+
+def _check_output(view: View, column: OutputColumn, types: Mapping[str, Type]) -> None:
+    for var in _vars(column.expression):
+        if types.get(var.name) != var.type:
+            hint = f"known: {', '.join(types)}"
+            _fail(f"view {view.name}, {column.name}: no {var.type} {var.name!r}", "unbound-variable", None, hint)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A statement that is M3 but not restricted M3. ``statement`` is its index in the trigger of ``event``."""
+
+    event: str
+    statement: int
+    rule: str
+    message: str
+    span: Span | None = None
+
+
+def restricted_violations(program: Program) -> list[Violation]:
+    """Where a program leaves restricted M3 (Cumulus paper, section 2.1).
+
+    The rules: a loop variable appears in the target (``loop-not-in-target``) and in exactly one map read
+    (``loop-in-many-maps``); conditions do not involve loop variables (``loop-condition``). A condition over event
+    variables alone only selects events and is allowed, although Figure 1's grammar counts it among the conditions.
+    """
+    return [
+        Violation(trigger.event, index, rule, message, statement.span)
+        for trigger in program.triggers
+        for index, statement in enumerate(trigger.statements)
+        for rule, message in _violations(set(trigger.params), statement)
+    ]
+
+
+def _violations(params: set[str], statement: Statement) -> Iterator[tuple[str, str]]:
+    reads = [{v for k in ref.keys for v in variables(k)} for ref in statement.reads()]
+    target = {v for k in statement.keys for v in variables(k)}
+    for loop in sorted(statement.variables() - params):
+        if loop not in target:
+            yield "loop-not-in-target", f"loop variable {loop} is summed over: keep a map with one key less"
+        if sum(loop in read for read in reads) > 1:
+            yield "loop-in-many-maps", f"loop variable {loop} joins maps: keep a map of the join"
+        if any(loop in variables(c) for c in statement.conditions):
+            yield "loop-condition", f"a condition on loop variable {loop}"

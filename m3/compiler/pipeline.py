@@ -1,0 +1,123 @@
+"""SQL views -> one M3 program, through an ordered tuple of passes that can be stopped anywhere.
+
+After each pass the draft's invariants are checked, and the finished program by :func:`m3.check.check`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+
+from m3.check import check
+from m3.compiler.define import define_maps
+from m3.compiler.draft import Draft, describe
+from m3.compiler.materialize import materialize_deltas, materialize_restricted
+from m3.compiler.order import merge_statements, order_statements
+from m3.dataflow import describe_dataflow
+from m3.errors import CompileError
+from m3.formatting import format_column, format_program
+from m3.program import Program, Relation, Trigger
+from m3.sql import parse_view
+
+__all__ = ["PASSES", "STAGES", "compile_views", "emit"]
+
+PASSES: tuple[Callable[[Draft], Draft], ...] = (
+    define_maps,
+    materialize_deltas,
+    merge_statements,
+    order_statements,
+)
+#: The passes when restricted M3 is asked for.
+RESTRICTED_PASSES = (define_maps, materialize_restricted, merge_statements, order_statements)
+STAGES = ("algebra", "m3", "dataflow")
+
+
+def compile_views(
+    name: str,
+    relations: Sequence[Relation],
+    views: Mapping[str, str],
+    dialect: str | None = None,
+    *,
+    restricted: bool = False,
+) -> Program:
+    """The program that maintains the views.
+
+    Args:
+        name: the program's name.
+        relations: the base tables; all of them are declared, also those that no view uses.
+        views: SQL by view name.
+        dialect: sqlglot's name of the SQL dialect; None for its generic one.
+        restricted: insist on the paper's restricted M3, where loop variables never join maps. By default they do where
+            that is provably cheaper (see :mod:`m3.compiler.split`), which needs relations with declared keys.
+
+    Returns:
+        A program whose statements mean the same under both statement semantics.
+
+    Raises:
+        SyntaxProblem: a view's text is not SQL.
+        CompileError: a view cannot be maintained; the error's span has the view's name as its file.
+    """
+    return _finish(_run(_start(name, relations, views, dialect), RESTRICTED_PASSES if restricted else PASSES))
+
+
+def emit(stage: str, name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None = None) -> str:
+    """The intermediate result after a stage, as text.
+
+    Args:
+        stage: ``algebra`` (the maps of the views as SQL), ``m3`` (the program) or ``dataflow`` (its graph).
+        name, relations, views, dialect: as for :func:`compile_views`.
+
+    Raises:
+        CompileError: as :func:`compile_views`, or of kind ``unknown-stage``.
+    """
+    if stage not in STAGES:
+        raise CompileError(f"no stage {stage!r}", kind="unknown-stage", hint=f"one of {', '.join(STAGES)}")
+    draft = _start(name, relations, views, dialect)
+    if stage == "algebra":
+        return _algebra(_run(draft, PASSES[:1]))
+    program = _finish(_run(draft, PASSES))
+    return format_program(program) if stage == "m3" else describe_dataflow(program)
+
+
+def _start(name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None) -> Draft:
+    queries = tuple(parse_view(view, sql, relations, dialect) for view, sql in views.items())
+    return Draft(name, tuple(relations), queries)
+
+
+def _run(draft: Draft, passes: Sequence[Callable[[Draft], Draft]]) -> Draft:
+    for step in passes:
+        draft = step(draft)
+        _check_draft(draft, getattr(step, "__name__", "materialize_restricted"))
+    return draft
+
+
+def _check_draft(draft: Draft, step: str) -> None:
+    """Names are unique, every view and statement refers to defined maps, every map read has fewer atoms than its target."""
+    sizes = {d.name: len(d.aggregate.atoms) for d in draft.definitions}
+    problems = ["two maps with one name"] if len(sizes) < len(draft.definitions) else []
+    used = {m for v in draft.views for m in (v.exists, *(x.map for x in v.values))}
+    problems += [f"undefined map {m}" for m in used - set(sizes)]
+    for _, _, statement in draft.statements:
+        for ref in statement.reads():
+            if sizes.get(ref.map, sizes[statement.target]) >= sizes[statement.target]:
+                problems.append(f"{statement.target} reads {ref.map}, which is not smaller")
+    if problems:
+        raise CompileError(f"after {step}: {problems[0]}", kind="internal", hint="this is a bug of the compiler: report it")
+
+
+def _algebra(draft: Draft) -> str:
+    lines = []
+    for definition in draft.definitions:
+        keys = ", ".join(map(format_column, definition.declaration().keys))
+        lines.append(f"{definition.name}[{keys}] : {definition.declaration().value}\n  := {describe(definition.aggregate)}")
+    return "\n".join(lines) + "\n"
+
+
+def _finish(draft: Draft) -> Program:
+    params = {r.name: tuple(c.name for c in r.columns) for r in draft.relations}
+    groups = itertools.groupby(draft.statements, key=lambda s: (s[0], s[1]))
+    triggers = tuple(
+        Trigger(sign, relation, params[relation], tuple(s for _, _, s in group)) for (sign, relation), group in groups
+    )
+    maps = tuple(d.declaration() for d in draft.definitions)
+    return check(Program(draft.name, "snapshot", draft.relations, maps, triggers, draft.views))

@@ -1,0 +1,170 @@
+"""The dataflow hypergraph of a program (Cumulus paper, section 4.2): which maps feed which, and how deep.
+
+Nodes are maps and relations. Each statement is a hyperedge, labelled with its event and index, from the maps it reads
+and the relation of its trigger to its target; here it is one edge per source, all with the statement's label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import networkx as nx
+
+from m3.program import Program, Statement, Trigger
+
+__all__ = [
+    "cycle_leader",
+    "dataflow",
+    "depth",
+    "describe_dataflow",
+    "is_cyclic",
+    "self_reading_relations",
+    "strata",
+    "to_dot",
+    "to_mermaid",
+]
+
+
+def dataflow(program: Program) -> nx.MultiDiGraph[Any]:
+    """The graph.
+
+    Returns:
+        Nodes ``("map", name)`` and ``("relation", name)``; edges with the attributes ``event`` (``"+R"``), ``statement``
+        (index in the trigger) and, for map sources, ``read`` (position among the statement's map reads).
+    """
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
+    graph.add_nodes_from(("relation", r.name) for r in program.relations)
+    graph.add_nodes_from(("map", m.name) for m in program.maps)
+    for trigger, index, statement in _statements(program):
+        target = ("map", statement.target)
+        label = {"event": trigger.event, "statement": index}
+        graph.add_edge(("relation", trigger.relation), target, **label)
+        for read, ref in enumerate(statement.reads()):
+            graph.add_edge(("map", ref.map), target, **label, read=read)
+    return graph
+
+
+def _statements(program: Program) -> Iterator[tuple[Trigger, int, Statement]]:
+    for trigger in program.triggers:
+        for index, statement in enumerate(trigger.statements):
+            yield trigger, index, statement
+
+
+@lru_cache(maxsize=64)
+def _map_graph(program: Program) -> nx.DiGraph[Any]:
+    """An edge from each map to each map that some statement computes from it; nodes in order of declaration."""
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    graph.add_nodes_from(m.name for m in program.maps)
+    graph.add_edges_from((ref.map, s.target) for _, _, s in _statements(program) for ref in s.reads())
+    nx.freeze(graph)
+    return graph
+
+
+@lru_cache(maxsize=64)
+def strata(program: Program) -> tuple[tuple[str, ...], ...]:
+    """The maps by strongly connected component, sources before targets: the order of evaluation.
+
+    The order is deterministic: among components that could come next, by depth and then by declaration.
+    """
+    position = {m.name: i for i, m in enumerate(program.maps)}
+    groups = [tuple(sorted(c, key=position.__getitem__)) for c in nx.strongly_connected_components(_map_graph(program))]
+    levels = depth(program)
+    return tuple(sorted(groups, key=lambda g: (levels[g[0]], position[g[0]])))
+
+
+@lru_cache(maxsize=64)
+def _depths(program: Program) -> tuple[tuple[str, int], ...]:
+    condensed = nx.condensation(_map_graph(program))
+    level: dict[int, int] = {}
+    for node in nx.topological_sort(condensed):
+        level[node] = max((level[p] + 1 for p in condensed.predecessors(node)), default=0)
+    return tuple((name, level[node]) for name, node in condensed.graph["mapping"].items())
+
+
+def depth(program: Program) -> dict[str, int]:
+    """For each map the longest path of map reads into it: 0 when it is computed from events alone.
+
+    The maps of one cycle count as one node.
+    """
+    return dict(_depths(program))
+
+
+def is_cyclic(program: Program, stratum: tuple[str, ...]) -> bool:
+    """True when the maps of a stratum are computed, directly or not, from themselves."""
+    return len(stratum) > 1 or _map_graph(program).has_edge(stratum[0], stratum[0])
+
+
+def cycle_leader(stratum: tuple[str, ...]) -> str:
+    """The node that decides when a checkpoint may pass a cycle (Cumulus paper, section 4.3): the first by name."""
+    return min(stratum)
+
+
+def self_reading_relations(program: Program) -> set[str]:
+    """The relations whose triggers, of either sign, read a map that a trigger of the same relation writes.
+
+    Only their events are sensitive to each other's order within one relation's batch.
+    """
+    reads: dict[str, set[str]] = {}
+    writes: dict[str, set[str]] = {}
+    for trigger, _, statement in _statements(program):
+        reads.setdefault(trigger.relation, set()).update(ref.map for ref in statement.reads())
+        writes.setdefault(trigger.relation, set()).add(statement.target)
+    return {relation for relation, read in reads.items() if read & writes[relation]}
+
+
+def _labelled_edges(program: Program) -> Iterator[tuple[str, str, str, str, str]]:
+    """(source kind, source, target, event, statements) with the statements of one event between two nodes joined."""
+    joined: dict[tuple[str, str, str, str], list[int]] = {}
+    for (kind, source), (_, target), data in dataflow(program).edges(data=True):
+        if kind == "map" or not _reads_maps(program, data["event"], data["statement"]):
+            joined.setdefault((kind, source, target, data["event"]), []).append(data["statement"])
+    for (kind, source, target, event), indexes in joined.items():
+        yield kind, source, target, event, ",".join(map(str, dict.fromkeys(indexes)))
+
+
+def _reads_maps(program: Program, event: str, index: int) -> bool:
+    trigger = next(t for t in program.triggers if t.event == event)
+    return any(trigger.statements[index].reads())
+
+
+def describe_dataflow(program: Program) -> str:
+    """The graph as text: the strata from the shallowest, each map with the events and maps that feed it."""
+    edges, levels = list(_labelled_edges(program)), depth(program)
+    lines = []
+    for stratum in strata(program):
+        cycle = f" (cycle, leader {cycle_leader(stratum)})" if is_cyclic(program, stratum) else ""
+        for name in stratum:
+            lines.append(f"{levels[name]}  {name}{cycle}")
+            lines += [f"     <- {s}  on {e}#{i}" for k, s, t, e, i in edges if t == name]
+    return "\n".join(lines) + "\n"
+
+
+def to_dot(program: Program) -> str:
+    """The graph in Graphviz's language; an edge is labelled ``event#statement``. Relations feed a map directly only
+    where a statement reads no other map."""
+    lines = ["digraph dataflow {", "  rankdir=LR;"]
+    lines += [f"  {_quoted('relation ' + r.name)} [shape=ellipse, label={_quoted(r.name)}];" for r in program.relations]
+    lines += [f"  {_quoted('map ' + m.name)} [shape=box, label={_quoted(m.name)}];" for m in program.maps]
+    for kind, source, target, event, indexes in _labelled_edges(program):
+        label = _quoted(f"{event}#{indexes}")
+        lines.append(f"  {_quoted(f'{kind} {source}')} -> {_quoted(f'map {target}')} [label={label}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def to_mermaid(program: Program) -> str:
+    """The graph as a Mermaid flowchart, with the same edges as :func:`to_dot`."""
+    ids = {("relation", r.name): f"r{i}" for i, r in enumerate(program.relations)}
+    ids |= {("map", m.name): f"m{i}" for i, m in enumerate(program.maps)}
+    lines = ["flowchart LR"]
+    for (kind, name), node in ids.items():
+        label = name.replace('"', "#quot;")
+        lines.append(f'  {node}(["{label}"])' if kind == "relation" else f'  {node}["{label}"]')
+    for kind, source, target, event, indexes in _labelled_edges(program):
+        lines.append(f'  {ids[kind, source]} -->|"{event}#{indexes}"| {ids["map", target]}')
+    return "\n".join(lines) + "\n"

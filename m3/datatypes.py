@@ -1,0 +1,110 @@
+"""Types of keys, columns and map values, and the ring that map values live in.
+
+A map's value is an exact number: an integer, or a decimal held as an integer of its smallest unit
+(``DECIMAL(15, 2)`` 1.50 is 150). Sums of such units are exact and order-independent, which the whole system rests on;
+binary floats are not a ring and are refused as map values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from m3.errors import ProgramError, ValueProblem
+
+__all__ = [
+    "BOOL",
+    "DATE",
+    "DOUBLE",
+    "INT",
+    "INT64_MAX",
+    "INT64_MIN",
+    "MAX_PRECISION",
+    "STRING",
+    "TIMESTAMP",
+    "Type",
+    "decimal",
+    "from_units",
+    "to_units",
+]
+
+MAX_PRECISION = 38
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+KINDS = ("int", "decimal", "double", "string", "date", "timestamp", "bool")
+
+
+@dataclass(frozen=True)
+class Type:
+    """A scalar type; ``precision`` and ``scale`` count for decimals only. ``nullable`` says whether NULL can occur."""
+
+    kind: str
+    precision: int = 0
+    scale: int = 0
+    nullable: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ProgramError(f"unknown type {self.kind!r}", kind="unknown-type", hint=f"one of {', '.join(KINDS)}")
+        if self.kind == "decimal" and not 0 <= self.scale <= self.precision <= MAX_PRECISION:
+            raise ProgramError(
+                f"DECIMAL({self.precision}, {self.scale}) is out of range",
+                kind="bad-decimal",
+                hint=f"0 <= scale <= precision <= {MAX_PRECISION}",
+            )
+
+    def __str__(self) -> str:
+        if self.kind == "decimal":
+            return f"DECIMAL({self.precision}, {self.scale})"
+        return self.kind.upper()
+
+    @property
+    def is_numeric(self) -> bool:
+        """True for the exact numbers that may be summed: INT and DECIMAL."""
+        return self.kind in ("int", "decimal")
+
+    def with_null(self, nullable: bool = True) -> Type:
+        """The same type with the given nullability."""
+        return replace(self, nullable=nullable)
+
+    def same_as(self, other: Type) -> bool:
+        """Equal apart from nullability."""
+        return self.with_null(False) == other.with_null(False)
+
+
+INT = Type("int")
+DOUBLE = Type("double")
+STRING = Type("string")
+DATE = Type("date")
+TIMESTAMP = Type("timestamp")
+BOOL = Type("bool")
+
+
+def decimal(precision: int, scale: int) -> Type:
+    """``DECIMAL(precision, scale)``, not nullable."""
+    return Type("decimal", precision, scale)
+
+
+def to_units(value: int | Decimal, scale: int) -> int:
+    """The number of smallest units of ``value`` at ``scale``.
+
+    Raises:
+        ValueProblem: when ``value`` has more digits after the point than ``scale``.
+    """
+    if isinstance(value, int):
+        return value * int(10**scale)
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueProblem(f"{value} is not a finite number", kind="not-finite", hint="reject such rows at the source")
+    units = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
+    shift = exponent + scale
+    if shift >= 0:
+        return int(units * 10**shift)
+    whole, rest = divmod(abs(units), int(10**-shift))
+    if rest:
+        raise ValueProblem(f"{value} has more than {scale} decimals", kind="inexact", hint="widen the declared scale")
+    return whole if units >= 0 else -whole
+
+
+def from_units(units: int, scale: int) -> int | Decimal:
+    """Inverse of :func:`to_units`: an int for scale 0, otherwise a Decimal with exactly ``scale`` decimals."""
+    return units if scale == 0 else Decimal(units).scaleb(-scale)

@@ -1,0 +1,288 @@
+"""Reference evaluation of scalars on Python values: what every operation of :mod:`m3.scalars` means.
+
+Values are int, Decimal, str, date, datetime, bool, float (DOUBLE only) and None. NULL follows SQL's three-valued logic.
+Exact numbers are computed exactly and then brought to the node's type: decimals are rounded half up to its scale, and
+a result that does not fit is a :class:`~m3.errors.ValueProblem` of kind ``overflow``, never a wrong number.
+A CAST from a decimal to INT truncates towards zero, as Spark SQL's does.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Mapping
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from functools import lru_cache
+
+from m3.datatypes import INT64_MAX, INT64_MIN, Type
+from m3.errors import ValueProblem
+from m3.scalars import Call, Const, Scalar, Var
+
+__all__ = ["Value", "coerce", "evaluate"]
+
+Value = int | Decimal | str | datetime.date | datetime.datetime | bool | float | None
+
+#: Wide enough for the exact product of two 38-digit decimals, with room for sums.
+_EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
+
+
+def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
+    """The value of ``scalar`` where the variables have the values of ``env``.
+
+    Args:
+        scalar: the expression.
+        env: a value (or None for NULL) for each variable.
+
+    Returns:
+        A value of the scalar's type: int for INT, Decimal with exactly ``scale`` decimals for DECIMAL, and so on.
+
+    Raises:
+        ValueProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
+        KeyError: a variable is missing from ``env``.
+    """
+    match scalar:
+        case Const():
+            return coerce(scalar.value, scalar.type)
+        case Var():
+            return coerce(env[scalar.name], scalar.type)
+        case Call(op="and" | "or"):
+            return _logical(scalar, env)
+        case Call(op="case"):
+            return _case(scalar, env)
+        case Call(op="coalesce"):
+            values = (evaluate(a, env) for a in scalar.args)
+            return coerce(next((v for v in values if v is not None), None), scalar.type)
+        case Call(op="in"):
+            return _in(scalar, env)
+        case Call(op="is_null"):
+            return evaluate(scalar.args[0], env) is None
+    return _strict(scalar, [evaluate(a, env) for a in scalar.args])
+
+
+def coerce(value: Value, to: Type) -> Value:
+    """``value``, already of a compatible kind, in the representation of ``to``.
+
+    Raises:
+        ValueProblem: it does not fit (``overflow``).
+    """
+    if value is None:
+        return None
+    if to.kind == "int" and not isinstance(value, bool):
+        return _fit_int(int(value) if isinstance(value, Decimal) else value)
+    if to.kind == "decimal":
+        return _fit_decimal(value, to)
+    if to.kind == "double":
+        return float(value)  # type: ignore[arg-type]
+    return value
+
+
+def _fit_int(value: Value) -> Value:
+    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
+        raise ValueProblem(f"{value} is out of the range of INT", kind="overflow", hint="CAST to DECIMAL(38, 0) first")
+    return value
+
+
+def _fit_decimal(value: Value, to: Type) -> Decimal:
+    if isinstance(value, Decimal) and value.as_tuple().exponent == -to.scale:
+        result = value
+    else:
+        exact = value if isinstance(value, Decimal) else Decimal(value)  # type: ignore[arg-type]
+        result = exact.quantize(Decimal(1).scaleb(-to.scale), context=_EXACT)
+    if abs(result) >= Decimal(10) ** (to.precision - to.scale):
+        raise ValueProblem(f"{value} does not fit {to}", kind="overflow", hint="widen the type with a CAST")
+    return result
+
+
+def _logical(scalar: Call, env: Mapping[str, Value]) -> Value:
+    """Three-valued AND and OR: the absorbing value decides, then NULL, then the neutral value."""
+    absorbing = scalar.op == "or"
+    unknown = False
+    for arg in scalar.args:
+        value = evaluate(arg, env)
+        if value is absorbing:
+            return absorbing
+        unknown = unknown or value is None
+    return None if unknown else not absorbing
+
+
+def _case(scalar: Call, env: Mapping[str, Value]) -> Value:
+    *branches, otherwise = scalar.args
+    for condition, value in zip(branches[::2], branches[1::2], strict=True):
+        if evaluate(condition, env) is True:
+            return coerce(evaluate(value, env), scalar.type)
+    return coerce(evaluate(otherwise, env), scalar.type)
+
+
+def _in(scalar: Call, env: Mapping[str, Value]) -> Value:
+    needle, *others = (evaluate(a, env) for a in scalar.args)
+    if needle is None:
+        return None
+    if any(o is not None and _compare("eq", needle, o) for o in others):
+        return True
+    return None if any(o is None for o in others) else False
+
+
+def _strict(scalar: Call, args: list[Value]) -> Value:
+    """Operations that are NULL as soon as one argument is."""
+    if any(a is None for a in args):
+        return None
+    if scalar.op in _COMPARE:
+        return _compare(scalar.op, args[0], args[1])
+    if scalar.op == "cast":
+        return _cast(args[0], scalar.args[0].type, scalar.type)
+    return coerce(_FUNCTIONS[scalar.op](args, scalar.type), scalar.type)
+
+
+_COMPARE: Mapping[str, Callable[[object, object], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,  # type: ignore[operator]
+    "le": lambda a, b: a <= b,  # type: ignore[operator]
+    "gt": lambda a, b: a > b,  # type: ignore[operator]
+    "ge": lambda a, b: a >= b,  # type: ignore[operator]
+}
+
+
+def _compare(op: str, a: Value, b: Value) -> bool:
+    return _COMPARE[op](_instant(a, b), _instant(b, a))
+
+
+def _instant(value: Value, other: Value) -> Value:
+    """A date compared with a timestamp counts as its midnight."""
+    if isinstance(other, datetime.datetime) and not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time(), other.tzinfo)  # type: ignore[arg-type]
+    return value
+
+
+def _divide(args: list[Value], to: Type) -> Decimal:
+    """``a / b`` rounded once, half up (away from zero), to the result's scale."""
+    a, b = (Fraction(x) for x in args)  # type: ignore[arg-type]
+    if b == 0:
+        raise ValueProblem("division by zero", kind="division-by-zero", hint="guard it with CASE WHEN")
+    units = abs(a / b) * 10**to.scale
+    rounded = int(units + Fraction(1, 2))
+    return Decimal(rounded if a * b >= 0 else -rounded).scaleb(-to.scale, context=_EXACT)
+
+
+def _exactly(operation: Callable[[Decimal, Decimal], Decimal]) -> Callable[[list[Value], Type], Value]:
+    return lambda args, _: operation(Decimal(args[0]), Decimal(args[1]))  # type: ignore[arg-type]
+
+
+def _substring(args: list[Value], _: Type) -> str:
+    """1-based start; 0 counts as 1 and a negative start from the end, as in Spark SQL."""
+    text, start, length = args
+    assert isinstance(text, str) and isinstance(start, int) and isinstance(length, int)
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    return text[max(0, first) : max(0, first + max(0, length))]
+
+
+@lru_cache(maxsize=1024)
+def _pattern(like: str) -> re.Pattern[str]:
+    return re.compile("".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in like), re.DOTALL)
+
+
+_FUNCTIONS: Mapping[str, Callable[[list[Value], Type], Value]] = {
+    "add": _exactly(_EXACT.add),
+    "sub": _exactly(_EXACT.subtract),
+    "mul": _exactly(_EXACT.multiply),
+    "div": _divide,
+    "neg": lambda args, _: -args[0] if isinstance(args[0], int) else _EXACT.minus(args[0]),  # type: ignore[arg-type]
+    "not": lambda args, _: not args[0],
+    "like": lambda args, _: _pattern(str(args[1])).fullmatch(str(args[0])) is not None,
+    "year": lambda args, _: args[0].year,  # type: ignore[union-attr]
+    "month": lambda args, _: args[0].month,  # type: ignore[union-attr]
+    "day": lambda args, _: args[0].day,  # type: ignore[union-attr]
+    "substring": _substring,
+    "upper": lambda args, _: str(args[0]).upper(),
+    "lower": lambda args, _: str(args[0]).lower(),
+    "concat": lambda args, _: "".join(map(str, args)),
+}
+
+
+def _cast(value: Value, source: Type, to: Type) -> Value:
+    try:
+        return coerce(_CASTS[to.kind](value, source), to)
+    except (ValueError, InvalidOperation, OverflowError, TypeError, KeyError) as error:
+        raise ValueProblem(f"cannot cast {value!r} to {to}", kind="bad-cast", hint="reject it at the source") from error
+
+
+def _to_int(value: Value, _: Type) -> Value:
+    match value:
+        case str():
+            return int(Decimal(value.strip()).to_integral_value(rounding=ROUND_DOWN))
+        case bool() | int() | float() | Decimal():
+            return int(value)
+    raise TypeError(value)
+
+
+def _to_decimal(value: Value, _: Type) -> Value:
+    match value:
+        case str():
+            return _finite(Decimal(value.strip()))
+        case bool() | int() | Decimal():
+            return Decimal(value)
+        case float():
+            return _finite(Decimal(repr(value)))
+    raise TypeError(value)
+
+
+def _finite(value: Decimal) -> Decimal:
+    if not value.is_finite():
+        raise ValueError(value)
+    return value
+
+
+def _to_string(value: Value, source: Type) -> Value:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case datetime.datetime():
+            return value.isoformat(sep=" ")
+        case datetime.date():
+            return value.isoformat()
+        case Decimal():
+            return format(value, "f")
+    return str(value)
+
+
+def _to_date(value: Value, _: Type) -> Value:
+    match value:
+        case datetime.datetime():
+            return value.date()
+        case datetime.date():
+            return value
+        case str():
+            return datetime.date.fromisoformat(value.strip())
+    raise TypeError(value)
+
+
+def _to_timestamp(value: Value, _: Type) -> Value:
+    match value:
+        case datetime.datetime():
+            return value
+        case datetime.date():
+            return datetime.datetime.combine(value, datetime.time())
+        case str():
+            return datetime.datetime.fromisoformat(value.strip())
+    raise TypeError(value)
+
+
+def _to_bool(value: Value, _: Type) -> Value:
+    match value:
+        case str():
+            return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}[value.strip().lower()]
+        case bool() | int() | Decimal() | float():
+            return value != 0
+    raise TypeError(value)
+
+
+_CASTS: Mapping[str, Callable[[Value, Type], Value]] = {
+    "int": _to_int,
+    "decimal": _to_decimal,
+    "double": lambda value, _: float(value),  # type: ignore[arg-type]
+    "string": _to_string,
+    "date": _to_date,
+    "timestamp": _to_timestamp,
+    "bool": _to_bool,
+}

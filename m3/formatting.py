@@ -1,0 +1,237 @@
+"""Program -> M3 text, in the one canonical form that :func:`m3.syntax.parse` reads back exactly.
+
+A type is printed only where it cannot be derived: ``expr :: TYPE`` gives an operation (or a literal) a type other than
+the one its operands imply, e.g. ``(a / b) :: DECIMAL(20, 6)`` is a division rounded to six decimals.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+
+from m3.datatypes import Type
+from m3.program import Column, MapDecl, MapRef, Program, Relation, Statement, Trigger, View
+from m3.scalars import Call, Const, Scalar, Var, call, const
+
+__all__ = ["KEYWORDS", "format_column", "format_name", "format_program", "format_scalar", "format_statement"]
+
+#: Words that are never printed as a bare name.
+KEYWORDS = frozenset(
+    """PROGRAM SEMANTICS SNAPSHOT SEQUENTIAL RELATION KEY MAP MEANING VIEW VALUES EXISTS COLUMNS HAVING ORDER BY ASC DESC
+    LIMIT SQL ON DO IF THEN ELSE AND OR NOT IS NULL IN LIKE CASE WHEN END CAST AS TRUE FALSE INT DECIMAL DOUBLE STRING DATE
+    TIMESTAMP BOOL""".split()
+)
+INFIX = {
+    "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
+    "gt": (">", 4), "ge": (">=", 4), "concat": ("||", 5), "add": ("+", 6), "sub": ("-", 6), "mul": ("*", 7), "div": ("/", 7),
+}  # fmt: skip
+NOT, PREDICATE, UNARY, TYPED, ATOM = 3, 4, 8, 9, 10
+
+
+def format_program(program: Program) -> str:
+    """The whole program as text.
+
+    Args:
+        program: a program that :func:`m3.check.check` accepts.
+
+    Returns:
+        Text ending in a newline; ``parse(format_program(p)) == p``.
+    """
+    parts: list[Iterable[str]] = [[f"PROGRAM {format_name(program.name)} SEMANTICS {program.semantics.upper()};"]]
+    parts += [map(_relation, program.relations), map(_map, program.maps)]
+    parts += [[_view(v)] for v in program.views] + [[_trigger(t)] for t in program.triggers]
+    return "\n\n".join(text for part in parts if (text := "\n".join(part))) + "\n"
+
+
+def format_name(name: str) -> str:
+    """A name, in double quotes when it is a keyword or not an identifier."""
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in KEYWORDS:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def format_column(column: Column) -> str:
+    """``name TYPE``, followed by NULL when nullable."""
+    return f"{format_name(column.name)} {_type(column.type)}"
+
+
+def _type(t: Type) -> str:
+    return f"{t} NULL" if t.nullable else str(t)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _relation(relation: Relation) -> str:
+    key = f" KEY ({', '.join(map(format_name, relation.key))})" if relation.key else ""
+    return f"RELATION {format_name(relation.name)}({', '.join(map(format_column, relation.columns))}){key};"
+
+
+def _map(decl: MapDecl) -> str:
+    meaning = f"\n  MEANING {_text(decl.meaning)}" if decl.meaning else ""
+    keys = ", ".join(map(format_column, decl.keys))
+    return f"MAP {format_name(decl.name)}[{keys}] : {_type(decl.value)}{meaning};"
+
+
+def _view(view: View) -> str:
+    lines = [f"VIEW {format_name(view.name)}[{', '.join(map(format_column, view.keys))}]"]
+    if view.values:
+        lines.append("VALUES " + ", ".join(f"{format_name(v.name)} = {format_name(v.map)}" for v in view.values))
+    if view.exists is not None:
+        lines.append(f"EXISTS {format_name(view.exists)}")
+    columns = (f"{format_name(c.name)} = {format_scalar(c.expression)}" for c in view.columns)
+    lines.append("COLUMNS " + ",\n    ".join(columns))
+    if view.having is not None:
+        lines.append(f"HAVING {format_scalar(view.having)}")
+    if view.order:
+        lines.append("ORDER BY " + ", ".join(f"{i + 1} DESC" if desc else f"{i + 1}" for i, desc in view.order))
+    if view.limit is not None:
+        lines.append(f"LIMIT {view.limit}")
+    if view.sql is not None:
+        lines.append(f"SQL {_text(view.sql)}")
+    return "\n  ".join(lines) + ";"
+
+
+def _trigger(trigger: Trigger) -> str:
+    sign = "+" if trigger.sign > 0 else "-"
+    head = f"ON {sign}{format_name(trigger.relation)}({', '.join(map(format_name, trigger.params))}) DO {{"
+    return "\n".join([head, *(f"  {format_statement(s)};" for s in trigger.statements), "}"])
+
+
+def format_statement(statement: Statement) -> str:
+    """``target[keys] += IF conditions THEN factors ELSE 0`` without the closing semicolon."""
+    term = _term(statement)
+    if statement.conditions:
+        tests = " AND ".join(_at(c, NOT) for c in statement.conditions)
+        term = f"IF {tests} THEN {term} ELSE 0"
+    return f"{format_name(statement.target)}[{_list(statement.keys)}] += {term}"
+
+
+def _term(statement: Statement) -> str:
+    if not statement.factors:
+        return "1"
+    one = const(1)
+    if statement.factors == (one,):
+        return "(1)"
+    return " * ".join(_reference(f) if isinstance(f, MapRef) else _scalar_factor(f) for f in statement.factors)
+
+
+def _reference(ref: MapRef) -> str:
+    return f"{format_name(ref.map)}[{_list(ref.keys)}]"
+
+
+def _scalar_factor(scalar: Scalar) -> str:
+    bare = isinstance(scalar, Var) or (isinstance(scalar, Const) and _natural(scalar) and scalar.value is not None)
+    return format_scalar(scalar) if bare else f"({format_scalar(scalar)})"
+
+
+def _list(scalars: Iterable[Scalar]) -> str:
+    return ", ".join(format_scalar(s) for s in scalars)
+
+
+def format_scalar(scalar: Scalar, variable: Callable[[str], str] = format_name) -> str:
+    """A scalar as text.
+
+    Args:
+        scalar: the expression.
+        variable: how to print a variable's name.
+    """
+    return _Printer(variable).text(scalar)[0]
+
+
+def _at(scalar: Scalar, level: int) -> str:
+    return _Printer(format_name).at(scalar, level)
+
+
+def _natural(scalar: Const) -> bool:
+    """True when the literal's text alone implies its type."""
+    if scalar.value is None:
+        return False
+    if isinstance(scalar.value, Decimal) and not scalar.type.scale:
+        return False
+    return const(scalar.value).type == scalar.type
+
+
+class _Printer:
+    """Prints scalars with as few parentheses as the grammar allows."""
+
+    def __init__(self, variable: Callable[[str], str]) -> None:
+        self.variable = variable
+
+    def at(self, scalar: Scalar, level: int) -> str:
+        """The text, in parentheses when it binds less tightly than ``level``."""
+        text, binding = self.text(scalar)
+        return text if binding >= level else f"({text})"
+
+    def text(self, scalar: Scalar) -> tuple[str, int]:
+        """The text and how tightly its outermost operator binds."""
+        match scalar:
+            case Var(name):
+                return self.variable(name), ATOM
+            case Const():
+                return self._const(scalar)
+        text, binding = self._call(scalar)
+        if scalar.op == "cast" or call(scalar.op, *scalar.args).type == scalar.type:
+            return text, binding
+        return f"{text if binding >= ATOM else f'({text})'} :: {_type(scalar.type)}", TYPED
+
+    def _const(self, scalar: Const) -> tuple[str, int]:
+        if scalar.value is None:
+            return f"NULL :: {scalar.type}", TYPED
+        text = _literal(scalar.value)
+        return (text, ATOM) if _natural(scalar) else (f"{text} :: {_type(scalar.type)}", TYPED)
+
+    def _call(self, scalar: Call) -> tuple[str, int]:
+        op, args = scalar.op, scalar.args
+        if op in INFIX and len(args) > 1:
+            return self._infix(op, args)
+        match op:
+            case "neg":
+                inner = self.at(args[0], UNARY)
+                return f"-{inner}" if not inner[0].isdigit() and inner[0] != "-" else f"-({inner})", UNARY
+            case "not":
+                return f"NOT {self.at(args[0], NOT)}", NOT
+            case "is_null":
+                return f"{self.at(args[0], PREDICATE + 1)} IS NULL", PREDICATE
+            case "in":
+                return f"{self.at(args[0], PREDICATE + 1)} IN ({self._commas(args[1:])})", PREDICATE
+            case "like":
+                return f"{self.at(args[0], PREDICATE + 1)} LIKE {self.at(args[1], PREDICATE + 1)}", PREDICATE
+            case "case":
+                return self._case(args), ATOM
+            case "cast":
+                return f"CAST({self.text(args[0])[0]} AS {scalar.type})", ATOM
+        return f"{op.upper()}({self._commas(args)})", ATOM
+
+    def _commas(self, args: Iterable[Scalar]) -> str:
+        return ", ".join(self.text(a)[0] for a in args)
+
+    def _infix(self, op: str, args: tuple[Scalar, ...]) -> tuple[str, int]:
+        """AND, OR and || are flat lists; arithmetic associates to the left; comparisons do not chain."""
+        sign, level = INFIX[op]
+        left = level if op in ("add", "sub", "mul", "div") else level + 1
+        first, *rest = args
+        return f" {sign} ".join([self.at(first, left), *(self.at(a, level + 1) for a in rest)]), level
+
+    def _case(self, args: tuple[Scalar, ...]) -> str:
+        *branches, otherwise = (self.text(a)[0] for a in args)
+        whens = (f"WHEN {c} THEN {v}" for c, v in zip(branches[::2], branches[1::2], strict=True))
+        return f"CASE {' '.join(whens)} ELSE {otherwise} END"
+
+
+def _literal(value: int | Decimal | str | datetime.date | bool) -> str:
+    match value:
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return _text(value)
+        case datetime.datetime():
+            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        case datetime.date():
+            return f"DATE '{value.isoformat()}'"
+        case Decimal():
+            return format(value, "f")
+    return str(value)

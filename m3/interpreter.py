@@ -1,0 +1,221 @@
+"""The serial reference semantics of M3 on dictionaries: the oracle that every engine is tested against.
+
+One event at a time, one statement at a time, exact. Made to be obviously right; the only concession to speed is an
+index per access path (the set of key positions that a map read binds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from m3.check import check
+from m3.datatypes import INT64_MAX, INT64_MIN, Type, from_units, to_units
+from m3.errors import ProgramError, ValueProblem
+from m3.evaluate import Value, coerce, evaluate
+from m3.program import MapRef, Program, Statement, Trigger, View
+from m3.scalars import Scalar, Var, variables
+
+__all__ = ["Interpreter"]
+
+Key = tuple[Value, ...]
+Env = dict[str, Value]
+
+
+@dataclass
+class _Table:
+    """A map's entries (units, never 0) and, per access path, the keys that share the bound part."""
+
+    entries: dict[Key, int] = field(default_factory=dict)
+    indexes: dict[tuple[int, ...], dict[Key, dict[Key, None]]] = field(default_factory=dict)
+
+    def add(self, key: Key, units: int) -> None:
+        total = self.entries.get(key, 0) + units
+        if total:
+            known = key in self.entries
+            self.entries[key] = total
+            if not known:
+                self._index(key)
+        elif key in self.entries:
+            del self.entries[key]
+            for path, index in self.indexes.items():
+                del index[tuple(key[i] for i in path)][key]
+
+    def _index(self, key: Key) -> None:
+        for path, index in self.indexes.items():
+            index.setdefault(tuple(key[i] for i in path), {})[key] = None
+
+    def slice(self, path: tuple[int, ...], bound: Key) -> list[tuple[Key, int]]:
+        """The entries whose keys have ``bound`` at the positions ``path``."""
+        if path not in self.indexes:
+            index = self.indexes[path] = {}
+            for key in self.entries:
+                index.setdefault(tuple(key[i] for i in path), {})[key] = None
+        return [(key, self.entries[key]) for key in self.indexes[path].get(bound, ())]
+
+
+class Interpreter:
+    """Runs a program event by event.
+
+    Args:
+        program: the program; it is checked first.
+
+    Raises:
+        ProgramError: the program breaks a rule of the language.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = check(program)
+        self._tables = {m.name: _Table() for m in program.maps}
+        self._triggers = {(t.relation, t.sign): t for t in program.triggers}
+
+    @property
+    def maps(self) -> dict[str, dict[tuple[Value, ...], int]]:
+        """For each map its entries in units of its value type; there are no zero entries."""
+        return {name: table.entries for name, table in self._tables.items()}
+
+    def apply(self, sign: int, relation: str, row: tuple[Any, ...]) -> None:
+        """One event. An atomic update is ``apply(-1, r, old)`` and then ``apply(1, r, new)``.
+
+        Args:
+            sign: 1 to insert, -1 to delete.
+            relation: its name.
+            row: a value per column, in order.
+
+        Raises:
+            ProgramError: no such relation.
+            ValueProblem: the row does not fit the columns, or a sum overflows; the maps are as before the event.
+        """
+        values = self._row(relation, row)
+        trigger = self._triggers.get((relation, sign))
+        if trigger is None:
+            return
+        env = dict(zip(trigger.params, values, strict=True))
+        undo: list[tuple[str, Key, int]] = []
+        try:
+            for target, key, units in self._deltas(trigger, env):
+                self._add(target, key, units)
+                undo.append((target, key, units))
+        except ValueProblem:
+            for target, key, units in undo:
+                self._tables[target].add(key, -units)
+            raise
+
+    def _row(self, relation: str, row: tuple[Any, ...]) -> list[Value]:
+        declared = self.program.relation_by_name.get(relation)
+        if declared is None:
+            hint = f"known: {', '.join(self.program.relation_by_name) or 'none'}"
+            raise ProgramError(f"no relation {relation!r}", kind="unknown-relation", hint=hint)
+        if len(row) != len(declared.columns):
+            message = f"{relation} has {len(declared.columns)} columns, the row {len(row)}"
+            raise ValueProblem(message, kind="bad-row", hint="give a value for every column, in order")
+        for value, column in zip(row, declared.columns, strict=True):
+            if value is None and not column.type.nullable:
+                hint = "declare the column NULL, or reject the row"
+                raise ValueProblem(f"NULL in {relation}.{column.name}", kind="null-value", hint=hint)
+        return [coerce(v, c.type) for v, c in zip(row, declared.columns, strict=True)]
+
+    def _deltas(self, trigger: Trigger, env: Env) -> Iterator[tuple[str, Key, int]]:
+        """What the event adds where; under snapshot semantics all of it is computed before the first is given out."""
+        if self.program.semantics == "snapshot":
+            yield from [delta for s in trigger.statements for delta in self._statement(s, env)]
+        else:
+            for statement in trigger.statements:
+                yield from list(self._statement(statement, env))
+
+    def _statement(self, statement: Statement, env: Env) -> Iterator[tuple[str, Key, int]]:
+        early = [c for c in statement.conditions if set(variables(c)) <= set(env)]
+        late = [c for c in statement.conditions if c not in early]
+        if not all(evaluate(c, env) is True for c in early):
+            return
+        scalars = list(statement.scalars())
+        scale = sum(self.program.map_by_name[r.map].value.scale for r in statement.reads())
+        scale += sum(s.type.scale for s in scalars)
+        raised = 10 ** (self.program.map_by_name[statement.target].value.scale - scale)
+        for valuation, product in self._valuations(list(statement.reads()), env):
+            if all(evaluate(c, valuation) is True for c in late):
+                for scalar in scalars:
+                    product *= _units(scalar, valuation)
+                yield statement.target, tuple(evaluate(k, valuation) for k in statement.keys), product * raised
+
+    def _valuations(self, reads: list[MapRef], env: Env) -> Iterator[tuple[Env, int]]:
+        """The valuations of the loop variables, each with the product of the map entries, from left to right."""
+        if not reads:
+            yield env, 1
+            return
+        ref, *rest = reads
+        for extended, units in self._matches(ref, env):
+            for valuation, product in self._valuations(rest, extended):
+                yield valuation, units * product
+
+    def _matches(self, ref: MapRef, env: Env) -> Iterator[tuple[Env, int]]:
+        loops = {i: k.name for i, k in enumerate(ref.keys) if isinstance(k, Var) and k.name not in env}
+        path = tuple(i for i in range(len(ref.keys)) if i not in loops)
+        bound = tuple(evaluate(ref.keys[i], env) for i in path)
+        for key, units in self._tables[ref.map].slice(path, bound):
+            extended = dict(env)
+            if all(extended.setdefault(name, key[i]) == key[i] for i, name in loops.items()):
+                yield extended, units
+
+    def _add(self, target: str, key: Key, units: int) -> None:
+        table, value = self._tables[target], self.program.map_by_name[target].value
+        total = table.entries.get(key, 0) + units
+        if not _fits(total, value):
+            message = f"{target}{list(key)} = {from_units(total, value.scale)} does not fit {value}"
+            raise ValueProblem(message, kind="overflow", hint="CAST the summed expression to a wider type")
+        table.add(key, units)
+
+    def view_rows(self, name: str, *, ordered: bool = True) -> list[tuple[Value, ...]]:
+        """The rows of a view, read off the maps.
+
+        Args:
+            name: the view.
+            ordered: apply ORDER BY (ties broken by the whole row, NULLs smallest) and LIMIT; without, neither.
+        """
+        view = self.program.view(name)
+        environments = (self._view_env(view, key) for key in self._view_keys(view))
+        rows = [
+            tuple(evaluate(c.expression, env) for c in view.columns)
+            for env in environments
+            if view.having is None or evaluate(view.having, env) is True
+        ]
+        return _ordered(rows, view) if ordered else rows
+
+    def _view_keys(self, view: View) -> list[Key]:
+        if view.exists is None:
+            return list(dict.fromkeys(key for v in view.values for key in self._tables[v.map].entries))
+        if not view.keys:
+            return [()]
+        return [key for key, count in self._tables[view.exists].entries.items() if count > 0]
+
+    def _view_env(self, view: View, key: Key) -> Mapping[str, Value]:
+        env: Env = dict(zip((k.name for k in view.keys), key, strict=True))
+        for value in view.values:
+            scale = self.program.map_by_name[value.map].value.scale
+            env[value.name] = from_units(self._tables[value.map].entries.get(key, 0), scale)
+        return env
+
+
+def _units(scalar: Scalar, env: Env) -> int:
+    value = evaluate(scalar, env)
+    if value is None:
+        hint = "guard the factor with IS NOT NULL"
+        raise ValueProblem("a NULL factor", kind="null-factor", hint=hint)
+    return to_units(value, scalar.type.scale)  # type: ignore[arg-type]
+
+
+def _fits(units: int, t: Type) -> bool:
+    if t.kind == "int":
+        return INT64_MIN <= units <= INT64_MAX
+    return bool(abs(units) < 10**t.precision)
+
+
+def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...]]:
+    def smallest_null(value: Value) -> tuple[bool, Any]:
+        return (False, 0) if value is None else (True, value)
+
+    rows = sorted(rows, key=lambda row: [smallest_null(v) for v in row])
+    for position, descending in reversed(view.order):
+        rows.sort(key=lambda row: smallest_null(row[position]), reverse=descending)
+    return rows if view.limit is None else rows[: view.limit]

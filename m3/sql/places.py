@@ -1,0 +1,55 @@
+"""Where in the SQL text a syntax node stands, and the errors that point there."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import sqlglot
+from sqlglot import exp
+
+from m3.errors import CompileError, Span, SyntaxProblem
+
+__all__ = ["Source"]
+
+
+class Source:
+    """A SQL text, for turning nodes into spans and problems into errors."""
+
+    def __init__(self, sql: str, file: str = "") -> None:
+        self.sql, self.file = sql, file
+
+    def parse(self, dialect: str | None) -> exp.Expression:
+        """The single statement of the text.
+
+        Raises:
+            SyntaxProblem: the text is not SQL, or not exactly one statement.
+        """
+        try:
+            statements = [s for s in sqlglot.parse(self.sql, read=dialect) if s is not None]
+        except sqlglot.errors.ParseError as error:
+            details = error.errors[0]
+            length = len(details["highlight"] or " ")
+            # sqlglot's column is that of the last character of the token
+            span = Span(details["line"] or 1, max(1, (details["col"] or 1) - length + 1), length, self.file)
+            raise SyntaxProblem(f"not SQL: {details['description']}", kind="sql-syntax", span=span, hint="") from error
+        except sqlglot.errors.SqlglotError as error:
+            raise SyntaxProblem(f"not SQL: {error}", kind="sql-syntax", span=Span(1, 1, 1, self.file)) from error
+        if len(statements) != 1 or not isinstance(statements[0], exp.Expression):
+            raise SyntaxProblem("expected exactly one SELECT", kind="sql-syntax", span=Span(1, 1, 1, self.file))
+        return statements[0]
+
+    def span(self, node: exp.Expr) -> Span:
+        """The place of a node: that of its tokens, or of the nearest surrounding node that has some."""
+        places = [n.meta for n in node.walk() if "start" in n.meta]
+        if not places:
+            return self.span(node.parent) if node.parent else Span(1, 1, 1, self.file)
+        start, end = min(p["start"] for p in places), max(p["end"] for p in places)
+        before = self.sql[:start]
+        line_start = before.rfind("\n") + 1
+        end_of_line = self.sql.find("\n", start)
+        last = end if end_of_line < 0 else min(end, end_of_line - 1)
+        return Span(before.count("\n") + 1, start - line_start + 1, max(1, last - start + 1), self.file)
+
+    def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
+        """Raise a CompileError that points at ``node``."""
+        raise CompileError(message, kind=kind, span=self.span(node), hint=hint)

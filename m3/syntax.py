@@ -1,0 +1,244 @@
+"""M3 text -> :class:`~m3.program.Program`. The only module that knows lark.
+
+The grammar is ``grammar.lark``; a parsed tree is typed here, with the declarations at hand. Figure 1's forms are all
+read: ``target[..] += IF cond THEN expr ELSE 0``, ``ON Insert_R(..)`` and ``ON Delete_R(..)`` besides ``ON +R(..)`` and
+``ON -R(..)``. Also accepted, and printed in the canonical form: ``IF cond THEN target[..] += expr`` and ``-=``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from importlib import resources
+
+from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark.lexer import PatternStr
+
+from m3.datatypes import Type
+from m3.errors import ProgramError, Span, SyntaxProblem
+from m3.formatting import format_name, format_program, format_scalar, format_statement
+from m3.program import (
+    Column,
+    Factor,
+    MapDecl,
+    MapRef,
+    OutputColumn,
+    Program,
+    Relation,
+    Statement,
+    Trigger,
+    View,
+    ViewValue,
+)
+from m3.scalar_syntax import Node, Types, build_scalar, build_type, name_of, span_of, text_of
+from m3.scalars import Scalar, Var, const
+
+__all__ = ["format_name", "format_program", "format_scalar", "format_statement", "parse"]
+
+#: Terminals without a spelling of their own, in plain words.
+WORDS = {"NAME": "a name", "QUOTED": "a name", "NUMBER": "a number", "STRING": "a text in quotes", "$END": "the end"}
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    grammar = resources.files("m3").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=True)
+
+
+def parse(text: str, file: str = "") -> Program:
+    """The program a text describes; statements and map reads carry their spans.
+
+    Args:
+        text: M3 text. Without a PROGRAM header the program is called ``m3``; without SEMANTICS it is sequential.
+        file: the text's name, for spans.
+
+    Raises:
+        SyntaxProblem: the text does not follow the grammar.
+        ProgramError: a name is not declared, a variable not bound, or a scalar ill-typed.
+            :func:`m3.check.check` has the other rules.
+    """
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as error:
+        raise _problem(error, text, file) from error
+    return _Builder(file).program(tree)
+
+
+def _problem(error: UnexpectedInput, text: str, file: str) -> SyntaxProblem:
+    """A lark error in plain words: what is there, and what could be."""
+    line, column, found = error.line, error.column, ""
+    expected: set[str] = set()
+    if isinstance(error, UnexpectedToken):
+        expected, found = set(error.accepts or error.expected), str(error.token)
+    elif isinstance(error, UnexpectedCharacters):
+        expected, found = set(error.allowed or ()), text[error.pos_in_stream or 0]
+    if isinstance(error, UnexpectedEOF) or found == "" or line < 1:
+        lines = text.splitlines() or [""]
+        line, column = len(lines), len(lines[-1]) + 1
+    what = f"unexpected {found!r}" if found else "the text ends too early"
+    hint = f"expected {_either(expected)}" if expected else ""
+    return SyntaxProblem(what, kind="m3-syntax", span=Span(line, column, max(1, len(found)), file), hint=hint)
+
+
+def _either(terminals: set[str]) -> str:
+    spelled = {t.name: t.pattern.value for t in _parser().terminals if isinstance(t.pattern, PatternStr)}
+    words = sorted({WORDS.get(t) or repr(spelled.get(t, t.lower())) for t in terminals if t not in ("WS", "COMMENT")})
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+class _Builder:
+    """Types a tree. Declarations are read first, so they may stand anywhere."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.relations: dict[str, Relation] = {}
+        self.maps: dict[str, MapDecl] = {}
+
+    def program(self, tree: Node) -> Program:
+        """The whole program."""
+        parts: dict[str, list[Node]] = {"header": [], "relation": [], "map": [], "view": [], "trigger": []}
+        for child in tree.children:
+            parts[child.data].append(child)
+        relations = tuple(self._relation(n) for n in parts["relation"])
+        maps = tuple(self._map(n) for n in parts["map"])
+        self.relations, self.maps = {r.name: r for r in relations}, {m.name: m for m in maps}
+        name, semantics = self._header(parts["header"])
+        views = tuple(self._view(n) for n in parts["view"])
+        return Program(name, semantics, relations, maps, tuple(self._trigger(n) for n in parts["trigger"]), views)
+
+    def _header(self, headers: list[Node]) -> tuple[str, str]:
+        if not headers:
+            return "m3", "sequential"
+        name, semantics = headers[0].children
+        return name_of(name), "sequential" if semantics is None else str(semantics.children[1]).lower()
+
+    def _fail(self, node: Node, message: str, kind: str, hint: str) -> ProgramError:
+        return ProgramError(message, kind=kind, span=span_of(node, self.file), hint=hint)
+
+    def _columns(self, node: Node) -> tuple[Column, ...]:
+        return tuple(Column(name_of(c.children[0]), build_type(c.children[1], self.file)) for c in node.children)
+
+    def _relation(self, node: Node) -> Relation:
+        name, columns, key = node.children
+        return Relation(name_of(name), self._columns(columns), tuple(name_of(k) for k in key.children) if key else ())
+
+    def _map(self, node: Node) -> MapDecl:
+        name, keys, value, meaning = node.children
+        text = text_of(meaning) if meaning else ""
+        return MapDecl(name_of(name), self._columns(keys), build_type(value, self.file), text)
+
+    def _declared(self, node: Node) -> MapDecl:
+        name = name_of(node)
+        if name not in self.maps:
+            known = ", ".join(self.maps) or "none"
+            raise self._fail(node, f"no map {name!r}", "unknown-map", f"known maps: {known}; declare it with MAP")
+        return self.maps[name]
+
+    def _view(self, node: Node) -> View:
+        name, columns, values, exists, outputs, having, order, limit, sql = node.children
+        keys = self._columns(columns)
+        pairs = [v.children for v in values.children] if values else []
+        types = {k.name: k.type for k in keys} | {name_of(n): self._declared(m).value for n, m in pairs}
+        return View(
+            name_of(name),
+            keys,
+            tuple(ViewValue(name_of(n), name_of(m)) for n, m in pairs),
+            self._declared(exists.children[0]).name if exists else None,
+            tuple(
+                OutputColumn(name_of(o.children[0]), build_scalar(o.children[1], types, self.file))
+                for o in outputs.children
+            ),
+            build_scalar(having.children[0], types, self.file) if having else None,
+            tuple((int(o.children[0]) - 1, o.data == "descending") for o in order.children) if order else (),
+            int(limit.children[0]) if limit else None,
+            text_of(sql.children[0]) if sql else None,
+        )
+
+    def _trigger(self, node: Node) -> Trigger:
+        sign, name, params, statements = node.children
+        number, relation = self._event(sign, name)
+        names = tuple(name_of(p) for p in params.children)
+        if len(names) != len(relation.columns):
+            hint = f"columns: {', '.join(c.name for c in relation.columns)}"
+            raise self._fail(name, f"{relation.name} has {len(relation.columns)} columns", "wrong-arity", hint)
+        types = {n: c.type for n, c in zip(names, relation.columns, strict=True)}
+        body = tuple(self._statement(s, types) for s in statements.children) if statements else ()
+        return Trigger(number, relation.name, names, body)
+
+    def _event(self, sign: Node | None, node: Node) -> tuple[int, Relation]:
+        """``+R``, ``-R``, ``Insert_R``, ``Delete_R``, or ``R`` for an insert."""
+        name = name_of(node)
+        if name in self.relations:
+            return (-1 if sign and str(sign.children[0]) == "-" else 1), self.relations[name]
+        for prefix, number in (("insert_", 1), ("delete_", -1)):
+            rest = name[len(prefix) :]
+            if sign is None and name.lower().startswith(prefix) and rest in self.relations:
+                return number, self.relations[rest]
+        known = ", ".join(self.relations) or "none"
+        raise self._fail(node, f"no relation {name!r}", "unknown-relation", f"known: {known}; declare it with RELATION")
+
+    def _statement(self, node: Node, params: Types) -> Statement:
+        if node.data == "guarded":
+            condition, inner = node.children
+            statement = self._statement(inner, params)
+            types = self._bound(statement, params)
+            return replace(statement, conditions=(*self._conditions(condition, types), *statement.conditions))
+        target, right = node.children
+        guards: list[Node] = []
+        while right.data == "conditional":
+            guard, right, zero = right.children
+            guards.append(guard)
+            self._check_zero(zero)
+        factors = self._factors(right, params, node.data == "decrement")
+        bare = Statement(name_of(target.children[0]), (), factors)
+        types = self._bound(bare, params)
+        keys = tuple(build_scalar(k, types, self.file) for k in target.children[1].children)
+        conditions = tuple(c for guard in guards for c in self._conditions(guard, types))
+        return Statement(self._declared(target.children[0]).name, keys, factors, conditions, span_of(target, self.file))
+
+    def _check_zero(self, zero: Token) -> None:
+        if zero != "0":
+            span = Span(zero.line or 1, zero.column or 1, len(zero), self.file)
+            raise SyntaxProblem("IF ... ELSE something else than 0", kind="m3-syntax", span=span, hint="ELSE 0")
+
+    def _bound(self, statement: Statement, params: Types) -> dict[str, Type]:
+        """The types of all variables: the parameters', and for loop variables those of the maps that bind them."""
+        types = dict(params)
+        for ref in statement.reads():
+            types.update((k.name, k.type) for k in ref.keys if isinstance(k, Var) and k.name not in types)
+        return types
+
+    def _conditions(self, node: Node, types: Types) -> tuple[Scalar, ...]:
+        """An unparenthesised AND is several conditions."""
+        parts = node.children if node.data == "and" else [node]
+        return tuple(build_scalar(p, types, self.file) for p in parts)
+
+    def _factors(self, term: Node, params: Types, negative: bool) -> tuple[Factor, ...]:
+        """The factors; map reads are typed first, because they bind the loop variables. A lone ``1`` is the empty
+        product."""
+        types = dict(params)
+        references: dict[int, MapRef] = {}
+        for position, node in enumerate(term.children):
+            if node.data == "reference":
+                references[position] = self._reference(node, types)
+        scalars = {i: build_scalar(n, types, self.file) for i, n in enumerate(term.children) if i not in references}
+        factors: list[Factor] = [references.get(i) or scalars[i] for i in range(len(term.children))]
+        if len(factors) == 1 and factors == [const(1)] and term.children[0].data == "number":
+            factors = []
+        return (const(-1), *factors) if negative else tuple(factors)
+
+    def _reference(self, node: Node, types: dict[str, Type]) -> MapRef:
+        decl = self._declared(node.children[0])
+        nodes = node.children[1].children
+        if len(nodes) != len(decl.keys):
+            hint = f"its keys: {', '.join(k.name for k in decl.keys) or 'none'}"
+            message = f"map {decl.name} has {len(decl.keys)} keys, not {len(nodes)}"
+            raise self._fail(node, message, "wrong-arity", hint)
+        fresh = {
+            name_of(n.children[0]): k.type
+            for n, k in reversed(list(zip(nodes, decl.keys, strict=True)))
+            if n.data == "variable" and name_of(n.children[0]) not in types
+        }
+        types.update(fresh)
+        return MapRef(decl.name, tuple(build_scalar(n, types, self.file) for n in nodes), span_of(node, self.file))

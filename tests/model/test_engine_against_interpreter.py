@@ -1,0 +1,208 @@
+"""The law, tested: whatever the program, the batches, the coordinators and the interleaving of concurrent applies,
+corrections and merges, every committed epoch equals the serial interpreter run over the event log up to it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cumulus_ops.catalog import HistoryEntry
+from cumulus_ops.engine import ApplyTask, CorrectTask, Runtime, StepResult, initialise, open_runtime
+from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.snapshot import commit, merge, seal
+from cumulus_ops.snapshot.commit import _by_clock
+from cumulus_ops.versions import epoch_end
+from m3.datatypes import INT, STRING, decimal
+from m3.program import Column, Relation
+from tests.support.projects import Event, append_events, engine_maps, interpret, make_project, oracle_maps
+
+R = Relation("r", (Column("a", INT), Column("b", INT)))
+S = Relation("s", (Column("b", INT), Column("c", INT.with_null()), Column("x", decimal(9, 2))))
+T = Relation("t", (Column("c", INT), Column("n", STRING.with_null())))
+RELATIONS = (R, S, T)
+
+VIEWS = {
+    "join": "SELECT a, COUNT(*) AS n, SUM(x) AS s FROM r JOIN s ON r.b = s.b GROUP BY a",
+    "chain": "SELECT n, SUM(a * x) AS s, COUNT(*) AS k FROM r, s, t WHERE r.b = s.b AND s.c = t.c GROUP BY n",
+    "filter": "SELECT SUM(x) AS s, AVG(x) AS m FROM s WHERE x > 1 OR c IS NULL",
+    "names": "SELECT a, n, COUNT(c) AS k FROM r, t WHERE r.a = t.c AND b <> 2 GROUP BY a, n",
+}
+SELF_JOIN = {"pairs": "SELECT r1.a, COUNT(*) AS n, SUM(r2.b) AS s FROM r r1, r r2 WHERE r1.b = r2.a GROUP BY r1.a"}
+
+ORDERED = """
+PROGRAM ordered SEMANTICS {semantics};
+RELATION r(a INT, b INT);
+RELATION s(b INT, c INT NULL, x DECIMAL(9, 2));
+RELATION t(c INT, n STRING NULL);
+MAP m1[] : INT;
+MAP m2[a INT] : INT;
+MAP m3[b INT] : INT;
+MAP m4[a INT, b INT] : INT;
+MAP m5[b INT] : INT;
+ON +r(A, B) DO {{ m1[] += m2[A]; m2[A] += m3[B]; m4[A, B] += 1; m5[X] += m4[A, X] * (B + 1); }}
+ON -r(A, B) DO {{ m1[] += m2[A] * 2; m4[A, B] += -1; }}
+ON +s(B, C, X) DO {{ m3[B] += 1; m2[Y] += m4[Y, B]; m1[] += IF B < 2 THEN m3[B] ELSE 0; }}
+ON -s(B, C, X) DO {{ m3[B] += -1 * m5[B]; }}
+"""
+CYCLIC = """
+PROGRAM cyclic SEMANTICS {semantics};
+RELATION r(a INT, b INT);
+RELATION s(b INT, c INT NULL, x DECIMAL(9, 2));
+RELATION t(c INT, n STRING NULL);
+MAP m1[a INT] : INT;
+MAP m2[b INT] : INT;
+ON +r(A, B) DO {{ m1[A] += m2[A]; m1[B] += 1; }}
+ON +s(B, C, X) DO {{ m2[B] += m1[B]; m2[B] += 1; }}
+ON -s(B, C, X) DO {{ m2[B] += -1; }}
+"""
+PROGRAMS = {
+    "sql": {"views": VIEWS},
+    "self-join": {"views": SELF_JOIN},
+    "ordered-sequential": {"program": ORDERED.format(semantics="SEQUENTIAL")},
+    "ordered-snapshot": {"program": ORDERED.format(semantics="SNAPSHOT")},
+    "cyclic-sequential": {"program": CYCLIC.format(semantics="SEQUENTIAL")},
+    "cyclic-snapshot": {"program": CYCLIC.format(semantics="SNAPSHOT")},
+}
+
+small = st.integers(0, 3)
+rows = st.one_of(
+    st.tuples(st.just("r"), st.tuples(small, small)),
+    st.tuples(st.just("s"), st.tuples(small, st.one_of(st.none(), small), st.integers(-300, 300).map(lambda u: u / 100))),
+    st.tuples(st.just("t"), st.tuples(small, st.sampled_from([None, "", "x", "yy"]))),
+)
+
+
+@dataclass
+class World:
+    """One project under concurrent work: steps that have read but not committed yet are in flight."""
+
+    rt: Runtime
+    live: dict[int, list[Event]] = field(default_factory=dict)  # per coordinator: rows it may delete
+    log: dict[tuple[int, int], list[Event]] = field(default_factory=dict)  # (epoch, coordinator) -> events
+    flight: list[object] = field(default_factory=list)
+    drops: int = 0
+
+    def append(self, data: st.DataObject, coordinator: int) -> None:
+        live = self.live.setdefault(coordinator, [])
+        events: list[Event] = []
+        for _ in range(data.draw(st.integers(1, 6))):
+            if live and data.draw(st.integers(0, 3)) == 0:
+                relation, _, row = live.pop(data.draw(st.integers(0, len(live) - 1)))
+                events.append((relation, -1, row))
+            else:
+                relation, row = data.draw(rows)
+                row = tuple(_exact(v) for v in row)
+                live.append((relation, 1, row))
+                events.append((relation, 1, row))
+        epoch, _ = self.rt.catalog.position(coordinator)
+        self.drops += 1
+        batch = append_events(self.rt, coordinator, events, f"d{self.drops}")
+        self.log.setdefault((epoch, coordinator), []).extend(events)
+        self.flight.append(("apply", batch, None, None))
+
+    def start(self, index: int) -> None:
+        kind, batch, _, _ = self.flight[index]
+        read_at = self.rt.catalog.begin_apply(batch)
+        reference = self.rt.reference(next(b for b in self.rt.catalog.batches() if b.id == batch))
+        task = ApplyTask(self.rt.plan, self.rt.project.state, reference, tuple(self.rt.catalog.runs(read_at)))
+        self.flight[index] = ("apply", batch, read_at, self.rt.executor.run(task))
+
+    def finish(self, index: int) -> None:
+        kind, what, read_at, result = self.flight.pop(index)
+        assert isinstance(result, StepResult)
+        if kind == "apply":
+            assert self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is not None
+            assert self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is None  # a task run twice commits once
+        else:
+            try:
+                self.rt.catalog.commit_correction(what, read_at, result.runs, result.corrected)
+            except Conflict:
+                pass  # another pass was faster
+
+    def start_correction(self) -> None:
+        at = self.rt.catalog.last_commit()
+        entries: list[HistoryEntry] = self.rt.catalog.history(at)
+        task = CorrectTask(
+            self.rt.plan, self.rt.project.state, _by_clock(self.rt, entries), tuple(self.rt.catalog.runs(at))
+        )
+        self.flight.append(("correct", entries, at, self.rt.executor.run(task)))
+
+    def expected(self, epoch: int) -> dict[str, object]:
+        events = [e for key in sorted(self.log) if key[0] <= epoch for e in self.log[key]]
+        return oracle_maps(interpret(self.rt.program, events))
+
+
+def _exact(value: object) -> object:
+    from decimal import Decimal
+
+    return Decimal(round(value * 100)).scaleb(-2) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), RELATIONS, **PROGRAMS[name])
+        initialise(project)
+        with open_runtime(project) as rt:
+            assert rt.plan.granularity == ("batch" if name == "sql" else "event")
+            _play(World(rt), data)
+
+
+def _play(world: World, data: st.DataObject) -> None:
+    actions = ["append", "append", "start", "start", "finish", "finish", "correct", "merge", "seal", "commit"]
+    for _ in range(data.draw(st.integers(5, 25))):
+        _act(world, data, data.draw(st.sampled_from(actions)))
+    while any(f[0] == "apply" for f in world.flight):
+        index = next(i for i, f in enumerate(world.flight) if f[0] == "apply")
+        if world.flight[index][3] is None:
+            world.start(index)
+        world.finish(index)
+    last = max((world.rt.catalog.position(c)[0] for c in range(3)), default=0)
+    for _ in range(3 * (last + 1)):
+        holder = world.rt.catalog.token()
+        epoch = world.rt.catalog.position(holder)[0]
+        if epoch <= last:
+            seal(world.rt, holder, epoch)
+    for epoch in range(last + 1):
+        commit(world.rt, epoch)
+    for epoch in range(last + 1):
+        assert engine_maps(world.rt, epoch_end(epoch)) == world.expected(epoch)
+
+
+def _act(world: World, data: st.DataObject, action: str) -> None:
+    if action == "append":
+        world.append(data, data.draw(st.integers(0, 2)))
+    elif action == "start":
+        waiting = [i for i, f in enumerate(world.flight) if f[3] is None]
+        if waiting:
+            world.start(data.draw(st.sampled_from(waiting)))
+    elif action == "finish":
+        ready = [i for i, f in enumerate(world.flight) if f[3] is not None]
+        if ready:
+            world.finish(data.draw(st.sampled_from(ready)))
+    elif action == "correct" and not any(f[0] == "correct" for f in world.flight):
+        world.start_correction()
+    elif action == "merge":
+        merge(world.rt)
+    elif action in ("seal", "commit"):
+        _seal_or_commit(world, action)
+
+
+def _seal_or_commit(world: World, action: str) -> None:
+    try:
+        if action == "seal":
+            holder = world.rt.catalog.token()
+            seal(world.rt, holder, world.rt.catalog.position(holder)[0])
+        else:
+            epoch = len(world.rt.catalog.snapshots())
+            commit(world.rt, epoch)
+            assert engine_maps(world.rt, epoch_end(epoch)) == world.expected(epoch)
+    except NotYet:
+        pass

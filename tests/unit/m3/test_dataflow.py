@@ -1,0 +1,72 @@
+"""Depth, strata, cycles and renderings of the dataflow graph."""
+
+from __future__ import annotations
+
+from m3 import check, compile_views, parse
+from m3.dataflow import (
+    cycle_leader,
+    dataflow,
+    depth,
+    describe_dataflow,
+    is_cyclic,
+    self_reading_relations,
+    strata,
+    to_dot,
+    to_mermaid,
+)
+from tests.unit.m3.test_syntax import EXAMPLE_2_1
+from tests.unit.m3.tpch import RELATIONS, VIEWS
+
+CYCLE = """RELATION R(a INT); RELATION S(a INT);
+MAP b[a INT] : INT; MAP a[a INT] : INT; MAP base[a INT] : INT; MAP loop[] : INT; MAP top[a INT] : INT;
+ON +R(a) { a[a] += b[a]; base[a] += 1; top[a] += a[a] }
+ON +S(a) { b[a] += a[a] * base[a]; loop[] += loop[] }
+"""
+
+
+def test_the_papers_example():
+    program = check(parse(EXAMPLE_2_1))
+    assert depth(program) == {"q": 2, "m1": 1, "m2": 1, "m3": 0, "m4": 0, "m5": 0}
+    assert strata(program) == (("m3",), ("m4",), ("m5",), ("m1",), ("m2",), ("q",))
+    assert not any(is_cyclic(program, s) for s in strata(program))
+    assert self_reading_relations(program) == set()
+
+
+def test_hyperedges_carry_event_and_statement():
+    graph = dataflow(check(parse(EXAMPLE_2_1)))
+    labels = [(d["event"], d["statement"]) for _, _, d in graph.edges(("map", "m5"), data=True)]
+    assert labels == [("+ORDERS", 0), ("+ORDERS", 1)]
+    assert graph.number_of_edges(("relation", "ORDERS"), ("map", "q")) == 1
+
+
+def test_cycles():
+    program = check(parse(CYCLE))
+    assert strata(program) == (("base",), ("loop",), ("b", "a"), ("top",))
+    assert [is_cyclic(program, s) for s in strata(program)] == [False, True, True, False]
+    assert cycle_leader(("b", "a")) == "a"
+    assert depth(program) == {"base": 0, "loop": 0, "b": 1, "a": 1, "top": 2}
+    assert self_reading_relations(program) == {"R", "S"}
+
+
+def test_sql_programs_are_acyclic_and_read_only_shallower_maps():
+    program = compile_views("tpch", RELATIONS, VIEWS)
+    levels = depth(program)
+    assert all(len(s) == 1 and not is_cyclic(program, s) for s in strata(program))
+    assert all(
+        levels[r.map] < levels[s.target] for t in program.triggers for s in t.statements for r in s.reads()
+    )
+    assert self_reading_relations(program) == set()
+
+
+def test_a_self_join_reads_what_its_own_event_writes():
+    program = compile_views("p", RELATIONS, {"v": "select count(*) from nation a, nation b where a.n_regionkey = b.n_regionkey"})
+    assert self_reading_relations(program) == {"nation"}
+
+
+def test_renderings_name_every_map_and_label_edges():
+    program = check(parse(CYCLE))
+    text, dot, mermaid = describe_dataflow(program), to_dot(program), to_mermaid(program)
+    assert "1  b (cycle, leader a)" in text and "<- a  on +S#0" in text
+    assert '"map a" -> "map b" [label="+S#0"];' in dot
+    assert '"relation R" -> "map base"' in dot
+    assert mermaid.startswith("flowchart LR") and '-->|"+S#0"|' in mermaid
