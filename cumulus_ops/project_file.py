@@ -41,14 +41,18 @@ TYPES: Mapping[str, Type] = {
     "int": INT, "integer": INT, "bigint": INT, "string": STRING, "text": STRING, "varchar": STRING, "date": DATE,
     "timestamp": TIMESTAMP, "boolean": BOOL, "double": DOUBLE,
 }  # fmt: skip
-TYPE_HINT = 'one of bigint, int, "decimal(15,2)", string, date, timestamp, boolean, double; add ` null` if it may be NULL'
+TYPE_HINT = (
+    'one of bigint, int, "decimal(15,2)", string, date, timestamp, boolean, double; add ` null` if it may be NULL'
+)
 
 
 def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:
     """The project in ``path`` (a folder or its ``cumulus.yaml``); see :func:`cumulus_ops.config.load_project`."""
     file = (path / FILE_NAME if path.is_dir() else path).resolve()
     if not file.exists():
-        raise InputProblem("no such project", kind="no-project", place=str(file), hint="`cumulus init FOLDER` makes one")
+        raise InputProblem(
+            "no such project", kind="no-project", place=str(file), hint="`cumulus init FOLDER` makes one"
+        )
     root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
     state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
     views, program = _what(root, file.parent)
@@ -79,7 +83,9 @@ def column_type(item: Item) -> Type:
     if match := DECIMAL.fullmatch(bare):
         precision, scale = int(match[1]), int(match[2])
         if not 0 < precision <= MAX_PRECISION or scale > precision:
-            raise item.problem(f"{bare} is out of range", kind="bad-type", hint=f"0 <= scale <= precision <= {MAX_PRECISION}")
+            raise item.problem(
+                f"{bare} is out of range", kind="bad-type", hint=f"0 <= scale <= precision <= {MAX_PRECISION}"
+            )
         return decimal(precision, scale).with_null(nullable)
     if bare not in TYPES:
         raise item.problem(f"unknown type {text!r}", kind="bad-type", hint=TYPE_HINT)
@@ -102,7 +108,9 @@ def _relation(name: str, item: Item) -> Relation:
     key = key_item.words() if key_item else ()
     for part in key:
         if key_item and part not in columns.entries:
-            raise key_item.problem(f"{part!r} is not a column", kind="unknown-column", hint=f"columns: {', '.join(columns.entries)}")
+            raise key_item.problem(
+                f"{part!r} is not a column", kind="unknown-column", hint=f"columns: {', '.join(columns.entries)}"
+            )
     return Relation(name, known, key)
 
 
@@ -110,11 +118,15 @@ def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
     """The views' SQL texts, or the M3 program's file; exactly one of the two."""
     views, program = root.get("views"), root.get("program")
     if (views is None) == (program is None):
-        raise root.item.problem("give either `views` or `program`", kind="views-or-program", hint="views: {name: file.sql}")
+        raise root.item.problem(
+            "give either `views` or `program`", kind="views-or-program", hint="views: {name: file.sql}"
+        )
     if program is not None:
         return {}, _existing(program, folder)
     assert views is not None
-    return {_identifier(name, item): _existing(item, folder).read_text() for name, item in views.section().items()}, None
+    return {
+        _identifier(name, item): _existing(item, folder).read_text() for name, item in views.section().items()
+    }, None
 
 
 def _epochs(root: Section) -> EpochSettings:
@@ -154,7 +166,9 @@ def _catalog(root: Section, folder: Path, state: Path) -> str:
     item = root.get("catalog")
     url = item.text() if item else f"sqlite:///{state / 'catalog.db'}"
     if item and "://" not in url:
-        raise item.problem("not a database URL", hint="sqlite:///FILE, or postgresql+psycopg2://USER:PASSWORD@HOST/NAME")
+        raise item.problem(
+            "not a database URL", hint="sqlite:///FILE, or postgresql+psycopg2://USER:PASSWORD@HOST/NAME"
+        )
     return f"sqlite:///{_resolve(url.removeprefix('sqlite:///'), folder)}" if url.startswith("sqlite:///") else url
 
 

@@ -14,6 +14,8 @@ from cumulus_ops.config import Project
 
 __all__ = ["Rhythm"]
 
+MICROSECONDS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Rhythm:
@@ -48,7 +50,8 @@ class Rhythm:
 
     def epoch_at(self, coordinator: int, moment: datetime.datetime) -> int:
         """The epoch that ``coordinator`` is in at ``moment`` by the schedule; 0 before it began."""
-        return max(0, (moment - self.begin(coordinator, 0)) // self.length)
+        elapsed = moment.timestamp() - self.begin(coordinator, 0).timestamp()  # Airflow's times are not plain datetimes
+        return max(0, round(elapsed * MICROSECONDS) // round(self.length.total_seconds() * MICROSECONDS))
 
     def is_over(self, epoch: int) -> bool:
         """True when the schedule has no epoch ``epoch`` any more."""

@@ -35,15 +35,23 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Item:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
         raise InputProblem(
-            f"cannot read {file.name}: {error.strerror}", kind="no-file", place=str(file), hint="`cumulus init` writes one"
+            f"cannot read {file.name}: {error.strerror}",
+            kind="no-file",
+            place=str(file),
+            hint="`cumulus init` writes one",
         ) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputProblem(
-            f"not YAML: {error.problem}", kind="bad-yaml", place=f"{file}:{line}", hint="check indentation, colons and quotes"
+            f"not YAML: {error.problem}",
+            kind="bad-yaml",
+            place=f"{file}:{line}",
+            hint="check indentation, colons and quotes",
         ) from error
     if node is None:
-        raise InputProblem("the file is empty", kind="empty", place=f"{file}:1", hint="`cumulus init` writes a first one")
+        raise InputProblem(
+            "the file is empty", kind="empty", place=f"{file}:1", hint="`cumulus init` writes a first one"
+        )
     return Item("", node, file, environment)
 
 
@@ -69,7 +77,9 @@ class Item:
     def section(self, known: Iterable[str] | None = None) -> Section:
         """The value as a mapping; ``known`` limits its keys, None allows any."""
         if not isinstance(self.node, yaml.MappingNode):
-            raise self.problem("must be a mapping", hint=f"write `{self.name.rpartition('.')[2]}:` and indented `key: value` lines")
+            raise self.problem(
+                "must be a mapping", hint=f"write `{self.name.rpartition('.')[2]}:` and indented `key: value` lines"
+            )
         return Section(self, dict(self._entries(self.node)), tuple(known) if known is not None else None)
 
     def _entries(self, node: yaml.MappingNode) -> Iterator[tuple[str, Item]]:
@@ -77,7 +87,9 @@ class Item:
         for key, value in node.value:
             name = f"{self.name}.{key.value}" if self.name else str(key.value)
             if key.value in seen:
-                raise Item(name, key, self.file, self.environment).problem("occurs twice", kind="duplicate", hint="remove one")
+                raise Item(name, key, self.file, self.environment).problem(
+                    "occurs twice", kind="duplicate", hint="remove one"
+                )
             seen.add(key.value)
             yield str(key.value), Item(name, value, self.file, self.environment)
 

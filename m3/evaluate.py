@@ -172,7 +172,9 @@ def _exactly(operation: Callable[[Decimal, Decimal], Decimal]) -> Callable[[list
 def _substring(args: list[Value], _: Type) -> str:
     """1-based start; 0 counts as 1 and a negative start from the end, as in Spark SQL."""
     text, start, length = args
-    assert isinstance(text, str) and isinstance(start, int) and isinstance(length, int)
+    assert isinstance(text, str)
+    assert isinstance(start, int)
+    assert isinstance(length, int)
     first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
     return text[max(0, first) : max(0, first + max(0, length))]
 

@@ -18,11 +18,12 @@ from m3.scalars import Call, Const, Scalar, Var, call, const
 __all__ = ["KEYWORDS", "format_column", "format_name", "format_program", "format_scalar", "format_statement"]
 
 #: Words that are never printed as a bare name.
-KEYWORDS = frozenset(
-    """PROGRAM SEMANTICS SNAPSHOT SEQUENTIAL RELATION KEY MAP MEANING VIEW VALUES EXISTS COLUMNS HAVING ORDER BY ASC DESC
-    LIMIT SQL ON DO IF THEN ELSE AND OR NOT IS NULL IN LIKE CASE WHEN END CAST AS TRUE FALSE INT DECIMAL DOUBLE STRING DATE
-    TIMESTAMP BOOL""".split()
-)
+KEYWORDS = frozenset({
+    "PROGRAM", "SEMANTICS", "SNAPSHOT", "SEQUENTIAL", "RELATION", "KEY", "MAP", "MEANING", "VIEW", "VALUES", "EXISTS",
+    "COLUMNS", "HAVING", "ORDER", "BY", "ASC", "DESC", "LIMIT", "SQL", "ON", "DO", "IF", "THEN", "ELSE", "AND", "OR",
+    "NOT", "IS", "NULL", "IN", "LIKE", "CASE", "WHEN", "END", "CAST", "AS", "TRUE", "FALSE", "INT", "DECIMAL",
+    "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL",
+})  # fmt: skip
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
     "gt": (">", 4), "ge": (">=", 4), "concat": ("||", 5), "add": ("+", 6), "sub": ("-", 6), "mul": ("*", 7), "div": ("/", 7),

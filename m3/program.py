@@ -179,14 +179,17 @@ class Program:
 
     @cached_property
     def map_by_name(self) -> dict[str, MapDecl]:
+        """The maps by name."""
         return {m.name: m for m in self.maps}
 
     @cached_property
     def relation_by_name(self) -> dict[str, Relation]:
+        """The relations by name."""
         return {r.name: r for r in self.relations}
 
     @cached_property
     def view_by_name(self) -> dict[str, View]:
+        """The views by name."""
         return {v.name: v for v in self.views}
 
     def trigger(self, relation: str, sign: int) -> Trigger | None:

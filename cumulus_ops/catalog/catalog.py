@@ -485,14 +485,15 @@ class Catalog:
 
     def known_paths(self) -> set[str]:
         """Every file that a row names, retired runs included."""
-        paths = select(t.run.c.path).union_all(select(t.log_file.c.path), select(t.quarantine.c.path))
+        paths = select(t.run.c.path).union(select(t.log_file.c.path), select(t.quarantine.c.path))
         return {row[0] for row in self._read(paths)}
 
     def forget_retired(self, before: datetime.datetime) -> list[str]:
-        """Drop the rows of runs retired before a time (exclusive) and return their paths, whose files may now go."""
+        """Drop the rows of runs retired before a time (exclusive); the packs that no run needs any more may now go."""
         with self._engine.begin() as connection:
             self._lock(connection)
             gone = (t.run.c.retired_at.is_not(None)) & (t.run.c.retired_at < before)
-            paths = list(connection.execute(select(t.run.c.path).where(gone)).scalars())
+            paths = set(connection.execute(select(t.run.c.path).where(gone)).scalars())
             connection.execute(delete(t.run).where(gone))
-            return paths
+            needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
+            return sorted(paths - needed)

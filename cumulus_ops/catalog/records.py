@@ -74,11 +74,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class NewRun:
-    """A written run file, not yet visible. Versions are inclusive; ``path`` is relative to the state folder."""
+    """A written run, not yet visible. Versions are inclusive. It occupies ``bytes`` bytes from ``offset`` on in the pack
+    ``path`` (relative to the state folder), the file with all runs of one step."""
 
     map: str
     access_path: str
     path: str
+    offset: int
     min_version: int
     max_version: int
     rows: int

@@ -7,7 +7,19 @@ are totally ordered, and whoever sees commit n sees all before it.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, DateTime, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 __all__ = [
     "batch",
@@ -127,7 +139,8 @@ run = Table(
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("map", String(400), nullable=False),
     Column("access_path", String(200), nullable=False),
-    Column("path", Text, nullable=False, unique=True),
+    Column("path", Text, nullable=False, index=True),  # a pack: the runs of one step in one file
+    Column("offset", BigInteger, nullable=False),  # where in the pack, in bytes
     Column("commit", BigInteger, nullable=False, index=True),  # visible from this commit on (inclusive)
     Column("origin", BigInteger, nullable=False),  # the latest commit whose deltas are in it; reading clocks speak of it
     Column("min_version", BigInteger, nullable=False),  # inclusive

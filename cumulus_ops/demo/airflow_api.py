@@ -73,7 +73,9 @@ class AirflowApi:
 
     def runs(self, dag: str) -> list[dict[str, Any]]:
         """The runs of ``dag``, oldest first."""
-        runs: list[dict[str, Any]] = self.call("GET", f"/api/v2/dags/{dag}/dagRuns?limit=100&order_by=run_after")["dag_runs"]
+        runs: list[dict[str, Any]] = self.call("GET", f"/api/v2/dags/{dag}/dagRuns?limit=100&order_by=run_after")[
+            "dag_runs"
+        ]
         return runs
 
     def failed_tasks(self, dag: str, run: str) -> list[str]:
@@ -88,5 +90,7 @@ class AirflowApi:
                 child.require_running()
             if time.monotonic() > deadline:
                 logs = ", ".join(str(child.log) for child in children)
-                raise SetupProblem(f"{message} after {timeout_s:.0f} s", kind="slow", place=logs, hint="look into these logs")
+                raise SetupProblem(
+                    f"{message} after {timeout_s:.0f} s", kind="slow", place=logs, hint="look into these logs"
+                )
             time.sleep(0.3)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -114,7 +115,5 @@ def _reap(child: Child, timeout_s: float) -> None:
 
 
 def _kill(process: psutil.Process) -> None:
-    try:
+    with suppress(psutil.NoSuchProcess):
         process.kill()
-    except psutil.NoSuchProcess:
-        pass

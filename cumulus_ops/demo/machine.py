@@ -35,7 +35,9 @@ def check_java() -> int:
     version = java_version(shown.stderr + shown.stdout)
     if version < JAVA_MINIMUM:
         raise SetupProblem(
-            f"Spark needs Java {JAVA_MINIMUM} or newer: {java} is version {version or 'unknown'}", kind="old-java", hint=hint
+            f"Spark needs Java {JAVA_MINIMUM} or newer: {java} is version {version or 'unknown'}",
+            kind="old-java",
+            hint=hint,
         )
     return version
 

@@ -75,7 +75,17 @@ def start_connect_server(
     }
     flags = [part for name, value in options.items() for part in ("--conf", f"{name}={value}")]
     submit = str(spark_home() / "bin" / "spark-submit")
-    command = [submit, "--master", master, "--driver-memory", driver_memory, *flags, "--class", CONNECT_CLASS, "spark-internal"]
+    command = [
+        submit,
+        "--master",
+        master,
+        "--driver-memory",
+        driver_memory,
+        *flags,
+        "--class",
+        CONNECT_CLASS,
+        "spark-internal",
+    ]
     return Child("spark-connect", command, home / "log", spark_environment(scratch))
 
 

@@ -56,6 +56,8 @@ def load_events(
 ) -> dict[int, Events]:
     """The events of one relation in some batches, as {sign: events}; only the columns that the program uses.
 
+    Sign 1 are the inserts, -1 the deletes, 0 all of them weighted by their signs.
+
     Args:
         plan: the program's plan.
         root: the state folder.
@@ -72,7 +74,8 @@ def load_events(
     if not tables:
         return {}
     table = pa.concat_tables(tables)
-    return {sign: events for sign in (1, -1) if (events := _of_sign(plan, relation, table, sign)).frame.rows}
+    signs = {s.sign for group in plan.statements.values() for s in group if s.relation == relation}
+    return {sign: events for sign in signs if (events := _of_sign(plan, relation, table, sign)).frame.rows}
 
 
 def _read(plan: ProgramPlan, root: Path, file: LogFile, stamp: int | None, part: tuple[int, int]) -> pa.Table:
@@ -86,14 +89,17 @@ def _read(plan: ProgramPlan, root: Path, file: LogFile, stamp: int | None, part:
 
 
 def _of_sign(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> Events:
-    table = table.filter(pc.equal(table[SIGN], sign))
-    trigger = plan.program.trigger(relation, sign)
+    if sign:
+        table = table.filter(pc.equal(table[SIGN], sign))
+    trigger = plan.program.trigger(relation, sign or 1)
+    assert trigger is not None  # there is a statement of this sign
     declared = plan.program.relation_by_name[relation].columns
-    params = trigger.params if trigger else tuple(c.name for c in declared)
     columns = {
         param: to_physical(table[column.name], column.type)
-        for param, column in zip(params, declared, strict=True)
+        for param, column in zip(trigger.params, declared, strict=True)
         if column.name in plan.columns[relation]
     }
-    versions = to_numpy(table[STAMP].combine_chunks()) if len(table) else np.zeros(0, np.int64)
-    return Events(Frame(columns, len(table)), versions)
+    if len(table) == 0:
+        return Events(Frame(columns, 0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    weights = np.ones(len(table), np.int64) if sign else to_numpy(table[SIGN].combine_chunks())
+    return Events(Frame(columns, len(table)), to_numpy(table[STAMP].combine_chunks()), weights)

@@ -23,10 +23,13 @@ Sources = Callable[[int], Sequence[RunData]]
 
 @dataclass
 class Events:
-    """Events of one relation and sign: one column per parameter, and the version of each event."""
+    """Events of one relation: one column per parameter, the version and the weight of each event.
+
+    The weight is 1 where a statement is for one sign only, and the event's sign where it is for both."""
 
     frame: Frame
     versions: np.ndarray
+    weights: np.ndarray
     filtered: dict[tuple[Scalar, ...], Events] = field(default_factory=dict)
 
     def where(self, conditions: tuple[Scalar, ...]) -> Events:
@@ -41,7 +44,7 @@ class Events:
 
     def at(self, rows: np.ndarray) -> Events:
         """The events at the given positions."""
-        return Events(self.frame.take(rows), self.versions[rows])
+        return Events(self.frame.take(rows), self.versions[rows], self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def _order(plan: StatementPlan, first: int | None) -> list[int]:
 
 
 def _start(plan: StatementPlan, events: Events) -> _Working:
-    units = np.full(events.frame.rows, 10**plan.shift, dtype=np.int64)
+    units = events.weights * 10**plan.shift
     working = _Working(events.frame, events.versions, units)
     working = _scale(plan.factors, working, plan.target)
     columns = {name: evaluate(scalar, working.frame) for name, scalar in plan.carried}

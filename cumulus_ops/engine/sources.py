@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cumulus_ops.catalog import NewRun, Run
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import AccessPath, RunData, build_run, open_run, read_table, write_run
+from cumulus_ops.mapstore import AccessPath, RunData, build_run, open_run, read_table, write_runs
 
 __all__ = ["OwnDeltas", "StoredRuns", "write_deltas"]
 
@@ -29,7 +29,7 @@ class StoredRuns:
     def get(self, path: AccessPath, before: int) -> list[RunData]:
         """The runs of ``path`` that may hold a delta with a version below ``before`` (exclusive)."""
         runs = self._by_path.get((path.map, path.label), ())
-        return [_open(self._root / r.path) for r in runs if r.min_version < before]
+        return [_open(self._root / r.path, r.offset, r.bytes) for r in runs if r.min_version < before]
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether :meth:`get` would return something."""
@@ -68,6 +68,5 @@ class OwnDeltas:
 
 def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table]) -> tuple[NewRun, ...]:
     """Write the deltas of a step, once per access path of each map; nothing becomes visible by it."""
-    return tuple(
-        write_run(root, build_run(table, path), path) for name, table in deltas.items() for path in plan.paths[name]
-    )
+    built = ((path, build_run(table, path)) for name, table in deltas.items() for path in plan.paths[name])
+    return write_runs(root, built)

@@ -20,7 +20,7 @@ from cumulus_ops.engine.correct import CorrectTask, correct_history
 from cumulus_ops.engine.sources import write_deltas
 from cumulus_ops.faults import reach
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import VERSION, AccessPath, build_run, merge_runs, open_run, to_numpy, write_run
+from cumulus_ops.mapstore import VERSION, AccessPath, build_run, merge_runs, open_run, to_numpy, write_runs
 from cumulus_ops.versions import epoch_of
 
 __all__ = ["MergeTask", "StepResult", "Task", "run_step"]
@@ -88,13 +88,11 @@ def count_by_epoch(deltas: Mapping[str, pa.Table]) -> dict[int, int]:
 
 def _merge(task: MergeTask) -> StepResult:
     reach("merge.before-files")
-    merged = (_merge_tier(task, path, runs) for path, runs in task.tiers)
-    return StepResult(tuple(m for m in merged if m is not None), {})
+    merged = ((path, _merge_tier(task, path, runs)) for path, runs in task.tiers)
+    return StepResult(write_runs(task.root, ((path, build_run(d, path)) for path, d in merged if len(d))), {})
 
 
-def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> NewRun | None:
-    """One merged run, None if everything cancelled out."""
-    opened = [open_run(task.root / r.path) for r in runs]
+def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:
+    opened = [open_run(task.root / r.path, r.offset, r.bytes) for r in runs]
     names = [k.name for k in task.plan.program.map_by_name[path.map].keys]
-    delta = merge_runs(opened, names, task.committed, task.oldest_retained, path.map)
-    return write_run(task.root, build_run(delta, path), path) if len(delta) else None
+    return merge_runs(opened, names, task.committed, task.oldest_retained, path.map)

@@ -7,12 +7,12 @@ They follow from the program alone (the replicas of source aggregation, Cumulus 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cumulus_ops.mapstore import AccessPath
 from m3.dataflow import is_cyclic, strata
 from m3.program import MapRef, Program, Statement, Trigger
-from m3.scalars import Scalar, Var, variables
+from m3.scalars import Const, Scalar, Var, variables
 
 __all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program"]
 
@@ -31,6 +31,7 @@ class ReadPlan:
 class StatementPlan:
     """One statement, prepared.
 
+    ``sign`` is +1 or -1, or 0 for a statement that inserts and deletes share, counting each event with its own sign.
     ``conditions`` and ``factors`` need event parameters only and come first. ``carried`` are the expressions over event
     parameters that later parts need, under the names by which those parts (``reads``, ``late_conditions``,
     ``late_factors``, ``keys``) refer to them. ``reorderable``: no loop variable links two reads. ``shift``: decimals to
@@ -81,7 +82,7 @@ def plan_program(program: Program, granularity: str) -> ProgramPlan:
         program: the program.
         granularity: ``batch`` or ``event``.
     """
-    plans = [_plan(program, t, i) for t in program.triggers for i in range(len(t.statements))]
+    plans = [plan for relation in program.relations for plan in _plan_relation(program, relation.name)]
     layers = strata(program)
     return ProgramPlan(
         program,
@@ -109,6 +110,33 @@ def _used_columns(program: Program, relation: str) -> tuple[str, ...]:
             seen = {v for s in trigger.statements for v in s.variables()}
             used |= {column for column, param in zip(names, trigger.params, strict=True) if param in seen}
     return tuple(n for n in names if n in used)
+
+
+def _plan_relation(program: Program, relation: str) -> list[StatementPlan]:
+    """The statements of both triggers; once for both where the delete trigger is the insert trigger times -1."""
+    insert, delete = program.trigger(relation, 1), program.trigger(relation, -1)
+    if insert and delete and _mirrored(insert, delete):
+        return [replace(_plan(program, insert, i), sign=0) for i in range(len(insert.statements))]
+    return [_plan(program, t, i) for t in (insert, delete) if t for i in range(len(t.statements))]
+
+
+def _mirrored(insert: Trigger, delete: Trigger) -> bool:
+    return insert.params == delete.params and [_unsigned(s) for s in insert.statements] == [
+        (-sign, rest) for sign, rest in map(_unsigned, delete.statements)
+    ]
+
+
+def _unsigned(statement: Statement) -> tuple[int, Statement]:
+    """The sign of a statement's integer constants, and the statement with them made positive and ones left out."""
+    sign, factors = 1, []
+    for factor in statement.factors:
+        if isinstance(factor, Const) and factor.type.kind == "int" and isinstance(factor.value, int):
+            sign *= -1 if factor.value < 0 else 1
+            if abs(factor.value) != 1:
+                factors.append(Const(abs(factor.value), factor.type))
+        else:
+            factors.append(factor)
+    return sign, replace(statement, factors=tuple(factors))
 
 
 class _Carrier:

@@ -2,9 +2,9 @@
 
 from cumulus_ops.mapstore.columns import logical_type, physical_type, to_logical, to_numpy, to_physical
 from cumulus_ops.mapstore.deltas import VALUE, VERSION, delta_schema, empty_delta, multiply, sum_deltas, sum_values
-from cumulus_ops.mapstore.lookup import Probe, Slices, may_match, probe, read_slices, sum_points
+from cumulus_ops.mapstore.lookup import Probe, Slices, probe, read_slices, sum_points
 from cumulus_ops.mapstore.merge import merge_runs, pick_tier
-from cumulus_ops.mapstore.runs import AccessPath, RunData, build_run, open_run, read_table, sync_folder, write_run
+from cumulus_ops.mapstore.runs import AccessPath, RunData, build_run, open_run, read_table, sync_folder, write_runs
 
 __all__ = [
     "VALUE",
@@ -17,7 +17,6 @@ __all__ = [
     "delta_schema",
     "empty_delta",
     "logical_type",
-    "may_match",
     "merge_runs",
     "multiply",
     "open_run",
@@ -33,5 +32,5 @@ __all__ = [
     "to_logical",
     "to_numpy",
     "to_physical",
-    "write_run",
+    "write_runs",
 ]

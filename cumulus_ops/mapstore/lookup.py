@@ -15,16 +15,19 @@ import pyarrow.compute as pc
 from cumulus_ops.mapstore.hashing import hash_columns
 from cumulus_ops.mapstore.runs import RunData
 
-__all__ = ["Probe", "Slices", "may_match", "probe", "read_slices", "sum_points"]
+__all__ = ["Probe", "Slices", "probe", "read_slices", "sum_points"]
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What to look up: one row per request. ``before`` is exclusive; ``bound`` holds the bound key columns."""
+    """What to look up: one row per request, in the order of the hashes, because neighbouring searches then touch
+    neighbouring memory. ``before`` is exclusive; ``bound`` holds the bound key columns; ``origin`` is each row's place in
+    the caller's order."""
 
     bound: tuple[pa.Array, ...]
     hashes: np.ndarray
     before: np.ndarray
+    origin: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,10 @@ class Slices:
 
 def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
     """A probe for the given key columns."""
-    return Probe(tuple(bound), hash_columns(bound, len(before)), before)
-
-
-def may_match(run: RunData, hashes: np.ndarray) -> np.ndarray:
-    """Which of ``hashes`` occur in the run (boolean array)."""
-    if len(run) == 0:
-        return np.zeros(len(hashes), dtype=bool)
-    position = np.minimum(np.searchsorted(run.hashes, hashes), len(run) - 1)
-    return np.asarray(run.hashes[position] == hashes)
+    hashes = hash_columns(bound, len(before))
+    order = np.argsort(hashes)
+    chosen = pa.array(order)
+    return Probe(tuple(b.take(chosen) for b in bound), hashes[order], before[order], order)
 
 
 def sum_points(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) -> np.ndarray:
@@ -59,17 +57,17 @@ def sum_points(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) 
             np.add.at(total, found[0], run.values[found[1]])
         elif len(run):
             total += _range_sums(run, bound, request)
-    return total
+    result = np.empty_like(total)
+    result[request.origin] = total
+    return result
 
 
 def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndarray:
     """Without collisions a hash range is one key, its versions ascend, and a sum is a difference of running totals."""
-    low = np.searchsorted(run.hashes, request.hashes, side="left")
-    hit = np.flatnonzero(run.hashes[np.minimum(low, len(run) - 1)] == request.hashes)
+    low, hit = _hits(run, request)
     result = np.zeros(len(request.before), dtype=np.int64)
     if len(hit) == 0:
         return result
-    low = low[hit]
     same = _equal_keys(run, bound, request, hit, low)
     hit, low = hit[same], low[same]
     high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
@@ -78,6 +76,13 @@ def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndar
     low, high = low[some], high[some]
     result[hit[some]] = run.totals[high - 1] - run.totals[low] + run.values[low]
     return result
+
+
+def _hits(run: RunData, request: Probe) -> tuple[np.ndarray, np.ndarray]:
+    """For the requests whose hash occurs in the run: its first row there, and which requests they are."""
+    low = np.searchsorted(run.hashes, request.hashes, side="left")
+    hit = np.flatnonzero(run.hashes[np.minimum(low, len(run) - 1)] == request.hashes)
+    return low[hit], hit
 
 
 def _lower_bound(versions: np.ndarray, low: np.ndarray, high: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -104,15 +109,15 @@ def read_slices(runs: Sequence[RunData], bound: tuple[int, ...], free: tuple[int
         columns.append(pa.concat_arrays(taken) if taken else pa.nulls(0))
     if not parts:
         return Slices(np.zeros(0, np.int64), tuple(columns), np.zeros(0, np.int64))
-    return Slices(np.concatenate(requests), tuple(columns), np.concatenate(values))
+    return Slices(request.origin[np.concatenate(requests)], tuple(columns), np.concatenate(values))
 
 
 def _matches(run: RunData, bound: tuple[int, ...], request: Probe) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (request, row of the run) with equal keys and an early enough version."""
-    low = np.searchsorted(run.hashes, request.hashes, side="left")
-    high = np.searchsorted(run.hashes, request.hashes, side="right")
+    low, hit = _hits(run, request)
+    high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
     counts = high - low
-    requested = np.repeat(np.arange(len(counts)), counts)
+    requested = np.repeat(hit, counts)
     starts = np.repeat(low - (np.cumsum(counts) - counts), counts)
     rows = np.arange(len(requested)) + starts
     early = run.versions[rows] < request.before[requested]

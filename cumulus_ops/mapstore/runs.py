@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +23,11 @@ from cumulus_ops.mapstore.columns import to_numpy
 from cumulus_ops.mapstore.deltas import VALUE, VERSION
 from cumulus_ops.mapstore.hashing import hash_columns
 
-__all__ = ["AccessPath", "RunData", "build_run", "open_run", "write_run"]
+__all__ = ["AccessPath", "RunData", "build_run", "open_run", "read_table", "write_runs"]
 
 HASH, TOTAL = "_hash", "_total"
 COLLISIONS = b"collisions"
+ALIGNMENT = 64
 
 
 @dataclass(frozen=True, order=True)
@@ -95,30 +98,44 @@ def read_table(table: pa.Table) -> RunData:
     )
 
 
-def open_run(file: Path) -> RunData:
-    """Memory-map a run file; nothing is read until it is looked at."""
+def open_run(file: Path, offset: int, size: int) -> RunData:
+    """Memory-map one run of a pack; nothing is read until it is looked at."""
     with pa.memory_map(str(file)) as source:
-        return read_table(pa.ipc.open_file(source).read_all())
+        whole = source.read_buffer()
+    return read_table(pa.ipc.open_file(pa.BufferReader(whole.slice(offset, size))).read_all())
 
 
-def write_run(root: Path, table: pa.Table, path: AccessPath) -> NewRun:
-    """Write a run table under a fresh name below ``root`` and make it durable (file, then folder).
+def write_runs(root: Path, runs: Iterable[tuple[AccessPath, pa.Table]]) -> tuple[NewRun, ...]:
+    """Write the runs of a step one after the other into one file, a **pack**, with a fresh name below ``root``, and make
+    it durable (file, then folder): a step costs one synchronous write, however many maps it touches.
 
     Returns:
-        the run for the catalog; it is invisible until a transaction there names it.
+        the runs for the catalog; they are invisible until a transaction there names them.
     """
-    relative = Path("runs") / path.map / f"{path.label}-{uuid.uuid4().hex}.arrow"
+    relative = Path("runs") / f"{uuid.uuid4().hex}.pack"
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as sink:
-        with pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table, max_chunksize=max(1, len(table)))
+        written = tuple(_append_run(sink, str(relative), path, table) for path, table in runs)
         sink.flush()
         os.fsync(sink.fileno())
+    if not written:
+        target.unlink()
+        return ()
     sync_folder(target.parent)
+    return written
+
+
+def _append_run(sink: BinaryIO, pack: str, path: AccessPath, table: pa.Table) -> NewRun:
+    offset = -(-sink.tell() // ALIGNMENT) * ALIGNMENT
+    sink.write(bytes(offset - sink.tell()))
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_file(buffer, table.schema) as writer:
+        writer.write_table(table, max_chunksize=max(1, len(table)))
+    sink.write(buffer.getvalue())
     versions = to_numpy(table[VERSION].combine_chunks())
     low, high = (int(versions.min()), int(versions.max())) if len(versions) else (0, 0)
-    return NewRun(path.map, path.label, str(relative), low, high, len(table), target.stat().st_size)
+    return NewRun(path.map, path.label, pack, offset, low, high, len(table), sink.tell() - offset)
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,7 +9,16 @@ from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeRe
 from cumulus_ops.orchestration import steps
 from cumulus_ops.rhythm import Rhythm
 
-__all__ = ["ApplyEpoch", "ApplyShare", "CommitEpochs", "PlanEpochs", "PublishEpochs", "SealEpoch", "SealShare", "ValidateEpochs"]
+__all__ = [
+    "ApplyEpoch",
+    "ApplyShare",
+    "CommitEpochs",
+    "PlanEpochs",
+    "PublishEpochs",
+    "SealEpoch",
+    "SealShare",
+    "ValidateEpochs",
+]
 
 WAIT_S = 5.0  # between two looks of a sensor that gave its slot back
 BLUE, GREEN, YELLOW, PURPLE = "#d6e4f5", "#d9f2dd", "#fdf3cf", "#ece2f7"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from airflow.plugins_manager import AirflowPlugin
 
 from cumulus_ops.orchestration.timetable import StaggeredTimetable
@@ -13,4 +15,4 @@ class CumulusPlugin(AirflowPlugin):
     """Registers the staggered timetable, which Airflow needs to read serialised DAGs back."""
 
     name = "cumulus"
-    timetables = [StaggeredTimetable]
+    timetables: ClassVar = [StaggeredTimetable]

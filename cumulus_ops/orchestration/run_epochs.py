@@ -9,7 +9,14 @@ from airflow.sdk import DAG, Param, task_group
 from cumulus_ops import names
 from cumulus_ops.config import Project
 from cumulus_ops.orchestration import texts
-from cumulus_ops.orchestration.operators import ApplyShare, CommitEpochs, PlanEpochs, PublishEpochs, SealShare, ValidateEpochs
+from cumulus_ops.orchestration.operators import (
+    ApplyShare,
+    CommitEpochs,
+    PlanEpochs,
+    PublishEpochs,
+    SealShare,
+    ValidateEpochs,
+)
 
 __all__ = ["run_epochs_dag"]
 
@@ -60,7 +67,9 @@ def form() -> dict[str, Param]:
             title="First epoch",
             description="Empty: the first epoch that is still open. An epoch in between that is open is run, too.",
         ),
-        "epochs": Param(1, type="integer", minimum=1, maximum=100, title="Epochs", description="How many epochs to run."),
+        "epochs": Param(
+            1, type="integer", minimum=1, maximum=100, title="Epochs", description="How many epochs to run."
+        ),
         "executor": Param(
             "project",
             type="string",

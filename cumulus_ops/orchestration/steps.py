@@ -18,9 +18,18 @@ from cumulus_ops.config import Project, load_project
 from cumulus_ops.errors import CumulusError, NotYet
 
 if TYPE_CHECKING:
-    from cumulus_ops.snapshot import Runtime, ValidationReport
+    from cumulus_ops.snapshot import BatchReport, Runtime
+    from cumulus_ops.validation import ValidationReport
 
-__all__ = ["SnapshotInvalid", "apply_epoch", "commit_sealed", "plan_epochs", "publish_committed", "seal_epoch", "validate_committed"]
+__all__ = [
+    "SnapshotInvalid",
+    "apply_epoch",
+    "commit_sealed",
+    "plan_epochs",
+    "publish_committed",
+    "seal_epoch",
+    "validate_committed",
+]
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
@@ -73,14 +82,12 @@ def apply_epoch(
         if until is None and not _wait_until(lambda: current_epoch(runtime, coordinator) >= epoch, patience_s):
             return None
         while current_epoch(runtime, coordinator) <= epoch:
-            late = until is None or _now() >= until
-            has_more = not late or _pending(runtime, coordinator) > leave
-            report = run_minibatch(runtime, coordinator) if has_more else None
+            is_over = until is None or _now() >= until
+            report = run_minibatch(runtime, coordinator, _next_drop(runtime, coordinator, until, leave))
             if report is not None:
-                log.info("batch %s", report)
-                for name in totals:
-                    totals[name] += 1 if name == "batches" else getattr(report, name)
-            elif late:
+                log.info("applied %s", report)
+                _add(totals, report)
+            elif is_over:
                 break
             else:
                 time.sleep(POLL_S)
@@ -165,7 +172,7 @@ def plan_epochs(folder: str, coordinators: int, first: int | None, epochs: int) 
 
     with _running(folder, "inprocess") as (_, runtime):
         here = min(current_epoch(runtime, c) for c in range(coordinators))
-        pending = [_pending(runtime, c) for c in range(coordinators)]
+        pending = [len(_pending(runtime, c)) for c in range(coordinators)]
     begin = max(here, first if first is not None else here)
     last = begin + epochs - 1
     span = last - here + 1
@@ -183,10 +190,32 @@ def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
     )
 
 
-def _pending(runtime: Runtime, coordinator: int) -> int:
-    from cumulus_ops.snapshot import status
+def _next_drop(runtime: Runtime, coordinator: int, until: datetime.datetime | None, leave: int) -> str:
+    """The name of the drop to take now: the first that landed before ``until``, if more than ``leave`` are pending.
 
-    return next(c.pending_drops for c in status(runtime).coordinators if c.index == coordinator)
+    A name that no drop has ("") only lets a batch be finished that a killed run left.
+    """
+    pending = _pending(runtime, coordinator)
+    if until is not None:
+        pending = [drop for drop in pending if _landed_at(drop) < until]
+    return pending[0].name if len(pending) > leave else ""
+
+
+def _landed_at(drop: Path) -> datetime.datetime:
+    """When a drop's folder got its name: the inode's change time, which a rename sets."""
+    return datetime.datetime.fromtimestamp(drop.stat().st_ctime, datetime.UTC)
+
+
+def _pending(runtime: Runtime, coordinator: int) -> list[Path]:
+    from cumulus_ops.eventlog import pending_drops
+
+    return list(pending_drops(runtime.project, runtime.catalog, coordinator))
+
+
+def _add(totals: dict[str, int], report: BatchReport) -> None:
+    totals["batches"] += 1
+    for name in totals.keys() - {"batches"}:
+        totals[name] += getattr(report, name)
 
 
 def _wait_until(condition: Callable[[], bool], patience_s: float) -> bool:

@@ -28,7 +28,9 @@ class StaggeredTimetable(Timetable):
 
     def __init__(self, rhythm: Rhythm, coordinator: int) -> None:
         self.rhythm, self.coordinator = rhythm, coordinator
-        self.description = f"coordinator {coordinator} of {rhythm.coordinators}: every {rhythm.length}, from {self._begin(0)}"
+        self.description = (
+            f"coordinator {coordinator} of {rhythm.coordinators}: every {rhythm.length}, from {self._begin(0)}"
+        )
 
     @property
     def summary(self) -> str:

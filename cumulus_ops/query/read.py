@@ -6,15 +6,13 @@ the end of its epoch, below which nothing changes any more.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.engine import Frame, Runtime, evaluate, select
 from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.mapstore import VALUE, VERSION, logical_type, open_run, physical_type, sum_values, to_logical
+from cumulus_ops.mapstore import VALUE, VERSION, RunData, logical_type, open_run, physical_type, sum_values, to_logical
 from cumulus_ops.versions import epoch_end
 from m3.program import MapDecl, View
 
@@ -80,12 +78,11 @@ def _sum_map(rt: Runtime, decl: MapDecl, upto: int | None) -> pa.Table:
     ]
     keys = [k.name for k in decl.keys]
     schema = pa.schema([*(pa.field(k.name, physical_type(k.type)) for k in decl.keys), pa.field(VALUE, pa.int64())])
-    tables = [_run_entries(rt.project.state / r.path, keys, upto).cast(schema) for r in runs]
+    tables = [_run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, upto).cast(schema) for r in runs]
     return sum_values(pa.concat_tables(tables) if tables else schema.empty_table(), keys, [VALUE], decl.name)
 
 
-def _run_entries(file: Path, keys: list[str], upto: int | None) -> pa.Table:
-    run = open_run(file)
+def _run_entries(run: RunData, keys: list[str], upto: int | None) -> pa.Table:
     table = pa.table(dict(zip([*keys, VERSION, VALUE], [*run.keys, run.versions, run.values], strict=True)))
     if upto is not None and len(run) and int(run.versions.max()) > upto:
         table = table.filter(pc.less_equal(table[VERSION], upto))
@@ -133,11 +130,15 @@ def _rows(rt: Runtime, view: View, entries: pa.Table, ordered: bool) -> pa.Table
     return _ordered(view, table) if ordered else table
 
 
+def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:
+    return (column, "descending", "at_end") if descending else (column, "ascending", "at_start")
+
+
 def _ordered(view: View, table: pa.Table) -> pa.Table:
-    """ORDER BY and LIMIT; NULLs come last, and ties are broken by the other columns, so that reading twice gives the same."""
+    """ORDER BY and LIMIT; NULL is the smallest value, and ties are broken by the other columns, so that reading twice gives the same."""
     if view.order:
         chosen = {index for index, _ in view.order}
-        ties = [(table.column_names[i], "ascending") for i in range(table.num_columns) if i not in chosen]
-        keys = [(table.column_names[i], "descending" if down else "ascending") for i, down in view.order]
-        table = table.take(pc.sort_indices(table, sort_keys=[*keys, *ties], null_placement="at_end"))
+        ties = [(i, False) for i in range(table.num_columns) if i not in chosen]
+        keys = [_sort_key(table.column_names[i], down) for i, down in [*view.order, *ties]]
+        table = table.take(pc.sort_indices(table, sort_keys=keys))
     return table if view.limit is None else table.slice(0, view.limit)

@@ -7,6 +7,7 @@ after the table's commit and before the catalog's finds its version there when i
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
@@ -56,14 +57,26 @@ def published_versions(path: Path) -> dict[int, int]:
         IntegrityProblem: the folder holds no readable Delta table.
     """
     try:
-        history = DeltaTable(str(path)).history() if path.is_dir() else []
+        history = _history(path) if path.is_dir() else []
     except TableNotFoundError:
         return {}
     except DeltaError as problem:
         hint = "move the folder away; publishing writes it again from the snapshot"
-        raise IntegrityProblem(f"unreadable: {problem}", kind="delta-unreadable", place=str(path), hint=hint) from problem
+        raise IntegrityProblem(
+            f"unreadable: {problem}", kind="delta-unreadable", place=str(path), hint=hint
+        ) from problem
     newest_first = [(int(commit[EPOCH]), int(commit["version"])) for commit in history if EPOCH in commit]
     return dict(sorted(newest_first, key=lambda item: (item[0], -item[1])))  # an epoch's first version wins
+
+
+def _history(path: Path) -> list[dict[str, Any]]:
+    """The commits, newest first. They are numbered backwards from the version that was loaded, so a commit that comes
+    in between shifts the numbers: read again until none did."""
+    while True:
+        table = DeltaTable(str(path))
+        history: list[dict[str, Any]] = table.history()
+        if DeltaTable(str(path)).version() == table.version():
+            return history
 
 
 def _version_from(path: Path, epoch: int) -> int | None:
@@ -87,5 +100,7 @@ def _after_failure(path: Path, epoch: int, problem: Exception) -> int:
     """Somebody else's commit came first: fine if it was this epoch's."""
     found = _version_from(path, epoch)
     if found is None:
-        raise Conflict(f"not published: {problem}", kind="publish-conflict", place=str(path), hint="try again") from problem
+        raise Conflict(
+            f"not published: {problem}", kind="publish-conflict", place=str(path), hint="try again"
+        ) from problem
     return found

@@ -50,9 +50,7 @@ class AggregateReader:
             hint = "SUM, COUNT and AVG can be maintained; MIN and MAX cannot be undone by deletes"
             source.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", hint)
         if isinstance(node.this, exp.Distinct):
-            source.fail(
-                node, "DISTINCT in an aggregate", "unsupported-aggregate", "group by the column in its own view"
-            )
+            source.fail(node, "DISTINCT in an aggregate", "unsupported-aggregate", "group by the column in its own view")
         if isinstance(node, exp.Count):
             return self._count(node, wish)
         scalar = self.columns.read(node.this)
@@ -116,13 +114,11 @@ class AggregateReader:
         monomials = self._monomials(node, scalar)
         guards = self._guards(node, [part for m in monomials for part in m])
         result = sum_type(scalar.type)
-        sums: list[Scalar] = []
-        for monomial in monomials:
-            sums.append(self._value(wish, self.body.aggregate(_simplified(monomial), guards), node))
+        sums = [self._value(wish, self.body.aggregate(_simplified(m), guards), node) for m in monomials]
         if any(s.type.scale > result.scale for s in sums):
             hint = "CAST the factors to fewer digits, so that the product stays within 38"
             self.body.scope.source.fail(node, f"the exact product does not fit {scalar.type}", "too-precise", hint)
-        total = sums[0] if sums else const(0)
+        total: Scalar = sums[0] if sums else const(0)
         for other in sums[1:]:
             total = Call("add", (total, other), result)
         return (total if total.type == result else call("cast", total, to=result)), guards

@@ -72,7 +72,9 @@ PROGRAMS = {
 small = st.integers(0, 3)
 rows = st.one_of(
     st.tuples(st.just("r"), st.tuples(small, small)),
-    st.tuples(st.just("s"), st.tuples(small, st.one_of(st.none(), small), st.integers(-300, 300).map(lambda u: u / 100))),
+    st.tuples(
+        st.just("s"), st.tuples(small, st.one_of(st.none(), small), st.integers(-300, 300).map(lambda u: u / 100))
+    ),
     st.tuples(st.just("t"), st.tuples(small, st.sampled_from([None, "", "x", "yy"]))),
 )
 
@@ -117,7 +119,9 @@ class World:
         assert isinstance(result, StepResult)
         if kind == "apply":
             assert self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is not None
-            assert self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is None  # a task run twice commits once
+            assert (
+                self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is None
+            )  # a task run twice commits once
         else:
             try:
                 self.rt.catalog.commit_correction(what, read_at, result.runs, result.corrected)
@@ -144,7 +148,11 @@ def _exact(value: object) -> object:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(data=st.data())
 def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -66,7 +66,9 @@ def append_events(rt: Runtime, coordinator: int, events: Sequence[Event], drop: 
     for relation in rt.program.relations:
         stamped = [(sequence + i, s, row) for i, (name, s, row) in enumerate(events) if name == relation.name]
         if stamped:
-            path = write_parquet(rt.project.state, f"log/{relation.name}", _table(relation, epoch, coordinator, stamped))
+            path = write_parquet(
+                rt.project.state, f"log/{relation.name}", _table(relation, epoch, coordinator, stamped)
+            )
             files.append(LogFile(0, relation.name, path, len(stamped), f"{coordinator}/{relation.name}", 0, 0))
     inserts = sum(s > 0 for _, s, _ in events)
     end = sequence + len(events)
@@ -76,7 +78,8 @@ def append_events(rt: Runtime, coordinator: int, events: Sequence[Event], drop: 
 
 def _table(relation: Relation, epoch: int, coordinator: int, stamped: Sequence[tuple[int, int, Row]]) -> pa.Table:
     columns = {
-        c.name: pa.array([row[i] for _, _, row in stamped], logical_type(c.type)) for i, c in enumerate(relation.columns)
+        c.name: pa.array([row[i] for _, _, row in stamped], logical_type(c.type))
+        for i, c in enumerate(relation.columns)
     }
     columns["_sign"] = pa.array([s for _, s, _ in stamped], pa.int8())
     columns["_offset"] = pa.array([n for n, _, _ in stamped], pa.int64())

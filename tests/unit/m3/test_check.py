@@ -54,7 +54,8 @@ def test_rules(text, kind):
     assert caught.value.kind == kind
     assert caught.value.hint
     if text.startswith("ON") and kind != "duplicate-name":
-        assert caught.value.span is not None and caught.value.span.line == 5
+        assert caught.value.span is not None
+        assert caught.value.span.line == 5
 
 
 def test_programs_built_by_hand_are_checked_too():

@@ -52,9 +52,7 @@ def test_sql_programs_are_acyclic_and_read_only_shallower_maps():
     program = compile_views("tpch", RELATIONS, VIEWS)
     levels = depth(program)
     assert all(len(s) == 1 and not is_cyclic(program, s) for s in strata(program))
-    assert all(
-        levels[r.map] < levels[s.target] for t in program.triggers for s in t.statements for r in s.reads()
-    )
+    assert all(levels[r.map] < levels[s.target] for t in program.triggers for s in t.statements for r in s.reads())
     assert self_reading_relations(program) == set()
 
 
@@ -66,7 +64,9 @@ def test_a_self_join_reads_what_its_own_event_writes():
 def test_renderings_name_every_map_and_label_edges():
     program = check(parse(CYCLE))
     text, dot, mermaid = describe_dataflow(program), to_dot(program), to_mermaid(program)
-    assert "1  b (cycle, leader a)" in text and "<- a  on +S#0" in text
+    assert "1  b (cycle, leader a)" in text
+    assert "<- a  on +S#0" in text
     assert '"map a" -> "map b" [label="+S#0"];' in dot
     assert '"relation R" -> "map base"' in dot
-    assert mermaid.startswith("flowchart LR") and '-->|"+S#0"|' in mermaid
+    assert mermaid.startswith("flowchart LR")
+    assert '-->|"+S#0"|' in mermaid

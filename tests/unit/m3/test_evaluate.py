@@ -61,14 +61,15 @@ TRUE, FALSE = const(True), const(False)
 )
 def test_by_example(scalar, value):
     result = evaluate(scalar, {})
-    assert result == value and type(result) is type(value)
+    assert result == value
+    assert type(result) is type(value)
 
 
 @pytest.mark.parametrize(
     ("scalar", "kind"),
     [
         (call("div", const(1), const(0)), "division-by-zero"),
-        (call("add", const(INT64_MAX), const(1)), "overflow"),
+        (call("add", Var("big", INT), const(1)), "overflow"),
         (call("mul", Var("big", INT), Var("big", INT)), "overflow"),
         (call("cast", const(1000), to=decimal(4, 2)), "overflow"),
         (call("cast", const("x"), to=INT), "bad-cast"),

@@ -49,16 +49,18 @@ QUERIES = {
     "filters": "select count(*) as n from s where (y between 1 and 2 or k in (1, 3)) and not (d = '1994-01-02')"
                " and d < date '1994-01-01' + interval '1' month",
     "only_groups": "select k, s from r group by k, s",
-    "four_tables": "select a.s, sum(b.y * c.z) as t from r a, s b, u c, r e where a.k = b.k and b.y = c.z and e.id = b.k group by a.s",
+    "four_tables": "select a.s, sum(b.y * c.z) as t from r a, s b, u c, r e "
+                   "where a.k = b.k and b.y = c.z and e.id = b.k group by a.s",
     "counts_of_products": "select count(x * y) as n, sum(x * y) as t from r, s where r.k = s.k",
 }  # fmt: skip
 
+FEW_DAYS = [datetime.date(1994, 1, 1), datetime.date(1994, 1, 2), datetime.date(1995, 3, 1)]
 small_int = st.none() | st.integers(0, 2)
 rows = st.one_of(
     st.tuples(st.just("r"), st.tuples(
         st.integers(0, 3), small_int, st.none() | st.decimals(-2, 2, places=2), st.none() | st.sampled_from("ab"))),
     st.tuples(st.just("s"), st.tuples(
-        small_int, small_int, st.sampled_from([datetime.date(1994, 1, 1), datetime.date(1994, 1, 2), datetime.date(1995, 3, 1)]))),
+        small_int, small_int, st.sampled_from(FEW_DAYS))),
     st.tuples(st.just("u"), st.tuples(
         st.none() | st.integers(0, 2).map(Decimal), st.integers(0, 2), st.sampled_from("ab"))),
 )  # fmt: skip
@@ -87,9 +89,7 @@ def without_limit(sql: str) -> str:
 
 
 def rounded(rows: Counter, digits: int) -> Counter:
-    return Counter(
-        {tuple(round(v, digits) if isinstance(v, Decimal) else v for v in row): n for row, n in rows.items()}
-    )
+    return Counter({tuple(round(v, digits) if isinstance(v, Decimal) else v for v in row): n for row, n in rows.items()})
 
 
 @settings(max_examples=40, deadline=None)

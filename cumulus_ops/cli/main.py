@@ -1,0 +1,189 @@
+"""The commands. Each one reads its arguments, calls one function of the system, and prints the result."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from cumulus_ops.cli.output import console, print_json, print_rows, print_status
+from cumulus_ops.cli.problems import EXIT_INVALID, explained
+from cumulus_ops.config import Project, load_project
+
+__all__ = ["main"]
+
+PROJECT = click.option(
+    "--project",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path("."),
+    envvar="CUMULUS_PROJECT",
+    show_envvar=True,
+    help="The project's folder.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+EXECUTOR = click.option(
+    "--executor", type=click.Choice(["inprocess", "spark"]), help="Instead of the project's executor."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="cumulus")
+def main() -> None:
+    """SQL aggregates over changing tables: always fresh, periodically consistent, provably right."""
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("."))
+@click.option("--name", help="The project's name; by default the folder's.")
+def init(folder: Path, name: str | None) -> None:
+    """Write a first project into FOLDER, and check an existing one and prepare its catalog."""
+    from cumulus_ops.cli.scaffold import write_project
+
+    with explained():
+        written = write_project(folder, name)
+        project = load_project(folder)
+        _initialise(project)
+    for path in written:
+        click.echo(f"wrote {path}")
+    click.echo(f"{project.name}: {len(project.relations)} relations, {len(project.views)} views; the catalog is ready")
+
+
+@main.command("compile")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--emit", type=click.Choice(["algebra", "m3", "dataflow"]), default="m3", show_default=True, help="Where to stop."
+)
+@PROJECT
+def compile_(file: Path, emit: str, folder: Path) -> None:
+    """Compile the SQL in FILE against the project's relations, and print the result."""
+    import m3
+
+    with explained():
+        project = load_project(folder)
+        sql = _read(file)
+    with explained(sql):
+        click.echo(m3.emit(emit, file.stem, project.relations, {file.stem: sql}))
+
+
+@main.command()
+@PROJECT
+@EXECUTOR
+@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="How many epochs to complete.")
+@JSON
+def run(folder: Path, executor: str | None, epochs: int, as_json: bool) -> None:
+    """Apply what has landed, commit, publish and validate epochs, all in this process, without Airflow."""
+    from cumulus_ops.snapshot import open_runtime, run_epochs, status
+
+    out = console()
+    with explained():
+        project = load_project(folder)
+        _initialise(project)
+        with open_runtime(project, executor) as runtime:
+            known = {e.epoch for e in status(runtime).epochs if e.state in ("validated", "failed")}
+            run_epochs(runtime, epochs, (lambda _: None) if as_json else out.print)
+            done = status(runtime)
+    if as_json:
+        print_json(done)
+    else:
+        print_status(done)
+    if any(e.state == "failed" for e in done.epochs if e.epoch not in known):
+        sys.exit(EXIT_INVALID)
+
+
+@main.command()
+@PROJECT
+@JSON
+def status(folder: Path, as_json: bool) -> None:
+    """Show where coordinators and epochs are."""
+    from cumulus_ops.snapshot import open_runtime
+    from cumulus_ops.snapshot import status as read_status
+
+    with explained():
+        project = load_project(folder)
+        with open_runtime(project, "inprocess") as runtime:
+            now = read_status(runtime)
+    if as_json:
+        print_json(now)
+    else:
+        print_status(now)
+
+
+@main.command()
+@click.argument("view")
+@PROJECT
+@click.option("--as-of", type=click.IntRange(min=0), help="The snapshot of this epoch instead of the newest.")
+@click.option("--tentative", is_flag=True, help="What is applied so far: fresher, and may still be corrected.")
+@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Rows of the table to print.")
+@JSON
+def query(view: str, folder: Path, as_of: int | None, tentative: bool, limit: int, as_json: bool) -> None:
+    """Print the rows of VIEW: of the newest snapshot, of an epoch's, or as applied so far."""
+    from cumulus_ops.query import read_view
+    from cumulus_ops.snapshot import open_runtime
+
+    if tentative and as_of is not None:
+        raise click.UsageError("--as-of names a snapshot, --tentative is newer than all: give one of them")
+    with explained():
+        project = load_project(folder)
+        with open_runtime(project, "inprocess") as runtime:
+            rows = read_view(runtime, view, as_of=as_of, tentative=tentative)
+    if as_json:
+        print_json(rows.to_pylist())
+    else:
+        print_rows(rows, _title(view, as_of, tentative), limit)
+
+
+def _title(view: str, as_of: int | None, tentative: bool) -> str:
+    if tentative:
+        return f"{view}, tentative"
+    return f"{view}, newest snapshot" if as_of is None else f"{view}, snapshot of epoch {as_of}"
+
+
+@main.command()
+@click.option(
+    "--scale-factor",
+    type=click.FloatRange(min=0.001),
+    default=0.1,
+    show_default=True,
+    help="Of TPC-H; 1 is 6 M lineitems.",
+)
+@click.option("--epochs", type=click.IntRange(min=1), default=4, show_default=True)
+@click.option(
+    "--epoch-seconds", type=click.FloatRange(min=3), default=30.0, show_default=True, help="Length of an epoch."
+)
+@click.option("--once", is_flag=True, help="End when all epochs are validated, instead of at Ctrl-C.")
+@click.option("--port", type=click.IntRange(1024, 65535), default=8080, show_default=True, help="Of the Airflow UI.")
+@click.option(
+    "--home", type=click.Path(path_type=Path), default=Path("var"), show_default=True, help="Data, state, logs."
+)
+@click.option("--project", "folder", type=click.Path(path_type=Path), default=Path("examples/tpch"), show_default=True)
+@click.option(
+    "--dags", type=click.Path(path_type=Path), default=Path("dags"), show_default=True, help="Airflow's DAG folder."
+)
+def demo(
+    scale_factor: float, epochs: int, epoch_seconds: float, once: bool, port: int, home: Path, folder: Path, dags: Path
+) -> None:
+    """Run TPC-H under Airflow on a local Spark, starting afresh (what `make run` does)."""
+    from cumulus_ops.demo.runner import DemoOptions, run_demo
+
+    options = DemoOptions(scale_factor, epochs, epoch_seconds, once, port, home, folder, dags)
+    with explained():
+        sys.exit(run_demo(options))
+
+
+def _initialise(project: Project) -> None:
+    from cumulus_ops.snapshot import initialise
+
+    initialise(project)
+
+
+def _read(file: Path) -> str:
+    from cumulus_ops.errors import InputProblem
+
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputProblem(
+            f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint="give a file with one SELECT"
+        ) from error

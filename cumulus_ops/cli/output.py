@@ -1,0 +1,75 @@
+"""Printing values: tables for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cumulus_ops.snapshot import Status
+
+__all__ = ["console", "print_json", "print_rows", "print_status"]
+
+WIDTH = 130
+
+
+def console() -> Console:
+    """Standard output; wide and plain when it is not a terminal."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=WIDTH, no_color=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document. Decimals and dates are strings: a script must not lose digits to floating point."""
+    click.echo(json.dumps(value, default=_plain, indent=2, ensure_ascii=False))
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, datetime.date | datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal | Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
+    """A table's rows, at most ``limit`` of them."""
+    table = Table(title=title, title_justify="left")
+    for field in rows.schema:
+        table.add_column(field.name, justify="right" if _is_number(str(field.type)) else "left")
+    for row in rows.slice(0, limit).to_pylist():
+        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
+    out = console()
+    out.print(table)
+    left = rows.num_rows - (limit if limit is not None else rows.num_rows)
+    out.print(f"{rows.num_rows} rows" + (f", {left} not shown (--limit)" if left > 0 else ""))
+
+
+def _is_number(type_name: str) -> bool:
+    return type_name.startswith(("int", "uint", "decimal", "float", "double"))
+
+
+def print_status(status: Status) -> None:
+    """Coordinators and epochs as two tables."""
+    from cumulus_ops.demo.display import epoch_table
+
+    table = Table(title=f"Coordinators of {status.program}", title_justify="left")
+    for name in ("coordinator", "epoch", "token", "drops waiting"):
+        table.add_column(name, justify="right")
+    for c in status.coordinators:
+        table.add_row(str(c.index), str(c.epoch), "yes" if c.holds_token else "", str(c.pending_drops))
+    out = console()
+    out.print(table)
+    out.print(epoch_table(status.epochs))

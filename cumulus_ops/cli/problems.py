@@ -1,0 +1,62 @@
+"""How errors reach a person: what, where and what to do, on stderr, with an exit code; never a stack trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from cumulus_ops.errors import CumulusError
+from m3.errors import M3Error
+
+__all__ = ["EXIT_INVALID", "EXIT_USER", "explained", "show"]
+
+EXIT_INVALID = 1  # a snapshot is wrong
+EXIT_USER = 2  # the input, the project or the machine is wrong
+
+
+@contextmanager
+def explained(source: str | None = None) -> Iterator[None]:
+    """Turn an error of ours into its explanation and exit code 2.
+
+    Args:
+        source: the text that an :class:`M3Error`'s span speaks of; read from the span's file when None.
+    """
+    try:
+        yield
+    except (M3Error, CumulusError) as error:
+        show(error, source)
+        sys.exit(EXIT_USER)
+
+
+def show(error: M3Error | CumulusError, source: str | None = None) -> None:
+    """Print ``error`` on stderr; a place in a program's text is shown and underlined."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if isinstance(error, CumulusError):
+        where = error.place
+    else:
+        where = str(error.span) if error.span else ""
+        source = source if source is not None else _text(error)
+    console.print(f"[bold red]error[/bold red] [dim]\\[{escape(error.kind)}][/dim] {escape(error.message)}")
+    if where:
+        console.print(f"  [dim]at[/dim]   {escape(where)}")
+    if isinstance(error, M3Error) and source is not None:
+        for line in _underlined(error, source):
+            console.print(f"  [cyan]{escape(line)}[/cyan]")
+    if error.hint:
+        console.print(f"  [dim]hint[/dim] {escape(error.hint)}")
+
+
+def _underlined(error: M3Error, source: str) -> list[str]:
+    return [line[2:] for line in error.underlined(source).splitlines() if line.startswith("  | ")]
+
+
+def _text(error: M3Error) -> str | None:
+    if error.span is None or not error.span.file:
+        return None
+    file = Path(error.span.file)
+    return file.read_text(encoding="utf-8") if file.is_file() else None

@@ -1,0 +1,77 @@
+"""What the terminal shows: one line per thing that happened, a spinner on a terminal, the table at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from cumulus_ops.snapshot import EpochReport, Status
+
+__all__ = ["Display", "epoch_table"]
+
+WIDTH = 130  # of plain output, which no window limits
+
+
+class Display:
+    """Prints progress with the seconds since the beginning; plain lines when the output is not a terminal."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(highlight=False)
+        if not self.console.is_terminal:
+            self.console = Console(highlight=False, width=WIDTH, no_color=True, file=self.console.file)
+        self.started = time.monotonic()
+        self._seen: dict[str, str] = {}
+
+    def say(self, text: str) -> None:
+        """One line."""
+        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {text}")
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
+        """A spinner while something takes long."""
+        with self.console.status(text):
+            yield
+
+    def show_changes(self, status: Status) -> None:
+        """A line for each thing that changed since the last call."""
+        for coordinator in status.coordinators:
+            self._once(f"c{coordinator.index}", f"coordinator {coordinator.index} is in epoch {coordinator.epoch}")
+        for epoch in status.epochs:
+            self._once(f"e{epoch.epoch}", _epoch_line(epoch))
+
+    def _once(self, key: str, text: str) -> None:
+        if self._seen.get(key) != text:
+            self._seen[key] = text
+            self.say(text)
+
+
+def _epoch_line(epoch: EpochReport) -> str:
+    """What there is to say of an epoch in its state."""
+    head = f"epoch {epoch.epoch}: "
+    if epoch.state == "open":
+        return head + "open, events are being applied"
+    if epoch.state == "sealed":
+        return head + f"sealed by all coordinators, {epoch.events:,} events"
+    if epoch.state == "committed":
+        return head + f"snapshot committed, {epoch.corrections:,} corrections, {epoch.entries:,} map entries"
+    colour = "green" if epoch.state == "validated" else "red"
+    return head + f"[{colour}]validation {epoch.validation}[/{colour}]"
+
+
+def epoch_table(epochs: Sequence[EpochReport]) -> Table:
+    """The table per epoch."""
+    table = Table(title="Snapshots", title_justify="left")
+    for name in ("epoch", "events", "inserts", "deletes", "corrections", "map entries", "seconds", "validation"):
+        table.add_column(name, justify="left" if name == "validation" else "right")
+    for e in epochs:
+        numbers = (e.events, e.inserts, e.deletes, e.corrections, e.entries)
+        outcome = e.validation or e.state
+        colour = {"passed": "green", "failed": "red"}.get(outcome, "yellow")
+        table.add_row(str(e.epoch), *(f"{n:,}" for n in numbers), f"{e.seconds:.1f}", f"[{colour}]{outcome}[/{colour}]")
+    return table

@@ -1,0 +1,252 @@
+"""``make run``: data, Spark, Airflow and the feeder started together, watched, reported on, and stopped together.
+
+Each run starts afresh: its folder (``<home>/demo``) is wiped; generated TPC-H data (``<home>/data``) is kept.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from cumulus_ops import names
+from cumulus_ops.config import Project, load_project
+from cumulus_ops.demo import machine
+from cumulus_ops.demo.airflow_api import AirflowApi
+from cumulus_ops.demo.airflow_service import airflow_environment, migrate_database, start_components
+from cumulus_ops.demo.children import Child, stop_all
+from cumulus_ops.demo.display import Display, epoch_table
+from cumulus_ops.demo.feeder import Feeder
+from cumulus_ops.demo.lock import only_one
+from cumulus_ops.demo.spark_service import start_connect_server, wait_for_port
+from cumulus_ops.errors import SetupProblem
+from cumulus_ops.rhythm import Rhythm
+
+if TYPE_CHECKING:
+    from cumulus_ops.snapshot import Status
+
+__all__ = ["DemoOptions", "run_demo"]
+
+BOOT_S = 20  # Airflow's way from here to healthy; the first epoch begins then (and later does no harm)
+POLL_S = 1.0
+FINAL = ("validated", "failed")
+INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """What the command line says. ``once``: end when all epochs are validated, instead of at Ctrl-C."""
+
+    scale_factor: float = 0.1
+    epochs: int = 4
+    epoch_s: float = 30.0
+    once: bool = False
+    port: int = 8080
+    home: Path = Path("var")
+    project: Path = Path("examples/tpch")
+    dags: Path = Path("dags")
+    timeout_s: float = 3600.0
+    seed: int = 0
+
+
+def run_demo(options: DemoOptions, display: Display | None = None) -> int:
+    """Run the demo.
+
+    Returns:
+        the exit code: 0 when every snapshot was validated, 1 when one was not, 130 when interrupted before.
+
+    Raises:
+        SetupProblem: the machine is not able to, or a process it needs died.
+    """
+    demo = _Demo(options, display or Display())
+    machine.check_java()
+    machine.check_port(options.port, "the Airflow UI", f"make run PORT={options.port + 1}")
+    options.home.mkdir(parents=True, exist_ok=True)
+    machine.check_disk(options.home, options.scale_factor)
+    with only_one(options.home / "demo.lock"), _interruptible():
+        try:
+            demo.run()
+        except KeyboardInterrupt:
+            demo.display.say("interrupted")
+        finally:
+            demo.stop()
+    return demo.exit_code
+
+
+class _Demo:
+    """What one run has started, to be stopped in the end."""
+
+    def __init__(self, options: DemoOptions, display: Display) -> None:
+        self.options, self.display = options, display
+        self.home = (options.home / "demo").resolve()
+        self.children: list[Child] = []
+        self.feeder: Feeder | None = None
+        self.exit_code = INTERRUPTED
+        self.api = AirflowApi(options.port)
+
+    def run(self) -> None:
+        """Everything, from the data to the table."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        spark_port = machine.free_port()
+        environment = airflow_environment(self.home / "airflow", self.options.port, self.options.dags.resolve())
+        migration = migrate_database(self.home / "log", environment)
+        spark = start_connect_server(spark_port, self.home)
+        self.children += [migration, spark]
+        staging = self._make_data()
+        with self.display.working("starting Spark and Airflow"):
+            migration.wait(120)
+            project = self._start_airflow(environment, spark_port)
+            wait_for_port(spark_port, spark)
+            self._feed(project, staging)
+            self._open_airflow(project)
+        self._watch(project)
+        self._report(project)
+        if not self.options.once:
+            self.display.say("Ctrl-C stops everything")
+            threading.Event().wait()
+
+    def stop(self) -> None:
+        """Stop all that was started."""
+        self.display.say("stopping")
+        if self.feeder and self.feeder.is_alive():
+            self.feeder.stop()
+        stop_all(self.children[::-1])
+
+    def _make_data(self) -> Path:
+        from cumulus_ops.demo.events import make_events
+        from cumulus_ops.demo.tpch import generate_tables
+
+        o = self.options
+        tables = o.home.resolve() / "data" / f"tpch-sf{o.scale_factor:g}"
+        coordinators = load_project(o.project).coordinators
+        staging = o.home.resolve() / "data" / f"events-sf{o.scale_factor:g}-{o.epochs}x{coordinators}-seed{o.seed}"
+        with self.display.working(f"making TPC-H data, scale factor {o.scale_factor:g}"):
+            generate_tables(tables, o.scale_factor)
+            make_events(tables, staging, epochs=o.epochs, coordinators=coordinators, seed=o.seed)
+        self.display.say(f"TPC-H data at scale factor {o.scale_factor:g}: {staging}")
+        return staging
+
+    def _start_airflow(self, environment: dict[str, str], spark_port: int) -> Project:
+        """Choose the beginning of epoch 0, and start Airflow with a project that knows it."""
+        from cumulus_ops.snapshot import initialise
+
+        start = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=BOOT_S)
+        settings = {
+            "CUMULUS_PROJECT": str(self.options.project.resolve()),
+            "CUMULUS_HOME": str(self.home),
+            "CUMULUS_START": start.isoformat(),
+            "CUMULUS_EPOCH_LENGTH": f"{self.options.epoch_s:g}s",
+            "CUMULUS_EPOCHS": str(self.options.epochs),
+            "CUMULUS_SPARK_REMOTE": f"sc://{machine.LOOPBACK}:{spark_port}",
+        }
+        project = load_project(self.options.project, {**os.environ, **settings})
+        initialise(project)
+        self.children += start_components(self.home / "log", {**environment, **settings})
+        return project
+
+    def _feed(self, project: Project, staging: Path) -> None:
+        from cumulus_ops.demo.periods import periods
+
+        count = periods(self.options.epochs, project.coordinators)
+        self.feeder = Feeder(staging, project.landing, Rhythm.of(project), count)
+        self.feeder.start()
+
+    def _open_airflow(self, project: Project) -> None:
+        coordinators = [names.coordinator_dag(project.name, i) for i in range(project.coordinators)]
+        dags = [
+            *coordinators,
+            names.commit_dag(project.name),
+            names.validate_dag(project.name),
+            names.run_epochs_dag(project.name),
+        ]
+        self.api.wait_healthy(self.children[1:])
+        self.api.wait_for_dags(dags, self.children[1:])
+        for dag in reversed(dags):  # consumers first
+            self.api.unpause(dag)
+        self.display.say(f"Airflow is up: {self.api.url}")
+
+    def _watch(self, project: Project) -> None:
+        """Show what happens until every epoch is validated."""
+        from cumulus_ops.snapshot import open_runtime, status
+
+        deadline = time.monotonic() + self.options.timeout_s
+        with open_runtime(project, "inprocess") as runtime, self.display.working("epochs are running"):
+            while not _is_complete(now := status(runtime), self.options.epochs):
+                self.display.show_changes(now)
+                self._require_progress(project, deadline)
+                time.sleep(POLL_S)
+            self.display.show_changes(now)
+
+    def _require_progress(self, project: Project, deadline: float) -> None:
+        for child in self.children[1:]:
+            child.require_running()
+        if self.feeder and self.feeder.error:
+            raise SetupProblem(f"the feeder failed: {self.feeder.error}", kind="feeder") from self.feeder.error
+        if time.monotonic() > deadline:
+            hint = f"logs are in {self.home / 'log'} and {self.home / 'airflow' / 'logs'}"
+            raise SetupProblem(f"not done after {self.options.timeout_s:.0f} s", kind="slow", hint=hint)
+        for dag in [
+            names.commit_dag(project.name),
+            *(names.coordinator_dag(project.name, i) for i in range(project.coordinators)),
+        ]:
+            self._require_no_failure(dag)
+
+    def _require_no_failure(self, dag: str) -> None:
+        try:
+            failed = [run["dag_run_id"] for run in self.api.runs(dag) if run["state"] == "failed"]
+        except OSError:  # busy; the next look will tell
+            return
+        if failed:
+            tasks = ", ".join(self.api.failed_tasks(dag, failed[0]))
+            place = self.home / "airflow" / "logs" / f"dag_id={dag}" / f"run_id={failed[0]}"
+            raise SetupProblem(
+                f"{dag} failed at {tasks}", kind="dag-failed", place=str(place), hint="read the task's log there"
+            )
+
+    def _report(self, project: Project) -> None:
+        """Print the table and where things are."""
+        from cumulus_ops.snapshot import open_runtime, status
+
+        with open_runtime(project, "inprocess") as runtime:
+            now = status(runtime)
+        epochs = [e for e in now.epochs if e.epoch < self.options.epochs]
+        self.display.console.print(epoch_table(epochs))
+        reports = [e.report for e in epochs if e.report]
+        self.display.say(f"reports:  {reports[-1] if reports else project.reports}")
+        self.display.say(f"views:    {project.published} (Delta tables, one version per epoch)")
+        self.display.say(f"Airflow:  {self.api.url}")
+        self.exit_code = 0 if all(e.state == "validated" for e in epochs) else 1
+
+
+def _is_complete(status: Status, epochs: int) -> bool:
+    return sum(e.state in FINAL for e in status.epochs if e.epoch < epochs) == epochs
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt, once: what is being stopped then is stopped in peace.
+
+    Installing a handler also gives children the default action for SIGINT, which a shell's background job ignores.
+    """
+    seen = threading.Event()
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if not seen.is_set():
+            seen.set()
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,183 @@
+"""A view from scratch: Spark SQL over the event log, sharing nothing with what maintains it incrementally.
+
+The base table of a relation at an epoch is the sum of its events' signs per distinct row (the row's multiplicity); the
+user's SQL text runs on that, as written. Only an outermost ORDER BY and LIMIT are cut off: a limited prefix is not
+determined when rows tie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.versions import epoch_end
+from m3.datatypes import Type
+from m3.interpreter import Interpreter
+from m3.program import Program, Relation
+
+__all__ = [
+    "MULTIPLICITY",
+    "base_table",
+    "net_table",
+    "own_session",
+    "recompute",
+    "recompute_m3",
+    "spark_schema",
+    "without_order",
+]
+
+MULTIPLICITY = "_multiplicity"
+VERSION, SIGN = "_version", "_sign"
+
+#: Standard SQL instead of Spark's older habits: errors instead of NULLs, "names", no escapes in 'text'.
+STANDARD_SQL = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+COPIED = ("spark.sql.shuffle.partitions",)
+
+SPARK: dict[str, T.DataType] = {
+    "int": T.LongType(),
+    "double": T.DoubleType(),
+    "string": T.StringType(),
+    "date": T.DateType(),
+    "timestamp": T.TimestampNTZType(),
+    "bool": T.BooleanType(),
+}
+
+
+def own_session(spark: SparkSession) -> SparkSession:
+    """A session beside the given one (classic or Connect): its own temporary views and settings, the same executors."""
+    session = spark.newSession()
+    for key in COPIED:
+        session.conf.set(key, spark.conf.get(key) or "")
+    for key, value in STANDARD_SQL.items():
+        session.conf.set(key, value)
+    return session
+
+
+def spark_schema(relation: Relation) -> T.StructType:
+    """The relation's columns as Spark sees them."""
+    return T.StructType([T.StructField(c.name, _spark_type(c.type)) for c in relation.columns])
+
+
+def _spark_type(type_: Type) -> T.DataType:
+    return T.DecimalType(type_.precision, type_.scale) if type_.kind == "decimal" else SPARK[type_.kind]
+
+
+def base_table(spark: SparkSession, relation: Relation, log_files: Sequence[Path], epoch: int) -> DataFrame:
+    """A relation at the end of an epoch.
+
+    Args:
+        spark: the session, see :func:`own_session`.
+        relation: its declaration.
+        log_files: Parquet files with the relation's columns, ``_version`` int64 and ``_sign`` int8; may be none.
+        epoch: counted are the versions up to its end (inclusive).
+
+    Returns:
+        The relation's columns and ``_multiplicity`` bigint, one row per distinct row; NULL equals NULL. Rows of
+        multiplicity 0 are left out, negative ones are kept: they are errors that someone should see.
+    """
+    names = [c.name for c in relation.columns]
+    schema = T.StructType(spark_schema(relation).fields)
+    schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
+    events = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
+    counted = events.where(F.col(VERSION) <= epoch_end(epoch)).groupBy(*map(_column, names))
+    return counted.agg(F.sum(SIGN).alias(MULTIPLICITY)).where(F.col(MULTIPLICITY) != 0)
+
+
+def net_table(base: DataFrame, name: str) -> DataFrame:
+    """The rows of a base table, each as often as its multiplicity says, as the temporary view ``name``."""
+    columns = [_column(c) for c in base.columns if c != MULTIPLICITY]
+    once = base.where(F.col(MULTIPLICITY) == 1).select(*columns)
+    repeated = base.where(F.col(MULTIPLICITY) > 1)
+    copies = F.explode(F.array_repeat(F.lit(True), F.col(MULTIPLICITY).cast("int"))).alias("_copy")
+    rows = once.unionAll(repeated.select(*columns, copies).drop("_copy"))
+    rows.createOrReplaceTempView(name)
+    return rows
+
+
+def recompute(spark: SparkSession, sql: str) -> DataFrame:
+    """All rows of a view, from temporary views of its relations; see :func:`net_table`."""
+    return spark.sql(without_order(sql))
+
+
+def without_order(sql: str) -> str:
+    """The SQL text without its outermost ORDER BY, LIMIT, OFFSET and FETCH; nothing else is changed.
+
+    Raises:
+        InputProblem: the parentheses do not match.
+    """
+    text = sql.strip().removesuffix(";")
+    words = list(_outer_words(text))
+    for index, (word, start) in enumerate(words):
+        following = words[index + 1][0] if index + 1 < len(words) else ""
+        if word in ("limit", "offset", "fetch") or (word == "order" and following == "by"):
+            return text[:start].rstrip()
+    return text.rstrip()
+
+
+_TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[()]|\w+", re.DOTALL)
+
+
+def _outer_words(text: str) -> Iterator[tuple[str, int]]:
+    """The words outside parentheses, quotes and comments, in lower case, with their places."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] == "(":
+            depth += 1
+        elif token[0] == ")":
+            depth -= 1
+        elif depth == 0 and (token[0][0].isalnum() or token[0][0] == "_"):
+            yield token[0].lower(), token.start()
+    if depth:
+        raise InputProblem("parentheses do not match", kind="bad-sql", hint="check the view's SQL text")
+
+
+def _column(name: str) -> Any:
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def recompute_m3(
+    program: Program, log_files: Mapping[str, Sequence[Path]], epoch: int
+) -> dict[str, list[tuple[Any, ...]]]:
+    """The views of a program that has no SQL: the serial interpreter over the log, event by event in version order.
+
+    Args:
+        program: the program.
+        log_files: relation -> Parquet files of its log; all events are held in memory.
+        epoch: counted are the versions up to its end (inclusive).
+
+    Returns:
+        View -> all its rows as tuples, without its ORDER BY and LIMIT.
+    """
+    interpreter = Interpreter(program)
+    for _, _, sign, relation, row in sorted(_events(program, log_files, epoch), key=lambda event: event[:2]):
+        interpreter.apply(sign, relation, row)
+    return {view.name: interpreter.view_rows(view.name, ordered=False) for view in program.views}
+
+
+def _events(
+    program: Program, log_files: Mapping[str, Sequence[Path]], epoch: int
+) -> Iterator[tuple[int, int, int, str, tuple[Any, ...]]]:
+    """(version, place in the log, sign, relation, row); rows with the same version stay in the order of their file."""
+    place = 0
+    for relation in program.relations:
+        names = [c.name for c in relation.columns]
+        for path in log_files.get(relation.name, ()):
+            rows: pa.Table = pq.read_table(path, columns=[*names, VERSION, SIGN])
+            for *values, version, sign in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                place += 1
+                if version <= epoch_end(epoch):
+                    yield version, place, sign, relation.name, tuple(values)

@@ -1,0 +1,26 @@
+"""Custom Great Expectations: a snapshot equals its recomputation, and its inputs are complete and possible.
+
+Importing this package imports Great Expectations (seconds); DAG files must not. Nothing is sent anywhere: usage
+statistics are switched off before the import.
+"""
+
+import logging
+import os
+
+os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+logging.getLogger("great_expectations").setLevel(logging.WARNING)
+
+from expectations import metrics  # noqa: E402, F401  registers them
+from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity  # noqa: E402
+from expectations.snapshot import ExpectNoGroupWithoutRows, ExpectSnapshotToEqualRecomputation  # noqa: E402
+from expectations.suites import epoch_suite, log_suite, view_suite  # noqa: E402
+
+__all__ = [
+    "ExpectEpochsToBeComplete",
+    "ExpectNoGroupWithoutRows",
+    "ExpectNoNegativeMultiplicity",
+    "ExpectSnapshotToEqualRecomputation",
+    "epoch_suite",
+    "log_suite",
+    "view_suite",
+]
