@@ -96,7 +96,7 @@ class Item:
     def text(self) -> str:
         """The value as text, ``${NAME}`` and ``${NAME:-default}`` replaced (``$$`` is a dollar sign)."""
         if not isinstance(self.node, yaml.ScalarNode):
-            raise self.problem("must be a single value")
+            raise self.problem("must be a single value", hint="write one text or number after the colon")
         return VARIABLE.sub(self._replace, self.node.value).strip()
 
     def _replace(self, match: re.Match[str]) -> str:
@@ -118,7 +118,7 @@ class Item:
         """The value as an integer; both bounds are inclusive."""
         text = self.text()
         if not re.fullmatch(r"-?\d+", text) or not minimum <= int(text) <= maximum:
-            raise self.problem(f"{text!r} is not an integer from {minimum} to {maximum}")
+            raise self.problem(f"{text!r} is out of range", hint=f"write an integer from {minimum} to {maximum}")
         return int(text)
 
     def choice(self, options: tuple[str, ...]) -> str:

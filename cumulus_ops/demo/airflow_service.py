@@ -1,4 +1,4 @@
-"""Airflow on one machine: SQLite, LocalExecutor, loopback only, everything under one folder.
+"""Airflow on one machine: SQLite, local executor, loopback only, everything under one folder.
 
 These are the processes of ``airflow standalone`` without its triggerer (no task here defers) and without the log
 servers that it opens on every interface; tasks' logs are files that the API server reads itself.
@@ -38,7 +38,7 @@ def airflow_environment(home: Path, port: int, dags: Path) -> dict[str, str]:
         "CORE": {
             "DAGS_FOLDER": str(dags),
             "LOAD_EXAMPLES": "False",
-            "EXECUTOR": "LocalExecutor",
+            "EXECUTOR": "cumulus_ops.orchestration.executor.WarmLocalExecutor",
             "PARALLELISM": str(PARALLELISM),
             "SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",  # no login: the API listens on the loopback address only
             "EXECUTION_API_SERVER_URL": f"{url}/execution/",
@@ -57,7 +57,7 @@ def airflow_environment(home: Path, port: int, dags: Path) -> dict[str, str]:
         "LOGGING": {"BASE_LOG_FOLDER": str(home / "logs")},
     }
     flat = {f"AIRFLOW__{part}__{key}": value for part, values in settings.items() for key, value in values.items()}
-    return {"AIRFLOW_HOME": str(home), "PYTHONUNBUFFERED": "1", "_AIRFLOW__AS_LIBRARY": "", **flat}
+    return {"AIRFLOW_HOME": str(home), "PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1", **flat}
 
 
 def migrate_database(log_folder: Path, environment: dict[str, str]) -> Child:

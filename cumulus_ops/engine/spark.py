@@ -8,6 +8,8 @@ version. A last stage writes the runs, each map in one task. What crosses a shuf
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,7 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
 
     if settings.remote:
         return SparkSession.builder.remote(settings.remote).getOrCreate()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
     builder = SparkSession.builder.appName("cumulus").master(settings.master)
     options = {
         "spark.ui.enabled": "false",

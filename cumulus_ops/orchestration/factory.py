@@ -87,7 +87,7 @@ def validate_dag(project: Project) -> DAG:
     """Proves each snapshot, after the snapshot asset was updated."""
     with DAG(
         dag_id=names.validate_dag(project.name),
-        schedule=[snapshot_asset(project.name)],
+        schedule=PartitionedAssetTimetable(assets=snapshot_asset(project.name)),
         description="Great Expectations: each snapshot equals full recomputation on Spark",
         doc_md=texts.validate(project),
         **common(project),

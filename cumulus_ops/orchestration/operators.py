@@ -87,10 +87,12 @@ class PublishEpochs(BaseOperator):
         self.folder, self.asset = folder, asset
 
     def execute(self, context: Context) -> list[int]:
-        """Returns the published epochs."""
-        epochs = sorted(steps.publish_committed(self.folder))
-        if self.asset:
-            context["outlet_events"][self.asset].extra = {"epochs": list(epochs)}
+        """Returns the published epochs that await validation."""
+        epochs = steps.publish_committed(self.folder)
+        if self.asset and epochs:
+            event = context["outlet_events"][self.asset]
+            event.extra = {"epochs": list(epochs)}
+            event.add_partitions([str(epoch) for epoch in epochs])
         return epochs
 
 

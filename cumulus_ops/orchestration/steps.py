@@ -131,13 +131,15 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
     return done
 
 
-def publish_committed(folder: str) -> dict[int, dict[str, int]]:
-    """Publish every committed epoch that is not yet published; returns epoch -> view -> Delta table version."""
+def publish_committed(folder: str) -> list[int]:
+    """Publish every committed epoch (one that is published stays as it is); returns those that await validation."""
     from cumulus_ops.snapshot import publish, status
 
     with _running(folder, "inprocess") as (_, runtime):
-        epochs = [e.epoch for e in status(runtime).epochs if e.state in COMMITTED]
-        return {epoch: publish(runtime, epoch) for epoch in epochs}
+        committed = [e for e in status(runtime).epochs if e.state in COMMITTED]
+        for epoch in committed:
+            log.info("epoch %d published: %s", epoch.epoch, publish(runtime, epoch.epoch))
+    return [e.epoch for e in committed if e.state == "committed"]
 
 
 def validate_committed(folder: str) -> dict[int, bool]:

@@ -7,8 +7,9 @@ epoch while the others still finish this one, as they would under a clock (Cumul
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from cumulus_ops.catalog import Batch
 from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.snapshot.commit import commit
@@ -24,36 +25,57 @@ def run_epochs(
 ) -> None:
     """Apply landed drops until ``epochs`` more epochs are committed, published and validated.
 
+    What a killed run left undone for committed epochs is done first.
+
     Args:
         rt: the open project.
         epochs: how many epochs to complete.
         on_progress: called with one line for each thing done.
         validating: False leaves out the validation.
     """
-    first = len(rt.catalog.snapshots())
-    for epoch in range(first, first + epochs):
+    committed = [s.epoch for s in rt.catalog.snapshots()]
+    for epoch in committed:
+        _complete(rt, epoch, on_progress, validating)
+    for epoch in range(len(committed), len(committed) + epochs):
         while not sealed(rt, epoch):
-            _period(rt, on_progress)
+            _step(rt, on_progress)
         report = commit(rt, epoch)
         on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
-        publish(rt, epoch)
-        if validating:
-            outcome = validate(rt, epoch)
-            on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}")
+        _complete(rt, epoch, on_progress, validating)
 
 
-def _period(rt: Runtime, on_progress: Callable[[str], None]) -> None:
-    for coordinator in range(rt.project.coordinators):
-        done = run_minibatch(rt, coordinator)
-        if done is not None:
-            on_progress(f"coordinator {coordinator}, epoch {done.epoch}: {done.events} events in {done.seconds:.1f} s")
-    _pass_token(rt)
+def _complete(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
+    publish(rt, epoch)
+    if validating and epoch not in rt.catalog.validations():
+        outcome = validate(rt, epoch)
+        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}")
 
 
-def _pass_token(rt: Runtime) -> None:
-    """The holder of the token moves on when its epoch has had its periods, or nothing is left to fill it with."""
+def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was."""
+    everyone = range(rt.project.coordinators)
+    batches = [rt.catalog.batches(coordinator=c) for c in everyone]
+    period = max(len(b) for b in batches)
+    waiting = [c for c in everyone if pending_drops(rt.project, rt.catalog, c)]
+    unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
+    behind = [c for c in waiting if len(batches[c]) < period]
     holder = rt.catalog.token()
-    epoch = current_epoch(rt, holder)
-    had = sum(b.epoch == epoch for b in rt.catalog.batches(coordinator=holder))
-    if had >= rt.project.coordinators or not pending_drops(rt.project, rt.catalog, holder):
-        seal(rt, holder, epoch)
+    if unfinished or behind:
+        _apply(rt, (unfinished or behind)[0], on_progress)
+    elif not waiting or _had_its_periods(rt, holder, batches[holder]):
+        seal(rt, holder, current_epoch(rt, holder))
+    else:
+        _apply(rt, waiting[0], on_progress)
+
+
+def _had_its_periods(rt: Runtime, coordinator: int, batches: Sequence[Batch]) -> bool:
+    """N periods to an epoch; the first epoch of coordinator i lasts i periods longer."""
+    epoch = current_epoch(rt, coordinator)
+    length = rt.project.coordinators + (coordinator if epoch == 0 else 0)
+    return sum(b.epoch == epoch for b in batches) >= length
+
+
+def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> None:
+    done = run_minibatch(rt, coordinator)
+    if done is not None:
+        on_progress(f"coordinator {coordinator}, epoch {done.epoch}: {done.events} events in {done.seconds:.1f} s")

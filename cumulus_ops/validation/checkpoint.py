@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, own_session, recompute
 from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate
+from m3.program import Relation
 
 __all__ = ["SnapshotCheckpoint", "validate_snapshot"]
 
@@ -83,9 +84,12 @@ def validate_snapshot(spark: SparkSession, request: ValidationRequest) -> Valida
 @contextmanager
 def _prepared(session: SparkSession, request: ValidationRequest) -> Iterator[Suites]:
     """The base tables, cached, with the suites and batches over them."""
-    relations = _relations_used(request)
-    bases = {r.name: base_table(session, r, request.log_files.get(r.name, ()), request.epoch) for r in relations}
-    cached = [base.persist() for base in bases.values()]
+    bases = {
+        r.name: base_table(session, r, request.log_files.get(r.name, ()), request.epoch)
+        .select(*columns, MULTIPLICITY)
+        .persist()
+        for r, columns in _used(request)
+    }
     try:
         for name, base in bases.items():
             net_table(base, name)
@@ -95,14 +99,21 @@ def _prepared(session: SparkSession, request: ValidationRequest) -> Iterator[Sui
             **{f"view {v.name}": _view_batch(session, v, request) for v in request.views},
         }
     finally:
-        for base in cached:
+        for base in bases.values():
             base.unpersist()
 
 
-def _relations_used(request: ValidationRequest) -> list[Any]:
-    """Relations that a view may read: those whose names occur in its text, and none of them if there is no view."""
-    words = {word.lower() for view in request.views for word in re.findall(r"\w+", view.sql)}
-    return [relation for relation in request.relations if relation.name.lower() in words]
+def _used(request: ValidationRequest) -> Iterator[tuple[Relation, list[str]]]:
+    """The relations that a view may read, with the columns it may: those whose names occur in some view's text. A
+    table's projection has the same rows as the table, as far as these columns show them."""
+    text = "\n".join(view.sql for view in request.views).lower()
+    everything = re.search(r"(select|distinct|all|,|\.)\s*\*|\bnatural\b", text)
+    for relation in request.relations:
+        if relation.name.lower() in text:
+            wanted = [
+                c.name for c in relation.columns if everything or c.name.lower() in text or c.name in relation.key
+            ]
+            yield relation, wanted or [relation.columns[0].name]
 
 
 def _sealed(session: SparkSession, request: ValidationRequest) -> DataFrame:

@@ -36,14 +36,15 @@ __all__ = [
 ]
 
 MULTIPLICITY = "_multiplicity"
-VERSION, SIGN = "_version", "_sign"
+VERSION, SIGN, HASH = "_version", "_sign", "_hash"
 
-#: Standard SQL instead of Spark's older habits: errors instead of NULLs, "names", no escapes in 'text'.
-STANDARD_SQL = {
+#: Mostly: standard SQL instead of Spark's older habits: errors instead of NULLs, "names", no escapes in 'text'.
+SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "true",
     "spark.sql.parser.escapedStringLiterals": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # listing log files needs no Spark job
 }
 COPIED = ("spark.sql.shuffle.partitions",)
 
@@ -62,7 +63,7 @@ def own_session(spark: SparkSession) -> SparkSession:
     session = spark.newSession()
     for key in COPIED:
         session.conf.set(key, spark.conf.get(key) or "")
-    for key, value in STANDARD_SQL.items():
+    for key, value in SETTINGS.items():
         session.conf.set(key, value)
     return session
 
@@ -86,15 +87,30 @@ def base_table(spark: SparkSession, relation: Relation, log_files: Sequence[Path
         epoch: counted are the versions up to its end (inclusive).
 
     Returns:
-        The relation's columns and ``_multiplicity`` bigint, one row per distinct row; NULL equals NULL. Rows of
-        multiplicity 0 are left out, negative ones are kept: they are errors that someone should see.
+        The relation's columns and ``_multiplicity`` bigint, never 0. Rows that were deleted at least once are summed up
+        (NULL equals NULL), and may be negative: errors that someone should see. The others, nearly all, need no
+        grouping: each insert is a row of its own.
     """
     names = [c.name for c in relation.columns]
     schema = T.StructType(spark_schema(relation).fields)
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
-    events = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
-    counted = events.where(F.col(VERSION) <= epoch_end(epoch)).groupBy(*map(_column, names))
-    return counted.agg(F.sum(SIGN).alias(MULTIPLICITY)).where(F.col(MULTIPLICITY) != 0)
+    log = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
+    events = log.where(F.col(VERSION) <= epoch_end(epoch)).drop(VERSION).withColumn(HASH, _row_hash(relation))
+    deleted = F.broadcast(events.where(F.col(SIGN) < 0).select(HASH).distinct())
+    kept = events.join(deleted, HASH, "left_anti").select(
+        *map(_column, names), F.col(SIGN).cast("long").alias(MULTIPLICITY)
+    )
+    touched = events.join(deleted, HASH, "left_semi").groupBy(*map(_column, names))
+    summed = touched.agg(F.sum(SIGN).alias(MULTIPLICITY)).where(F.col(MULTIPLICITY) != 0)
+    return kept.unionAll(summed)
+
+
+def _row_hash(relation: Relation) -> Any:
+    """A hash that equal rows share, -0.0 and 0.0 included; what else shares it is only summed up needlessly."""
+    columns = [_column(c.name) for c in relation.columns]
+    return F.xxhash64(
+        *(x + F.lit(0.0) if c.type.kind == "double" else x for x, c in zip(columns, relation.columns, strict=True))
+    )
 
 
 def net_table(base: DataFrame, name: str) -> DataFrame:

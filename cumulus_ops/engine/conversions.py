@@ -1,0 +1,124 @@
+"""Conversions of whole columns: CAST, and the functions of text beyond ASCII.
+
+Arrow converts where it does exactly what :mod:`m3.evaluate` does; everything else, errors included, is left to
+:mod:`m3.evaluate`, once for each distinct value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.engine.units import fit, rescale
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_numpy, to_physical
+from m3 import ValueProblem
+from m3.datatypes import Type
+from m3.evaluate import evaluate as evaluate_one
+from m3.scalars import Call, Var
+
+__all__ = ["by_reference", "cast", "convert"]
+
+DOUBLE_EXACT = 2**53  # integers up to here are doubles
+POWER_EXACT = 22  # 10**22 is the largest power of ten that is a double
+PLAIN_SCALE = 6  # Arrow writes smaller decimals as 1E-7
+
+
+def convert(x: pa.Array, source: Type, to: Type) -> pa.Array:
+    """A value of one branch as the type of all: numbers are rescaled, other kinds are the same already."""
+    return fit(rescale(x, source.scale, to.scale), to) if to.is_numeric else x
+
+
+def cast(node: Call, x: pa.Array) -> pa.Array:
+    """CAST of a physical column to the node's type.
+
+    Raises:
+        InputProblem: ``bad-cast`` or ``overflow``.
+        pa.ArrowInvalid: a number does not fit.
+    """
+    source, to = node.args[0].type, node.type
+    if source.kind == to.kind and not to.is_numeric:
+        return x
+    quick = _QUICK.get((source.kind, to.kind))
+    result = None if quick is None else quick(x, source, to)
+    return by_reference(node, x) if result is None else result
+
+
+def by_reference(node: Call, x: pa.Array) -> pa.Array:
+    """An operation on one column as :mod:`m3.evaluate` computes it.
+
+    Raises:
+        InputProblem: of the kinds that it raises.
+    """
+    source, to = node.args[0].type, node.type
+    call, encoded = Call(node.op, (Var("x", source), *node.args[1:]), to), x.dictionary_encode()
+    wide = Type("decimal", 38, source.scale) if source.kind == "decimal" else source
+    try:
+        values = [evaluate_one(call, {"x": value}) for value in to_logical(encoded.dictionary, wide).to_pylist()]
+    except ValueProblem as error:
+        raise InputProblem(error.message, kind=error.kind, hint=error.hint) from error
+    return to_physical(pa.array(values, logical_type(to)), to).take(encoded.indices)
+
+
+def _to_int(x: pa.Array, source: Type, to: Type) -> pa.Array:
+    """Truncates towards zero."""
+    if source.scale > 18:
+        return pc.if_else(pc.is_null(x), x, pa.scalar(0, pa.int64()))
+    return pc.divide_checked(x, pa.scalar(10**source.scale, pa.int64()))
+
+
+def _parse_number(x: pa.Array, source: Type, to: Type) -> pa.Array | None:
+    mode = "towards_zero" if to.kind == "int" else "half_towards_infinity"
+    try:
+        exact = pc.utf8_trim_whitespace(x).cast(pa.decimal128(38, 18))
+        rounded = pc.round(exact, ndigits=to.scale, round_mode=mode).cast(pa.decimal128(38, to.scale))
+    except pa.ArrowInvalid:
+        return None
+    return fit(to_physical(rounded, Type("decimal", 38, to.scale)), to)
+
+
+def _decimal_to_text(x: pa.Array, source: Type, to: Type) -> pa.Array | None:
+    return None if source.scale > PLAIN_SCALE else to_logical(x, Type("decimal", 38, source.scale)).cast(pa.string())
+
+
+def _decimal_to_double(x: pa.Array, source: Type, to: Type) -> pa.Array | None:
+    """One division of two doubles that are exact is rounded once, as it should be."""
+    units = to_numpy(x)
+    if source.scale > POWER_EXACT or (np.abs(units.astype(np.float64)) >= DOUBLE_EXACT).any():
+        return None
+    return pa.array(units / 10.0**source.scale, mask=x.is_null().to_numpy(zero_copy_only=False))
+
+
+def _stamp_to_text(x: pa.Array, source: Type, to: Type) -> pa.Array:
+    return pc.replace_substring_regex(x.cast(pa.string()), r"\.000000$", "")
+
+
+def _plainly(x: pa.Array, source: Type, to: Type) -> pa.Array:
+    return x.cast(physical_type(to), safe=source.kind != "int")  # an integer rounds to the nearest double
+
+
+_QUICK: Mapping[tuple[str, str], Callable[[pa.Array, Type, Type], pa.Array | None]] = {
+    ("int", "int"): convert,
+    ("int", "decimal"): convert,
+    ("decimal", "decimal"): convert,
+    ("decimal", "int"): _to_int,
+    ("bool", "int"): _plainly,
+    ("bool", "decimal"): lambda x, source, to: convert(x.cast(pa.int64()), source, to),
+    ("string", "int"): _parse_number,
+    ("string", "decimal"): _parse_number,
+    ("int", "double"): _plainly,
+    ("bool", "double"): _plainly,
+    ("decimal", "double"): _decimal_to_double,
+    ("int", "bool"): _plainly,
+    ("decimal", "bool"): _plainly,
+    ("int", "string"): _plainly,
+    ("bool", "string"): _plainly,
+    ("date", "string"): _plainly,
+    ("timestamp", "string"): _stamp_to_text,
+    ("decimal", "string"): _decimal_to_text,
+    ("date", "timestamp"): _plainly,
+    ("timestamp", "date"): lambda x, source, to: pc.floor_temporal(x, unit="day").cast(pa.date32()),
+}

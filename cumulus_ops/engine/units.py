@@ -1,0 +1,64 @@
+"""Exact arithmetic on columns of decimal units (int64); what leaves 64 bits is an ``ArrowInvalid``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.mapstore import to_numpy
+from m3.datatypes import INT64_MAX, INT64_MIN, Type
+
+__all__ = ["divide_units", "fit", "rescale"]
+
+SAFE = 2**61
+INT64_DIGITS = 18  # 10**18 is the largest power of ten in 64 bits
+
+
+def rescale(units: pa.Array, source: int, target: int) -> pa.Array:
+    """Units at one scale -> units at another, rounding half away from zero when digits go."""
+    if target == source:
+        return units
+    if target < source:
+        return divide_units(units, pa.repeat(pa.scalar(1, pa.int64()), len(units)), target - source)
+    if target - source > INT64_DIGITS:
+        return _require_zeros(units)
+    return pc.multiply_checked(units, pa.scalar(10 ** (target - source), pa.int64()))
+
+
+def _require_zeros(units: pa.Array) -> pa.Array:
+    if pc.any(pc.not_equal(units, 0)).as_py():
+        raise pa.ArrowInvalid("overflow")
+    return units
+
+
+def divide_units(dividend: pa.Array, divisor: pa.Array, shift: int) -> pa.Array:
+    """dividend * 10**shift / divisor, rounded half away from zero; Python integers only where 64 bits would not do."""
+    null = pc.or_(pc.is_null(dividend), pc.is_null(divisor)).to_numpy(zero_copy_only=False)
+    a, b = to_numpy(dividend), to_numpy(divisor, 1)
+    if bool(((b == 0) & ~null).any()):
+        raise pa.ArrowInvalid("divide by zero")
+    a, b = np.where(null, 0, a), np.where(null, 1, b)
+    up, down = 10 ** max(shift, 0), 10 ** max(-shift, 0)
+    wide = max(1.0, _largest(a)) * up >= SAFE or max(1.0, _largest(b)) * down >= SAFE
+    if wide:
+        a, b = a.astype(object), b.astype(object)
+    a, b = a * up, b * down
+    magnitude = (2 * abs(a) + abs(b)) // (2 * abs(b))
+    quotient = np.where((a < 0) != (b < 0), -magnitude, magnitude)
+    if wide and not INT64_MIN <= min(quotient, default=0) <= max(quotient, default=0) <= INT64_MAX:
+        raise pa.ArrowInvalid("overflow")
+    return pa.array(quotient.astype(np.int64), mask=null)
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.abs(values.astype(np.float64)).max(initial=0.0))
+
+
+def fit(units: pa.Array, to: Type) -> pa.Array:
+    """Check a decimal's precision; wider than 18 digits is bounded by the 64 bits themselves."""
+    if to.kind == "decimal" and to.precision <= INT64_DIGITS and len(units):
+        extremes = pc.min_max(units).as_py()
+        if max(abs(extremes["min"] or 0), abs(extremes["max"] or 0)) >= 10**to.precision:
+            raise pa.ArrowInvalid("overflow")
+    return units

@@ -1,0 +1,70 @@
+"""kill -9 between any two steps, then run again: the same catalog and the same values as without the kill."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.catalog import Catalog
+from cumulus_ops.config import Project
+from cumulus_ops.faults import FAULT_POINTS
+from cumulus_ops.snapshot import initialise, open_runtime
+from cumulus_ops.versions import epoch_end
+from tests.support.children import finish_epochs, start, wait
+from tests.support.drops import make_shop
+from tests.support.projects import engine_maps
+
+EPOCHS = 2
+
+
+def _outcome(project: Project) -> dict[str, object]:
+    """Everything that must not depend on how often and where a process died."""
+    catalog = Catalog(project.catalog_url)
+    with open_runtime(project, "inprocess") as rt:
+        maps = [engine_maps(rt, epoch_end(e)) for e in range(EPOCHS)]
+    batches = [(b.coordinator, b.drop, b.epoch, b.first_sequence, b.inserts, b.deletes) for b in catalog.batches()]
+    return {
+        "maps": maps,
+        "batches": sorted(batches),
+        "snapshots": [(s.epoch, s.version) for s in catalog.snapshots()],
+        "published": catalog.published(),
+        "positions": [catalog.position(c) for c in range(3)],
+        "log rows": sorted((f.relation, f.source, f.rows, f.min_offset) for f in catalog.log_files()),
+    }
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    project = make_shop(tmp_path_factory.mktemp("undisturbed"))
+    initialise(project)
+    assert wait(start(finish_epochs, project, EPOCHS)) == 0
+    return _outcome(project)
+
+
+@pytest.mark.parametrize("fault", FAULT_POINTS)
+def test_a_killed_step_run_again_changes_nothing(fault: str, undisturbed: dict[str, object], tmp_path: Path) -> None:
+    project = make_shop(tmp_path)
+    initialise(project)
+    assert wait(start(finish_epochs, project, EPOCHS, fault)) == -signal.SIGKILL, "the fault point was not reached"
+    assert wait(start(finish_epochs, project, EPOCHS)) == 0
+    assert _outcome(project) == undisturbed
+
+
+def test_garbage_of_killed_steps_is_collected(tmp_path: Path) -> None:
+    import datetime
+
+    from cumulus_ops.snapshot import collect_garbage
+
+    project = make_shop(tmp_path)
+    initialise(project)
+    assert wait(start(finish_epochs, project, EPOCHS, "apply.before-commit")) == -signal.SIGKILL
+    assert wait(start(finish_epochs, project, EPOCHS)) == 0
+    before = _outcome(project)
+    with open_runtime(project, "inprocess") as rt:
+        assert collect_garbage(rt, datetime.timedelta(0)) > 0
+        known = rt.catalog.known_paths()
+    files = {str(p.relative_to(project.state)) for f in ("runs", "log") for p in (project.state / f).rglob("*") if p.is_file()}
+    assert files == known
+    assert _outcome(project) == before

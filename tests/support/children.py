@@ -1,0 +1,56 @@
+"""Work done in real child processes, which tests kill and race against each other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+
+from cumulus_ops.config import Project
+from cumulus_ops.errors import NotYet
+from cumulus_ops.snapshot import current_epoch, open_runtime, run_epochs, run_minibatch, seal
+
+TIMEOUT_S = 120
+
+
+def context() -> ForkServerContext:
+    """A fork server with the heavy modules loaded: children start in milliseconds and inherit no threads."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["cumulus_ops.snapshot", "tests.support.children"])
+    return server
+
+
+def start(target: Callable[..., None], *args: object) -> BaseProcess:
+    """Start a child."""
+    child = context().Process(target=target, args=args)
+    child.start()
+    return child
+
+
+def wait(child: BaseProcess) -> int:
+    """Its exit code, negative for a signal."""
+    child.join(TIMEOUT_S)
+    assert child.exitcode is not None, "the child did not end"
+    return child.exitcode
+
+
+def finish_epochs(project: Project, epochs: int, fault: str = "") -> None:
+    """Bring the project to ``epochs`` committed and published epochs, dying at ``fault`` if that is reached."""
+    os.environ["CUMULUS_FAULT"] = fault
+    with open_runtime(project, "inprocess") as rt:
+        run_epochs(rt, epochs - len(rt.catalog.snapshots()), validating=False)
+
+
+def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int, epochs: int) -> None:
+    """Do one coordinator's whole work: its drops, and its seals as soon as it has the token."""
+    with open_runtime(project, "inprocess") as rt:
+        for epoch in range(epochs):
+            for _ in range(drops_per_epoch):
+                assert run_minibatch(rt, coordinator) is not None
+            while current_epoch(rt, coordinator) == epoch:
+                try:
+                    seal(rt, coordinator, epoch)
+                except NotYet:
+                    os.sched_yield()

@@ -1,0 +1,156 @@
+"""Real services on the loopback address, without Docker: PostgreSQL, a Spark standalone cluster, Spark Connect.
+
+Each is a context manager that starts its processes, waits until they answer, and stops them by their ids.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.demo.children import Child, stop_all
+from cumulus_ops.demo.machine import LOOPBACK, free_port
+from cumulus_ops.demo.spark_service import spark_environment, spark_home, start_connect_server, wait_for_port
+
+__all__ = ["PostgreSQL", "connect_server", "postgresql", "spark_cluster", "start"]
+
+USER = "cumulus"
+CLUSTER_RESOURCES = ("--cores", "2", "--memory", "1536m")
+
+
+@dataclass(frozen=True)
+class PostgreSQL:
+    """A running server; ``bin`` is the folder of its programs."""
+
+    bin: Path
+    port: int
+
+    def url(self, database: str) -> str:
+        """The SQLAlchemy URL of ``database``."""
+        return f"postgresql+psycopg2://{USER}@{LOOPBACK}:{self.port}/{database}"
+
+    def create_database(self, name: str) -> str:
+        """Make an empty database; returns its URL."""
+        command = [str(self.bin / "createdb"), "-h", LOOPBACK, "-p", str(self.port), "-U", USER, name]
+        subprocess.run(command, check=True, capture_output=True)
+        return self.url(name)
+
+
+@contextmanager
+def postgresql() -> Iterator[PostgreSQL]:
+    """A server of Debian's package with a cluster of its own; the test is skipped where there is none, except in CI."""
+    programs = _postgresql_programs()
+    folder = Path(tempfile.mkdtemp(prefix="cumulus-postgresql-"))
+    as_user = _as_ordinary_user(folder)
+    port = free_port()
+    try:
+        options = ["--username", USER, "--auth", "trust", "--no-sync", "--encoding", "UTF8"]
+        subprocess.run(
+            [*as_user, str(programs / "initdb"), "-D", str(folder / "data"), *options], check=True, capture_output=True
+        )
+        settings = [f"listen_addresses={LOOPBACK}", f"unix_socket_directories={folder}", "fsync=off", "max_connections=200"]
+        flags = [part for setting in settings for part in ("-c", setting)]
+        command = [*as_user, str(programs / "postgres"), "-D", str(folder / "data"), "-p", str(port), *flags]
+        server = Child("postgresql", command, folder / "log")
+        try:
+            wait_for_port(port, server)
+            _wait_ready(programs, port)
+            yield PostgreSQL(programs, port)
+        finally:
+            stop_all([server])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _postgresql_programs() -> Path:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        message = "no PostgreSQL server: apt-get install postgresql"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    return found[-1].parent
+
+
+def _as_ordinary_user(folder: Path) -> Sequence[str]:
+    """A prefix that runs a command as the user ``postgres`` when we are root, which the server refuses to run as."""
+    if os.geteuid() != 0:
+        return ()
+    user = pwd.getpwnam("postgres")
+    folder.chmod(0o755)
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    return ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--")
+
+
+def _wait_ready(programs: Path, port: int, timeout_s: float = 30.0) -> None:
+    command = [str(programs / "pg_isready"), "-q", "-h", LOOPBACK, "-p", str(port)]
+    deadline = time.monotonic() + timeout_s
+    while subprocess.run(command, check=False).returncode != 0:
+        if time.monotonic() > deadline:
+            raise TimeoutError("PostgreSQL does not answer")
+        time.sleep(0.1)
+
+
+@contextmanager
+def spark_cluster(home: Path) -> Iterator[str]:
+    """A standalone master and one worker; gives the master's URL."""
+    spark_class = str(spark_home() / "bin" / "spark-class")
+    port = free_port()
+    master = ["org.apache.spark.deploy.master.Master", "--host", LOOPBACK, "--port", str(port), "--webui-port", "0"]
+    url = f"spark://{LOOPBACK}:{port}"
+    worker = ["org.apache.spark.deploy.worker.Worker", "--host", LOOPBACK, *CLUSTER_RESOURCES, "--webui-port", "0", url]
+    children: list[Child] = []
+    try:
+        children.append(start("spark-master", [spark_class, *master], home))
+        wait_for_port(port, children[0])
+        children.append(start("spark-worker", [spark_class, *worker], home))
+        wait_for_log(children[1], "Successfully registered with master")
+        yield url
+    finally:
+        stop_all(children[::-1])
+
+
+@contextmanager
+def connect_server(home: Path, master: str = "local[2]") -> Iterator[str]:
+    """A Spark Connect server on ``master``; gives its URL."""
+    port = free_port()
+    server = start_connect_server(port, home, master)
+    try:
+        wait_for_port(port, server)
+        yield f"sc://{LOOPBACK}:{port}"
+    finally:
+        stop_all([server])
+
+
+def start(name: str, command: Sequence[str], home: Path) -> Child:
+    """Start one of Spark's programs with everything it writes under ``home``."""
+    scratch = home / name
+    scratch.mkdir(parents=True, exist_ok=True)
+    return Child(name, command, home / "log", {**spark_environment(scratch), "SPARK_WORKER_DIR": str(scratch)})
+
+
+def wait_for_log(child: Child, text: str, timeout_s: float = 60.0) -> None:
+    """Wait until ``text`` stands in the child's log."""
+    deadline = time.monotonic() + timeout_s
+    while text not in child.log.read_text(errors="replace"):
+        child.require_running()
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{child.name} did not say {text!r}:\n{child.tail()}")
+        time.sleep(0.1)
+
+
+def answers(port: int) -> bool:
+    """True when something listens on the loopback address."""
+    with socket.socket() as probe:
+        return probe.connect_ex((LOOPBACK, port)) == 0

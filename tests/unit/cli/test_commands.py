@@ -1,0 +1,107 @@
+"""The `cumulus` command as a user types it: results, errors that explain themselves, exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cumulus_ops.cli import main
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Runs the command with a state folder of its own."""
+    monkeypatch.setenv("CUMULUS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CUMULUS_PROJECT", raising=False)
+
+    def caller(*arguments):
+        return CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+
+    return caller
+
+
+@pytest.fixture
+def shop(call, tmp_path):
+    assert call("init", tmp_path / "shop").exit_code == 0
+    return tmp_path / "shop"
+
+
+def land(folder, drop, rows):
+    """Deliver one drop of orders, as a source would: by one rename."""
+    landing = folder / "0"
+    (landing / ".new").mkdir(parents=True)
+    (landing / ".new" / "orders.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (landing / ".new").rename(landing / drop)
+
+
+def test_init_writes_a_project_that_is_ready(call, shop):
+    assert (shop / "cumulus.yaml").exists()
+    status = json.loads(call("status", "--project", shop, "--json").stdout)
+    assert status["coordinators"] == [{"index": 0, "epoch": 0, "holds_token": True, "pending_drops": 0}]
+
+
+def test_init_leaves_an_existing_project_alone(call, shop):
+    before = (shop / "cumulus.yaml").read_text()
+    (shop / "cumulus.yaml").write_text(before + "# mine\n")
+    again = call("init", shop)
+    assert again.exit_code == 0
+    assert "wrote" not in again.stdout
+    assert (shop / "cumulus.yaml").read_text().endswith("# mine\n")
+
+
+@pytest.mark.parametrize(("stage", "expected"), [("algebra", "SUM"), ("m3", "ON +lineitem"), ("dataflow", "lineitem")])
+def test_compile_stops_where_told(call, stage, expected):
+    done = call("compile", EXAMPLE / "views" / "q6.sql", "--emit", stage, "--project", EXAMPLE)
+    assert done.exit_code == 0
+    assert expected.lower() in done.stdout.lower()
+
+
+def test_compile_underlines_the_place_of_an_error(call, tmp_path):
+    (tmp_path / "bad.sql").write_text("SELECT SUM(o_totalprice)\nFROM orders WHERE o_foo = 1")
+    done = call("compile", tmp_path / "bad.sql", "--project", EXAMPLE)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    shown = next(i for i, line in enumerate(lines) if "FROM orders WHERE o_foo = 1" in line)
+    assert lines[shown + 1].index("^") == lines[shown].index("o_foo")
+    assert lines[shown + 1].count("^") == len("o_foo")
+    assert "hint" in done.stderr
+
+
+def test_missing_project_is_a_user_error_with_a_hint(call, tmp_path):
+    done = call("status", "--project", tmp_path)
+    assert done.exit_code == 2
+    assert "cumulus init" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_tentative_query_sees_no_rows_before_anything_landed(call, shop):
+    done = call("query", "revenue", "--project", shop, "--tentative", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == []
+
+
+def test_query_of_an_unknown_view_names_the_known_ones(call, shop):
+    done = call("query", "sales", "--project", shop)
+    assert done.exit_code == 2
+    assert "known views: revenue" in done.stderr
+
+
+def test_snapshot_and_tentative_exclude_each_other(call, shop):
+    assert call("query", "revenue", "--project", shop, "--tentative", "--as-of", "0").exit_code == 2
+
+
+@pytest.mark.spark
+def test_run_and_query_as_of_each_epoch(call, shop):
+    home = shop.parent / "home" / "landing"
+    land(home, "d1", [{"o_id": 1, "o_customer": "ann", "o_price": "10.50", "o_note": None}])
+    assert call("run", "--project", shop, "--executor", "inprocess").exit_code == 0
+    land(home, "d2", [{"o_id": 2, "o_customer": "ann", "o_price": "0.25", "o_note": "x"}])
+    assert call("run", "--project", shop, "--executor", "inprocess").exit_code == 0
+    first = json.loads(call("query", "revenue", "--project", shop, "--as-of", "0", "--json").stdout)
+    newest = json.loads(call("query", "revenue", "--project", shop, "--json").stdout)
+    assert first == [{"o_customer": "ann", "revenue": "10.50", "orders": 1}]
+    assert newest == [{"o_customer": "ann", "revenue": "10.75", "orders": 2}]

@@ -1,0 +1,132 @@
+"""The project file: what it means, and what each mistake is answered with."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.config import load_project
+from cumulus_ops.errors import InputProblem
+from m3.datatypes import BOOL, DATE, INT, STRING, decimal
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
+MINIMAL = """\
+name: shop
+relations:
+  orders:
+    columns: {id: bigint, note: string null}
+    key: [id]
+sources: {landing: in}
+epochs: {length: 15m, start: 2026-01-01}
+views: {v: v.sql}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a project's file (and its one view) and returns the folder."""
+    (tmp_path / "v.sql").write_text("SELECT COUNT(*) FROM orders")
+
+    def writer(text):
+        (tmp_path / "cumulus.yaml").write_text(text)
+        return tmp_path
+
+    return writer
+
+
+def test_minimal_project_has_the_documented_defaults(write):
+    folder = write(MINIMAL)
+    project = load_project(folder, {})
+    assert project.coordinators == 1
+    assert project.landing == folder / "in"
+    assert project.state == folder / "var" / "state"
+    assert project.catalog_url == f"sqlite:///{folder / 'var' / 'state' / 'catalog.db'}"
+    assert project.reports == folder / "var" / "state" / "reports"
+    assert project.published is None
+    assert project.validation_policy == "fail"
+    assert project.executor.kind == "spark"
+    assert project.epoch.length == datetime.timedelta(minutes=15)
+    assert project.epoch.start == datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    assert project.epoch.count is None
+    assert project.views == {"v": "SELECT COUNT(*) FROM orders"}
+
+
+def test_file_and_folder_name_the_same_project(write):
+    folder = write(MINIMAL)
+    assert load_project(folder, {}) == load_project(folder / "cumulus.yaml", {})
+
+
+def test_types_keys_and_nullability(write):
+    text = MINIMAL.replace("note: string null", 'note: string null, p: "decimal(15, 2) null", d: DATE, b: boolean')
+    relation = load_project(write(text), {}).relations[0]
+    types = {c.name: c.type for c in relation.columns}
+    assert types == {
+        "id": INT,
+        "note": STRING.with_null(),
+        "p": decimal(15, 2).with_null(),
+        "d": DATE,
+        "b": BOOL,
+    }
+    assert relation.key == ("id",)
+
+
+def test_the_example_declares_all_of_tpch():
+    project = load_project(EXAMPLE, {})
+    assert len(project.relations) == 8
+    assert len([c for r in project.relations for c in r.columns]) == 61
+    assert set(project.views) == {"q1", "q3", "q5", "q6", "q10", "example21"}
+
+
+def test_environment_replaces_variables_and_defaults(write):
+    text = MINIMAL + "state: ${CUMULUS_HOME:-var}/state\ncatalog: ${DB:-}\ncoordinators: ${N}\n"
+    folder = write(text)
+    project = load_project(folder, {"CUMULUS_HOME": "/data", "N": "3", "DB": "postgresql+psycopg2://u:p@h/n"})
+    assert project.state == Path("/data/state")
+    assert project.catalog_url == "postgresql+psycopg2://u:p@h/n"
+    assert project.coordinators == 3
+    assert load_project(folder, {"N": "2"}).state == folder / "var" / "state"
+
+
+def test_relative_sqlite_catalog_lies_in_the_project(write):
+    folder = write(MINIMAL + "catalog: sqlite:///here.db\n")
+    assert load_project(folder, {}).catalog_url == f"sqlite:///{folder / 'here.db'}"
+
+
+MISTAKES = [
+    ("name: shop", "nam: shop", "unknown-key", 1, "did you mean `name`?"),
+    ("id: bigint", "id: bigtin", "bad-type", 4, "bigint"),
+    ("note: string null", 'note: "decimal(40,2)"', "bad-type", 4, "38"),
+    ("key: [id]", "key: [ident]", "unknown-column", 5, "columns: id, note"),
+    ("key: [id]", "keys: [id]", "unknown-key", 5, "did you mean `key`?"),
+    ("length: 15m", "length: 15 minutes", "bad-value", 7, "30s, 15m"),
+    ("length: 15m", "length: 0s", "bad-value", 7, "30s, 15m"),
+    ("start: 2026-01-01", "start: soon", "bad-value", 7, "2026-01-31"),
+    ("views: {v: v.sql}", "views: {v: w.sql}", "no-file", 8, "relative"),
+    ("views: {v: v.sql}", "coordinators: 1", "views-or-program", 1, "views: {"),
+    ("sources: {landing: in}", "coordinators: 0\nsources: {landing: in}", "bad-value", 6, "from 1 to 256"),
+    ("sources: {landing: in}", "catalog: my.db\nsources: {landing: in}", "bad-value", 6, "sqlite:///"),
+    ("sources: {landing: in}", "sources: {landing: '${NOWHERE}'}", "no-variable", 6, "${NOWHERE:-default}"),
+    ("sources: {landing: in}", "validation: {policy: shrug}\nsources: {landing: in}", "bad-value", 6, "fail, warn"),
+    ("sources: {landing: in}", "name: again\nsources: {landing: in}", "duplicate", 6, "remove one"),
+    ("name: shop", "name: 2shop", "bad-name", 1, "letters"),
+    ("  orders:", "  orders: [", "bad-yaml", None, "colons"),
+]
+
+
+@pytest.mark.parametrize(("good", "bad", "kind", "line", "hint"), MISTAKES)
+def test_mistake_is_answered_with_place_and_hint(write, good, bad, kind, line, hint):
+    assert good in MINIMAL
+    folder = write(MINIMAL.replace(good, bad))
+    with pytest.raises(InputProblem) as caught:
+        load_project(folder, {})
+    assert caught.value.kind == kind
+    if line is not None:
+        assert caught.value.place == f"{folder / 'cumulus.yaml'}:{line}"
+    assert hint
+    assert hint in caught.value.hint
+
+
+def test_missing_project_says_how_to_make_one(tmp_path):
+    with pytest.raises(InputProblem, match="no such project") as caught:
+        load_project(tmp_path / "none", {})
+    assert "cumulus init" in caught.value.hint

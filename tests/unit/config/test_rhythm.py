@@ -1,0 +1,38 @@
+"""Staggered transitions: whole epochs, evenly spread, no gap and no overlap."""
+
+import datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cumulus_ops.rhythm import Rhythm
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+rhythms = st.builds(
+    Rhythm,
+    st.just(START),
+    st.integers(1, 86_400_000).map(lambda ms: datetime.timedelta(milliseconds=ms)),
+    st.integers(1, 7),
+)
+
+
+@given(rhythms, st.integers(0, 6), st.integers(0, 1000))
+def test_an_epoch_is_found_from_its_first_and_last_moment(rhythm, coordinator, epoch):
+    begin, end = rhythm.begin(coordinator, epoch), rhythm.end(coordinator, epoch)
+    assert end == rhythm.begin(coordinator, epoch + 1)
+    assert rhythm.epoch_at(coordinator, begin) == epoch
+    assert rhythm.epoch_at(coordinator, end - datetime.timedelta(microseconds=1)) == epoch
+
+
+def test_exactly_one_of_three_coordinators_moves_in_each_period():
+    rhythm = Rhythm(START, datetime.timedelta(seconds=30), 3)
+    moves = sorted((rhythm.begin(i, e), i) for i in range(3) for e in range(2))
+    assert [i for _, i in moves] == [0, 1, 2, 0, 1, 2]
+    assert [moment for moment, _ in moves] == [rhythm.period_start(p) for p in range(6)]
+
+
+def test_before_the_beginning_it_is_epoch_0_and_after_count_it_is_over():
+    rhythm = Rhythm(START, datetime.timedelta(seconds=30), 3, count=4)
+    assert rhythm.epoch_at(2, START) == 0
+    assert not rhythm.is_over(3)
+    assert rhythm.is_over(4)

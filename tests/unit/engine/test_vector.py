@@ -1,0 +1,200 @@
+"""Whole columns against the reference: every operation, row by row, values and errors alike."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cumulus_ops.engine.vector import Frame, evaluate, select
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_physical
+from m3 import ValueProblem
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type, decimal, to_units
+from m3.evaluate import Value
+from m3.evaluate import evaluate as reference
+from m3.formatting import format_scalar
+from m3.scalars import OPERATIONS, Call, Const, Scalar, Var, call, const
+
+D = Decimal
+Row = Mapping[str, Value]
+
+TYPES = {
+    "i": INT.with_null(), "j": INT, "k": INT.with_null(), "d": decimal(6, 2).with_null(), "e": decimal(18, 4),
+    "w": decimal(38, 10).with_null(), "s": STRING.with_null(), "n": STRING, "t": DATE.with_null(), "u": TIMESTAMP.with_null(),
+    "b": BOOL.with_null(), "f": DOUBLE.with_null(),
+}  # fmt: skip
+TEXTS = ["", "a", "aB%", "a_c", "\\", "a\\%\n", "Straße", "ŉΣ", "İ", "日本語", "🎈x", " 12 ", "x.*y"]
+NUMERALS = [" 12 ", "-1.5", "1e3", "0.005", "-0.0050", "99999999999999999999", "0.12345678901234567895", "", "x", "2020-02-29"]
+MOMENTS = ["true", "F", "2020-02-29 01:02:03.5", "2020-13-01", "0001-01-01", "20200229"]
+dates = st.dates() | st.sampled_from([datetime.date(1969, 12, 31), datetime.date(2020, 2, 29)])
+stamps = st.datetimes() | st.datetimes().map(lambda v: v.replace(microsecond=0))
+edges = st.sampled_from([INT64_MAX, INT64_MIN, 0, -1, 2**62, 10**18])
+VALUES = {
+    "i": st.none() | st.integers(-9, 9), "j": st.integers(-3, 3), "k": st.none() | edges | st.integers(INT64_MIN, INT64_MAX),
+    "d": st.none() | st.decimals(-9, 9, places=2), "e": st.integers(-(10**18) + 1, 10**18 - 1).map(lambda u: D(u).scaleb(-4)),
+    "w": st.none() | st.integers(INT64_MIN, INT64_MAX).map(lambda u: D(u).scaleb(-10)), "s": st.none() | st.sampled_from(TEXTS),
+    "n": st.sampled_from(NUMERALS + MOMENTS), "t": st.none() | dates, "u": st.none() | stamps, "b": st.none() | st.booleans(),
+    "f": st.none() | st.floats(-99, 99) | st.floats(),
+}  # fmt: skip
+ROWS = st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=4)
+TARGETS = [INT, decimal(4, 2), decimal(18, 3), decimal(38, 30), decimal(38, 0), DOUBLE, STRING, DATE, TIMESTAMP, BOOL]
+PATTERNS = ["", "%", "_", "a%", "%a_%", "\\", "\\%", "a\\%%", "x.*y", "__ra%e", "日%", "_x", "(", "a b"]
+
+
+def variables(*names: str) -> st.SearchStrategy[Scalar]:
+    return st.sampled_from([Var(n, TYPES[n]) for n in names])
+
+
+def casts(depth: int, targets: Sequence[Type], *kinds: str) -> st.SearchStrategy[Scalar]:
+    sources = st.one_of(*(expressions(depth, kind) for kind in kinds))
+    return st.builds(lambda a, to: call("cast", a, to=to), sources, st.sampled_from(targets))
+
+
+def choices(depth: int, kind: str) -> st.SearchStrategy[Scalar]:
+    """CASE and COALESCE of one kind."""
+    test, value = expressions(depth, "bool"), expressions(depth, kind)
+    return st.one_of(
+        st.builds(lambda c, a, b: call("case", c, a, b), test, value, value),
+        st.builds(lambda c, a, d, b, e: call("case", c, a, d, b, e), test, value, test, value, value),
+        st.builds(lambda a, b: call("coalesce", a, b), value, value),
+    )
+
+
+@lru_cache(maxsize=None)
+def expressions(depth: int, kind: str) -> st.SearchStrategy[Scalar]:
+    """Well-typed expressions of one kind (``number`` is INT and DECIMAL) and at most a depth."""
+    base = LEAVES[kind]
+    if depth == 0:
+        return base
+    return base | choices(depth - 1, kind) | {"number": numbers, "bool": booleans, "string": texts}.get(kind, moments)(depth - 1, kind)
+
+
+LEAVES = {
+    "number": variables("i", "j", "k", "d", "e", "w") | st.integers(-9, 9).map(const) | st.decimals(-9, 9, places=1).map(const),
+    "bool": variables("b") | st.booleans().map(const) | st.just(Const(None, BOOL.with_null())),
+    "string": variables("s", "n") | st.sampled_from(TEXTS).map(const) | st.just(Const(None, STRING.with_null())),
+    "date": variables("t") | dates.map(const),
+    "timestamp": variables("u") | stamps.map(const),
+    "double": variables("f"),
+}
+
+
+def numbers(depth: int, _: str) -> st.SearchStrategy[Scalar]:
+    sub, moment = expressions(depth, "number"), expressions(depth, "date") | expressions(depth, "timestamp")
+    guarded = st.builds(lambda a, b: call("case", call("ne", b, const(0)), call("div", a, b), const(0)), sub, sub)
+    return st.one_of(
+        st.builds(call, st.sampled_from(["add", "sub", "mul", "div"]), sub, sub),
+        guarded,
+        st.builds(lambda a: call("neg", a), sub),
+        st.builds(lambda o, a: call(o, a), st.sampled_from(["year", "month", "day"]), moment),
+        casts(depth, TARGETS[:5], "number", "string", "bool", "double", "date"),
+    )
+
+
+def texts(depth: int, _: str) -> st.SearchStrategy[Scalar]:
+    sub, place = expressions(depth, "string"), st.integers(-4, 4) | st.sampled_from([INT64_MAX, 2**31])
+    return st.one_of(
+        st.builds(lambda o, a: call(o, a), st.sampled_from(["upper", "lower"]), sub),
+        st.builds(lambda a, b: call("concat", a, b), sub, sub),
+        st.builds(lambda a, i, n: call("substring", a, const(i), const(n)), sub, place, place),
+        casts(depth, [STRING], "number", "bool", "date", "timestamp", "double"),
+    )
+
+
+def moments(depth: int, kind: str) -> st.SearchStrategy[Scalar]:
+    """Casts to dates, timestamps and doubles."""
+    return casts(depth, [Type(kind)], "string", "date", "timestamp", "number", "bool", "double")
+
+
+def booleans(depth: int, _: str) -> st.SearchStrategy[Scalar]:
+    sub, number = expressions(depth, "bool"), expressions(depth, "number")
+    moment = expressions(depth, "date") | expressions(depth, "timestamp")
+    compare = st.sampled_from(["eq", "ne", "lt", "le", "gt", "ge"])
+    pairs = [(number, number), (moment, moment), *((expressions(depth, k),) * 2 for k in ("string", "bool", "double"))]
+    return st.one_of(
+        *(st.builds(call, compare, a, b) for a, b in pairs),
+        st.builds(call, st.sampled_from(["and", "or"]), sub, sub, sub),
+        st.builds(lambda a: call("not", a), sub),
+        st.builds(lambda a: call("is_null", a), st.one_of(*(expressions(depth, k) for k in LEAVES))),
+        st.builds(lambda a, *b: call("in", a, *b), number, number, LEAVES["number"]),
+        st.builds(lambda a, *b: call("in", a, *b), moment, moment, LEAVES["date"]),
+        st.builds(lambda a, p: call("like", a, const(p)), expressions(depth, "string"), st.sampled_from(PATTERNS)),
+        casts(depth, [BOOL], "string", "number", "bool", "double", "timestamp"),
+    )
+
+
+ANY = st.one_of(*(expressions(3, kind) for kind in LEAVES))
+
+
+def frame(rows: Sequence[Row]) -> Frame:
+    columns = {n: to_physical(pa.array([r[n] for r in rows], logical_type(t)), t) for n, t in TYPES.items()}
+    return Frame(columns, len(rows))
+
+
+def outcome(scalar: Scalar, row: Row) -> tuple[Value, str | None]:
+    """(value, None), or (None, kind of the error)."""
+    try:
+        return reference(scalar, row), None
+    except ValueProblem as error:
+        return None, error.kind
+
+
+def units(scalar: Scalar, row: Row, scale: int) -> int:
+    value, _ = outcome(scalar, row)
+    return abs(to_units(value, max(scale, scalar.type.scale))) if isinstance(value, int | D) else 0
+
+
+def intermediates(scalar: Scalar, row: Row) -> Iterator[int]:
+    """Magnitudes, in units, that 64-bit arithmetic meets on the way to the value."""
+    if isinstance(scalar, Call):
+        numeric = [a for a in scalar.args if a.type.is_numeric]
+        scale = max((a.type.scale for a in (*numeric, scalar)), default=0)
+        yield from (units(a, row, 0 if scalar.op in ("mul", "div") else scale) for a in numeric)
+        if scalar.op == "mul":
+            yield math.prod(units(a, row, 0) for a in numeric)
+        for arg in scalar.args:
+            yield from intermediates(arg, row)
+    if scalar.type.is_numeric:
+        yield units(scalar, row, max((a.type.scale for a in getattr(scalar, "args", ())), default=0))
+
+
+def is_beyond(scalar: Scalar, rows: Sequence[Row]) -> bool:
+    return any(m > INT64_MAX for row in rows for m in intermediates(scalar, row))
+
+
+def same(a: object, b: object) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return a == b
+
+
+def check(scalar: Scalar, rows: Sequence[Row]) -> None:
+    expected = [outcome(scalar, row) for row in rows]
+    kinds = {kind for _, kind in expected if kind}
+    try:
+        array = evaluate(scalar, frame(rows))
+    except InputProblem as problem:
+        casting = {"bad-cast", "overflow"}
+        assert problem.kind in kinds or (problem.kind in casting and kinds & casting) or (
+            problem.kind == "overflow" and is_beyond(scalar, rows)
+        ), f"{format_scalar(scalar)}: {problem}; expected {expected}"
+        return
+    assert array.type == physical_type(scalar.type)
+    assert not kinds, f"{format_scalar(scalar)}: {array} instead of {expected}"
+    got = to_logical(array, scalar.type).to_pylist()
+    assert all(same(g, e) for g, (e, _) in zip(got, expected, strict=True)), f"{format_scalar(scalar)}: {got}, not {expected}"
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(ANY, ROWS)
+def test_equals_the_reference_row_by_row(scalar: Scalar, rows: list[Row]) -> None:
+    check(scalar, rows)
