@@ -70,8 +70,8 @@ def compare(
     counted = groups.agg(
         *(F.count_if(kind).alias(str(i)) for i, kind in enumerate((missing, unexpected, differing)))
     ).first()
-    counts = [int(n) for n in counted] if counted else [0, 0, 0]
-    return Comparison(*counts, sample=_sample(groups, names, keys) if any(counts) else [])
+    a, b, c = (int(n) for n in counted) if counted else (0, 0, 0)
+    return Comparison(a, b, c, _sample(groups, names, keys) if a or b or c else [])
 
 
 def _missing_keys(keys: Sequence[str], names: Sequence[str]) -> str:

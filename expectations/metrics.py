@@ -27,7 +27,7 @@ class ComparisonMetric(TableMetricProvider):
     metric_name = "cumulus.comparison"
     value_keys = ("recomputation", "key_columns", "tolerances", "double_tolerance")
 
-    @metric_value(engine=SparkDFExecutionEngine)
+    @metric_value(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
     def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Comparison:
         batch = _batch(execution_engine, metric_domain_kwargs)
         arguments = metric_value_kwargs
@@ -42,7 +42,7 @@ class RowsBelowMetric(TableMetricProvider):
     metric_name = "cumulus.rows_below"
     value_keys = ("column", "minimum")
 
-    @metric_value(engine=SparkDFExecutionEngine)
+    @metric_value(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
     def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:
         batch = _batch(execution_engine, metric_domain_kwargs)
         value: Column = F.col(f"`{metric_value_kwargs['column']}`")
@@ -57,7 +57,7 @@ class SealedEpochsMetric(TableMetricProvider):
 
     metric_name = "cumulus.sealed_epochs"
 
-    @metric_value(engine=SparkDFExecutionEngine)
+    @metric_value(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
     def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, **_: Any) -> dict[int, int]:
         rows = _batch(execution_engine, metric_domain_kwargs).select("coordinator", "sealed_epoch").collect()
         return {int(row[0]): int(row[1]) for row in rows}

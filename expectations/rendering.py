@@ -40,7 +40,7 @@ class ReadableExpectation(BatchExpectation, ABC):
     sentence: ClassVar[str] = ""
 
     @classmethod
-    @renderer(renderer_type=LegacyRendererType.PRESCRIPTIVE)
+    @renderer(renderer_type=LegacyRendererType.PRESCRIPTIVE)  # type: ignore[untyped-decorator]
     def _prescriptive_renderer(
         cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
     ) -> Any:
@@ -55,7 +55,7 @@ class ReadableExpectation(BatchExpectation, ABC):
         return renderer_configuration
 
     @classmethod
-    @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)
+    @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)  # type: ignore[untyped-decorator]
     def _diagnostic_unexpected_table_renderer(
         cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
     ) -> Any:

@@ -6,7 +6,7 @@ Arrow converts where it does exactly what :mod:`m3.evaluate` does; everything el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,9 @@ from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_num
 from m3 import ValueProblem
 from m3.datatypes import Type
 from m3.evaluate import evaluate as evaluate_one
-from m3.scalars import Call, Var
+from m3.scalars import Call, Scalar, Var, variables
 
-__all__ = ["by_reference", "cast", "convert"]
+__all__ = ["by_row", "by_value", "cast", "convert"]
 
 DOUBLE_EXACT = 2**53  # integers up to here are doubles
 POWER_EXACT = 22  # 10**22 is the largest power of ten that is a double
@@ -44,23 +44,47 @@ def cast(node: Call, x: pa.Array) -> pa.Array:
         return x
     quick = _QUICK.get((source.kind, to.kind))
     result = None if quick is None else quick(x, source, to)
-    return by_reference(node, x) if result is None else result
+    return by_value(node, x) if result is None else result
 
 
-def by_reference(node: Call, x: pa.Array) -> pa.Array:
-    """An operation on one column as :mod:`m3.evaluate` computes it.
+def by_value(node: Call, x: pa.Array) -> pa.Array:
+    """An operation on one column as :mod:`m3.evaluate` computes it, once for each distinct value.
 
     Raises:
         InputProblem: of the kinds that it raises.
     """
-    source, to = node.args[0].type, node.type
-    call, encoded = Call(node.op, (Var("x", source), *node.args[1:]), to), x.dictionary_encode()
-    wide = Type("decimal", 38, source.scale) if source.kind == "decimal" else source
+    encoded = x.dictionary_encode()
+    call = Call(node.op, (Var("x", node.args[0].type), *node.args[1:]), node.type)
+    return by_row(call, {"x": encoded.dictionary}, len(encoded.dictionary)).take(encoded.indices)
+
+
+def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    """A scalar as :mod:`m3.evaluate` computes it, row by row, with intermediate results of any size.
+
+    Raises:
+        InputProblem: of the kinds that it raises; ``overflow`` also where a result is beyond 64 bits.
+    """
+    names = sorted(set(variables(scalar)))
+    types = {v.name: v.type for v in _leaves(scalar)}
+    inputs = [to_logical(columns[name], _wide(types[name])).to_pylist() for name in names]
+    environments = zip(*inputs, strict=True) if names else [()] * rows
     try:
-        values = [evaluate_one(call, {"x": value}) for value in to_logical(encoded.dictionary, wide).to_pylist()]
+        values = [evaluate_one(scalar, dict(zip(names, row, strict=True))) for row in environments]
     except ValueProblem as error:
         raise InputProblem(error.message, kind=error.kind, hint=error.hint) from error
-    return to_physical(pa.array(values, logical_type(to)), to).take(encoded.indices)
+    return to_physical(pa.array(values, logical_type(scalar.type)), scalar.type)
+
+
+def _leaves(scalar: Scalar) -> Iterator[Var]:
+    if isinstance(scalar, Var):
+        yield scalar
+    elif isinstance(scalar, Call):
+        for arg in scalar.args:
+            yield from _leaves(arg)
+
+
+def _wide(type_: Type) -> Type:
+    return Type("decimal", 38, type_.scale) if type_.kind == "decimal" else type_
 
 
 def _to_int(x: pa.Array, source: Type, to: Type) -> pa.Array:

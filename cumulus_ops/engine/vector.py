@@ -2,7 +2,7 @@
 
 A :class:`Frame` holds one physical Arrow array per variable (decimals as int64 units, see
 :mod:`cumulus_ops.mapstore.columns`). Results are physical too, and remembered, since the statements of one trigger
-share most of their filters and factors. All arithmetic is checked: what leaves 64 bits is an error.
+share most of their filters and factors. All arithmetic is checked: a result that leaves 64 bits is an error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.engine.conversions import by_reference, cast, convert
+from cumulus_ops.engine.conversions import by_row, by_value, cast, convert
 from cumulus_ops.engine.units import divide_units, fit, rescale
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import physical_type
@@ -44,9 +44,21 @@ class Frame:
 def evaluate(scalar: Scalar, frame: Frame) -> pa.Array:
     """The values of ``scalar`` for every row of ``frame``, as a physical array.
 
+    Only the result has to fit 64 bits: where an intermediate result does not, rows are computed one by one.
+
     Raises:
         InputProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
     """
+    try:
+        return _evaluate(scalar, frame)
+    except InputProblem as problem:
+        if problem.kind != "overflow" or not isinstance(scalar, Call):
+            raise
+        frame.memo[scalar] = by_row(scalar, frame.columns, frame.rows)
+        return frame.memo[scalar]
+
+
+def _evaluate(scalar: Scalar, frame: Frame) -> pa.Array:
     if isinstance(scalar, Var):
         return frame.columns[scalar.name]
     found = frame.memo.get(scalar)
@@ -94,7 +106,7 @@ def _compute(scalar: Const | Call, frame: Frame) -> pa.Array:
         if scalar.op == "case":
             return _case(scalar, frame)
         try:
-            return _OPERATIONS[scalar.op](scalar, [evaluate(a, frame) for a in scalar.args])
+            return _OPERATIONS[scalar.op](scalar, [_evaluate(a, frame) for a in scalar.args])
         except InputProblem:
             if scalar.op not in _DECIDED:
                 raise
@@ -118,9 +130,9 @@ def _case(scalar: Call, frame: Frame) -> pa.Array:
         chosen = left.copy()
         if condition is not None:
             here = frame.take(np.flatnonzero(left))
-            chosen[left] = pc.fill_null(evaluate(condition, here), False).to_numpy(zero_copy_only=False)
+            chosen[left] = pc.fill_null(_evaluate(condition, here), False).to_numpy(zero_copy_only=False)
         if chosen.any():
-            part = convert(evaluate(value, frame.take(np.flatnonzero(chosen))), value.type, scalar.type)
+            part = convert(_evaluate(value, frame.take(np.flatnonzero(chosen))), value.type, scalar.type)
             result = pc.replace_with_mask(result, pa.array(chosen), part)
         left &= ~chosen
     return result
@@ -129,13 +141,13 @@ def _case(scalar: Call, frame: Frame) -> pa.Array:
 def _in_order(scalar: Call, frame: Frame) -> pa.Array:
     """AND, OR and COALESCE operand by operand: those that are decided need no later operand, and none of its errors."""
     first, *others = scalar.args
-    result = convert(evaluate(first, frame), first.type, scalar.type)
+    result = convert(_evaluate(first, frame), first.type, scalar.type)
     for arg in others:
         open_ = pc.invert(_DECIDED[scalar.op](result))
         rows = np.flatnonzero(open_.to_numpy(zero_copy_only=False))
         if len(rows) == 0:
             break
-        part = convert(evaluate(arg, frame.take(rows)), arg.type, scalar.type)
+        part = convert(_evaluate(arg, frame.take(rows)), arg.type, scalar.type)
         combined = _COMBINE[scalar.op](result.filter(open_), part)
         result = pc.replace_with_mask(result, open_, combined)
     return result
@@ -251,7 +263,7 @@ def _ascii(function: Callable[[pa.Array], pa.Array]) -> Callable[[Call, list[pa.
 
     def compute(node: Call, args: list[pa.Array]) -> pa.Array:
         plain = pc.all(pc.string_is_ascii(args[0])).as_py() is not False
-        return function(args[0]) if plain else by_reference(node, args[0])
+        return function(args[0]) if plain else by_value(node, args[0])
 
     return compute
 

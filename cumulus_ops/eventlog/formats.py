@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -107,9 +108,9 @@ class _CsvLines:
 
     found: list[Malformed] = field(default_factory=list)
 
-    def skip(self, line: pacsv.InvalidRow) -> str:
+    def skip(self, line: pacsv.InvalidRow) -> Literal["skip"]:
         reason = f"{line.actual_columns} fields where the header has {line.expected_columns}"
-        self.found.append(Malformed(line.number - 2, reason, line.text))
+        self.found.append(Malformed((line.number or 2) - 2, reason, line.text))
         return "skip"
 
 
@@ -122,7 +123,7 @@ def _read_ndjson(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawF
         names = names or _first_names(block)
         try:
             table = pajson.read_json(io.BytesIO(block), parse_options=options).select(schema.names)
-            row, bad = np.arange(start, start + len(table)), []
+            row, bad = np.arange(start, start + len(table)), list[Malformed]()
         except pa.ArrowInvalid:
             table, row, bad = _read_lines(block, schema.names, start)
         tables.append(table)

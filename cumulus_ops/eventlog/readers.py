@@ -167,7 +167,8 @@ class _Check:
         known = _truth(pc.is_valid(offset))
         beside = offset.take(pa.array(self.beside_unknown(known)))
         partly = offset.take(pa.array(np.fromiter(self.reasons, dtype=np.int64)))
-        for events, reason in ((beside, "beside a row whose event cannot be read"), (partly, "part of a rejected event")):
+        beside_reason = "beside a row whose event cannot be read"
+        for events, reason in ((beside, beside_reason), (partly, "part of a rejected event")):
             hit = _truth(pc.is_in(offset, value_set=pc.unique(events).drop_null()))
             for index in np.flatnonzero(hit & known).tolist():
                 if index not in self.reasons:

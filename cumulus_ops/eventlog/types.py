@@ -20,7 +20,7 @@ OFFSET = "_offset"
 #: Rows that were not accepted: why, the 0-based row in the file, and the row itself as JSON text.
 REJECTED_SCHEMA = pa.schema([("reason", pa.string()), ("row", pa.int64()), ("record", pa.string())])
 
-ARROW = {
+ARROW: dict[str, pa.DataType] = {
     "int": pa.int64(),
     "double": pa.float64(),
     "string": pa.string(),

@@ -43,9 +43,11 @@ class SnapshotCheckpoint(Checkpoint):
     """A checkpoint whose validation definitions each get their own DataFrame: ``batch_parameters`` is keyed by their
     names, where Great Expectations would hand one DataFrame to all of them."""
 
+    validation_definitions: list[gx.ValidationDefinition]
+
     def _run_validation_definitions(self, batch_parameters: dict[str, Any], **options: Any) -> Any:
         results: dict[Any, Any] = {}
-        everything = self.validation_definitions
+        everything: list[gx.ValidationDefinition] = self.validation_definitions
         for definition in everything:
             self.validation_definitions = [definition]
             frame = {"dataframe": batch_parameters[definition.name]}

@@ -1,0 +1,74 @@
+"""Every executor runs the same steps: in this process, on Spark as one task, on Spark in stages with messages."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cumulus_ops.config import ExecutorSettings, Project
+from cumulus_ops.engine import Runtime, open_runtime
+from cumulus_ops.engine.spark import SparkExecutor, levels
+from cumulus_ops.snapshot import initialise, run_epochs, status
+from cumulus_ops.versions import epoch_end
+from tests.support.drops import make_shop
+from tests.support.projects import engine_maps
+
+pytestmark = pytest.mark.spark
+EPOCHS = 2
+Maps = list[dict[str, dict[tuple[object, ...], int]]]
+
+
+def _run(rt: Runtime) -> tuple[Maps, int]:
+    run_epochs(rt, EPOCHS, validating=False)
+    return [engine_maps(rt, epoch_end(e)) for e in range(EPOCHS)], sum(e.corrections for e in status(rt).epochs)
+
+
+def _on_spark(project: Project, spark: SparkSession, rows_per_task: int) -> tuple[Maps, int]:
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        executor = SparkExecutor(ExecutorSettings(rows_per_task=rows_per_task), spark)
+        return _run(dataclasses.replace(rt, executor=executor))
+
+
+@pytest.fixture(scope="module")
+def in_process(tmp_path_factory: pytest.TempPathFactory) -> tuple[Maps, int]:
+    project = make_shop(tmp_path_factory.mktemp("inprocess"))
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        return _run(rt)
+
+
+@pytest.mark.parametrize("rows_per_task", [10**6, 8], ids=["one task", "stages"])
+def test_spark_ends_in_the_same_maps(
+    rows_per_task: int, spark: SparkSession, in_process: tuple[Maps, int], tmp_path: Path
+) -> None:
+    project = make_shop(tmp_path)
+    outcome = _on_spark(project, spark, rows_per_task)
+    assert outcome == in_process
+    assert outcome[1] > 0, "no correction happened: the stream does not test them"
+
+
+def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
+    project = make_shop(tmp_path)
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        broken = dataclasses.replace(rt, executor=SparkExecutor(ExecutorSettings(), spark))
+        for file in (project.landing).rglob("item.parquet"):
+            file.write_bytes(b"not parquet")
+        with pytest.raises(Exception, match="item.parquet"):
+            run_epochs(broken, 1, validating=False)
+
+
+def test_levels_follow_the_dataflow(tmp_path: Path) -> None:
+    project = make_shop(tmp_path)
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        seen: set[str] = set()
+        for level in levels(rt.plan):
+            for name in level:
+                assert {r.path.map for s in rt.plan.statements[name] for r in s.reads} <= seen
+            seen |= set(level)
+        assert seen == set(rt.program.map_by_name)
