@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, or_, selec
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.connection import connect, migrate, retry_busy
+from cumulus_ops.catalog.connection import READ_ONLY, connect, migrate, retry_busy
 from cumulus_ops.catalog.records import (
     Batch,
     Clock,
@@ -45,6 +45,7 @@ class Catalog:
 
     def __init__(self, url: str) -> None:
         self._engine = connect(url)
+        self._reader = self._engine.execution_options(**{READ_ONLY: True})
 
     def migrate(self) -> None:
         """Bring the schema up to date (see :func:`~cumulus_ops.catalog.connection.migrate`)."""
@@ -56,7 +57,7 @@ class Catalog:
 
     def _read(self, query: Select[Any]) -> list[Row[Any]]:
         def action() -> list[Row[Any]]:
-            with self._engine.begin() as connection:
+            with self._reader.begin() as connection:
                 return list(connection.execute(query))
 
         return retry_busy(action)

@@ -9,34 +9,39 @@ from typing import TypeVar
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.pool import NullPool
 
 from cumulus_ops.errors import SetupProblem
 
-__all__ = ["connect", "migrate", "retry_busy"]
+__all__ = ["READ_ONLY", "connect", "migrate", "retry_busy"]
 
 T = TypeVar("T")
 BUSY_TIMEOUT_MS = 60_000
+READ_ONLY = "cumulus_read_only"  # execution option of connections that will not write
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 0x43554D55  # one number for PostgreSQL's advisory lock
 
 
 def connect(url: str) -> Engine:
-    """An engine for ``url``. SQLite files get a folder, WAL and a busy timeout; transactions take the write lock at
-    their beginning, so that a reader never has to become a writer half-way."""
+    """An engine for ``url``. SQLite files get a folder, WAL and a busy timeout; writing transactions take the write lock
+    at their beginning, so that a reader never has to become a writer half-way."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         return create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
     if parsed.database in (None, "", ":memory:"):
         raise SetupProblem("the catalog must outlive a process", kind="catalog-memory", hint="use sqlite:///FILE or PostgreSQL")
     Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
+    engine = create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
     event.listen(engine, "connect", _configure_sqlite)
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    only_reads = connection.get_execution_options().get(READ_ONLY, False)
+    connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
 
 def _configure_sqlite(connection: object, _record: object) -> None:

@@ -42,7 +42,7 @@ class Schedule:
 
     def clip(self, period: np.ndarray, coordinator: np.ndarray) -> np.ndarray:
         """Periods moved into those that the row's coordinator has."""
-        return np.clip(period, 0, last_period(coordinator, self.epochs, self.coordinators))
+        return np.asarray(np.clip(period, 0, last_period(coordinator, self.epochs, self.coordinators)))
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,9 @@ def _item_life(orders: Life, parent: np.ndarray, schedule: Schedule, random: Ran
     return Life(coordinator, insert, update, np.where(with_order < 0, -1, schedule.clip(delete, coordinator)))
 
 
-def _later(after: np.ndarray, chosen: np.ndarray, coordinator: np.ndarray, schedule: Schedule, random: Random) -> np.ndarray:
+def _later(
+    after: np.ndarray, chosen: np.ndarray, coordinator: np.ndarray, schedule: Schedule, random: Random
+) -> np.ndarray:
     """For the chosen rows a period from ``after`` on (inclusive), -1 for the others."""
     room = schedule.clip(np.full(len(after), schedule.end * 2), coordinator) - after
     return np.where(chosen, after + (random.random(len(after)) * (room + 1)).astype(np.int64), -1)

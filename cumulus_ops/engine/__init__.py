@@ -5,7 +5,7 @@ from cumulus_ops.engine.correct import CorrectTask, History, is_due
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.engine.runtime import Runtime, build_program, initialise, open_runtime
 from cumulus_ops.engine.steps import MergeTask, StepResult, run_step
-from cumulus_ops.engine.vector import Frame, evaluate, select
+from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
 
 __all__ = [
     "ApplyTask",
@@ -19,6 +19,7 @@ __all__ = [
     "StepResult",
     "build_program",
     "evaluate",
+    "evaluate_logical",
     "initialise",
     "is_due",
     "open_runtime",

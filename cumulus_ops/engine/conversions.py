@@ -55,14 +55,23 @@ def by_value(node: Call, x: pa.Array) -> pa.Array:
     """
     encoded = x.dictionary_encode()
     call = Call(node.op, (Var("x", node.args[0].type), *node.args[1:]), node.type)
-    return by_row(call, {"x": encoded.dictionary}, len(encoded.dictionary)).take(encoded.indices)
+    values = by_row(call, {"x": encoded.dictionary}, len(encoded.dictionary))
+    return to_physical(values, node.type).take(encoded.indices)
 
 
 def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
-    """A scalar as :mod:`m3.evaluate` computes it, row by row, with intermediate results of any size.
+    """A scalar as :mod:`m3.evaluate` computes it, row by row, with numbers of 38 digits.
+
+    Args:
+        scalar: the expression.
+        columns: physical arrays by variable.
+        rows: their length.
+
+    Returns:
+        a logical array.
 
     Raises:
-        InputProblem: of the kinds that it raises; ``overflow`` also where a result is beyond 64 bits.
+        InputProblem: of the kinds that it raises.
     """
     names = sorted(set(variables(scalar)))
     types = {v.name: v.type for v in _leaves(scalar)}
@@ -72,7 +81,7 @@ def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Arr
         values = [evaluate_one(scalar, dict(zip(names, row, strict=True))) for row in environments]
     except ValueProblem as error:
         raise InputProblem(error.message, kind=error.kind, hint=error.hint) from error
-    return to_physical(pa.array(values, logical_type(scalar.type)), scalar.type)
+    return pa.array(values, logical_type(scalar.type))
 
 
 def _leaves(scalar: Scalar) -> Iterator[Var]:

@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from cumulus_ops.engine.conversions import by_row, by_value, cast, convert
 from cumulus_ops.engine.units import divide_units, fit, rescale
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import physical_type
+from cumulus_ops.mapstore import physical_type, to_logical, to_physical
 from m3.datatypes import INT64_MAX, INT64_MIN, TIMESTAMP, Type, to_units
 from m3.scalars import Call, Const, Scalar, Var
 
-__all__ = ["Frame", "evaluate", "physical_scalar", "select"]
+__all__ = ["Frame", "evaluate", "evaluate_logical", "physical_scalar", "select"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,22 @@ def evaluate(scalar: Scalar, frame: Frame) -> pa.Array:
     except InputProblem as problem:
         if problem.kind != "overflow" or not isinstance(scalar, Call):
             raise
-        frame.memo[scalar] = by_row(scalar, frame.columns, frame.rows)
+        frame.memo[scalar] = to_physical(by_row(scalar, frame.columns, frame.rows), scalar.type)
         return frame.memo[scalar]
+
+
+def evaluate_logical(scalar: Scalar, frame: Frame) -> pa.Array:
+    """The values of ``scalar`` as people see them (see :func:`~cumulus_ops.mapstore.logical_type`), of up to 38 digits.
+
+    Raises:
+        InputProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
+    """
+    try:
+        return to_logical(_evaluate(scalar, frame), scalar.type)
+    except InputProblem as problem:
+        if problem.kind != "overflow":
+            raise
+        return by_row(scalar, frame.columns, frame.rows)
 
 
 def _evaluate(scalar: Scalar, frame: Frame) -> pa.Array:

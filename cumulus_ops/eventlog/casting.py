@@ -6,6 +6,8 @@ values, by halving: its cost follows the number of different bad values.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +17,7 @@ from m3.datatypes import Type
 
 __all__ = ["cast_exact", "is_readable_as", "plain_text"]
 
-Column = pa.Array | pa.ChunkedArray
+Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 #: What text of a kind looks like; only used to find bad values quickly, the cast decides.
 PATTERNS = {

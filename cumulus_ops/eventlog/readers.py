@@ -180,18 +180,19 @@ class _Check:
         rows = self.raw.row[indices]
         unknown = np.concatenate([self.raw.row[~known], np.array([m.row for m in self.raw.malformed], dtype=np.int64)])
         after = np.searchsorted(rows, unknown)
-        return indices[np.unique(np.concatenate([after[after < len(rows)], after[after > 0] - 1]))]
+        return np.asarray(indices[np.unique(np.concatenate([after[after < len(rows)], after[after > 0] - 1]))])
 
     def rejected(self) -> pa.Table:
         """Only rejected rows are touched one by one."""
         where = sorted(self.reasons)
         records = self.table.take(pa.array(where, pa.int64())).to_pylist()
         found = [
-            {"reason": "; ".join(self.reasons[i]), "row": int(self.raw.row[i]), "record": _json(record)}
+            (int(self.raw.row[i]), "; ".join(self.reasons[i]), _json(record))
             for i, record in zip(where, records, strict=True)
         ]
-        found += [{"reason": m.reason, "row": m.row, "record": _json({"line": m.text})} for m in self.raw.malformed]
-        return pa.Table.from_pylist(sorted(found, key=lambda r: r["row"]), schema=REJECTED_SCHEMA)
+        found += [(m.row, m.reason, _json({"line": m.text})) for m in self.raw.malformed]
+        rows = [{"row": row, "reason": reason, "record": record} for row, reason, record in sorted(found)]
+        return pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA)
 
 
 def _json(record: Mapping[str, object]) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.engine import Frame, Runtime, evaluate, select
+from cumulus_ops.engine import Frame, Runtime, evaluate_logical, select
 from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.mapstore import VALUE, VERSION, RunData, logical_type, open_run, physical_type, sum_values, to_logical
+from cumulus_ops.mapstore import VALUE, VERSION, RunData, logical_type, open_run, physical_type, sum_values
 from cumulus_ops.versions import epoch_end
 from m3.program import MapDecl, View
 
@@ -123,10 +123,8 @@ def _rows(rt: Runtime, view: View, entries: pa.Table, ordered: bool) -> pa.Table
         kept = select((view.having,), frame)
         assert kept is not None
         frame = frame.take(kept) if columns else frame
-    physical = {c.name: evaluate(c.expression, frame) for c in view.columns}
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
-    logical = [to_logical(physical[c.name], c.expression.type) for c in view.columns]
-    table = pa.Table.from_arrays(logical, schema=schema)
+    table = pa.Table.from_arrays([evaluate_logical(c.expression, frame) for c in view.columns], schema=schema)
     return _ordered(view, table) if ordered else table
 
 

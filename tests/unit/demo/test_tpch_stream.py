@@ -102,7 +102,12 @@ def relation_columns(con: duckdb.DuckDBPyConnection, table: str) -> list[str]:
 
 def test_the_last_state_is_the_tables_with_the_changes(log: duckdb.DuckDBPyConnection, tables: Path) -> None:
     state(log, EPOCHS - 1)
-    for table, key in (("customer", "c_custkey"), ("part", "p_partkey"), ("nation", "n_nationkey"), ("orders", "o_orderkey")):
+    for table, key in (
+        ("customer", "c_custkey"),
+        ("part", "p_partkey"),
+        ("nation", "n_nationkey"),
+        ("orders", "o_orderkey"),
+    ):
         total, distinct = log.execute(f"select count(*), count(distinct {key}) from {table}").fetchone()  # type: ignore[misc]
         assert total == distinct
         rows = pq.read_metadata(tables / f"{table}.parquet").num_rows
@@ -112,7 +117,9 @@ def test_the_last_state_is_the_tables_with_the_changes(log: duckdb.DuckDBPyConne
             where l_orderkey in (select o_orderkey from orders)"""
     ).fetchone()
     assert log.execute("select count(*) from lineitem").fetchone() == kept
-    assert log.execute("select count(*) from lineitem where l_orderkey not in (select o_orderkey from orders)").fetchone() == (0,)
+    assert log.execute(
+        "select count(*) from lineitem where l_orderkey not in (select o_orderkey from orders)"
+    ).fetchone() == (0,)
     assert log.execute("select count(*) > 0 from orders where o_shippriority > 0").fetchone() == (True,)
 
 

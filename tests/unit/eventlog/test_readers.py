@@ -237,7 +237,9 @@ def test_undeclared_columns_are_ignored_and_named_once(tmp_path: Path, caplog: p
         for suffix in (".csv", ".ndjson", ".parquet"):
             events = read_relation(ITEMS, write(tmp_path, suffix, rows), "surprised/items")
             assert values(events.rows) == EXPECTED
-    assert [r.getMessage() for r in caplog.records] == ["surprised/items: columns surprise are not declared and will be ignored"]
+    assert [r.getMessage() for r in caplog.records] == [
+        "surprised/items: columns surprise are not declared and will be ignored"
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".ndjson"])
@@ -287,10 +289,15 @@ def test_types_round_trip_through_arrow() -> None:
 def test_large_files_are_read_in_many_blocks(tmp_path: Path) -> None:
     count = 200_000
     relation = Relation("items", (Column("id", INT), Column("price", decimal(15, 2))))
-    table = pa.table({"id": np.arange(count), "price": ["0.10"] * count, "op": ["I"] * count, "event": np.arange(count)})
+    table = pa.table(
+        {"id": np.arange(count), "price": ["0.10"] * count, "op": ["I"] * count, "event": np.arange(count)}
+    )
     pacsv.write_csv(table, tmp_path / "items.csv")
     (tmp_path / "items.ndjson").write_text(
-        "".join(f'{{"id": {i}, "price": {"0.1" if i != 150_000 else "[]"}, "op": "I", "event": {i}}}\n' for i in range(count))
+        "".join(
+            f'{{"id": {i}, "price": {"0.1" if i != 150_000 else "[]"}, "op": "I", "event": {i}}}\n'
+            for i in range(count)
+        )
     )
     by_csv = read_relation(relation, tmp_path / "items.csv", "0/items")
     by_json = read_relation(relation, tmp_path / "items.ndjson", "0/items")

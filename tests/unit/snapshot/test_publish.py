@@ -16,7 +16,9 @@ from cumulus_ops.snapshot.publish import publish_view, published_versions
 
 
 def view(*revenues: str) -> pa.Table:
-    return pa.table({"nation": list(range(len(revenues))), "revenue": pa.array(map(Decimal, revenues), pa.decimal128(38, 4))})
+    return pa.table(
+        {"nation": list(range(len(revenues))), "revenue": pa.array(map(Decimal, revenues), pa.decimal128(38, 4))}
+    )
 
 
 def rows(path: Path, version: int) -> pa.Table:
