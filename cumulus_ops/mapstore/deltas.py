@@ -19,6 +19,7 @@ __all__ = ["VALUE", "VERSION", "delta_schema", "empty_delta", "multiply", "sum_d
 
 VERSION, VALUE = "_version", "_value"
 SAFE = float(2**62)
+_HIGH, _LOW = "_high", "_low"
 
 
 def delta_schema(decl: MapDecl) -> pa.Schema:
@@ -60,25 +61,38 @@ def sum_values(table: pa.Table, keys: Sequence[str], values: Sequence[str], plac
         summed = summed.rename_columns([*keys, *values] if summed.column_names[0] == keys[0] else [*values, *keys])
         summed = summed.select([*keys, *values])
     for value in values:
-        _check_sums(table[value], place)
+        if _may_overflow(table[value]):
+            _check_sums(table.select([*keys, value]), list(keys), value, place)
     return summed
 
 
-def _check_sums(values: pa.ChunkedArray, place: str) -> None:
-    """Arrow's sums wrap around; they are right whenever the sum of magnitudes is in range, which one float sum shows."""
+def _may_overflow(values: pa.ChunkedArray) -> bool:
+    """Arrow's sums wrap around; no partial sum can when the largest magnitude times their number is in range."""
     if len(values) == 0:
-        return
+        return False
     extremes = pc.min_max(values).as_py()
-    if max(abs(extremes["min"]), abs(extremes["max"])) * float(len(values)) < SAFE:
-        return
-    magnitude = float(np.abs(values.to_numpy().astype(np.float64)).sum())
-    if magnitude >= 2 * SAFE:
+    return max(abs(extremes["min"]), abs(extremes["max"])) * len(values) >= SAFE
+
+
+def _check_sums(table: pa.Table, keys: list[str], value: str, place: str) -> None:
+    """Raise if a group's exact sum is beyond 64 bits: the sums of the upper and the lower halves never are."""
+    units = to_numpy(table[value].combine_chunks())
+    halves = {_HIGH: pa.array(units >> 32), _LOW: pa.array(units & 0xFFFFFFFF)}
+    groups = pa.table({**{k: table[k] for k in keys}, **halves}).group_by(keys, use_threads=False)
+    sums = groups.aggregate([(_HIGH, "sum"), (_LOW, "sum")])
+    if not fits(to_numpy(sums[f"{_HIGH}_sum"].combine_chunks()), to_numpy(sums[f"{_LOW}_sum"].combine_chunks())).all():
         raise InputProblem(
-            f"a sum of {len(values)} deltas may leave the 64-bit range",
+            f"a sum of {len(table)} deltas leaves the 64-bit range",
             kind="overflow",
             place=place,
             hint="use a type with fewer decimals for the summed expression",
         )
+
+
+def fits(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """Whether ``high * 2**32 + low`` (int64 each, ``low`` not negative) is in the range of int64."""
+    upper = high + (low >> 32)
+    return (upper >= -(2**31)) & (upper < 2**31)
 
 
 def multiply(a: np.ndarray, b: np.ndarray, place: str) -> np.ndarray:
@@ -89,13 +103,14 @@ def multiply(a: np.ndarray, b: np.ndarray, place: str) -> np.ndarray:
     """
     if len(a) == 0:
         return a * b
-    if float(np.abs(a.astype(np.float64)).max()) * float(np.abs(b.astype(np.float64)).max()) >= SAFE:
-        largest = np.abs(a.astype(np.float64) * b.astype(np.float64)).max()
-        if largest >= 2 * SAFE:
-            raise InputProblem(
-                "a product leaves the 64-bit range", kind="overflow", place=place, hint="use types with fewer decimals"
-            )
-    return a * b
+    if float(np.abs(a.astype(np.float64)).max()) * float(np.abs(b.astype(np.float64)).max()) < SAFE:
+        return a * b
+    try:
+        return pc.multiply_checked(pa.array(a), pa.array(b)).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise InputProblem(
+            "a product leaves the 64-bit range", kind="overflow", place=place, hint="use types with fewer decimals"
+        ) from error
 
 
 def versions(table: pa.Table) -> np.ndarray:

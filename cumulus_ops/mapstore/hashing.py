@@ -37,7 +37,12 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 
 def _hash_one(column: pa.Array) -> np.ndarray:
-    hashed = _hash_strings(column) if pa.types.is_string(column.type) else to_numpy(column).view(np.uint64)
+    if pa.types.is_string(column.type):
+        hashed = _hash_strings(column)
+    elif pa.types.is_floating(column.type):
+        hashed = (column.to_numpy(zero_copy_only=False) + 0.0).view(np.uint64)  # -0.0 equals 0.0
+    else:
+        hashed = to_numpy(column).view(np.uint64)
     if column.null_count:
         hashed = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashed, NULL_HASH)
     return hashed
@@ -52,7 +57,8 @@ def _hash_strings(column: pa.Array) -> np.ndarray:
     _, offset_buffer, data = column.buffers()
     if len(column) == 0:
         return np.zeros(0, dtype=np.uint64)
-    offsets = np.frombuffer(offset_buffer, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int32, offset=4 * column.offset, count=len(column) + 1)
+    offsets = offsets.astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     text = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)[first:last]
     powers = _powers(BASE, len(text))

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.mapstore.deltas import SAFE, fits
 from cumulus_ops.mapstore.hashing import hash_columns
 from cumulus_ops.mapstore.runs import RunData
 
@@ -49,17 +51,41 @@ def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
 
 
 def sum_points(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) -> np.ndarray:
-    """For maps whose whole key is bound: the total of each key's deltas before its version (int64, 0 if none)."""
+    """For maps whose whole key is bound: the total of each key's deltas before its version (int64, 0 if none).
+
+    Raises:
+        InputProblem: a total leaves the 64-bit range.
+    """
     total = np.zeros(len(request.before), dtype=np.int64)
-    for run in runs:
-        if run.collisions:
-            found = _matches(run, bound, request)
-            np.add.at(total, found[0], run.values[found[1]])
-        elif len(run):
-            total += _range_sums(run, bound, request)
+    if sum(run.magnitude for run in runs) >= SAFE:
+        total += _checked_sums(runs, bound, request)
+    else:
+        for run in runs:
+            if run.collisions:
+                requested, rows = _matches(run, bound, request)
+                np.add.at(total, requested, run.values[rows])
+            elif len(run):
+                total += _range_sums(run, bound, request)
     result = np.empty_like(total)
     result[request.origin] = total
     return result
+
+
+def _checked_sums(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) -> np.ndarray:
+    """Totals by adding up single deltas, upper and lower halves apart, so that nothing wraps around unseen."""
+    high, low = np.zeros(len(request.before), dtype=np.int64), np.zeros(len(request.before), dtype=np.int64)
+    for run in runs:
+        if len(run):
+            requested, rows = _matches(run, bound, request)
+            np.add.at(high, requested, run.values[rows] >> 32)
+            np.add.at(low, requested, run.values[rows] & 0xFFFFFFFF)
+    if not fits(high, low).all():
+        raise InputProblem(
+            "a map's entry leaves the 64-bit range",
+            kind="overflow",
+            hint="use a type with fewer decimals for the summed expression",
+        )
+    return (high << 32) + low
 
 
 def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndarray:
@@ -126,7 +152,9 @@ def _matches(run: RunData, bound: tuple[int, ...], request: Probe) -> tuple[np.n
     return requested[same], rows[same]
 
 
-def _equal_keys(run: RunData, bound: tuple[int, ...], request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _equal_keys(
+    run: RunData, bound: tuple[int, ...], request: Probe, requested: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
     """Which pairs have equal key columns; NULL equals NULL in a map's key."""
     same = np.ones(len(rows), dtype=bool)
     for position, asked in zip(bound, request.bound, strict=True):

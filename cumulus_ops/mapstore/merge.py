@@ -7,6 +7,7 @@ end of their epoch, and those older than the retained epochs to the end of the o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,17 +24,19 @@ FANOUT = 4
 
 
 def pick_tier(runs: Sequence[Run]) -> list[Run]:
-    """The smallest runs that are worth merging now: the longest prefix, by size, in which every run has at most
-    :data:`FANOUT` times the rows of all smaller ones together; empty if that is a single run."""
+    """The runs that are worth merging now: the longest prefix, by size, whose largest run has at most :data:`FANOUT`
+    times the rows of all smaller ones together; empty if there is none.
+
+    What it leaves has more than :data:`FANOUT` times the rows of all smaller runs: so the number of runs grows with
+    the logarithm of the rows. And whoever is merged comes into a run at least 1 / FANOUT larger than its own: so an
+    entry is rewritten O(log) times.
+    """
     ordered = sorted(runs, key=lambda r: (r.rows, r.id))
-    picked: list[Run] = []
-    total = 0
-    for run in ordered:
-        if picked and run.rows > FANOUT * max(total, 1):
-            break
-        picked.append(run)
-        total += run.rows
-    return picked if len(picked) > 1 else []
+    smaller = itertools.accumulate((r.rows for r in ordered), initial=0)
+    ends = [
+        i + 1 for i, (run, rows) in enumerate(zip(ordered, smaller, strict=False)) if i and run.rows <= FANOUT * rows
+    ]
+    return ordered[: max(ends, default=0)]
 
 
 def collapse_versions(versions: np.ndarray, committed: int, oldest_retained: int) -> np.ndarray:
@@ -50,7 +53,9 @@ def collapse_versions(versions: np.ndarray, committed: int, oldest_retained: int
     return np.where(versions <= epoch_end(committed), ends, versions)
 
 
-def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int, oldest_retained: int, place: str) -> pa.Table:
+def merge_runs(
+    runs: Sequence[RunData], key_names: Sequence[str], committed: int, oldest_retained: int, place: str
+) -> pa.Table:
     """The deltas of ``runs`` summed into one delta table (see :func:`collapse_versions` for the epochs)."""
     return sum_deltas([_delta_of(run, key_names, committed, oldest_retained) for run in runs], place)
 

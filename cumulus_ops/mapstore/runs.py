@@ -3,11 +3,13 @@
 An **access path** is the set of key columns by which some statement looks a map up. A run for it is sorted by
 (hash of those columns, version), so that the deltas of a key lie together, oldest first. Its Arrow columns are
 ``_hash`` uint64, the map's keys, ``_version`` int64, ``_value`` int64 and ``_total`` int64: the running total of
-``_value`` modulo 2**64 (inclusive), by which "all deltas of this key before version v" is one subtraction.
+``_value`` modulo 2**64 (inclusive), by which "all deltas of this key before version v" is one subtraction. The schema's
+metadata say whether two keys have one ``collisions`` hash, and bound the sum of magnitudes of the values (``magnitude``).
 """
 
 from __future__ import annotations
 
+import math
 import os
 import uuid
 from collections.abc import Iterable
@@ -26,7 +28,7 @@ from cumulus_ops.mapstore.hashing import hash_columns
 __all__ = ["AccessPath", "RunData", "build_run", "open_run", "read_table", "write_runs"]
 
 HASH, TOTAL = "_hash", "_total"
-COLLISIONS = b"collisions"
+COLLISIONS, MAGNITUDE = b"collisions", b"magnitude"
 ALIGNMENT = 64
 
 
@@ -45,7 +47,8 @@ class AccessPath:
 
 @dataclass(frozen=True)
 class RunData:
-    """An opened run. Arrays are views of the memory-mapped file; ``collisions`` says that some hash has two keys."""
+    """An opened run. Arrays are views of the memory-mapped file; ``collisions`` says that some hash has two keys.
+    ``magnitude``: no sum of some of its values has a larger one (beyond rounding)."""
 
     hashes: np.ndarray
     versions: np.ndarray
@@ -53,6 +56,7 @@ class RunData:
     totals: np.ndarray
     keys: tuple[pa.Array, ...]
     collisions: bool
+    magnitude: float = math.inf
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -71,7 +75,9 @@ def build_run(delta: pa.Table, path: AccessPath) -> pa.Table:
     names = [HASH, *delta.column_names[:-2], VERSION, VALUE, TOTAL]
     table = pa.table(dict(zip(names, [pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], strict=True)))
     collisions = _has_collisions(hashes[order], [sorted_keys[i] for i in path.bound])
-    return table.replace_schema_metadata({COLLISIONS: b"1" if collisions else b"0"})
+    magnitude = float(np.abs(values.astype(np.float64)).sum())
+    metadata = {COLLISIONS: b"1" if collisions else b"0", MAGNITUDE: repr(magnitude).encode()}
+    return table.replace_schema_metadata(metadata)
 
 
 def _has_collisions(hashes: np.ndarray, bound: list[pa.Array]) -> bool:
@@ -86,7 +92,8 @@ def _has_collisions(hashes: np.ndarray, bound: list[pa.Array]) -> bool:
 
 def read_table(table: pa.Table) -> RunData:
     """The arrays of a run table (one chunk per column)."""
-    columns = {n: c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for n, c in zip(table.column_names, table.columns, strict=True)}
+    columns = {n: _one_chunk(c) for n, c in zip(table.column_names, table.columns, strict=True)}
+    metadata = table.schema.metadata or {}
     names = table.column_names[1:-3]
     return RunData(
         columns[HASH].to_numpy(),
@@ -94,8 +101,13 @@ def read_table(table: pa.Table) -> RunData:
         columns[VALUE].to_numpy(),
         columns[TOTAL].to_numpy(),
         tuple(columns[n] for n in names),
-        (table.schema.metadata or {}).get(COLLISIONS) == b"1",
+        metadata.get(COLLISIONS) == b"1",
+        float(metadata.get(MAGNITUDE, b"inf")),
     )
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def open_run(file: Path, offset: int, size: int) -> RunData:

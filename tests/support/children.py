@@ -54,3 +54,9 @@ def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int
                     seal(rt, coordinator, epoch)
                 except NotYet:
                     os.sched_yield()
+
+
+def finish_epochs_on_spark(project: Project, epochs: int) -> None:
+    """Bring the project to ``epochs`` committed, published and validated epochs on the Spark its settings name."""
+    with open_runtime(project, "spark") as rt:
+        run_epochs(rt, epochs - len(rt.catalog.snapshots()))

@@ -169,7 +169,8 @@ def outcome(scalar: Scalar, row: Row) -> tuple[Value, str | None]:
 
 def is_beyond(value: Value, type_: Type) -> bool:
     """Whether 64 bits do not hold an exact number."""
-    return value is not None and type_.is_numeric and abs(to_units(value, type_.scale)) > INT64_MAX  # type: ignore[arg-type]
+    number = isinstance(value, int | D) and type_.is_numeric
+    return number and not INT64_MIN <= to_units(value, type_.scale) <= INT64_MAX  # type: ignore[arg-type]
 
 
 def same(a: object, b: object) -> bool:
