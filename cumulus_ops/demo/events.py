@@ -1,4 +1,4 @@
-"""TPC-H as a stream: drops of inserts, updates and deletes for several coordinators, from generated tables and a seed."""
+"""TPC-H as a stream: drops of inserts, updates and deletes for several coordinators, from tables and a seed."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def _life_columns(tables: Path, table: str) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Events:
-    """Rows of events, ascending by ``drop`` (``coordinator * 2**20 + period``) and ``event``; ``source`` is the index of
-    a row's content."""
+    """Rows of events, ascending by ``drop`` (``coordinator * 2**20 + period``) and ``event``; ``source`` is the index
+    of a row's content."""
 
     source: np.ndarray
     op: np.ndarray

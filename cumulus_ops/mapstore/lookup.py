@@ -23,8 +23,8 @@ __all__ = ["Probe", "Slices", "probe", "read_slices", "sum_points"]
 @dataclass(frozen=True)
 class Probe:
     """What to look up: one row per request, in the order of the hashes, because neighbouring searches then touch
-    neighbouring memory. ``before`` is exclusive; ``bound`` holds the bound key columns; ``origin`` is each row's place in
-    the caller's order."""
+    neighbouring memory. ``before`` is exclusive; ``bound`` holds the bound key columns; ``origin`` is each row's place
+    in the caller's order."""
 
     bound: tuple[pa.Array, ...]
     hashes: np.ndarray

@@ -32,10 +32,8 @@ def pick_tier(runs: Sequence[Run]) -> list[Run]:
     entry is rewritten O(log) times.
     """
     ordered = sorted(runs, key=lambda r: (r.rows, r.id))
-    smaller = itertools.accumulate((r.rows for r in ordered), initial=0)
-    ends = [
-        i + 1 for i, (run, rows) in enumerate(zip(ordered, smaller, strict=False)) if i and run.rows <= FANOUT * rows
-    ]
+    totals = list(itertools.accumulate(r.rows for r in ordered))
+    ends = [i + 1 for i in range(1, len(ordered)) if ordered[i].rows <= FANOUT * totals[i - 1]]
     return ordered[: max(ends, default=0)]
 
 

@@ -4,7 +4,7 @@ An **access path** is the set of key columns by which some statement looks a map
 (hash of those columns, version), so that the deltas of a key lie together, oldest first. Its Arrow columns are
 ``_hash`` uint64, the map's keys, ``_version`` int64, ``_value`` int64 and ``_total`` int64: the running total of
 ``_value`` modulo 2**64 (inclusive), by which "all deltas of this key before version v" is one subtraction. The schema's
-metadata say whether two keys have one ``collisions`` hash, and bound the sum of magnitudes of the values (``magnitude``).
+metadata say whether two keys share a hash (``collisions``), and what the values' magnitudes add up to (``magnitude``).
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def open_run(file: Path, offset: int, size: int) -> RunData:
 
 
 def write_runs(root: Path, runs: Iterable[tuple[AccessPath, pa.Table]]) -> tuple[NewRun, ...]:
-    """Write the runs of a step one after the other into one file, a **pack**, with a fresh name below ``root``, and make
-    it durable (file, then folder): a step costs one synchronous write, however many maps it touches.
+    """Write the runs of a step one after the other into one file, a **pack**, with a fresh name below ``root``, and
+    make it durable (file, then folder): a step costs one synchronous write, however many maps it touches.
 
     Returns:
         the runs for the catalog; they are invisible until a transaction there names them.

@@ -1,7 +1,7 @@
 """The life of an epoch: mini-batches, seals, corrections, the checkpoint, publishing."""
 
 from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.snapshot.commit import SnapshotReport, collect_garbage, commit, correct, merge
+from cumulus_ops.snapshot.commits import SnapshotReport, collect_garbage, commit, correct, merge
 from cumulus_ops.snapshot.driver import run_epochs
 from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch, seal, sealed
 from cumulus_ops.snapshot.publishing import publish

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from cumulus_ops.catalog import Batch
 from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
-from cumulus_ops.snapshot.commit import commit
+from cumulus_ops.snapshot.commits import commit
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch, seal, sealed
 from cumulus_ops.snapshot.publishing import publish
 from cumulus_ops.validation.run import validate

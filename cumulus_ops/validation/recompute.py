@@ -87,9 +87,9 @@ def base_table(spark: SparkSession, relation: Relation, log_files: Sequence[Path
         epoch: counted are the versions up to its end (inclusive).
 
     Returns:
-        The relation's columns and ``_multiplicity`` bigint, never 0. Rows that were deleted at least once are summed up
-        (NULL equals NULL), and may be negative: errors that someone should see. The others, nearly all, need no
-        grouping: each insert is a row of its own.
+        The relation's columns and ``_multiplicity`` bigint: 1 for a row, which stands as often as it is there, or
+        negative for one that was deleted more often than inserted, an error that someone should see. Only rows that
+        were deleted at least once are summed up (NULL equals NULL); the others, nearly all, need no grouping.
     """
     names = [c.name for c in relation.columns]
     schema = T.StructType(spark_schema(relation).fields)
@@ -102,7 +102,15 @@ def base_table(spark: SparkSession, relation: Relation, log_files: Sequence[Path
     )
     touched = events.join(deleted, HASH, "left_semi").groupBy(*map(_column, names))
     summed = touched.agg(F.sum(SIGN).alias(MULTIPLICITY)).where(F.col(MULTIPLICITY) != 0)
-    return kept.unionAll(summed)
+    return kept.unionAll(_repeated(summed))
+
+
+def _repeated(summed: DataFrame) -> DataFrame:
+    """Positive multiplicities written out as rows of multiplicity 1."""
+    copies = F.array_repeat(F.lit(1).cast("long"), F.greatest(F.col(MULTIPLICITY), F.lit(1)).cast("int"))
+    columns = [_column(c) for c in summed.columns if c != MULTIPLICITY]
+    negative = F.when(F.col(MULTIPLICITY) < 0, F.array(F.col(MULTIPLICITY))).otherwise(copies)
+    return summed.select(*columns, F.explode(negative).alias(MULTIPLICITY))
 
 
 def _row_hash(relation: Relation) -> Any:
@@ -114,12 +122,8 @@ def _row_hash(relation: Relation) -> Any:
 
 
 def net_table(base: DataFrame, name: str) -> DataFrame:
-    """The rows of a base table, each as often as its multiplicity says, as the temporary view ``name``."""
-    columns = [_column(c) for c in base.columns if c != MULTIPLICITY]
-    once = base.where(F.col(MULTIPLICITY) == 1).select(*columns)
-    repeated = base.where(F.col(MULTIPLICITY) > 1)
-    copies = F.explode(F.array_repeat(F.lit(True), F.col(MULTIPLICITY).cast("int"))).alias("_copy")
-    rows = once.unionAll(repeated.select(*columns, copies).drop("_copy"))
+    """The rows of a base table as the temporary view ``name``."""
+    rows = base.where(F.col(MULTIPLICITY) > 0).drop(MULTIPLICITY)
     rows.createOrReplaceTempView(name)
     return rows
 

@@ -15,7 +15,7 @@ from cumulus_ops.catalog import HistoryEntry
 from cumulus_ops.engine import ApplyTask, CorrectTask, Runtime, StepResult, initialise, open_runtime
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.snapshot import commit, merge, seal
-from cumulus_ops.snapshot.commit import _by_clock
+from cumulus_ops.snapshot.commits import _by_clock
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation

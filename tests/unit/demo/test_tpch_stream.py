@@ -141,7 +141,8 @@ def test_updates_are_one_atomic_event_and_offsets_ascend(log: duckdb.DuckDBPyCon
 
 def test_children_often_arrive_elsewhere_and_before_their_parents(log: duckdb.DuckDBPyConnection) -> None:
     elsewhere, earlier, later = log.execute(
-        """select avg((i.coordinator <> o.coordinator)::int), avg((i.period < o.period)::int), avg((i.period > o.period)::int)
+        """select avg((i.coordinator <> o.coordinator)::int),
+            avg((i.period < o.period)::int), avg((i.period > o.period)::int)
         from (from lineitem_log where op = 'I') i join (from orders_log where op = 'I') o on l_orderkey = o_orderkey"""
     ).fetchone()  # type: ignore[misc]
     assert 0.5 < elsewhere < 0.8

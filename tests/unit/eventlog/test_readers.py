@@ -35,14 +35,16 @@ ITEMS = Relation(
     ),
 )
 GOOD = [
-    {"id": 1, "price": "12345678901.10", "name": 'a "b", c', "day": "2024-02-29", "at": "2024-02-29 01:02:03.5", "ok": True,
-     "rate": 0.5, "op": "I", "event": 7},
-    {"id": 2, "price": "-0.01", "name": "", "day": None, "at": None, "ok": None, "rate": None, "op": "delete", "event": 9},
-    {"id": 2, "price": "0.30", "name": None, "day": "1969-12-31", "at": "1969-12-31 23:59:59", "ok": False, "rate": -2.0,
-     "op": "I", "event": 9},
+    {"id": 1, "price": "12345678901.10", "name": 'a "b", c', "day": "2024-02-29", "at": "2024-02-29 01:02:03.5",
+     "ok": True, "rate": 0.5, "op": "I", "event": 7},
+    {"id": 2, "price": "-0.01", "name": "", "day": None, "at": None, "ok": None, "rate": None,
+     "op": "delete", "event": 9},
+    {"id": 2, "price": "0.30", "name": None, "day": "1969-12-31", "at": "1969-12-31 23:59:59", "ok": False,
+     "rate": -2.0, "op": "I", "event": 9},
 ]  # fmt: skip
 EXPECTED = [
-    (1, Decimal("12345678901.10"), 'a "b", c', date(2024, 2, 29), datetime(2024, 2, 29, 1, 2, 3, 500000), True, 0.5, 1, 7),
+    (1, Decimal("12345678901.10"), 'a "b", c', date(2024, 2, 29), datetime(2024, 2, 29, 1, 2, 3, 500000), True,
+     0.5, 1, 7),
     (2, Decimal("-0.01"), "", None, None, None, None, -1, 9),
     (2, Decimal("0.30"), None, date(1969, 12, 31), datetime(1969, 12, 31, 23, 59, 59), False, -2.0, 1, 9),
 ]  # fmt: skip
