@@ -33,8 +33,10 @@ from m3.program import Column, Relation
 __all__ = ["FILE_NAME", "column_type", "read_project"]
 
 FILE_NAME = "cumulus.yaml"
-KEYS = ("name", "relations", "sources", "coordinators", "epochs", "views", "program", "state", "catalog", "publish")
-KEYS += ("validation", "executor")
+KEYS = (
+    *("name", "relations", "sources", "coordinators", "epochs", "views", "program"),
+    *("state", "catalog", "publish", "validation", "executor"),
+)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 TYPES: Mapping[str, Type] = {

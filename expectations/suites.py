@@ -9,7 +9,7 @@ import great_expectations as gx
 from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity
 from expectations.snapshot import ExpectNoGroupWithoutRows, ExpectSnapshotToEqualRecomputation
 
-__all__ = ["epoch_suite", "log_suite", "view_suite"]
+__all__ = ["epoch_suite", "groups_suite", "log_suite", "view_suite"]
 
 
 def view_suite(
@@ -18,7 +18,6 @@ def view_suite(
     key_columns: Sequence[str],
     tolerances: Mapping[str, float],
     double_tolerance: float,
-    row_count_column: str | None = None,
 ) -> gx.ExpectationSuite:
     """What the snapshot of ``view`` must satisfy; the arguments are those of
     :class:`~expectations.snapshot.ExpectSnapshotToEqualRecomputation`."""
@@ -28,8 +27,12 @@ def view_suite(
         tolerances=dict(tolerances),
         double_tolerance=double_tolerance,
     )
-    counted = [ExpectNoGroupWithoutRows(column=row_count_column)] if row_count_column else []
-    return gx.ExpectationSuite(name=f"view {view}", expectations=[equal, *counted])
+    return gx.ExpectationSuite(name=f"view {view}", expectations=[equal])
+
+
+def groups_suite() -> gx.ExpectationSuite:
+    """What the maintained groups of all views must satisfy, seen before groups without rows are left out of a view."""
+    return gx.ExpectationSuite(name="groups", expectations=[ExpectNoGroupWithoutRows(column="rows")])
 
 
 def log_suite() -> gx.ExpectationSuite:

@@ -62,7 +62,9 @@ def _check_declarations(program: Program) -> None:
         _unique(f"key column of {relation.name}", relation.key)
         for name in relation.key:
             if name not in {c.name for c in relation.columns}:
-                _fail(f"the key of {relation.name} has no column {name!r}", "unknown-column", None, "declare the column")
+                _fail(
+                    f"the key of {relation.name} has no column {name!r}", "unknown-column", None, "declare the column"
+                )
     for decl in program.maps:
         _unique(f"key of {decl.name}", (k.name for k in decl.keys))
         if not decl.value.is_numeric or decl.value.nullable:

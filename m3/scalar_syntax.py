@@ -152,7 +152,9 @@ def _typed(node: Node, types: Types, file: str) -> Scalar:
         return Const(None, t.with_null())
     scalar = build_scalar(inner, types, file)
     if isinstance(scalar, Var):
-        raise ProgramError(f"{scalar.name} :: {t}", kind="type-mismatch", hint="a variable's type is declared; use CAST")
+        raise ProgramError(
+            f"{scalar.name} :: {t}", kind="type-mismatch", hint="a variable's type is declared; use CAST"
+        )
     if isinstance(scalar, Call):
         return Call(scalar.op, scalar.args, t)
     value = Decimal(scalar.value) if t.kind == "decimal" and isinstance(scalar.value, int) else scalar.value

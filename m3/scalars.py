@@ -108,7 +108,9 @@ def call(op: str, *args: Scalar, to: Type | None = None) -> Call:
         ProgramError: the operation is unknown or an argument's type does not fit it.
     """
     if op not in OPERATIONS:
-        raise ProgramError(f"unknown operation {op!r}", kind="unknown-operation", hint=f"one of {', '.join(OPERATIONS)}")
+        raise ProgramError(
+            f"unknown operation {op!r}", kind="unknown-operation", hint=f"one of {', '.join(OPERATIONS)}"
+        )
     nullable = any(a.type.nullable for a in args)
     if op == "cast":
         assert to is not None
@@ -154,7 +156,9 @@ def _result_type(op: str, args: tuple[Scalar, ...]) -> Type:
 def _require(op: str, types: list[Type], kind: str, result: Type, *also: str) -> Type:
     for t in types:
         if t.kind not in (kind, *also):
-            raise ProgramError(f"{OPERATIONS[op]} does not take {t}", kind="type-mismatch", hint=f"it takes {kind.upper()}")
+            raise ProgramError(
+                f"{OPERATIONS[op]} does not take {t}", kind="type-mismatch", hint=f"it takes {kind.upper()}"
+            )
     return result
 
 

@@ -145,7 +145,10 @@ class _Builder:
             keys,
             tuple(ViewValue(name_of(n), name_of(m)) for n, m in pairs),
             self._declared(exists.children[0]).name if exists else None,
-            tuple(OutputColumn(name_of(o.children[0]), build_scalar(o.children[1], types, self.file)) for o in outputs.children),
+            tuple(
+                OutputColumn(name_of(o.children[0]), build_scalar(o.children[1], types, self.file))
+                for o in outputs.children
+            ),
             build_scalar(having.children[0], types, self.file) if having else None,
             tuple((int(o.children[0]) - 1, o.data == "descending") for o in order.children) if order else (),
             int(limit.children[0]) if limit else None,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Executable, Row, delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
@@ -55,8 +55,8 @@ class Catalog:
         """Release all connections."""
         self._engine.dispose()
 
-    def _read(self, query: Select[Any]) -> list[Row[Any]]:
-        def action() -> list[Row[Any]]:
+    def _read(self, query: Executable) -> list[Any]:
+        def action() -> list[Any]:
             with self._reader.begin() as connection:
                 return list(connection.execute(query))
 
@@ -70,6 +70,12 @@ class Catalog:
         Raises:
             InputProblem: another program, or another number of coordinators, is registered.
         """
+        try:
+            self._register(record)
+        except IntegrityError:  # somebody else registered first
+            self._register(record)
+
+    def _register(self, record: ProgramRecord) -> None:
         with self._engine.begin() as connection:
             existing = connection.execute(select(t.program)).first()
             if existing is None:
@@ -97,7 +103,9 @@ class Catalog:
         """
         rows = self._read(select(*[t.program.c[name] for name in ProgramRecord.__dataclass_fields__]))
         if not rows:
-            raise SetupProblem("no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`")
+            raise SetupProblem(
+                "no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`"
+            )
         return ProgramRecord(*rows[0])
 
     # -- coordinators and epochs -----------------------------------------------------------------------------------
@@ -107,7 +115,9 @@ class Catalog:
         c = t.coordinator.c
         rows = self._read(select(c.epoch, c.next_sequence).where(c.index == coordinator))
         if not rows:
-            raise InputProblem(f"there is no coordinator {coordinator}", kind="unknown-coordinator", hint="see `cumulus status`")
+            raise InputProblem(
+                f"there is no coordinator {coordinator}", kind="unknown-coordinator", hint="see `cumulus status`"
+            )
         return rows[0][0], rows[0][1]
 
     def token(self) -> int:
@@ -128,10 +138,14 @@ class Catalog:
                 return
             self._check_sealable(connection, program, coordinator, epoch, current)
             connection.execute(insert(t.seal).values(coordinator=coordinator, epoch=epoch, sealed_at=_now()))
-            connection.execute(update(t.coordinator).where(c.index == coordinator).values(epoch=epoch + 1, next_sequence=0))
+            connection.execute(
+                update(t.coordinator).where(c.index == coordinator).values(epoch=epoch + 1, next_sequence=0)
+            )
             connection.execute(update(t.program).values(token=(coordinator + 1) % program.coordinators))
 
-    def _check_sealable(self, connection: Connection, program: Row[Any], coordinator: int, epoch: int, current: int) -> None:
+    def _check_sealable(
+        self, connection: Connection, program: Row[Any], coordinator: int, epoch: int, current: int
+    ) -> None:
         place = f"coordinator {coordinator}, epoch {epoch}"
         if current < epoch:
             raise NotYet(f"epoch {current} is still open", kind="earlier-epoch-open", place=place)
@@ -174,7 +188,9 @@ class Catalog:
                 .values(next_sequence=new.next_sequence)
             )
             if moved.rowcount != 1:
-                raise Conflict("the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}")
+                raise Conflict(
+                    "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
+                )
             try:
                 return self._insert_batch(connection, new)
             except IntegrityError as error:
@@ -184,7 +200,7 @@ class Catalog:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
         values = {n: getattr(new, n) for n in names}
         inserted = connection.execute(insert(t.batch).values(**values, state="appended", seconds=0.0))
-        batch = int(inserted.inserted_primary_key[0])
+        batch = int(cast(Any, inserted.inserted_primary_key)[0])
         files = [{**vars(f), "batch": batch} for f in new.log_files]
         if files:
             connection.execute(insert(t.log_file), files)
@@ -202,7 +218,9 @@ class Catalog:
             query = query.where(t.batch.c.coordinator == coordinator)
         return [Batch(*row) for row in self._read(query)]
 
-    def log_files(self, *, batch: int | None = None, source: str | None = None, epoch: int | None = None) -> list[LogFile]:
+    def log_files(
+        self, *, batch: int | None = None, source: str | None = None, epoch: int | None = None
+    ) -> list[LogFile]:
         """Log files of a batch, of a source, or of all batches up to ``epoch`` (inclusive)."""
         f = t.log_file.c
         query = select(*[f[name] for name in LogFile.__dataclass_fields__]).order_by(f.id)
@@ -217,7 +235,7 @@ class Catalog:
     def quarantine_files(self) -> list[tuple[int, str, str, int]]:
         """(batch, relation, path, rows) of everything quarantined."""
         q = t.quarantine.c
-        return [tuple(row) for row in self._read(select(q.batch, q.relation, q.path, q.rows).order_by(q.id))]  # type: ignore[misc]
+        return [tuple(row) for row in self._read(select(q.batch, q.relation, q.path, q.rows).order_by(q.id))]
 
     # -- commits ---------------------------------------------------------------------------------------------------
 
@@ -402,7 +420,9 @@ class Catalog:
         """The program row, locked for this transaction (on SQLite the transaction holds the write lock already)."""
         row = connection.execute(select(t.program).with_for_update()).first()
         if row is None:
-            raise SetupProblem("no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`")
+            raise SetupProblem(
+                "no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`"
+            )
         return row
 
     # -- snapshots -------------------------------------------------------------------------------------------------
@@ -429,7 +449,11 @@ class Catalog:
     def _check_unanimous(self, connection: Connection, program: Row[Any], epoch: int) -> None:
         votes = connection.execute(select(func.count()).where(t.seal.c.epoch == epoch)).scalar_one()
         if votes < program.coordinators:
-            raise NotYet(f"{votes} of {program.coordinators} coordinators have sealed it", kind="unsealed", place=f"epoch {epoch}")
+            raise NotYet(
+                f"{votes} of {program.coordinators} coordinators have sealed it",
+                kind="unsealed",
+                place=f"epoch {epoch}",
+            )
         last = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
         if epoch != (-1 if last is None else last) + 1:
             raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {epoch}")
@@ -453,7 +477,10 @@ class Catalog:
     def snapshots(self) -> list[Snapshot]:
         """All snapshots, oldest first."""
         s = t.snapshot.c
-        return [Snapshot(*row) for row in self._read(select(*[s[n] for n in Snapshot.__dataclass_fields__]).order_by(s.epoch))]
+        return [
+            Snapshot(*row)
+            for row in self._read(select(*[s[n] for n in Snapshot.__dataclass_fields__]).order_by(s.epoch))
+        ]
 
     def record_published(self, view: str, epoch: int, delta_version: int) -> None:
         """Remember which table version holds a view's snapshot; a no-op when it is remembered."""

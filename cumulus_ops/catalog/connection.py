@@ -31,7 +31,9 @@ def connect(url: str) -> Engine:
     if parsed.get_backend_name() != "sqlite":
         return create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
     if parsed.database in (None, "", ":memory:"):
-        raise SetupProblem("the catalog must outlive a process", kind="catalog-memory", hint="use sqlite:///FILE or PostgreSQL")
+        raise SetupProblem(
+            "the catalog must outlive a process", kind="catalog-memory", hint="use sqlite:///FILE or PostgreSQL"
+        )
     Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
     event.listen(engine, "connect", _configure_sqlite)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Batch", "Clock", "HistoryEntry", "LogFile", "NewBatch", "NewRun", "ProgramRecord", "Run", "Snapshot", "Validation"]
+__all__ = [
+    "Batch",
+    "Clock",
+    "HistoryEntry",
+    "LogFile",
+    "NewBatch",
+    "NewRun",
+    "ProgramRecord",
+    "Run",
+    "Snapshot",
+    "Validation",
+]
 
 
 @dataclass(frozen=True)

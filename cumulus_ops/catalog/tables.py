@@ -51,7 +51,9 @@ program = Table(
     Column("granularity", String(10), nullable=False),  # 'batch' or 'event', see coordination
     Column("last_commit", BigInteger, nullable=False),
     Column("next_ticket", BigInteger, nullable=False),
-    Column("merge_horizon", BigInteger, nullable=False),  # runs with origin <= this may have been merged with each other
+    Column(
+        "merge_horizon", BigInteger, nullable=False
+    ),  # runs with origin <= this may have been merged with each other
     Column("token", Integer, nullable=False),  # the coordinator that may move to its next epoch
     Column("coordinators", Integer, nullable=False),
 )
@@ -142,7 +144,9 @@ run = Table(
     Column("path", Text, nullable=False, index=True),  # a pack: the runs of one step in one file
     Column("offset", BigInteger, nullable=False),  # where in the pack, in bytes
     Column("commit", BigInteger, nullable=False, index=True),  # visible from this commit on (inclusive)
-    Column("origin", BigInteger, nullable=False),  # the latest commit whose deltas are in it; reading clocks speak of it
+    Column(
+        "origin", BigInteger, nullable=False
+    ),  # the latest commit whose deltas are in it; reading clocks speak of it
     Column("min_version", BigInteger, nullable=False),  # inclusive
     Column("max_version", BigInteger, nullable=False),  # inclusive
     Column("rows", BigInteger, nullable=False),

@@ -182,11 +182,11 @@ class _Demo:
         with open_runtime(project, "inprocess") as runtime, self.display.working("epochs are running"):
             while not _is_complete(now := status(runtime), self.options.epochs):
                 self.display.show_changes(now)
-                self._require_progress(project, deadline)
+                self._require_progress(project, now, deadline)
                 time.sleep(POLL_S)
             self.display.show_changes(now)
 
-    def _require_progress(self, project: Project, deadline: float) -> None:
+    def _require_progress(self, project: Project, now: Status, deadline: float) -> None:
         for child in self.children[1:]:
             child.require_running()
         if self.feeder and self.feeder.error:
@@ -194,10 +194,11 @@ class _Demo:
         if time.monotonic() > deadline:
             hint = f"logs are in {self.home / 'log'} and {self.home / 'airflow' / 'logs'}"
             raise SetupProblem(f"not done after {self.options.timeout_s:.0f} s", kind="slow", hint=hint)
-        for dag in [
-            names.commit_dag(project.name),
-            *(names.coordinator_dag(project.name, i) for i in range(project.coordinators)),
-        ]:
+        dags = [names.coordinator_dag(project.name, i) for i in range(project.coordinators)]
+        dags.append(names.commit_dag(project.name))
+        if not any(epoch.state == "failed" for epoch in now.epochs):  # else that is why the validation failed
+            dags.append(names.validate_dag(project.name))
+        for dag in dags:
             self._require_no_failure(dag)
 
     def _require_no_failure(self, dag: str) -> None:

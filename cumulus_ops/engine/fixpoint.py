@@ -63,7 +63,7 @@ def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cycli
     delta = sum_deltas(tables, name) if tables else empty_delta(plan.program.map_by_name[name])
     if cyclic:
         delta = delta.sort_by([(column, "ascending") for column in delta.column_names])
-        if before is not None and before.equals(delta) or (before is None and len(delta) == 0):
+        if (before is not None and before.equals(delta)) or (before is None and len(delta) == 0):
             return False
     own.put(name, delta)
     return True

@@ -116,13 +116,15 @@ class SparkExecutor:
         stages = levels(task.plan)
         for number, maps in enumerate(stages):
             last = number == len(stages) - 1
-            frame = frame.repartitionById(tasks, "destination").mapInArrow(_level_step(task, maps, tasks, last), MESSAGE)
+            frame = frame.repartitionById(tasks, "destination").mapInArrow(
+                _level_step(task, maps, tasks, last), MESSAGE
+            )
         return frame.repartitionById(tasks, "destination").mapInArrow(_write_step(task, tasks), RESULT)
 
 
 def levels(plan: ProgramPlan) -> list[tuple[str, ...]]:
     """The maps by depth: a map's statements read only maps of earlier levels (acyclic programs)."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(plan.statements)
     for name, statements in plan.statements.items():
         graph.add_edges_from((read.path.map, name) for s in statements for read in s.reads)
@@ -185,7 +187,9 @@ def _message(destination: int, name: str, table: pa.Table | None) -> pa.RecordBa
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         payload = sink.getvalue().to_pybytes()
-    return pa.RecordBatch.from_pydict({"destination": [destination], "map": [name], "payload": [payload]}, MESSAGE_ARROW)
+    return pa.RecordBatch.from_pydict(
+        {"destination": [destination], "map": [name], "payload": [payload]}, MESSAGE_ARROW
+    )
 
 
 def _receive(batches: Iterable[pa.RecordBatch]) -> tuple[int | None, dict[str, list[pa.Table]]]:

@@ -128,7 +128,11 @@ def _write_log(
 
 def _write_quarantine(root: Path, accepted: Sequence[_Accepted]) -> tuple[tuple[str, str, int], ...]:
     return tuple(
-        (a.events.relation, write_parquet(root, f"quarantine/{a.events.relation}", a.events.rejected), len(a.events.rejected))
+        (
+            a.events.relation,
+            write_parquet(root, f"quarantine/{a.events.relation}", a.events.rejected),
+            len(a.events.rejected),
+        )
         for a in accepted
         if len(a.events.rejected)
     )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from cumulus_ops.mapstore import AccessPath
 from m3.dataflow import is_cyclic, strata
-from m3.program import MapRef, Program, Statement, Trigger
-from m3.scalars import Const, Scalar, Var, variables
+from m3.program import Factor, MapRef, Program, Statement, Trigger
+from m3.scalars import Call, Const, Scalar, Var, variables
 
 __all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program"]
 
@@ -128,7 +128,8 @@ def _mirrored(insert: Trigger, delete: Trigger) -> bool:
 
 def _unsigned(statement: Statement) -> tuple[int, Statement]:
     """The sign of a statement's integer constants, and the statement with them made positive and ones left out."""
-    sign, factors = 1, []
+    sign = 1
+    factors: list[Factor] = []
     for factor in statement.factors:
         if isinstance(factor, Const) and factor.type.kind == "int" and isinstance(factor.value, int):
             sign *= -1 if factor.value < 0 else 1
@@ -158,8 +159,8 @@ class _Carrier:
     def _inside(self, scalar: Scalar) -> Scalar:
         if isinstance(scalar, Var):
             return self.carry(scalar) if scalar.name in self.events else scalar
-        if hasattr(scalar, "args"):
-            return type(scalar)(scalar.op, tuple(self._inside(a) for a in scalar.args), scalar.type)
+        if isinstance(scalar, Call):
+            return Call(scalar.op, tuple(self._inside(a) for a in scalar.args), scalar.type)
         return scalar
 
 
@@ -170,6 +171,8 @@ def _plan(program: Program, trigger: Trigger, index: int) -> StatementPlan:
     factors = list(statement.scalars())
     early_conditions, late_conditions = _split(statement.conditions, carrier)
     early_factors, late_factors = _split(factors, carrier)
+    late_conditions = tuple(carrier.carry(c) for c in late_conditions)
+    late_factors = tuple(carrier.carry(f) for f in late_factors)
     keys = tuple(carrier.carry(k) for k in statement.keys)
     return StatementPlan(
         trigger.relation,
@@ -179,8 +182,8 @@ def _plan(program: Program, trigger: Trigger, index: int) -> StatementPlan:
         early_factors,
         tuple((name, scalar) for scalar, name in carrier.names.items()),
         reads,
-        tuple(carrier.carry(c) for c in late_conditions),
-        tuple(carrier.carry(f) for f in late_factors),
+        late_conditions,
+        late_factors,
         keys,
         _shift(program, statement),
         index if program.semantics == "sequential" else 0,

@@ -46,14 +46,21 @@ def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
         array = array.combine_chunks()
     if type_.kind != "decimal":
         return array if array.type == physical_type(type_) else array.cast(physical_type(type_))
-    array = array.cast(pa.decimal128(38, type_.scale))
+    try:
+        array = array.cast(pa.decimal128(38, type_.scale))
+    except pa.ArrowInvalid as error:
+        raise _beyond(type_) from error
     words = np.frombuffer(array.buffers()[1], dtype=np.int64)[2 * array.offset : 2 * (array.offset + len(array))]
     low, high = words[0::2], words[1::2]
     valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
     wrong = high != (low >> 63)
     if bool((wrong if valid is None else wrong & valid).any()):
-        raise InputProblem(f"a {type_} value is beyond 64 bits", kind="overflow", hint="narrow the values or the scale")
+        raise _beyond(type_)
     return pa.array(low, mask=None if valid is None else ~valid)
+
+
+def _beyond(type_: Type) -> InputProblem:
+    return InputProblem(f"a {type_} value is beyond 64 bits", kind="overflow", hint="narrow the values or the scale")
 
 
 def to_logical(array: pa.Array, type_: Type) -> pa.Array:

@@ -41,7 +41,7 @@ def common(project: Project) -> dict[str, Any]:
 def coordinator_dag(project: Project, coordinator: int) -> DAG:
     """Apply what lands for one coordinator during its epoch, then seal the epoch."""
     rhythm, folder = Rhythm.of(project), str(project.folder)
-    urgent = {"priority_weight": 10 * (project.coordinators - coordinator), "weight_rule": "absolute"}
+    urgent: dict[str, Any] = {"priority_weight": 10 * (project.coordinators - coordinator), "weight_rule": "absolute"}
     with DAG(
         dag_id=names.coordinator_dag(project.name, coordinator),
         schedule=StaggeredTimetable(rhythm, coordinator),
@@ -68,7 +68,7 @@ def coordinator_dag(project: Project, coordinator: int) -> DAG:
 def commit_dag(project: Project) -> DAG:
     """Runs once per epoch, when every coordinator's seal of that epoch has been seen."""
     folder = str(project.folder)
-    urgent = {"priority_weight": 10 * (project.coordinators + 1), "weight_rule": "absolute"}
+    urgent: dict[str, Any] = {"priority_weight": 10 * (project.coordinators + 1), "weight_rule": "absolute"}
     with DAG(
         dag_id=names.commit_dag(project.name),
         schedule=PartitionedAssetTimetable(assets=unanimous(project)),

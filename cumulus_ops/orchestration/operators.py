@@ -92,7 +92,7 @@ class PublishEpochs(BaseOperator):
         if self.asset and epochs:
             event = context["outlet_events"][self.asset]
             event.extra = {"epochs": list(epochs)}
-            event.add_partitions([str(epoch) for epoch in epochs])
+            event.add_partitions(str(epochs[-1]))  # one wake-up: the validation takes all that await it
         return epochs
 
 

@@ -43,9 +43,10 @@ def run_epochs_dag(project: Project, common: dict[str, Any]) -> DAG:
             epochs="{{ params.epochs }}",
         )
 
-        @task_group(group_id="epoch")
         def epoch(step: Any) -> None:
-            one = {"max_active_tis_per_dagrun": 1}  # epochs follow each other; the mapped copies start in order
+            one: dict[str, Any] = {
+                "max_active_tis_per_dagrun": 1
+            }  # epochs follow each other; the mapped copies start in order
             commit = CommitEpochs(task_id="correct_and_checkpoint", folder=folder, engine=EXECUTOR, **one)
             for i in range(project.coordinators):
                 work = ApplyShare(task_id=f"apply_{i}", folder=folder, coordinator=i, plan=step, engine=EXECUTOR, **one)
@@ -53,7 +54,7 @@ def run_epochs_dag(project: Project, common: dict[str, Any]) -> DAG:
             publish = PublishEpochs(task_id="publish", folder=folder, **one)
             commit >> publish >> ValidateEpochs(task_id="validate", folder=folder, **one)
 
-        epoch.expand(step=plan.output)
+        task_group(group_id="epoch")(epoch).expand(step=plan.output)
     return dag
 
 

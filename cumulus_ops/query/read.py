@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from cumulus_ops.engine import Frame, Runtime, evaluate_logical, select
 from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.mapstore import VALUE, VERSION, RunData, logical_type, open_run, physical_type, sum_values
+from cumulus_ops.mapstore import VALUE, VERSION, RunData, logical_type, open_run, physical_type, sum_values, to_logical
 from cumulus_ops.versions import epoch_end
 from m3.program import MapDecl, View
 
-__all__ = ["read_map", "read_view"]
+__all__ = ["read_groups", "read_map", "read_view"]
 
 
 def read_view(
@@ -56,13 +56,36 @@ def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
     return summed.filter(pc.not_equal(summed[VALUE], 0))
 
 
+def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
+    """Every group that has a non-zero entry in some map of a view, whether or not it exists as a row: for auditing.
+
+    Returns:
+        ``group`` string (the keys, for people) and ``rows`` int64 (the entry of the map that says whether it exists);
+        without rows where the view has no such map.
+    """
+    declared = rt.program.view(view)
+    schema = pa.schema([("group", pa.string()), ("rows", pa.int64())])
+    if declared.exists is None:
+        return schema.empty_table()
+    totals, names = _totals(rt, declared, epoch_end(_snapshot_epoch(rt, as_of)))
+    totals = _nonzero(totals, names)
+    logical = [to_logical(totals[f"k{i}"].combine_chunks(), k.type) for i, k in enumerate(declared.keys)]
+    texts = [pc.fill_null(column.cast(pa.string()), "NULL") for column in logical]
+    group = pc.binary_join_element_wise(*texts, ", ") if texts else pa.array([""] * len(totals), pa.string())
+    return pa.table({"group": group, "rows": totals[declared.exists]}).cast(schema)
+
+
 def _snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
     epochs = [s.epoch for s in rt.catalog.snapshots()]
     if not epochs:
-        raise NotYet("there is no snapshot yet", kind="no-snapshot", hint="wait for an epoch to end, or read --tentative")
+        raise NotYet(
+            "there is no snapshot yet", kind="no-snapshot", hint="wait for an epoch to end, or read --tentative"
+        )
     epoch = epochs[-1] if as_of is None else as_of
     if epoch not in epochs:
-        raise NotYet(f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: {epochs[0]} to {epochs[-1]}")
+        raise NotYet(
+            f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: {epochs[0]} to {epochs[-1]}"
+        )
     oldest = epochs[-1] - rt.project.epoch.retain + 1
     if epoch < oldest:
         raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=f"the oldest is {oldest}")
@@ -78,7 +101,9 @@ def _sum_map(rt: Runtime, decl: MapDecl, upto: int | None) -> pa.Table:
     ]
     keys = [k.name for k in decl.keys]
     schema = pa.schema([*(pa.field(k.name, physical_type(k.type)) for k in decl.keys), pa.field(VALUE, pa.int64())])
-    tables = [_run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, upto).cast(schema) for r in runs]
+    tables = [
+        _run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, upto).cast(schema) for r in runs
+    ]
     return sum_values(pa.concat_tables(tables) if tables else schema.empty_table(), keys, [VALUE], decl.name)
 
 
@@ -90,6 +115,14 @@ def _run_entries(run: RunData, keys: list[str], upto: int | None) -> pa.Table:
 
 
 def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
+    """The rows of the view: its keys, and the entry of each of its maps."""
+    total, names = _totals(rt, view, upto)
+    if view.exists and not view.keys:
+        return total if len(total) else pa.table({n: pa.array([0], pa.int64()) for n in names})
+    return total.filter(pc.greater(total[view.exists], 0)) if view.exists else _nonzero(total, names)
+
+
+def _totals(rt: Runtime, view: View, upto: int | None) -> tuple[pa.Table, list[str]]:
     """One row per key with the entry of every map of the view: maps are stacked with zeros for each other and summed."""
     names = sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
     keys = [f"k{i}" for i in range(len(view.keys))]
@@ -100,15 +133,10 @@ def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
             if other != name:
                 table = table.append_column(other, pa.array(np.zeros(len(table), np.int64)))
         stacked.append(table.select([*keys, *names]))
-    total = sum_values(pa.concat_tables(stacked), keys, names, view.name)
-    if not keys and view.exists and len(total) == 0:
-        return pa.table({n: pa.array([0], pa.int64()) for n in names})
-    return total if not keys and view.exists else _existing(view, total, names)
+    return sum_values(pa.concat_tables(stacked), keys, names, view.name), names
 
 
-def _existing(view: View, total: pa.Table, names: list[str]) -> pa.Table:
-    if view.exists:
-        return total.filter(pc.greater(total[view.exists], 0))
+def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:
     mask = np.zeros(len(total), dtype=bool)
     for name in names:
         mask |= total[name].to_numpy() != 0

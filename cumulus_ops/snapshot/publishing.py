@@ -5,7 +5,7 @@ from __future__ import annotations
 from cumulus_ops.engine import Runtime
 from cumulus_ops.faults import reach
 from cumulus_ops.query import read_view
-from cumulus_ops.snapshot.publish import publish_view
+from cumulus_ops.snapshot.delta_tables import publish_view
 
 __all__ = ["publish"]
 

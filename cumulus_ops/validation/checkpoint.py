@@ -35,7 +35,7 @@ from m3.program import Relation
 __all__ = ["SnapshotCheckpoint", "validate_snapshot"]
 
 SOURCE, CHECKPOINT = "cumulus", "snapshot"
-EPOCHS, LOG = "coordinators", "event log"
+EPOCHS, LOG, GROUPS = "coordinators", "event log", "groups"
 Suites = dict[str, tuple[gx.ExpectationSuite, DataFrame]]
 
 
@@ -98,6 +98,7 @@ def _prepared(session: SparkSession, request: ValidationRequest) -> Iterator[Sui
         yield {
             EPOCHS: (expectations.epoch_suite(request.epoch, request.coordinators), _sealed(session, request)),
             LOG: (expectations.log_suite(), _multiplicities(session, bases)),
+            **_groups(session, request),
             **{f"view {v.name}": _view_batch(session, v, request) for v in request.views},
         }
     finally:
@@ -109,7 +110,8 @@ def _used(request: ValidationRequest) -> Iterator[tuple[Relation, list[str]]]:
     """The relations that a view may read, with the columns it may: those whose names occur in some view's text. A
     table's projection has the same rows as the table, as far as these columns show them."""
     text = "\n".join(view.sql for view in request.views).lower()
-    everything = re.search(r"(select|distinct|all|,|\.)\s*\*|\bnatural\b", text)
+    unknown = any(view.recomputation is not None for view in request.views)
+    everything = unknown or re.search(r"(select|distinct|all|,|\.)\s*\*|\bnatural\b", text)
     for relation in request.relations:
         if relation.name.lower() in text:
             wanted = [
@@ -121,6 +123,12 @@ def _used(request: ValidationRequest) -> Iterator[tuple[Relation, list[str]]]:
 def _sealed(session: SparkSession, request: ValidationRequest) -> DataFrame:
     rows = sorted((int(c), int(e)) for c, e in request.sealed_epochs.items())
     return session.createDataFrame(rows, "coordinator int, sealed_epoch int")
+
+
+def _groups(session: SparkSession, request: ValidationRequest) -> Suites:
+    if request.groups is None:
+        return {}
+    return {GROUPS: (expectations.groups_suite(), _read(session, request.groups, GROUPS, request))}
 
 
 def _multiplicities(session: SparkSession, bases: Mapping[str, DataFrame]) -> DataFrame:
@@ -138,7 +146,7 @@ def _view_batch(
 ) -> tuple[gx.ExpectationSuite, DataFrame]:
     recomputation = f"{view.name}_recomputed"
     try:
-        recompute(session, view.sql).createOrReplaceTempView(recomputation)
+        _recomputed(session, view, request).createOrReplaceTempView(recomputation)
     except Exception as problem:  # analysis errors have other classes on Connect
         raise InputProblem(
             f"Spark cannot run the view {view.name}: {str(problem).splitlines()[0]}",
@@ -146,20 +154,24 @@ def _view_batch(
             place=view.name,
             hint="run its text on Spark SQL in ANSI mode",
         ) from problem
-    suite = expectations.view_suite(
-        view.name, recomputation, view.key_columns, view.tolerances, view.double_tolerance, view.row_count_column
-    )
-    return suite, session.read.parquet(str(_snapshot_file(view, request)))
+    suite = expectations.view_suite(view.name, recomputation, view.key_columns, view.tolerances, view.double_tolerance)
+    return suite, _read(session, view.snapshot, view.name, request)
 
 
-def _snapshot_file(view: ViewToValidate, request: ValidationRequest) -> Path:
-    if isinstance(view.snapshot, Path):
-        return view.snapshot
-    path = request.reports_folder / "snapshots" / f"epoch-{request.epoch:06d}" / f"{view.name}.parquet"
+def _recomputed(session: SparkSession, view: ViewToValidate, request: ValidationRequest) -> DataFrame:
+    if view.recomputation is not None:
+        return _read(session, view.recomputation, f"{view.name}-recomputed", request)
+    return recompute(session, view.sql)
+
+
+def _read(session: SparkSession, rows: pa.Table | Path, name: str, request: ValidationRequest) -> DataFrame:
+    """Rows as a DataFrame, by way of a file that stays with the reports: shipping rows over Connect is slow."""
+    if isinstance(rows, Path):
+        return session.read.parquet(str(rows))
+    path = request.reports_folder / "snapshots" / f"epoch-{request.epoch:06d}" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
-    table: pa.Table = view.snapshot
-    pq.write_table(table, path)
-    return path
+    pq.write_table(rows, path)
+    return session.read.parquet(str(path))
 
 
 def _context(folder: Path) -> Any:

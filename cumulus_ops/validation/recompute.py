@@ -19,10 +19,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog.types import arrow_type
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import Type
 from m3.interpreter import Interpreter
-from m3.program import Program, Relation
+from m3.program import Program, Relation, View
 
 __all__ = [
     "MULTIPLICITY",
@@ -114,11 +115,10 @@ def _repeated(summed: DataFrame) -> DataFrame:
 
 
 def _row_hash(relation: Relation) -> Any:
-    """A hash that equal rows share, -0.0 and 0.0 included; what else shares it is only summed up needlessly."""
-    columns = [_column(c.name) for c in relation.columns]
-    return F.xxhash64(
-        *(x + F.lit(0.0) if c.type.kind == "double" else x for x, c in zip(columns, relation.columns, strict=True))
-    )
+    """A hash that equal rows share, -0.0 and 0.0 included; other rows that share it are only summed up needlessly.
+    So a declared key is enough to hash, and need not even be one."""
+    hashed = [c for c in relation.columns if c.name in relation.key] or relation.columns
+    return F.xxhash64(*(_column(c.name) + F.lit(0.0) if c.type.kind == "double" else _column(c.name) for c in hashed))
 
 
 def net_table(base: DataFrame, name: str) -> DataFrame:
@@ -169,9 +169,7 @@ def _column(name: str) -> Any:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def recompute_m3(
-    program: Program, log_files: Mapping[str, Sequence[Path]], epoch: int
-) -> dict[str, list[tuple[Any, ...]]]:
+def recompute_m3(program: Program, log_files: Mapping[str, Sequence[Path]], epoch: int) -> dict[str, pa.Table]:
     """The views of a program that has no SQL: the serial interpreter over the log, event by event in version order.
 
     Args:
@@ -180,12 +178,18 @@ def recompute_m3(
         epoch: counted are the versions up to its end (inclusive).
 
     Returns:
-        View -> all its rows as tuples, without its ORDER BY and LIMIT.
+        View -> all its rows in the types of its columns, without its ORDER BY and LIMIT.
     """
     interpreter = Interpreter(program)
     for _, _, sign, relation, row in sorted(_events(program, log_files, epoch), key=lambda event: event[:2]):
         interpreter.apply(sign, relation, row)
-    return {view.name: interpreter.view_rows(view.name, ordered=False) for view in program.views}
+    return {view.name: _table(view, interpreter.view_rows(view.name, ordered=False)) for view in program.views}
+
+
+def _table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    types = [arrow_type(column.expression.type) for column in view.columns]
+    columns = [pa.array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
+    return pa.Table.from_arrays(columns, names=[column.name for column in view.columns])
 
 
 def _events(

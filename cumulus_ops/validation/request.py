@@ -23,7 +23,8 @@ class ViewToValidate:
     Columns are matched by position; ``key_columns`` name those that identify a group in reports (with none, all rows
     are one group). ``tolerances``: column -> largest accepted difference of a DOUBLE, relative to the larger of 1 and
     the values; ``double_tolerance`` for the others. Everything that is not DOUBLE is compared exactly.
-    ``row_count_column``, if the snapshot has one, must be above zero in every row.
+    ``recomputation`` stands in for ``sql`` (then "") when the view comes from an M3 program: see
+    :func:`~cumulus_ops.validation.recompute.recompute_m3`.
     """
 
     name: str
@@ -32,7 +33,7 @@ class ViewToValidate:
     snapshot: pa.Table | Path
     tolerances: Mapping[str, float] = field(default_factory=dict)
     double_tolerance: float = 1e-9
-    row_count_column: str | None = None
+    recomputation: pa.Table | Path | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class ValidationRequest:
 
     ``log_files``: relation -> Parquet files of its log (columns of the relation, ``_version`` int64, ``_sign`` int8,
     ``_offset`` int64); later versions in them are left out. ``sealed_epochs``: coordinator -> its last sealed epoch
-    (inclusive). ``reports_folder`` keeps the reports of all epochs.
+    (inclusive). ``reports_folder`` keeps the reports of all epochs. ``groups`` (view string, group string, rows int64) are
+    all groups that some map of a view has an entry for, with their row counts: none may lack rows.
     """
 
     project_name: str
@@ -52,6 +54,7 @@ class ValidationRequest:
     reports_folder: Path
     coordinators: int
     sealed_epochs: Mapping[int, int]
+    groups: pa.Table | None = None
 
 
 @dataclass(frozen=True)

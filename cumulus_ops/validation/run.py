@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from cumulus_ops.catalog import Validation
 from cumulus_ops.engine import Runtime
-from cumulus_ops.query import read_view
+from cumulus_ops.query import read_groups, read_view
 from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate
+from m3.program import View
+from m3.scalars import Var
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,19 +40,53 @@ def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:
     files: dict[str, list[Path]] = {}
     for file in rt.catalog.log_files(epoch=epoch):
         files.setdefault(file.relation, []).append(rt.project.state / file.path)
-    views = tuple(
-        ViewToValidate(
-            view.name,
-            view.sql or "",
-            tuple(c.name for c in view.columns if c.expression.__class__.__name__ == "Var"),
-            read_view(rt, view.name, as_of=epoch, ordered=False),
-        )
-        for view in rt.program.views
-    )
+    views = _views(rt, epoch, files)
     seals = rt.catalog.seals()
     sealed = {c: max(e for e, who in seals.items() if c in who) for c in range(rt.project.coordinators)}
     return ValidationRequest(
-        rt.project.name, epoch, views, rt.program.relations, files, rt.project.reports, rt.project.coordinators, sealed
+        rt.project.name,
+        epoch,
+        views,
+        rt.program.relations,
+        files,
+        rt.project.reports,
+        rt.project.coordinators,
+        sealed,
+        _groups(rt, epoch),
+    )
+
+
+def _views(rt: Runtime, epoch: int, files: Mapping[str, Sequence[Path]]) -> tuple[ViewToValidate, ...]:
+    """SQL views are recomputed by their text, the others by the serial interpreter."""
+    interpreted: Mapping[str, list[tuple[object, ...]]] = {}
+    if any(view.sql is None for view in rt.program.views):
+        from cumulus_ops.validation.recompute import recompute_m3
+
+        interpreted = recompute_m3(rt.program, files, epoch)
+    return tuple(_view(rt, view, epoch, interpreted.get(view.name)) for view in rt.program.views)
+
+
+def _view(rt: Runtime, view: View, epoch: int, interpreted: list[tuple[object, ...]] | None) -> ViewToValidate:
+    snapshot = read_view(rt, view.name, as_of=epoch, ordered=False)
+    keys = tuple(
+        c.name for c in view.columns if isinstance(c.expression, Var) and c.expression.name in _key_names(view)
+    )
+    if view.sql is not None:
+        return ViewToValidate(view.name, view.sql, keys, snapshot)
+    columns = [list(column) for column in zip(*(interpreted or []), strict=True)] or [[] for _ in view.columns]
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, snapshot.schema, strict=True)]
+    recomputed = pa.Table.from_arrays(arrays, schema=snapshot.schema)
+    return ViewToValidate(view.name, "", keys, snapshot, recomputation=recomputed)
+
+
+def _key_names(view: View) -> set[str]:
+    return {k.name for k in view.keys}
+
+
+def _groups(rt: Runtime, epoch: int) -> pa.Table:
+    parts = [(view.name, read_groups(rt, view.name, epoch)) for view in rt.program.views]
+    return pa.concat_tables(
+        table.add_column(0, "view", pa.array([name] * len(table), pa.string())) for name, table in parts
     )
 
 

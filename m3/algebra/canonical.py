@@ -71,6 +71,8 @@ def _numbered(keys: tuple[str, ...], atoms: tuple[Atom, ...], ordered: bool) -> 
     for atom in atoms:
         for name, _ in atom.bindings:
             names.setdefault(name, f"v{len(names):03}")
-    renamed = tuple(Atom(a.relation, tuple((names[n], e) for n, e in a.bindings), a.conditions, a.factors) for a in atoms)
+    renamed = tuple(
+        Atom(a.relation, tuple((names[n], e) for n, e in a.bindings), a.conditions, a.factors) for a in atoms
+    )
     new_keys = [names[k] for k in keys]
     return Aggregate(tuple(new_keys if ordered else sorted(new_keys)), renamed), names

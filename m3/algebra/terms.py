@@ -87,7 +87,9 @@ def value_type(aggregate: Aggregate) -> Type:
     decimals = [numeric_as_decimal(t) for t in types]
     scale = sum(t.scale for t in decimals)
     if scale > MAX_PRECISION:
-        raise CompileError(f"a product with {scale} decimals", kind="too-precise", hint="CAST the factors to fewer decimals")
+        raise CompileError(
+            f"a product with {scale} decimals", kind="too-precise", hint="CAST the factors to fewer decimals"
+        )
     return sum_type(Type("decimal", min(MAX_PRECISION, sum(t.precision for t in decimals)), scale))
 
 
@@ -102,7 +104,9 @@ def restrict(atoms: Iterable[Atom], keys: Iterable[str]) -> tuple[Atom, ...]:
     atoms, wanted = tuple(atoms), set(keys)
     used = [v for atom in atoms for v in atom.variables()]
     wanted |= {v for v in used if used.count(v) > 1}
-    return tuple(Atom(a.relation, tuple(b for b in a.bindings if b[0] in wanted), a.conditions, a.factors) for a in atoms)
+    return tuple(
+        Atom(a.relation, tuple(b for b in a.bindings if b[0] in wanted), a.conditions, a.factors) for a in atoms
+    )
 
 
 def components(atoms: Iterable[Atom], bound: set[str]) -> tuple[tuple[Atom, ...], ...]:

@@ -28,4 +28,6 @@ def define_maps(draft: Draft) -> Draft:
 def _view(query: ViewQuery, maps: Maps) -> View:
     exists = maps.keep(query.exists, f"{query.name}_count")
     values = tuple(ViewValue(name, maps.keep(a, f"{query.name}_{name}")) for name, a in query.values)
-    return View(query.name, query.keys, values, exists, query.columns, query.having, query.order, query.limit, query.sql)
+    return View(
+        query.name, query.keys, values, exists, query.columns, query.having, query.order, query.limit, query.sql
+    )

@@ -63,7 +63,9 @@ def _statements(
     for term in delta(definition.aggregate, relation.name, sign):
         targets = set(definition.aggregate.keys)
         parts = parts_to_read(term.rest, {n for n, _ in term.bound}, targets, relations, restricted=restricted)
-        yield _statement(definition, relation, term, [_auxiliary(i, parts, term, targets, maps) for i in range(len(parts))])
+        yield _statement(
+            definition, relation, term, [_auxiliary(i, parts, term, targets, maps) for i in range(len(parts))]
+        )
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ def _ordered(reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
         yield best
 
 
-def _loop_names(targets: tuple[str, ...], reads: list[_Read], bound: Mapping[str, Scalar], relation: Relation) -> dict[str, str]:
+def _loop_names(
+    targets: tuple[str, ...], reads: list[_Read], bound: Mapping[str, Scalar], relation: Relation
+) -> dict[str, str]:
     """A name for every variable that the event leaves open: its own, unless it is a parameter of the trigger."""
     taken = {c.name for c in relation.columns}
     names: dict[str, str] = {}

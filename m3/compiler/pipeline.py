@@ -60,7 +60,9 @@ def compile_views(
     return _finish(_run(_start(name, relations, views, dialect), RESTRICTED_PASSES if restricted else PASSES))
 
 
-def emit(stage: str, name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None = None) -> str:
+def emit(
+    stage: str, name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None = None
+) -> str:
     """The intermediate result after a stage, as text.
 
     Args:
@@ -102,14 +104,18 @@ def _check_draft(draft: Draft, step: str) -> None:
             if sizes.get(ref.map, sizes[statement.target]) >= sizes[statement.target]:
                 problems.append(f"{statement.target} reads {ref.map}, which is not smaller")
     if problems:
-        raise CompileError(f"after {step}: {problems[0]}", kind="internal", hint="this is a bug of the compiler: report it")
+        raise CompileError(
+            f"after {step}: {problems[0]}", kind="internal", hint="this is a bug of the compiler: report it"
+        )
 
 
 def _algebra(draft: Draft) -> str:
     lines = []
     for definition in draft.definitions:
         keys = ", ".join(map(format_column, definition.declaration().keys))
-        lines.append(f"{definition.name}[{keys}] : {definition.declaration().value}\n  := {describe(definition.aggregate)}")
+        lines.append(
+            f"{definition.name}[{keys}] : {definition.declaration().value}\n  := {describe(definition.aggregate)}"
+        )
     return "\n".join(lines) + "\n"
 
 

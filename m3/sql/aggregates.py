@@ -50,7 +50,9 @@ class AggregateReader:
             hint = "SUM, COUNT and AVG can be maintained; MIN and MAX cannot be undone by deletes"
             source.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", hint)
         if isinstance(node.this, exp.Distinct):
-            source.fail(node, "DISTINCT in an aggregate", "unsupported-aggregate", "group by the column in its own view")
+            source.fail(
+                node, "DISTINCT in an aggregate", "unsupported-aggregate", "group by the column in its own view"
+            )
         if isinstance(node, exp.Count):
             return self._count(node, wish)
         scalar = self.columns.read(node.this)

@@ -104,7 +104,9 @@ class ExpressionReader:
         unit = interval.args.get("unit")
         amount = interval.this
         if not isinstance(amount, exp.Literal) or unit is None:
-            self.source.fail(interval, "an interval that is not INTERVAL 'n' unit", "interval", "e.g. INTERVAL '90' DAY")
+            self.source.fail(
+                interval, "an interval that is not INTERVAL 'n' unit", "interval", "e.g. INTERVAL '90' DAY"
+            )
         try:
             return const(shifted(start.value, direction * int(amount.this), unit.name.upper()))
         except ValueError as error:
@@ -141,7 +143,9 @@ class ExpressionReader:
             sizes = [int(p.this.name) for p in node.expressions] or [10]
             return Type("decimal", sizes[0], sizes[1] if len(sizes) > 1 else 0)
         if kind not in TYPES:
-            self.source.fail(node, f"type {node.sql()} is not supported", "unsupported-type", f"one of {', '.join(TYPES)}")
+            self.source.fail(
+                node, f"type {node.sql()} is not supported", "unsupported-type", f"one of {', '.join(TYPES)}"
+            )
         return TYPES[kind]
 
     def _logic(self, node: exp.Expr) -> Scalar:
@@ -170,7 +174,9 @@ class ExpressionReader:
     def _like(self, node: exp.Expr) -> Scalar:
         pattern = self.read(node.args["expression"])
         if not isinstance(pattern, Const) or "\\" in str(pattern.value):
-            self.source.fail(node, "LIKE with this pattern", "like-pattern", "a constant pattern of % and _, no escapes")
+            self.source.fail(
+                node, "LIKE with this pattern", "like-pattern", "a constant pattern of % and _, no escapes"
+            )
         return self._call(node, "like", self.read(node.this), pattern)
 
     def _is(self, node: exp.Expr) -> Scalar:

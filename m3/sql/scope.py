@@ -58,7 +58,9 @@ class Scope:
             return self.variable(*found[0])
         if found:
             tables = " or ".join(t.alias for t, _ in found)
-            self.source.fail(node, f"column {node.name!r} is ambiguous", "ambiguous-column", f"qualify it with {tables}")
+            self.source.fail(
+                node, f"column {node.name!r} is ambiguous", "ambiguous-column", f"qualify it with {tables}"
+            )
         names = sorted({c.name for t in self.tables for c in t.relation.columns})
         hint = f"known columns: {', '.join(names)}"
         if node.table and node.table.lower() not in {t.alias.lower() for t in self.tables}:

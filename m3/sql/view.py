@@ -114,7 +114,9 @@ class _ViewReader:
         if target.find(exp.AggFunc):
             self.scope.source.fail(node, "GROUP BY an aggregate", "group-by", "group by columns of the tables")
         if isinstance(target, exp.Rollup | exp.Cube | exp.GroupingSets):
-            self.scope.source.fail(node, f"GROUP BY {target.key.upper()}", "unsupported-clause", "one view per grouping")
+            self.scope.source.fail(
+                node, f"GROUP BY {target.key.upper()}", "unsupported-clause", "one view per grouping"
+            )
         scalar = self.columns.read(target)
         if len(self.scope.owners_of(scalar)) != 1:
             hint = "a group expression uses the columns of exactly one table"

@@ -20,7 +20,9 @@ def test_import_directions():
 def test_parsing_the_dags_loads_nothing_heavy(tmp_path):
     environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "dags")}
     environment.pop("CUMULUS_PROJECT", None)
-    done = subprocess.run([sys.executable, "-c", PARSE], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PARSE], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     loaded = json.loads(done.stdout.splitlines()[-1])
     assert "airflow" in loaded
     assert not set(HEAVY) & set(loaded)

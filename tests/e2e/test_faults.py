@@ -65,6 +65,11 @@ def test_garbage_of_killed_steps_is_collected(tmp_path: Path) -> None:
     with open_runtime(project, "inprocess") as rt:
         assert collect_garbage(rt, datetime.timedelta(0)) > 0
         known = rt.catalog.known_paths()
-    files = {str(p.relative_to(project.state)) for f in ("runs", "log") for p in (project.state / f).rglob("*") if p.is_file()}
+    files = {
+        str(p.relative_to(project.state))
+        for f in ("runs", "log")
+        for p in (project.state / f).rglob("*")
+        if p.is_file()
+    }
     assert files == known
     assert _outcome(project) == before

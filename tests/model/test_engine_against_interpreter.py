@@ -3,6 +3,7 @@ corrections and merges, every committed epoch equals the serial interpreter run 
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,7 +109,7 @@ class World:
         self.flight.append(("apply", batch, None, None))
 
     def start(self, index: int) -> None:
-        kind, batch, _, _ = self.flight[index]
+        _, batch, _, _ = self.flight[index]
         read_at = self.rt.catalog.begin_apply(batch)
         reference = self.rt.reference(next(b for b in self.rt.catalog.batches() if b.id == batch))
         task = ApplyTask(self.rt.plan, self.rt.project.state, reference, tuple(self.rt.catalog.runs(read_at)))
@@ -123,10 +124,8 @@ class World:
                 self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is None
             )  # a task run twice commits once
         else:
-            try:
+            with contextlib.suppress(Conflict):  # another pass was faster
                 self.rt.catalog.commit_correction(what, read_at, result.runs, result.corrected)
-            except Conflict:
-                pass  # another pass was faster
 
     def start_correction(self) -> None:
         at = self.rt.catalog.last_commit()

@@ -58,7 +58,7 @@ def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) 
         broken = dataclasses.replace(rt, executor=SparkExecutor(ExecutorSettings(), spark))
         for file in (project.landing).rglob("item.parquet"):
             file.write_bytes(b"not parquet")
-        with pytest.raises(Exception, match="item.parquet"):
+        with pytest.raises(Exception, match=r"item\.parquet"):
             run_epochs(broken, 1, validating=False)
 
 

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from cumulus_ops.catalog import Run
 from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.engine import sources
+from cumulus_ops.engine import Runtime, open_runtime, sources
 from cumulus_ops.engine.spark import SparkExecutor
 from cumulus_ops.snapshot import commit, initialise, run_epochs, validate
 from tests.support.drops import make_shop
@@ -51,7 +50,8 @@ def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp
         report = validate(rt, 0)
         assert not report.success
         assert len(report.failures) == 1, report.failures
-        assert "by_priority" in report.failures[0] and f"{priority}" in report.failures[0]
+        assert "by_priority" in report.failures[0]
+        assert f"{priority}" in report.failures[0]
         assert rt.catalog.validations()[0].success is False
         assert report.docs_index.exists()
 

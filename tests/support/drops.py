@@ -53,7 +53,10 @@ def write_drops(landing: Path, periods: int, rows: int, seed: int) -> None:
 
 
 def _draw(
-    rng: random.Random, live: list[tuple[Relation, tuple[object, ...]]], coordinator: int, offsets: dict[tuple[int, str], int]
+    rng: random.Random,
+    live: list[tuple[Relation, tuple[object, ...]]],
+    coordinator: int,
+    offsets: dict[tuple[int, str], int],
 ) -> list[tuple[Relation, str, tuple[object, ...], int]]:
     kind = rng.random()
     if live and kind < 0.25:
@@ -92,7 +95,8 @@ def _write(drop: Path, events: dict[str, list[tuple[str, int, tuple[object, ...]
         if not rows:
             continue
         columns = {
-            c.name: pa.array([row[i] for _, _, row in rows], logical_type(c.type)) for i, c in enumerate(relation.columns)
+            c.name: pa.array([row[i] for _, _, row in rows], logical_type(c.type))
+            for i, c in enumerate(relation.columns)
         }
         table = pa.table({"op": [op for op, _, _ in rows], "event": pa.array([e for _, e, _ in rows]), **columns})
         pq.write_table(table, drop / f"{relation.name}.parquet")

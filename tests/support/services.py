@@ -59,7 +59,12 @@ def postgresql() -> Iterator[PostgreSQL]:
         subprocess.run(
             [*as_user, str(programs / "initdb"), "-D", str(folder / "data"), *options], check=True, capture_output=True
         )
-        settings = [f"listen_addresses={LOOPBACK}", f"unix_socket_directories={folder}", "fsync=off", "max_connections=200"]
+        settings = [
+            f"listen_addresses={LOOPBACK}",
+            f"unix_socket_directories={folder}",
+            "fsync=off",
+            "max_connections=200",
+        ]
         flags = [part for setting in settings for part in ("-c", setting)]
         command = [*as_user, str(programs / "postgres"), "-D", str(folder / "data"), "-p", str(port), *flags]
         server = Child("postgresql", command, folder / "log")

@@ -57,7 +57,9 @@ def test_sql_programs_are_acyclic_and_read_only_shallower_maps():
 
 
 def test_a_self_join_reads_what_its_own_event_writes():
-    program = compile_views("p", RELATIONS, {"v": "select count(*) from nation a, nation b where a.n_regionkey = b.n_regionkey"})
+    program = compile_views(
+        "p", RELATIONS, {"v": "select count(*) from nation a, nation b where a.n_regionkey = b.n_regionkey"}
+    )
     assert self_reading_relations(program) == {"nation"}
 
 

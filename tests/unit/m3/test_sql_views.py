@@ -89,7 +89,9 @@ def without_limit(sql: str) -> str:
 
 
 def rounded(rows: Counter, digits: int) -> Counter:
-    return Counter({tuple(round(v, digits) if isinstance(v, Decimal) else v for v in row): n for row, n in rows.items()})
+    return Counter(
+        {tuple(round(v, digits) if isinstance(v, Decimal) else v for v in row): n for row, n in rows.items()}
+    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,13 +49,13 @@ def two_valued(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
 
 
 @pytest.fixture(params=["real", "all-equal", "two-valued"])
-def hashing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def hashing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The real hash, and hashes on which different keys collide all the time."""
     forged = {"all-equal": all_equal, "two-valued": two_valued}.get(request.param)
     if forged is not None:
         monkeypatch.setattr(runs_module, "hash_columns", forged)
         monkeypatch.setattr(lookup_module, "hash_columns", forged)
-    yield request.param
+    return str(request.param)
 
 
 def table(deltas: Sequence[Delta]) -> pa.Table:

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from cumulus_ops.errors import Conflict, IntegrityProblem
-from cumulus_ops.snapshot.publish import publish_view, published_versions
+from cumulus_ops.snapshot.delta_tables import publish_view, published_versions
 
 
 def view(*revenues: str) -> pa.Table:
@@ -80,7 +80,7 @@ def test_two_writers_of_an_epoch_agree_on_one_version(tmp_path: Path) -> None:
 def test_losing_to_something_else_is_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "v"
     publish_view(view("0"), path, epoch=0, program="p")
-    module = importlib.import_module("cumulus_ops.snapshot.publish")  # the package has a function of that name
+    module = importlib.import_module("cumulus_ops.snapshot.delta_tables")
     write = module.write_deltalake
 
     def interrupted(target: str, table: pa.Table, **options: object) -> None:

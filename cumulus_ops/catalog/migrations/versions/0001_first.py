@@ -3,6 +3,8 @@
 It is written out, not taken from the current table definitions, because a migration must stay what it was.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -20,7 +22,7 @@ def upgrade() -> None:
     _results()
 
 
-def _col(name: str, kind: object, nullable: bool = False, **options: object) -> sa.Column:
+def _col(name: str, kind: Any, nullable: bool = False, **options: Any) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=nullable, **options)
 
 

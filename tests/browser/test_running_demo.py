@@ -1,0 +1,163 @@
+"""The demo as a person meets it: the terminal, the Airflow UI with its form, the report; and a clean end at Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cumulus_ops.demo.airflow_api import AirflowApi
+from cumulus_ops.demo.machine import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = Path("/usr/bin/chromium")
+LOCAL = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+@dataclass
+class Running:
+    """A demo in a process of its own, and what it has printed."""
+
+    process: subprocess.Popen[str]
+    port: int
+    home: Path
+    lines: list[str] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def read(self) -> None:
+        """Collect the output until it ends."""
+        for line in self.process.stdout:
+            with self.changed:
+                self.lines.append(line.rstrip())
+                self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+    def wait_for(self, text: str, timeout_s: float) -> str:
+        """The first line that contains ``text``."""
+        deadline = time.monotonic() + timeout_s
+        with self.changed:
+            while not (found := [line for line in self.lines if text in line]):
+                ended = self.process.poll() is not None
+                assert not ended, "the demo ended early:\n" + "\n".join(self.lines)
+                assert self.changed.wait(max(0.0, deadline - time.monotonic())), "\n".join(self.lines)
+        return found[0]
+
+    def family(self) -> list[psutil.Process]:
+        """The process and all it has started."""
+        leader = psutil.Process(self.process.pid)
+        return [leader, *leader.children(recursive=True)]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """`cumulus demo` on a little data, up until its table is printed; stopped by Ctrl-C, leaving nothing behind."""
+    home, port = tmp_path_factory.mktemp("home"), free_port()
+    command = [str(Path(sys.executable).with_name("cumulus")), "demo", "--scale-factor", "0.01", "--epochs", "2"]
+    options = ["--epoch-seconds", "9", "--port", str(port), "--home", str(home)]
+    process = subprocess.Popen(
+        [*command, *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ}
+    )
+    running = Running(process, port, home)
+    reader = threading.Thread(target=running.read)
+    reader.start()
+    try:
+        running.wait_for("Ctrl-C stops everything", 600)
+        yield running
+        family = running.family()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0, "\n".join(running.lines)
+        _, alive = psutil.wait_procs(family, timeout=10)
+        assert not alive, f"left behind: {alive}"
+    finally:
+        if process.poll() is None:
+            process.kill()
+        reader.join(10)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium of Debian's package."""
+    if not CHROMIUM.exists():
+        message = "no Chromium: apt-get install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser):
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    yield page
+    page.close()
+
+
+def test_the_table_has_a_validated_line_per_epoch_and_corrections(demo):
+    rows = [re.split(r"\s*[│┃|]\s*", line.strip("│ ")) for line in demo.lines if re.search(r"passed\s*│", line)]
+    assert [row[0] for row in rows] == ["0", "1"]
+    events, corrections = ([int(row[i].replace(",", "")) for row in rows] for i in (1, 4))
+    assert all(count > 0 for count in events)
+    assert sum(corrections) > 0
+
+
+def test_it_listens_on_the_loopback_address_only(demo):
+    listening = [c for p in demo.family() for c in p.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert demo.port in {c.laddr.port for c in listening}
+    assert {c.laddr.ip for c in listening} <= LOCAL
+
+
+def test_a_second_demo_in_the_same_folder_is_refused(demo):
+    command = [str(Path(sys.executable).with_name("cumulus")), "demo", "--home", str(demo.home), "--port"]
+    second = subprocess.run([*command, str(free_port())], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert second.returncode == 2
+    assert "another run" in second.stderr
+    taken = subprocess.run([*command, str(demo.port)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert taken.returncode == 2
+    assert f"port {demo.port}" in taken.stderr
+    assert "PORT=" in taken.stderr
+
+
+@pytest.mark.browser
+def test_the_report_shows_success(demo, page):
+    index = Path(demo.wait_for("reports:", 1).split("reports:")[1].strip())
+    page.goto(index.as_uri())
+    page.get_by_role("link", name=re.compile("tpch|epoch|20")).first.wait_for(timeout=30_000)
+    assert "Data documentation" in page.content() or "Validation" in page.content()
+
+
+@pytest.mark.browser
+def test_chosen_epochs_are_run_from_the_form(demo, page):
+    api = AirflowApi(demo.port)
+    api.token = api.call("GET", "/auth/token")["access_token"]
+    page.goto(f"http://127.0.0.1:{demo.port}/dags/tpch_run_epochs")
+    page.get_by_role("button", name=re.compile("Trigger")).first.click()
+    page.get_by_text("How many epochs to run.").wait_for(timeout=30_000)
+    page.get_by_text("Where steps run", exact=False).wait_for(timeout=30_000)
+    page.get_by_role("button", name=re.compile("Trigger")).last.click()
+    assert wait_for_run(api, "tpch_run_epochs") == "success"
+
+
+def wait_for_run(api, dag, timeout_s=300):
+    """The final state of the DAG's only run."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        states = [run["state"] for run in api.runs(dag)]
+        if states and states[-1] in ("success", "failed"):
+            return states[-1]
+        time.sleep(1)
+    raise TimeoutError(f"{dag}: {states}")

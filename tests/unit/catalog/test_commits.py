@@ -1,0 +1,241 @@
+"""The commit protocol: total order, exactly once, compare-and-swap, and what a checkpoint refuses."""
+
+from __future__ import annotations
+
+import datetime
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from cumulus_ops.catalog import Catalog, Clock, HistoryEntry, Snapshot, Validation
+from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.versions import epoch_end
+from tests.support.catalogs import append, apply_many, apply_same, make_catalog, new_run, url_of
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return make_catalog(tmp_path)
+
+
+def apply(catalog: Catalog, coordinator: int, drop: str, *, runs: int = 1) -> int:
+    """Append and apply a batch; its commit."""
+    batch = append(catalog, coordinator, drop)
+    epoch = catalog.position(coordinator)[0]
+    written = [new_run(f"m{i}", epoch, path=f"runs/{coordinator}-{drop}.pack") for i in range(runs)]
+    number = catalog.commit_apply(batch, catalog.begin_apply(batch), written, 0.5)
+    assert number is not None
+    return number
+
+
+def seal_all(catalog: Catalog, epoch: int) -> None:
+    for coordinator in range(3):
+        catalog.seal(coordinator, epoch)
+
+
+def snapshot(catalog: Catalog, epoch: int) -> Snapshot:
+    return Snapshot(epoch, epoch_end(epoch), catalog.last_commit(), 0, 0.0)
+
+
+def correct_all(catalog: Catalog) -> list[HistoryEntry]:
+    """Advance all clocks to the newest commit, with nothing to correct."""
+    entries = catalog.history(catalog.last_commit())
+    catalog.commit_correction(entries, catalog.last_commit(), (), {})
+    return entries
+
+
+def test_concurrent_writers_get_gapless_ordered_commits(tmp_path: Path, catalog: Catalog) -> None:
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        done = [d for part in pool.map(apply_many, [(url_of(tmp_path), c, 12) for c in range(3)]) for d in part]
+    numbers = sorted(number for _, _, number in done)
+    assert numbers == list(range(1, 37))
+    assert catalog.last_commit() == 36
+    assert all(read_at < number for _, read_at, number in done)
+    with create_engine(url_of(tmp_path)).connect() as connection:
+        order = connection.execute(text('SELECT number, committed_at FROM "commit" ORDER BY number')).all()
+    assert [n for n, _ in order] == numbers
+    assert [at for _, at in order] == sorted(at for _, at in order)
+    batches = {b.id: b for b in catalog.batches()}
+    assert sorted(b.ticket for b in batches.values()) == list(range(1, 37))
+    assert all(batches[batch].commit == number for batch, _, number in done)
+    runs = {r.commit: r.rows for r in catalog.runs(36)}
+    assert runs == {number: batch for batch, _, number in done}
+    clocks = {e.batch.id: e.clock for e in catalog.history(36)}
+    assert clocks == {batch: Clock(read_at, frozenset([number])) for batch, read_at, number in done}
+
+
+def test_a_batch_that_several_processes_apply_is_committed_once(tmp_path: Path, catalog: Catalog) -> None:
+    batch = append(catalog, 0, "d")
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        outcomes = pool.map(apply_same, [(url_of(tmp_path), batch)] * 6, chunksize=1)
+    assert sorted(outcomes, key=str) == [1, None, None, None, None, None]
+    assert len(catalog.runs(catalog.last_commit())) == 1
+    assert catalog.batches()[0].ticket == 1
+
+
+def test_applying_twice_commits_once(catalog: Catalog) -> None:
+    batch = append(catalog, 0, "d")
+    read_at = catalog.begin_apply(batch)
+    assert catalog.commit_apply(batch, read_at, [new_run()], 0.0) == 1
+    assert catalog.commit_apply(batch, read_at, [new_run()], 0.0) is None
+    assert (catalog.last_commit(), len(catalog.runs(1)), len(catalog.history(1))) == (1, 1, 1)
+
+
+def test_a_drop_is_appended_once_and_at_the_position_that_was_read(catalog: Catalog) -> None:
+    append(catalog, 0, "d", rows=3)
+    assert catalog.position(0) == (0, 3)
+    for drop, at in (("d", (0, 3)), ("e", (0, 0)), ("e", (1, 3))):
+        with pytest.raises(Conflict):
+            append(catalog, 0, drop, at=at)
+    assert (len(catalog.batches()), catalog.position(0), catalog.drops(0)) == (1, (0, 3), {"d"})
+    append(catalog, 1, "d")
+    assert [f.batch for f in catalog.log_files(source="1/r")] == [2]
+
+
+def test_a_run_is_visible_from_its_commit_until_the_one_that_replaces_it(catalog: Catalog) -> None:
+    for i in range(3):
+        apply(catalog, 0, f"d{i}")
+    correct_all(catalog)
+    old = catalog.runs(3)[:2]
+    number = catalog.commit_merge([(old, new_run("m0", path="runs/merged.pack"))])
+    assert [r.commit for r in catalog.runs(3)] == [1, 2, 3]
+    assert [(r.commit, r.origin) for r in catalog.runs(number)] == [(3, 3), (number, 2)]
+    assert catalog.runs(0) == []
+
+
+def test_a_correction_is_compare_and_swap(catalog: Catalog) -> None:
+    apply(catalog, 0, "a")
+    apply(catalog, 1, "b")
+    entries = catalog.history(2)
+    assert catalog.commit_correction(entries, 2, [new_run()], {0: 4}) == 3
+    with pytest.raises(Conflict) as caught:
+        catalog.commit_correction(entries[1:], 2, [new_run()], {0: 9})
+    assert caught.value.kind == "correction-conflict"
+    assert (catalog.last_commit(), catalog.corrections()) == (3, {0: 4})
+    assert [e.clock for e in catalog.history(3)] == [Clock(2, frozenset([3]))] * 2
+    assert [e.revision for e in catalog.history(3)] == [1, 1]
+
+
+def test_a_correction_of_nothing_only_moves_clocks_and_keeps_later_exceptions(catalog: Catalog) -> None:
+    early = append(catalog, 0, "a")
+    read_at = catalog.begin_apply(early)
+    apply(catalog, 1, "b")
+    catalog.commit_apply(early, read_at, [new_run()], 0.0)
+    (first, second) = catalog.history(2)
+    assert (first.clock, second.clock) == (Clock(0, frozenset([2])), Clock(0, frozenset([1])))
+    assert catalog.commit_correction([first], 1, (), {}) == 1
+    assert catalog.history(2)[0].clock == Clock(1, frozenset([2]))
+    assert catalog.last_commit() == 2
+
+
+def test_runs_that_somebody_has_yet_to_tell_apart_are_not_merged(catalog: Catalog) -> None:
+    apply(catalog, 0, "a")
+    apply(catalog, 1, "b")
+    runs = catalog.runs(2)
+    assert catalog.mergeable(2) == []
+    with pytest.raises(Conflict) as caught:
+        catalog.commit_merge([(runs, new_run("m0"))])
+    assert caught.value.kind == "merge-conflict"
+    correct_all(catalog)
+    waiting = append(catalog, 2, "c")
+    assert catalog.begin_apply(waiting) == 2
+    apply(catalog, 0, "d")
+    assert [r.commit for r in catalog.mergeable(3)] == [1, 2]
+    catalog.commit_merge([(runs, new_run("m0"))])
+    with pytest.raises(Conflict):
+        catalog.commit_merge([(runs, new_run("m0"))])
+    assert len([r for r in catalog.runs(catalog.last_commit()) if r.origin <= 2]) == 1
+
+
+def test_an_apply_that_read_runs_which_were_merged_since_starts_again(catalog: Catalog) -> None:
+    slow = append(catalog, 2, "slow")
+    read_at = catalog.begin_apply(slow)
+    apply(catalog, 0, "a")
+    apply(catalog, 1, "b")
+    catalog.begin_apply(slow)  # a second process takes over, and reads later runs
+    correct_all(catalog)
+    catalog.commit_merge([(catalog.runs(2), None)])
+    with pytest.raises(Conflict) as caught:
+        catalog.commit_apply(slow, read_at, [new_run()], 0.0)
+    assert caught.value.kind == "merge-conflict"
+    assert catalog.commit_apply(slow, catalog.begin_apply(slow), [new_run()], 0.0) == 4
+
+
+def test_only_the_holder_of_the_token_seals_and_passes_it_on(catalog: Catalog) -> None:
+    for epoch in range(2):
+        for coordinator in range(3):
+            assert catalog.token() == coordinator
+            for other in {0, 1, 2} - {coordinator}:
+                if catalog.position(other)[0] == epoch:
+                    with pytest.raises(NotYet, match="has the token"):
+                        catalog.seal(other, epoch)
+            catalog.seal(coordinator, epoch)
+            catalog.seal(coordinator, epoch)  # again: nothing happens
+            assert catalog.position(coordinator) == (epoch + 1, 0)
+    assert catalog.seals() == {0: {0, 1, 2}, 1: {0, 1, 2}}
+    with pytest.raises(NotYet, match="epoch 2 is still open"):
+        catalog.seal(0, 3)
+
+
+def test_an_epoch_with_a_batch_that_is_not_applied_is_not_sealed(catalog: Catalog) -> None:
+    batch = append(catalog, 0, "d")
+    with pytest.raises(NotYet) as caught:
+        catalog.seal(0, 0)
+    assert caught.value.kind == "batch-pending"
+    catalog.commit_apply(batch, catalog.begin_apply(batch), [], 0.0)
+    catalog.seal(0, 0)
+
+
+def test_a_checkpoint_needs_all_seals_in_order_and_all_corrections(catalog: Catalog) -> None:
+    apply(catalog, 0, "a")
+    apply(catalog, 1, "b")
+    with pytest.raises(NotYet, match="0 of 3"):
+        catalog.checkpoint(snapshot(catalog, 0))
+    seal_all(catalog, 0)
+    seal_all(catalog, 1)
+    with pytest.raises(NotYet, match="earlier epoch"):
+        catalog.checkpoint(snapshot(catalog, 1))
+    with pytest.raises(Conflict) as caught:
+        catalog.checkpoint(snapshot(catalog, 0))
+    assert caught.value.kind == "correction-due"
+    correct_all(catalog)
+    first = snapshot(catalog, 0)
+    catalog.checkpoint(first)
+    catalog.checkpoint(Snapshot(0, 0, 0, 99, 9.9))  # again: nothing happens
+    catalog.checkpoint(snapshot(catalog, 1))
+    assert catalog.snapshots()[0] == first
+    assert catalog.history(catalog.last_commit()) == []
+    assert {b.state for b in catalog.batches()} == {"retired"}
+
+
+def test_later_epochs_do_not_hold_up_a_checkpoint_and_stay_in_history(catalog: Catalog) -> None:
+    apply(catalog, 0, "a")
+    correct_all(catalog)
+    seal_all(catalog, 0)
+    apply(catalog, 0, "next")
+    catalog.checkpoint(snapshot(catalog, 0))
+    assert [(b.drop, b.state) for b in catalog.batches()] == [("a", "retired"), ("next", "applied")]
+    assert [e.batch.drop for e in catalog.history(2)] == ["next"]
+
+
+def test_retired_runs_are_forgotten_when_their_pack_is_free(catalog: Catalog) -> None:
+    apply(catalog, 0, "a", runs=2)
+    apply(catalog, 0, "b")
+    correct_all(catalog)
+    runs = catalog.runs(2)
+    catalog.commit_merge([([runs[0], runs[2]], new_run("m0", path="runs/merged.pack"))])
+    late = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    assert catalog.forget_retired(late - datetime.timedelta(hours=2)) == []
+    assert catalog.forget_retired(late) == ["runs/0-b.pack"]  # the other pack still holds a run of m1
+    assert {"runs/0-a.pack", "runs/merged.pack"} <= catalog.known_paths()
+
+
+def test_results_are_remembered(catalog: Catalog) -> None:
+    catalog.record_published("v", 0, 7)
+    catalog.record_published("v", 0, 8)
+    assert catalog.published() == {("v", 0): 7}
+    for outcome in (Validation(0, False, ("v: 1 row",), "a", 1.0), Validation(0, True, (), "b", 2.0)):
+        catalog.record_validation(outcome)
+    assert catalog.validations() == {0: outcome}
