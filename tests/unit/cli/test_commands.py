@@ -97,9 +97,9 @@ def test_snapshot_and_tentative_exclude_each_other(call, shop):
 @pytest.mark.spark
 def test_run_and_query_as_of_each_epoch(call, shop):
     home = shop.parent / "home" / "landing"
-    land(home, "d1", [{"o_id": 1, "o_customer": "ann", "o_price": "10.50", "o_note": None}])
+    land(home, "d1", [{"o_id": 1, "o_customer": "ann", "o_price": "10.50", "o_note": None, "op": "I", "event": 1}])
     assert call("run", "--project", shop, "--executor", "inprocess").exit_code == 0
-    land(home, "d2", [{"o_id": 2, "o_customer": "ann", "o_price": "0.25", "o_note": "x"}])
+    land(home, "d2", [{"o_id": 2, "o_customer": "ann", "o_price": "0.25", "o_note": "x", "op": "I", "event": 2}])
     assert call("run", "--project", shop, "--executor", "inprocess").exit_code == 0
     first = json.loads(call("query", "revenue", "--project", shop, "--as-of", "0", "--json").stdout)
     newest = json.loads(call("query", "revenue", "--project", shop, "--json").stdout)
