@@ -1,0 +1,206 @@
+"""Commits: runs becoming visible, reading clocks, corrections, merges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, func, insert, or_, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.log import BATCH_FIELDS
+from cumulus_ops.catalog.records import (
+    Batch,
+    Clock,
+    HistoryEntry,
+    NewRun,
+    Run,
+)
+from cumulus_ops.errors import Conflict
+
+__all__ = ["Commits"]
+
+RUN_FIELDS = [t.run.c[name] for name in Run.__dataclass_fields__]
+
+
+class Commits(Database):
+    """The map store's only way to change."""
+
+    def last_commit(self) -> int:
+        """The newest commit number; everything up to it is visible."""
+        return cast(int, self._read(select(t.program.c.last_commit))[0][0])
+
+    def runs(self, at: int) -> list[Run]:
+        """The runs visible at commit ``at``."""
+        r = t.run.c
+        query = select(*RUN_FIELDS).where(r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at)).order_by(r.id)
+        return [Run(**row._mapping) for row in self._read(query)]
+
+    def begin_apply(self, batch: int) -> int:
+        """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging.
+
+        Returns:
+            the commit to read at.
+        """
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            this = t.batch.c.id == batch
+            mine = connection.execute(select(t.batch.c.ticket).where(this)).scalar_one()
+            values = {"read_at": program.last_commit}
+            if mine is None:
+                values["ticket"] = program.next_ticket
+                connection.execute(update(t.program).values(next_ticket=program.next_ticket + 1))
+            connection.execute(update(t.batch).where(this).values(**values))
+            return int(program.last_commit)
+
+    def commit_apply(self, batch: int, read_at: int, runs: Sequence[NewRun], seconds: float) -> int | None:
+        """Make an applied batch visible.
+
+        Args:
+            batch: the batch's id.
+            read_at: the commit its reads saw (inclusive).
+            runs: the delta runs it wrote.
+            seconds: how long it took.
+
+        Returns:
+            the commit's number, or None when the batch was applied by somebody else before.
+
+        Raises:
+            Conflict: runs beyond ``read_at`` have been merged meanwhile, so its clock could not be kept.
+        """
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            state = connection.execute(select(t.batch.c.state).where(t.batch.c.id == batch)).scalar_one()
+            if state != "appended":
+                return None
+            if read_at < program.merge_horizon:
+                raise Conflict("the runs it read were merged", kind="merge-conflict", place=f"batch {batch}")
+            number = self._commit(connection, program, "apply", runs)
+            values = {"state": "applied", "commit": number, "seconds": seconds}
+            connection.execute(update(t.batch).where(t.batch.c.id == batch).values(**values))
+            clock = {"prefix": read_at, "exceptions": json.dumps([number]), "revision": 0}
+            connection.execute(insert(t.reading_clock).values(batch=batch, **clock))
+            return number
+
+    def history(self, at: int) -> list[HistoryEntry]:
+        """The live history: batches applied at or before commit ``at`` that no snapshot has retired."""
+        k = t.reading_clock.c
+        query = (
+            select(*BATCH_FIELDS, k.prefix, k.exceptions, k.revision)
+            .join(t.reading_clock, k.batch == t.batch.c.id)
+            .where(t.batch.c.commit <= at)
+            .order_by(t.batch.c.id)
+        )
+        width = len(BATCH_FIELDS)
+        return [
+            HistoryEntry(Batch(*row[:width]), Clock(row[width], frozenset(json.loads(row[width + 1]))), row[width + 2])
+            for row in self._read(query)
+        ]
+
+    def commit_correction(
+        self, entries: Sequence[HistoryEntry], read_at: int, runs: Sequence[NewRun], corrected: Mapping[int, int]
+    ) -> int:
+        """Make corrections visible and advance the clocks of the corrected history to ``read_at``.
+
+        Args:
+            entries: the history entries as they were read.
+            read_at: the commit up to which they are now corrected (inclusive).
+            runs: the corrective delta runs.
+            corrected: epoch -> number of corrected map entries.
+
+        Returns:
+            the commit's number; when nothing was corrected, no commit is made and ``read_at`` is returned.
+
+        Raises:
+            Conflict: one of the clocks was advanced or retired by somebody else.
+        """
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            number = self._commit(connection, program, "correct", runs) if runs else read_at
+            for entry in entries:
+                self._advance(connection, entry, read_at, number)
+            rows = [{"commit": number, "epoch": e, "rows": n} for e, n in corrected.items() if n]
+            if rows:
+                connection.execute(insert(t.correction), rows)
+            return number
+
+    def _advance(self, connection: Connection, entry: HistoryEntry, read_at: int, number: int) -> None:
+        own = {number} | entry.clock.exceptions
+        later = json.dumps(sorted(c for c in own if c > read_at))
+        k = t.reading_clock.c
+        done = connection.execute(
+            update(t.reading_clock)
+            .where(k.batch == entry.batch.id, k.revision == entry.revision)
+            .values(prefix=read_at, exceptions=later, revision=entry.revision + 1)
+        )
+        if done.rowcount != 1:
+            raise Conflict("corrected by somebody else", kind="correction-conflict", place=f"batch {entry.batch.id}")
+
+    def corrections(self) -> dict[int, int]:
+        """epoch -> corrected map entries so far."""
+        c = t.correction.c
+        return {epoch: int(rows) for epoch, rows in self._read(select(c.epoch, func.sum(c.rows)).group_by(c.epoch))}
+
+    def commit_merge(self, merges: Sequence[tuple[Sequence[Run], NewRun | None]]) -> int:
+        """Replace runs by their merged runs, all in one commit.
+
+        Args:
+            merges: for each merge, the replaced runs and their merged run (None: everything cancelled out).
+
+        Returns:
+            the commit's number.
+
+        Raises:
+            Conflict: one of the runs was replaced by somebody else, or a live history entry has yet to tell them apart.
+        """
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            origin = max(r.origin for replaced, _ in merges for r in replaced)
+            if origin > self._lowest_clock(connection, program):
+                raise Conflict("a history entry has yet to read one of the runs", kind="merge-conflict")
+            merged = [(new, max(r.origin for r in replaced)) for replaced, new in merges if new is not None]
+            number = self._commit(connection, program, "merge", [m for m, _ in merged], [o for _, o in merged])
+            self._retire(connection, [r.id for replaced, _ in merges for r in replaced], number)
+            connection.execute(update(t.program).values(merge_horizon=max(program.merge_horizon, origin)))
+            return number
+
+    def _retire(self, connection: Connection, runs: Sequence[int], number: int) -> None:
+        done = connection.execute(
+            update(t.run)
+            .where(t.run.c.id.in_(runs), t.run.c.retired_by.is_(None))
+            .values(retired_by=number, retired_at=now())
+        )
+        if done.rowcount != len(runs):
+            raise Conflict("merged by somebody else", kind="merge-conflict")
+
+    def mergeable(self, at: int) -> list[Run]:
+        """The runs visible at ``at`` that every live history entry, and every apply under way, has incorporated."""
+        with self._engine.begin() as connection:
+            lowest = self._lowest_clock(connection, self._lock(connection))
+        return [r for r in self.runs(at) if r.origin <= lowest]
+
+    def _lowest_clock(self, connection: Connection, program: Row[Any]) -> int:
+        b = t.batch.c
+        live = connection.execute(select(func.min(t.reading_clock.c.prefix))).scalar()
+        reading = connection.execute(select(func.min(b.read_at)).where(b.state == "appended")).scalar()
+        return int(min(x for x in (live, reading, program.last_commit) if x is not None))
+
+    def _commit(
+        self,
+        connection: Connection,
+        program: Row[Any],
+        kind: str,
+        runs: Sequence[NewRun],
+        origins: Sequence[int] | None = None,
+    ) -> int:
+        number = int(program.last_commit) + 1
+        rows = sum(r.rows for r in runs)
+        connection.execute(update(t.program).values(last_commit=number))
+        connection.execute(insert(t.commit).values(number=number, kind=kind, committed_at=now(), rows=rows))
+        if runs:
+            marks = origins or [number] * len(runs)
+            values = [{**vars(r), "commit": number, "origin": o} for r, o in zip(runs, marks, strict=True)]
+            connection.execute(insert(t.run), values)
+        return number

@@ -1,0 +1,51 @@
+"""What all parts of the catalog share: the connection, the lock, the clock on the wall."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Executable, Row, select
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.connection import READ_ONLY, connect, migrate, retry_busy
+from cumulus_ops.errors import SetupProblem
+
+__all__ = ["Database", "now"]
+
+
+def now() -> datetime.datetime:
+    """The time that rows are marked with."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+class Database:
+    """The database at one URL. Holds no state of its own beside the connection pool."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = connect(url)
+        self._reader = self._engine.execution_options(**{READ_ONLY: True})
+
+    def migrate(self) -> None:
+        """Bring the schema up to date (see :func:`~cumulus_ops.catalog.connection.migrate`)."""
+        migrate(self._engine)
+
+    def close(self) -> None:
+        """Release all connections."""
+        self._engine.dispose()
+
+    def _read(self, query: Executable) -> list[Any]:
+        def action() -> list[Any]:
+            with self._reader.begin() as connection:
+                return list(connection.execute(query))
+
+        return retry_busy(action)
+
+    def _lock(self, connection: Connection) -> Row[Any]:
+        """The program row, locked for this transaction (on SQLite the transaction holds the write lock already)."""
+        row = connection.execute(select(t.program).with_for_update()).first()
+        if row is None:
+            raise SetupProblem(
+                "no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`"
+            )
+        return row

@@ -1,0 +1,95 @@
+"""The event log's rows: batches, their files, what was quarantined."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.records import (
+    Batch,
+    LogFile,
+    NewBatch,
+)
+from cumulus_ops.errors import Conflict
+
+__all__ = ["BATCH_FIELDS", "EventLog"]
+
+BATCH_FIELDS = [t.batch.c[name] for name in Batch.__dataclass_fields__]
+
+
+class EventLog(Database):
+    """What has been appended."""
+
+    def drops(self, coordinator: int) -> set[str]:
+        """Names of the drops that have been appended for a coordinator."""
+        return {row[0] for row in self._read(select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator))}
+
+    def append(self, new: NewBatch) -> int:
+        """Make a batch's log files visible.
+
+        Returns:
+            the batch's id.
+
+        Raises:
+            Conflict: the coordinator's epoch or sequence has moved, or the drop was appended by somebody else.
+        """
+        c = t.coordinator.c
+        with self._engine.begin() as connection:
+            moved = connection.execute(
+                update(t.coordinator)
+                .where(c.index == new.coordinator, c.epoch == new.epoch, c.next_sequence == new.first_sequence)
+                .values(next_sequence=new.next_sequence)
+            )
+            if moved.rowcount != 1:
+                raise Conflict(
+                    "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
+                )
+            try:
+                return self._insert_batch(connection, new)
+            except IntegrityError as error:
+                raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
+
+    def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
+        names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
+        values = {n: getattr(new, n) for n in names}
+        inserted = connection.execute(insert(t.batch).values(**values, state="appended", seconds=0.0))
+        batch = int(cast(Any, inserted.inserted_primary_key)[0])
+        files = [{**vars(f), "batch": batch} for f in new.log_files]
+        if files:
+            connection.execute(insert(t.log_file), files)
+        rejected = [{"batch": batch, "relation": r, "path": p, "rows": n} for r, p, n in new.quarantine_files]
+        if rejected:
+            connection.execute(insert(t.quarantine), rejected)
+        return batch
+
+    def batches(self, *, state: str | None = None, coordinator: int | None = None) -> list[Batch]:
+        """Batches in the order of their ids, filtered by state and coordinator."""
+        query = select(*BATCH_FIELDS).order_by(t.batch.c.id)
+        if state is not None:
+            query = query.where(t.batch.c.state == state)
+        if coordinator is not None:
+            query = query.where(t.batch.c.coordinator == coordinator)
+        return [Batch(*row) for row in self._read(query)]
+
+    def log_files(
+        self, *, batch: int | None = None, source: str | None = None, epoch: int | None = None
+    ) -> list[LogFile]:
+        """Log files of a batch, of a source, or of all batches up to ``epoch`` (inclusive)."""
+        f = t.log_file.c
+        query = select(*[f[name] for name in LogFile.__dataclass_fields__]).order_by(f.id)
+        if batch is not None:
+            query = query.where(f.batch == batch)
+        if source is not None:
+            query = query.where(f.source == source)
+        if epoch is not None:
+            query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch)
+        return [LogFile(*row) for row in self._read(query)]
+
+    def quarantine_files(self) -> list[tuple[int, str, str, int]]:
+        """(batch, relation, path, rows) of everything quarantined."""
+        q = t.quarantine.c
+        return [tuple(row) for row in self._read(select(q.batch, q.relation, q.path, q.rows).order_by(q.id))]

@@ -1,0 +1,121 @@
+"""Snapshots, and what was made of them: published tables and validations; and the garbage they leave."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.records import (
+    Clock,
+    Snapshot,
+    Validation,
+)
+from cumulus_ops.errors import Conflict, NotYet
+
+__all__ = ["Results"]
+
+
+class Results(Database):
+    """Committed epochs."""
+
+    def checkpoint(self, new: Snapshot) -> None:
+        """Record the snapshot of ``new.epoch`` and retire the history at or below it; a no-op when it is there.
+
+        Raises:
+            NotYet: a coordinator has not sealed the epoch, or the epoch before has no snapshot.
+            Conflict: a history entry of the epoch has not incorporated a run with an earlier version yet.
+        """
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            if connection.execute(select(t.snapshot.c.epoch).where(t.snapshot.c.epoch == new.epoch)).first():
+                return
+            self._check_unanimous(connection, program, new.epoch)
+            self._check_corrected(connection, new)
+            values = {name: getattr(new, name) for name in Snapshot.__dataclass_fields__}
+            connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
+            old = select(t.batch.c.id).where(t.batch.c.epoch <= new.epoch)
+            connection.execute(delete(t.reading_clock).where(t.reading_clock.c.batch.in_(old)))
+            connection.execute(update(t.batch).where(t.batch.c.epoch <= new.epoch).values(state="retired"))
+
+    def _check_unanimous(self, connection: Connection, program: Row[Any], epoch: int) -> None:
+        votes = connection.execute(select(func.count()).where(t.seal.c.epoch == epoch)).scalar_one()
+        if votes < program.coordinators:
+            raise NotYet(
+                f"{votes} of {program.coordinators} coordinators have sealed it",
+                kind="unsealed",
+                place=f"epoch {epoch}",
+            )
+        last = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
+        if epoch != (-1 if last is None else last) + 1:
+            raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {epoch}")
+
+    def _check_corrected(self, connection: Connection, new: Snapshot) -> None:
+        k, b, r = t.reading_clock.c, t.batch.c, t.run.c
+        clocks = connection.execute(
+            select(k.batch, k.prefix, k.exceptions).join(t.batch, b.id == k.batch).where(b.epoch <= new.epoch)
+        ).all()
+        if not clocks:
+            return
+        lowest = min(prefix for _, prefix, _ in clocks)
+        visible = r.retired_by.is_(None)
+        query = select(r.origin).where(visible, r.origin > lowest, r.min_version <= new.version).distinct()
+        origins = list(connection.execute(query).scalars())
+        for batch, prefix, exceptions in clocks:
+            clock = Clock(prefix, frozenset(json.loads(exceptions)))
+            if not all(clock.covers(o) for o in origins):
+                raise Conflict("a correction is due", kind="correction-due", place=f"batch {batch}")
+
+    def snapshots(self) -> list[Snapshot]:
+        """All snapshots, oldest first."""
+        s = t.snapshot.c
+        return [
+            Snapshot(*row)
+            for row in self._read(select(*[s[n] for n in Snapshot.__dataclass_fields__]).order_by(s.epoch))
+        ]
+
+    def record_published(self, view: str, epoch: int, delta_version: int) -> None:
+        """Remember which table version holds a view's snapshot; a no-op when it is remembered."""
+        p = t.published.c
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            if not connection.execute(select(p.view).where(p.view == view, p.epoch == epoch)).first():
+                connection.execute(insert(t.published).values(view=view, epoch=epoch, delta_version=delta_version))
+
+    def published(self) -> dict[tuple[str, int], int]:
+        """(view, epoch) -> version of the published table."""
+        p = t.published.c
+        return {(v, e): n for v, e, n in self._read(select(p.view, p.epoch, p.delta_version))}
+
+    def record_validation(self, new: Validation) -> None:
+        """Record the outcome of a validation; a later one of the same epoch replaces it."""
+        values = {**vars(new), "failures": json.dumps(list(new.failures)), "validated_at": now()}
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            connection.execute(delete(t.validation).where(t.validation.c.epoch == new.epoch))
+            connection.execute(insert(t.validation).values(**values))
+
+    def validations(self) -> dict[int, Validation]:
+        """epoch -> outcome of its latest validation."""
+        v = t.validation.c
+        rows = self._read(select(v.epoch, v.success, v.failures, v.report, v.seconds))
+        return {row[0]: Validation(row[0], row[1], tuple(json.loads(row[2])), row[3], row[4]) for row in rows}
+
+    def known_paths(self) -> set[str]:
+        """Every file that a row names, retired runs included."""
+        paths = select(t.run.c.path).union(select(t.log_file.c.path), select(t.quarantine.c.path))
+        return {row[0] for row in self._read(paths)}
+
+    def forget_retired(self, before: datetime.datetime) -> list[str]:
+        """Drop the rows of runs retired before a time (exclusive); the packs that no run needs any more may now go."""
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            gone = (t.run.c.retired_at.is_not(None)) & (t.run.c.retired_at < before)
+            paths = set(connection.execute(select(t.run.c.path).where(gone)).scalars())
+            connection.execute(delete(t.run).where(gone))
+            needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
+            return sorted(paths - needed)
