@@ -11,6 +11,7 @@ import pyarrow as pa
 from cumulus_ops.catalog import Validation
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import read_groups, read_view
+from cumulus_ops.validation.index import INDEX, write_index
 from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate
 from m3.program import View
 from m3.scalars import Var
@@ -30,8 +31,9 @@ def validate(rt: Runtime, epoch: int) -> ValidationReport:
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
     report = validate_snapshot(_session(rt), validation_request(rt, epoch))
-    outcome = Validation(epoch, report.success, report.failures, str(report.docs_index), report.seconds)
-    rt.catalog.record_validation(outcome)
+    page = rt.project.reports / INDEX
+    rt.catalog.record_validation(Validation(epoch, report.success, report.failures, str(page), report.seconds))
+    write_index(rt.project.reports, rt.project.name, rt.catalog.validations().values())
     return report
 
 
