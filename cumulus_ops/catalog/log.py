@@ -66,6 +66,10 @@ class EventLog(Database):
             connection.execute(insert(t.quarantine), rejected)
         return batch
 
+    def batch(self, number: int) -> Batch:
+        """The batch with the given id."""
+        return Batch(*self._read(select(*BATCH_FIELDS).where(t.batch.c.id == number))[0])
+
     def batches(self, *, state: str | None = None, coordinator: int | None = None) -> list[Batch]:
         """Batches in the order of their ids, filtered by state and coordinator."""
         query = select(*BATCH_FIELDS).order_by(t.batch.c.id)

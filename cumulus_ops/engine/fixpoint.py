@@ -26,7 +26,7 @@ def settle(
     plan: ProgramPlan,
     maps: Iterable[str] | None,
     compute: Compute,
-    visits_max: int,
+    events: int,
     given: Mapping[str, pa.Table] | None = None,
 ) -> OwnDeltas:
     """Compute the deltas of all maps, shallow ones first.
@@ -36,7 +36,8 @@ def settle(
         maps: only these maps, None for all.
         compute: the unsummed deltas of one map.
         given: deltas known beforehand, of other maps.
-        visits_max: how often a cyclic stratum may be visited; the number of events in the step is always enough.
+        events: how many events the step is about, which bounds the visits of a cyclic stratum: each one settles at least
+            the earliest version that was not, and an event has one version, or one per statement (sequential).
 
     Raises:
         IntegrityProblem: a cyclic stratum did not settle.
@@ -47,13 +48,17 @@ def settle(
         own.put(name, table)
     for stratum, cyclic in zip(plan.strata, plan.cyclic, strict=True):
         names = [n for n in stratum if wanted is None or n in wanted]
-        for _ in range(visits_max + 1):
+        for _ in range(events * _versions_per_event(plan) + 1):
             changed = [_visit(plan, name, own, compute, cyclic) for name in names]
             if not cyclic or not any(changed):
                 break
         else:
             raise IntegrityProblem(f"{', '.join(names)} did not settle", kind="cycle-unsettled", hint="report a bug")
     return own
+
+
+def _versions_per_event(plan: ProgramPlan) -> int:
+    return 1 + max((s.offset for group in plan.statements.values() for s in group), default=0)
 
 
 def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cyclic: bool) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from cumulus_ops.catalog import Batch
 from cumulus_ops.engine import ApplyTask, Runtime
 from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog import append_drop, pending_drops
@@ -57,7 +56,7 @@ def run_minibatch(rt: Runtime, coordinator: int, drop: str | None = None) -> Bat
             return None
         batch = append_drop(rt.project, rt.catalog, coordinator, landed[0])
     apply_batch(rt, batch)
-    done = _batch(rt, batch)
+    done = rt.catalog.batch(batch)
     counts = (done.events, done.inserts, done.deletes, done.quarantined, done.duplicates)
     return BatchReport(done.id, done.drop, done.epoch, *counts, time.monotonic() - started)
 
@@ -76,7 +75,7 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
     for attempt in range(ATTEMPTS):
         started = time.monotonic()
         read_at = rt.catalog.begin_apply(batch)
-        reference = rt.reference(_batch(rt, batch))
+        reference = rt.reference(rt.catalog.batch(batch))
         task = ApplyTask(rt.plan, rt.project.state, reference, tuple(rt.catalog.runs(read_at)))
         result = rt.executor.run(task)
         reach("apply.before-commit")
@@ -89,10 +88,6 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
         reach("apply.after-commit")
         return number
     raise AssertionError("unreachable")
-
-
-def _batch(rt: Runtime, batch: int) -> Batch:
-    return next(b for b in rt.catalog.batches() if b.id == batch)
 
 
 def seal(rt: Runtime, coordinator: int, epoch: int) -> None:

@@ -9,23 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.catalog import HistoryEntry
 from cumulus_ops.engine import ApplyTask, CorrectTask, Runtime, StepResult, initialise, open_runtime
-from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.snapshot import commit, merge, seal
 from cumulus_ops.snapshot.commits import _by_clock
 from cumulus_ops.versions import epoch_end
-from m3.datatypes import INT, STRING, decimal
-from m3.program import Column, Relation
+from m3 import check, format_program
+from m3.errors import ValueProblem
+from m3.program import Program
 from tests.support.projects import Event, append_events, engine_maps, interpret, make_project, oracle_maps
-
-R = Relation("r", (Column("a", INT), Column("b", INT)))
-S = Relation("s", (Column("b", INT), Column("c", INT.with_null()), Column("x", decimal(9, 2))))
-T = Relation("t", (Column("c", INT), Column("n", STRING.with_null())))
-RELATIONS = (R, S, T)
+from tests.support.random_programs import RELATIONS, m3_programs, sql_views
 
 VIEWS = {
     "join": "SELECT a, COUNT(*) AS n, SUM(x) AS s FROM r JOIN s ON r.b = s.b GROUP BY a",
@@ -61,11 +58,21 @@ ON +r(A, B) DO {{ m1[A] += m2[A]; m1[B] += 1; }}
 ON +s(B, C, X) DO {{ m2[B] += m1[B]; m2[B] += 1; }}
 ON -s(B, C, X) DO {{ m2[B] += -1; }}
 """
+CHAINED = """
+PROGRAM chained SEMANTICS SEQUENTIAL;
+RELATION r(a INT, b INT);
+RELATION s(b INT, c INT NULL, x DECIMAL(9, 2));
+RELATION t(c INT, n STRING NULL);
+MAP m0[] : INT;
+MAP m1[] : INT;
+ON +t(C, N) DO {{ m0[] += 1; m1[] += m0[]; m0[] += m1[] * -1; m1[] += m0[]; m0[] += m1[]; }}
+"""
 PROGRAMS = {
     "sql": {"views": VIEWS},
     "self-join": {"views": SELF_JOIN},
     "ordered-sequential": {"program": ORDERED.format(semantics="SEQUENTIAL")},
     "ordered-snapshot": {"program": ORDERED.format(semantics="SNAPSHOT")},
+    "chained": {"program": CHAINED.format()},  # one event, many statements: each sees what the one before wrote
     "cyclic-sequential": {"program": CYCLIC.format(semantics="SEQUENTIAL")},
     "cyclic-snapshot": {"program": CYCLIC.format(semantics="SNAPSHOT")},
 }
@@ -146,12 +153,13 @@ def _exact(value: object) -> object:
     return Decimal(round(value * 100)).scaleb(-2) if isinstance(value, float) else value
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+QUICK = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@settings(QUICK)
 @given(data=st.data())
 def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -159,6 +167,34 @@ def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) 
         initialise(project)
         with open_runtime(project) as rt:
             assert rt.plan.granularity == ("batch" if name == "sql" else "event")
+            _play(World(rt), data)
+
+
+@settings(QUICK, max_examples=40)
+@given(program=m3_programs(), data=st.data())
+def test_random_m3_programs(program: Program, data: st.DataObject) -> None:
+    text = format_program(check(program))
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), RELATIONS, program=text)
+        initialise(project)
+        with open_runtime(project) as rt:
+            assert rt.program == program
+            assert rt.plan.granularity == "event"
+            try:
+                _play(World(rt), data)
+            except (InputProblem, ValueProblem) as problem:
+                if problem.kind != "overflow":
+                    raise
+                reject()  # squares of squares: the engine and the oracle both refuse
+
+
+@settings(QUICK, max_examples=40)
+@given(views=sql_views(), data=st.data())
+def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), RELATIONS, views=views)
+        initialise(project)
+        with open_runtime(project) as rt:
             _play(World(rt), data)
 
 
