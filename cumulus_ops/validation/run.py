@@ -85,7 +85,10 @@ def _key_names(view: View) -> set[str]:
     return {k.name for k in view.keys}
 
 
-def _groups(rt: Runtime, epoch: int) -> pa.Table:
+def _groups(rt: Runtime, epoch: int) -> pa.Table | None:
+    """All groups of all views with their row counts; None for a program without views."""
+    if not rt.program.views:
+        return None
     parts = [(view.name, read_groups(rt, view.name, epoch)) for view in rt.program.views]
     return pa.concat_tables(
         table.add_column(0, "view", pa.array([name] * len(table), pa.string())) for name, table in parts
