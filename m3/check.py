@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from m3.dataflow import derivation_ranks
 from m3.datatypes import BOOL, INT, Type
+from m3.derived_check import check_derived
 from m3.errors import ProgramError, Span
-from m3.program import SEMANTICS, Column, MapRef, OutputColumn, Program, Statement, Trigger, View
+from m3.program import SEMANTICS, START, Column, MapRef, OutputColumn, Program, Statement, Trigger, View
 from m3.scalars import Call, Scalar, Var, variables
 
 __all__ = ["Violation", "check", "restricted_violations"]
@@ -35,6 +37,9 @@ def check(program: Program) -> Program:
     if program.semantics not in SEMANTICS:
         _fail(f"unknown semantics {program.semantics!r}", "unknown-semantics", None, f"one of {', '.join(SEMANTICS)}")
     _check_declarations(program)
+    for derived in program.derivations:
+        check_derived(program, derived)
+    _check_derivations(program)
     for trigger in program.triggers:
         _check_trigger(program, trigger)
     for view in program.views:
@@ -73,20 +78,51 @@ def _check_declarations(program: Program) -> None:
 
 
 def _check_trigger(program: Program, trigger: Trigger) -> None:
-    relation = program.relation_by_name.get(trigger.relation)
     span = trigger.statements[0].span if trigger.statements else None
+    columns = _event_columns(program, trigger, span)
+    if len(trigger.params) != len(columns):
+        hint = f"columns: {', '.join(c.name for c in columns)}"
+        _fail(f"{trigger.event} has {len(trigger.params)} parameters", "wrong-arity", span, hint)
+    _unique(f"parameter of {trigger.event}", trigger.params)
+    types = {p: c.type for p, c in zip(trigger.params, columns, strict=True)}
+    derived = program.derivation_by_map
+    for statement in trigger.statements:
+        if statement.target in derived:
+            _fail(f"{statement.target} is derived", "derived-target", statement.span, "write to a map of its own")
+        if not trigger.relation and any(statement.reads()):
+            _fail("a map read ON START", "start-read", statement.span, "all maps are empty then")
+        _StatementCheck(program, statement, dict(types)).run()
+
+
+def _event_columns(program: Program, trigger: Trigger, span: Span | None) -> tuple[Column, ...]:
+    """The columns of a trigger's events: those of its relation, the keys of a derived map, none for ON START."""
+    if trigger.sign == 0:
+        if trigger.relation not in program.derivation_by_map:
+            _fail(f"{trigger.relation!r} is not derived", "unknown-relation", span, "ON CHANGE is for derived maps")
+        return program.map_by_name[trigger.relation].keys
+    if trigger.sign not in (1, -1):
+        _fail(f"trigger sign {trigger.sign}", "bad-sign", span, "1 for inserts, -1 for deletes, 0 for changes")
+    if trigger.relation == START:
+        return ()
+    relation = program.relation_by_name.get(trigger.relation)
     if relation is None:
         hint = f"known relations: {', '.join(program.relation_by_name) or 'none'}"
         _fail(f"no relation {trigger.relation!r}", "unknown-relation", span, hint)
-    if trigger.sign not in (1, -1):
-        _fail(f"trigger sign {trigger.sign}", "bad-sign", span, "1 for inserts, -1 for deletes")
-    if len(trigger.params) != len(relation.columns):
-        hint = f"columns: {', '.join(c.name for c in relation.columns)}"
-        _fail(f"{trigger.event} has {len(trigger.params)} parameters", "wrong-arity", span, hint)
-    _unique(f"parameter of {trigger.event}", trigger.params)
-    types = {p: c.type for p, c in zip(trigger.params, relation.columns, strict=True)}
-    for statement in trigger.statements:
-        _StatementCheck(program, statement, dict(types)).run()
+    return relation.columns
+
+
+def _check_derivations(program: Program) -> None:
+    """Derivations come after everything they depend on, and no relation has a derived map's name."""
+    if program.derivations and program.semantics != "snapshot":
+        _fail("derivations in a sequential program", "semantics", None, "PROGRAM name SEMANTICS SNAPSHOT")
+    _unique("derivation of", (d.map for d in program.derivations))
+    if any(len(t.statements) and t.sign == 0 and t.relation in program.relation_by_name for t in program.triggers):
+        _fail("a relation and a derived map have one name", "duplicate-name", None, "rename one of them")
+    ranks = derivation_ranks(program)
+    for number, derived in enumerate(program.derivations, start=1):
+        for name in derived.reads():
+            if ranks.get(name, 0) >= number:
+                _fail(f"{derived.map} depends on {name}, which is derived later", "derivation-order", None, "reorder")
 
 
 @dataclass
@@ -206,6 +242,8 @@ def _check_view(program: Program, view: View) -> None:
         _check_view_map(program, view, name)
     if not view.values and view.exists is None:
         _fail(f"view {view.name} has no map", "bad-view", None, "add VALUES or EXISTS")
+    if not 0 <= view.hidden < len(view.columns) or view.offset < 0 or (view.repeated and view.exists is None):
+        _fail(f"view {view.name}: HIDDEN, OFFSET or ROWS out of range", "bad-view", None, "one column must be visible")
     if view.exists is not None and program.map_by_name[view.exists].value != INT:
         _fail(f"view {view.name} EXISTS by a map that is not INT", "type-mismatch", None, "count rows")
     types = {k.name: k.type for k in view.keys} | {v.name: program.map_by_name[v.map].value for v in view.values}

@@ -18,6 +18,7 @@ __all__ = [
     "cycle_leader",
     "dataflow",
     "depth",
+    "derivation_ranks",
     "describe_dataflow",
     "is_cyclic",
     "self_reading_relations",
@@ -40,9 +41,13 @@ def dataflow(program: Program) -> nx.MultiDiGraph[Any]:
     for trigger, index, statement in _statements(program):
         target = ("map", statement.target)
         label = {"event": trigger.event, "statement": index}
-        graph.add_edge(("relation", trigger.relation), target, **label)
+        if trigger.relation:
+            graph.add_edge(("relation" if trigger.sign else "map", trigger.relation), target, **label)
         for read, ref in enumerate(statement.reads()):
             graph.add_edge(("map", ref.map), target, **label, read=read)
+    for derived in program.derivations:
+        for read, name in enumerate(derived.reads()):
+            graph.add_edge(("map", name), ("map", derived.map), event="derive", statement=0, read=read)
     return graph
 
 
@@ -58,6 +63,8 @@ def _map_graph(program: Program) -> nx.DiGraph[Any]:
     graph: nx.DiGraph[Any] = nx.DiGraph()
     graph.add_nodes_from(m.name for m in program.maps)
     graph.add_edges_from((ref.map, s.target) for _, _, s in _statements(program) for ref in s.reads())
+    graph.add_edges_from((t.relation, s.target) for t, _, s in _statements(program) if t.sign == 0)
+    graph.add_edges_from((name, d.map) for d in program.derivations for name in d.reads())
     nx.freeze(graph)
     return graph
 
@@ -89,6 +96,19 @@ def depth(program: Program) -> dict[str, int]:
     The maps of one cycle count as one node.
     """
     return dict(_depths(program))
+
+
+@lru_cache(maxsize=64)
+def derivation_ranks(program: Program) -> dict[str, int]:
+    """For each map the number (from 1) of the last derivation it depends on, itself included; 0 for none.
+
+    A map of rank 0 follows from the events alone; one of rank n is final once derivation n and its trigger have run.
+    """
+    ranks = {m.name: 0 for m in program.maps}
+    for number, derived in enumerate(program.derivations, start=1):
+        for name in {derived.map} | nx.descendants(_map_graph(program), derived.map):
+            ranks[name] = max(ranks[name], number)
+    return ranks
 
 
 def is_cyclic(program: Program, stratum: tuple[str, ...]) -> bool:
@@ -125,6 +145,8 @@ def _labelled_edges(program: Program) -> Iterator[tuple[str, str, str, str, str]
 
 
 def _reads_maps(program: Program, event: str, index: int) -> bool:
+    if event == "derive":
+        return True
     trigger = next(t for t in program.triggers if t.event == event)
     return any(trigger.statements[index].reads())
 

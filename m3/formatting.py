@@ -12,7 +12,22 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 from m3.datatypes import Type
-from m3.program import Column, MapDecl, MapRef, Program, Relation, Statement, Trigger, View
+from m3.program import (
+    Column,
+    Derivation,
+    Derived,
+    Input,
+    MapDecl,
+    MapRef,
+    OutputColumn,
+    Program,
+    Relation,
+    Statement,
+    Trigger,
+    View,
+    WindowFunction,
+    Windowing,
+)
 from m3.scalars import Call, Const, Scalar, Var, call, const
 
 __all__ = ["KEYWORDS", "format_column", "format_name", "format_program", "format_scalar", "format_statement"]
@@ -22,7 +37,8 @@ KEYWORDS = frozenset({
     "PROGRAM", "SEMANTICS", "SNAPSHOT", "SEQUENTIAL", "RELATION", "KEY", "MAP", "MEANING", "VIEW", "VALUES", "EXISTS",
     "COLUMNS", "HAVING", "ORDER", "BY", "ASC", "DESC", "LIMIT", "SQL", "ON", "DO", "IF", "THEN", "ELSE", "AND", "OR",
     "NOT", "IS", "NULL", "IN", "LIKE", "CASE", "WHEN", "END", "CAST", "AS", "TRUE", "FALSE", "INT", "DECIMAL",
-    "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL",
+    "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL", "DERIVE", "FROM", "SELECT", "WINDOW", "PARTITION", "OVER", "NULLS",
+    "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHANGE", "START", "AFTER",
 })  # fmt: skip
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
@@ -41,7 +57,7 @@ def format_program(program: Program) -> str:
         Text ending in a newline; ``parse(format_program(p)) == p``.
     """
     parts: list[Iterable[str]] = [[f"PROGRAM {format_name(program.name)} SEMANTICS {program.semantics.upper()};"]]
-    parts += [map(_relation, program.relations), map(_map, program.maps)]
+    parts += [map(_relation, program.relations), map(_map, program.maps), map(_derived, program.derivations)]
     parts += [[_view(v)] for v in program.views] + [[_trigger(t)] for t in program.triggers]
     return "\n\n".join(text for part in parts if (text := "\n".join(part))) + "\n"
 
@@ -77,28 +93,72 @@ def _map(decl: MapDecl) -> str:
     return f"MAP {format_name(decl.name)}[{keys}] : {_type(decl.value)}{meaning};"
 
 
+def _derived(derived: Derived) -> str:
+    return _derivation(derived) if isinstance(derived, Derivation) else _windowing(derived)
+
+
+def _derivation(derived: Derivation) -> str:
+    lines = [f"DERIVE {format_name(derived.map)}[{', '.join(map(format_name, derived.keys))}]"]
+    lines.append("FROM " + ", ".join(map(_input, derived.inputs)))
+    if derived.outputs:
+        lines.append("SELECT " + ",\n    ".join(map(_output, derived.outputs)))
+    return "\n  ".join([*lines, f"COUNT {format_scalar(derived.count)}"]) + ";"
+
+
+def _input(given: Input) -> str:
+    source = format_name(given.map) if given.kind == "value" else f"{given.kind.upper()}({format_name(given.map)})"
+    return f"{format_name(given.name)} = {source}"
+
+
+def _windowing(derived: Windowing) -> str:
+    head = f"WINDOW {format_name(derived.map)} FROM {format_name(derived.source)} PARTITION {derived.partition}"
+    return f"{head}\n  SELECT " + ",\n    ".join(map(_window, derived.functions)) + ";"
+
+
+def _window(function: WindowFunction) -> str:
+    parts = []
+    if function.order:
+        places = (
+            f"{format_scalar(s)} {'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+            for s, down, first in function.order
+        )
+        parts.append("ORDER BY " + ", ".join(places))
+    if function.frame is not None:
+        bounds = ("UNBOUNDED" if b is None else str(b) for b in (function.frame.start, function.frame.end))
+        parts.append(" ".join([function.frame.unit.upper(), *bounds]))
+    return f"{function.op}({_list(function.args)}) :: {_type(function.type)} OVER ({' '.join(parts)})"
+
+
+def _output(column: OutputColumn) -> str:
+    return f"{format_name(column.name)} = {format_scalar(column.expression)}"
+
+
 def _view(view: View) -> str:
     lines = [f"VIEW {format_name(view.name)}[{', '.join(map(format_column, view.keys))}]"]
     if view.values:
         lines.append("VALUES " + ", ".join(f"{format_name(v.name)} = {format_name(v.map)}" for v in view.values))
     if view.exists is not None:
-        lines.append(f"EXISTS {format_name(view.exists)}")
-    columns = (f"{format_name(c.name)} = {format_scalar(c.expression)}" for c in view.columns)
-    lines.append("COLUMNS " + ",\n    ".join(columns))
+        lines.append(f"{'ROWS' if view.repeated else 'EXISTS'} {format_name(view.exists)}")
+    lines.append("COLUMNS " + ",\n    ".join(map(_output, view.columns)))
+    if view.hidden:
+        lines.append(f"HIDDEN {view.hidden}")
     if view.having is not None:
         lines.append(f"HAVING {format_scalar(view.having)}")
     if view.order:
         lines.append("ORDER BY " + ", ".join(f"{i + 1} DESC" if desc else f"{i + 1}" for i, desc in view.order))
     if view.limit is not None:
         lines.append(f"LIMIT {view.limit}")
+    if view.offset:
+        lines.append(f"OFFSET {view.offset}")
     if view.sql is not None:
         lines.append(f"SQL {_text(view.sql)}")
     return "\n  ".join(lines) + ";"
 
 
 def _trigger(trigger: Trigger) -> str:
-    sign = "+" if trigger.sign > 0 else "-"
+    sign = {1: "+", -1: "-", 0: "CHANGE "}[trigger.sign]
     head = f"ON {sign}{format_name(trigger.relation)}({', '.join(map(format_name, trigger.params))}) DO {{"
+    head = head if trigger.relation else "ON START DO {"
     return "\n".join([head, *(f"  {format_statement(s)};" for s in trigger.statements), "}"])
 
 
@@ -121,7 +181,7 @@ def _term(statement: Statement) -> str:
 
 
 def _reference(ref: MapRef) -> str:
-    return f"{format_name(ref.map)}[{_list(ref.keys)}]"
+    return f"{'AFTER ' if ref.after else ''}{format_name(ref.map)}[{_list(ref.keys)}]"
 
 
 def _scalar_factor(scalar: Scalar) -> str:

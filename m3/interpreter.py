@@ -11,16 +11,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from m3.check import check
+from m3.dataflow import strata
 from m3.datatypes import INT64_MAX, INT64_MIN, Type, from_units, to_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import Value, coerce, evaluate
-from m3.program import MapRef, Program, Statement, Trigger, View
+from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
 from m3.scalars import Scalar, Var, variables
+from m3.windows import windowed
 
 __all__ = ["Interpreter"]
 
 Key = tuple[Value, ...]
 Env = dict[str, Value]
+#: What the event at hand has changed so far, by map.
+Changes = dict[str, dict[Key, int]]
 
 
 @dataclass
@@ -69,6 +73,13 @@ class Interpreter:
         self.program = check(program)
         self._tables = {m.name: _Table() for m in program.maps}
         self._triggers = {(t.relation, t.sign): t for t in program.triggers}
+        self._order = {name: i for i, name in enumerate(n for layer in strata(program) for n in layer)}
+        self._dirty: dict[str, dict[Key, None]] = {m.name: {} for m in program.maps}
+        self._watched = {name for d in program.derivations for name in d.reads()}
+        start = self._triggers.get((START, 1))
+        if start is not None:
+            self._run(start, {}, [])
+            self._derive([])
 
     @property
     def maps(self) -> dict[str, dict[tuple[Value, ...], int]]:
@@ -91,16 +102,70 @@ class Interpreter:
         trigger = self._triggers.get((relation, sign))
         if trigger is None:
             return
-        env = dict(zip(trigger.params, values, strict=True))
         undo: list[tuple[str, Key, int]] = []
         try:
-            for target, key, units in self._deltas(trigger, env):
-                self._add(target, key, units)
-                undo.append((target, key, units))
+            self._run(trigger, dict(zip(trigger.params, values, strict=True)), undo)
+            self._derive(undo)
         except ValueProblem:
             for target, key, units in undo:
                 self._tables[target].add(key, -units)
+            for keys in self._dirty.values():
+                keys.clear()
             raise
+
+    def _run(self, trigger: Trigger, env: Env, undo: list[tuple[str, Key, int]]) -> None:
+        for target, key, units in self._deltas(trigger, env):
+            self._add(target, key, units)
+            undo.append((target, key, units))
+
+    def _derive(self, undo: list[tuple[str, Key, int]]) -> None:
+        """Bring the derivations up to date, in order; the rows of each that changed are events of its trigger."""
+        for derived in self.program.derivations:
+            target, width = self._tables[derived.map], _group_width(derived)
+            path = tuple(range(width))
+            for group in dict.fromkeys(key[:width] for name in derived.reads() for key in self._dirty[name]):
+                changes = {key: -units for key, units in target.slice(path, group)}
+                for key, units in self._derived_rows(derived, group).items():
+                    changes[key] = changes.get(key, 0) + units
+                for key, units in changes.items():
+                    if units:
+                        self._change(derived.map, key, units, undo)
+        for keys in self._dirty.values():
+            keys.clear()
+
+    def _change(self, name: str, key: Key, units: int, undo: list[tuple[str, Key, int]]) -> None:
+        """A changed row of a derived map, and what its trigger makes of it."""
+        trigger = self._triggers.get((name, 0))
+        deltas = [(name, key, units)]
+        if trigger is not None:
+            env = dict(zip(trigger.params, key, strict=True))
+            deltas += self._snapshot_deltas(trigger, env, units, {name: {key: units}})
+        for target, changed, amount in deltas:
+            self._add(target, changed, amount)
+            undo.append((target, changed, amount))
+
+    def _derived_rows(self, derived: Derived, group: Key) -> dict[Key, int]:
+        if not isinstance(derived, Derivation):
+            names = [k.name for k in self.program.map_by_name[derived.source].keys]
+            rows = self._tables[derived.source].slice(tuple(range(derived.partition)), group)
+            return windowed(derived.functions, names, dict(rows))
+        env: Env = dict(zip(derived.keys, group, strict=True))
+        env |= {given.name: self._input(given, group) for given in derived.inputs}
+        if all(env[given.name] in (None, 0) for given in derived.inputs):
+            return {}
+        count = evaluate(derived.count, env)
+        if not count:
+            return {}
+        assert isinstance(count, int)
+        return {(*group, *(evaluate(c.expression, env) for c in derived.outputs)): count}
+
+    def _input(self, given: Input, group: Key) -> Value:
+        if given.kind == "value":
+            units = self._tables[given.map].entries.get(group, 0)
+            return from_units(units, self.program.map_by_name[given.map].value.scale)
+        found = self._tables[given.map].slice(tuple(range(len(group))), group)
+        values: list[Any] = [key[-1] for key, units in found if units > 0]
+        return (min if given.kind == "min" else max)(values) if values else None
 
     def _row(self, relation: str, row: tuple[Any, ...]) -> list[Value]:
         declared = self.program.relation_by_name.get(relation)
@@ -119,12 +184,24 @@ class Interpreter:
     def _deltas(self, trigger: Trigger, env: Env) -> Iterator[tuple[str, Key, int]]:
         """What the event adds where; under snapshot semantics all of it is computed before the first is given out."""
         if self.program.semantics == "snapshot":
-            yield from [delta for s in trigger.statements for delta in self._statement(s, env)]
+            yield from self._snapshot_deltas(trigger, env, 1, {})
         else:
             for statement in trigger.statements:
-                yield from list(self._statement(statement, env))
+                yield from list(self._statement(statement, env, 1, {}))
 
-    def _statement(self, statement: Statement, env: Env) -> Iterator[tuple[str, Key, int]]:
+    def _snapshot_deltas(self, trigger: Trigger, env: Env, weight: int, changes: Changes) -> list[tuple[str, Key, int]]:
+        """All deltas of one event, shallow maps first, so that AFTER reads find the event's own ``changes``."""
+        deltas = []
+        for statement in sorted(trigger.statements, key=lambda s: self._order[s.target]):
+            for target, key, units in list(self._statement(statement, env, weight, changes)):
+                own = changes.setdefault(target, {})
+                own[key] = own.get(key, 0) + units
+                deltas.append((target, key, units))
+        return deltas
+
+    def _statement(
+        self, statement: Statement, env: Env, weight: int, changes: Changes
+    ) -> Iterator[tuple[str, Key, int]]:
         early = [c for c in statement.conditions if set(variables(c)) <= set(env)]
         late = [c for c in statement.conditions if c not in early]
         if not all(evaluate(c, env) is True for c in early):
@@ -132,28 +209,32 @@ class Interpreter:
         scalars = list(statement.scalars())
         scale = sum(self.program.map_by_name[r.map].value.scale for r in statement.reads())
         scale += sum(s.type.scale for s in scalars)
-        raised = 10 ** (self.program.map_by_name[statement.target].value.scale - scale)
-        for valuation, product in self._valuations(list(statement.reads()), env):
+        raised = weight * 10 ** (self.program.map_by_name[statement.target].value.scale - scale)
+        for valuation, product in self._valuations(list(statement.reads()), env, changes):
             if all(evaluate(c, valuation) is True for c in late):
                 for scalar in scalars:
                     product *= _units(scalar, valuation)
                 yield statement.target, tuple(evaluate(k, valuation) for k in statement.keys), product * raised
 
-    def _valuations(self, reads: list[MapRef], env: Env) -> Iterator[tuple[Env, int]]:
+    def _valuations(self, reads: list[MapRef], env: Env, changes: Changes) -> Iterator[tuple[Env, int]]:
         """The valuations of the loop variables, each with the product of the map entries, from left to right."""
         if not reads:
             yield env, 1
             return
         ref, *rest = reads
-        for extended, units in self._matches(ref, env):
-            for valuation, product in self._valuations(rest, extended):
+        for extended, units in self._matches(ref, env, changes):
+            for valuation, product in self._valuations(rest, extended, changes):
                 yield valuation, units * product
 
-    def _matches(self, ref: MapRef, env: Env) -> Iterator[tuple[Env, int]]:
+    def _matches(self, ref: MapRef, env: Env, changes: Changes) -> Iterator[tuple[Env, int]]:
         loops = {i: k.name for i, k in enumerate(ref.keys) if isinstance(k, Var) and k.name not in env}
         path = tuple(i for i in range(len(ref.keys)) if i not in loops)
         bound = tuple(evaluate(ref.keys[i], env) for i in path)
-        for key, units in self._tables[ref.map].slice(path, bound):
+        entries = self._tables[ref.map].slice(path, bound)
+        if ref.after:
+            own = changes.get(ref.map, {})
+            entries += [(key, units) for key, units in own.items() if tuple(key[i] for i in path) == bound]
+        for key, units in entries:
             extended = dict(env)
             if all(extended.setdefault(name, key[i]) == key[i] for i, name in loops.items()):
                 yield extended, units
@@ -165,6 +246,8 @@ class Interpreter:
             message = f"{target}{list(key)} = {from_units(total, value.scale)} does not fit {value}"
             raise ValueProblem(message, kind="overflow", hint="CAST the summed expression to a wider type")
         table.add(key, units)
+        if target in self._watched:
+            self._dirty[target][key] = None
 
     def view_rows(self, name: str, *, ordered: bool = True) -> list[tuple[Value, ...]]:
         """The rows of a view, read off the maps.
@@ -180,11 +263,15 @@ class Interpreter:
             for env in environments
             if view.having is None or evaluate(view.having, env) is True
         ]
-        return _ordered(rows, view) if ordered else rows
+        visible = len(view.visible)
+        return [row[:visible] for row in (_ordered(rows, view) if ordered else rows)]
 
     def _view_keys(self, view: View) -> list[Key]:
         if view.exists is None:
             return list(dict.fromkeys(key for v in view.values for key in self._tables[v.map].entries))
+        if view.repeated:
+            entries = self._tables[view.exists].entries.items()
+            return [key for key, count in entries for _ in range(count)]
         if not view.keys:
             return [()]
         return [key for key, count in self._tables[view.exists].entries.items() if count > 0]
@@ -218,4 +305,8 @@ def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...
     rows = sorted(rows, key=lambda row: [smallest_null(v) for v in row])
     for position, descending in reversed(view.order):
         rows.sort(key=lambda row: smallest_null(row[position]), reverse=descending)
-    return rows if view.limit is None else rows[: view.limit]
+    return rows[view.offset :] if view.limit is None else rows[view.offset : view.offset + view.limit]
+
+
+def _group_width(derived: Derived) -> int:
+    return len(derived.keys) if isinstance(derived, Derivation) else derived.partition

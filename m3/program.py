@@ -2,19 +2,32 @@
 
 Grammar (Cumulus paper, section 2 and Figure 1, with types, views and deletions made explicit)::
 
-    Program   := Program(name, semantics, relations*, maps*, triggers*, views*)
+    Program   := Program(name, semantics, relations*, maps*, triggers*, views*, derivations*)
     Relation  := Relation(name, columns: Column*, key: name*)
     Column    := Column(name, type)
     MapDecl   := MapDecl(name, keys: Column*, value: Type, meaning)
     Trigger   := Trigger(sign, relation, params: name*, statements: Statement*)
     Statement := Statement(target, keys: Scalar*, factors: Factor*, conditions: Scalar*, span)
-    Factor    := MapRef(map, keys: Scalar*, span) | Scalar
-    View      := View(name, keys: Column*, values: ViewValue*, exists, columns: OutputColumn*, having, order*, limit, sql)
+    Factor    := MapRef(map, keys: Scalar*, after, span) | Scalar
+    Derivation:= Derivation(map, keys: name*, inputs: Input*, outputs: OutputColumn*, count: Scalar)
+               | Windowing(map, source, partition: int, functions: WindowFunction*)
+    View      := View(name, keys: Column*, values: ViewValue*, exists, columns: OutputColumn*, having, order*, limit,
+                      offset, repeated, hidden, sql)
 
 A statement reads: when all ``conditions`` are true, ``target[keys] += product of factors``, once for every valuation
 of its loop variables. A variable that is not a parameter of the trigger is a loop variable; it occurs in a ``MapRef``
 as a bare ``Var`` and ranges over the keys of that map. Factors are evaluated from left to right: a loop variable
 bound by one factor is a bound key of the later ones. The empty product is 1. Missing map entries are 0.
+A read sees the map as before the event; ``AFTER m[keys]`` sees it with the event's own change of ``m`` included (that is
+what the second of two occurrences of a relation in one join needs). A program has statements in an order in which
+running them one after the other gives the same.
+
+**Derivations** are what is not linear: a map whose entries are rows (the value is the row's multiplicity), computed
+anew for every group whose inputs changed, the old rows subtracted and the new ones added. A derived map's changes are
+events in turn: after the triggers of an event, the derivations are brought up to date in the order of the program, and
+the trigger ``ON CHANGE m(params)`` (sign 0) of each runs for every row that changed, its statements multiplied by the
+change of the row's multiplicity. ``ON START`` (relation "", no parameters) runs once, before the first event.
+
 In map keys NULL equals NULL; that SQL's NULLs do not join is the compiler's business (it adds conditions).
 
 Values are exact (see :mod:`m3.datatypes`). The scale of a term is the sum of its factors' scales; it may not exceed
@@ -32,8 +45,13 @@ from m3.errors import ProgramError, Span
 from m3.scalars import Scalar, variables
 
 __all__ = [
+    "START",
     "Column",
+    "Derivation",
+    "Derived",
     "Factor",
+    "Frame",
+    "Input",
     "MapDecl",
     "MapRef",
     "OutputColumn",
@@ -43,9 +61,13 @@ __all__ = [
     "Trigger",
     "View",
     "ViewValue",
+    "WindowFunction",
+    "Windowing",
 ]
 
 SEMANTICS = ("snapshot", "sequential")
+#: The relation of the trigger that runs once, before all events.
+START = ""
 
 
 @dataclass(frozen=True)
@@ -77,10 +99,13 @@ class MapDecl:
 
 @dataclass(frozen=True)
 class MapRef:
-    """A map read in a term: ``map[keys]``; bare variables that are not bound yet are loop variables."""
+    """A map read in a term: ``map[keys]``; bare variables that are not bound yet are loop variables.
+
+    ``after``: read the state after the trigger's event instead of before it (snapshot semantics)."""
 
     map: str
     keys: tuple[Scalar, ...]
+    after: bool = False
     span: Span | None = field(default=None, compare=False)
 
 
@@ -115,7 +140,9 @@ class Statement:
 
 @dataclass(frozen=True)
 class Trigger:
-    """``ON +R(params)`` (sign 1) or ``ON -R(params)`` (sign -1); parameter i is column i of the relation."""
+    """``ON +R(params)`` (sign 1) or ``ON -R(params)`` (sign -1); parameter i is column i of the relation.
+
+    ``ON CHANGE m(params)`` (sign 0) is for the rows of a derived map, ``ON START`` for the relation :data:`START`."""
 
     sign: int
     relation: str
@@ -124,16 +151,8 @@ class Trigger:
 
     @property
     def event(self) -> str:
-        """``"+R"`` or ``"-R"``."""
-        return ("+" if self.sign > 0 else "-") + self.relation
-
-
-@dataclass(frozen=True)
-class ViewValue:
-    """The entry of ``map`` at the view row's keys, as the variable ``name`` (0 where there is no entry)."""
-
-    name: str
-    map: str
+        """``"+R"``, ``"-R"``, ``"~m"`` for the changes of a derived map, ``"START"``."""
+        return {1: "+", -1: "-", 0: "~"}[self.sign] + self.relation if self.relation else "START"
 
 
 @dataclass(frozen=True)
@@ -145,13 +164,95 @@ class OutputColumn:
 
 
 @dataclass(frozen=True)
+class Input:
+    """What a derivation knows of a group, as the variable ``name``.
+
+    ``kind`` is ``value``: the entry of ``map`` at the group's key (0 if there is none); or ``min`` or ``max``: the least or
+    greatest last key of ``map`` among its entries above zero that start with the group's key (NULL if there is none)."""
+
+    name: str
+    map: str
+    kind: str = "value"
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """``map[keys, outputs] = count``: one row per group, computed from the group's ``inputs`` alone.
+
+    ``keys`` name the leading keys of ``map``, which are the group; ``outputs`` are its other keys in order. All are
+    expressions over the group's keys and the inputs. The row is there ``count`` times, not at all where that is 0 or NULL.
+    A group all of whose inputs are 0 or NULL has no row."""
+
+    map: str
+    keys: tuple[str, ...]
+    inputs: tuple[Input, ...]
+    outputs: tuple[OutputColumn, ...]
+    count: Scalar
+
+    def reads(self) -> tuple[str, ...]:
+        """The maps it is computed from."""
+        return tuple(dict.fromkeys(i.map for i in self.inputs))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A window's frame. ``unit``: rows, range or groups. A bound is an offset relative to the current row: negative is
+    preceding, 0 is the current row (or its peers), None is unbounded."""
+
+    unit: str
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True)
+class WindowFunction:
+    """``op(args) OVER (PARTITION BY .. ORDER BY order frame)``; ``order`` is (expression, descending, NULLs first)."""
+
+    op: str
+    args: tuple[Scalar, ...]
+    order: tuple[tuple[Scalar, bool, bool], ...]
+    frame: Frame | None
+    type: Type
+
+
+@dataclass(frozen=True)
+class Windowing:
+    """``map[row, results] = multiplicity``: each row of the map ``source`` with the results of window functions over the
+    rows that agree with it in the first ``partition`` keys. A partition is computed anew when one of its rows changes.
+
+    The expressions are over the names of the keys of ``source``. Ties that the order leaves open are broken by the row."""
+
+    map: str
+    source: str
+    partition: int
+    functions: tuple[WindowFunction, ...]
+
+    def reads(self) -> tuple[str, ...]:
+        """The map it is computed from."""
+        return (self.source,)
+
+
+Derived = Derivation | Windowing
+
+
+@dataclass(frozen=True)
+class ViewValue:
+    """The entry of ``map`` at the view row's keys, as the variable ``name`` (0 where there is no entry)."""
+
+    name: str
+    map: str
+
+
+@dataclass(frozen=True)
 class View:
     """What a user asked for, read off the maps.
 
     A row exists for each key whose entry in the map ``exists`` is above zero; without ``exists``, for each key with a
     non-zero entry in some value's map. A view without keys that has an ``exists`` map always has exactly one row (SQL's
-    aggregate without GROUP BY). All maps of a view have exactly its keys. ``order`` is pairs (column index, descending).
-    ``having`` filters rows, then ``order`` and ``limit`` apply, all when the view is read. ``sql`` is the source text.
+    aggregate without GROUP BY). ``repeated`` views are bags instead: a row stands as often as its entry in ``exists`` says.
+    All maps of a view have exactly its keys. ``order`` is pairs (column index, descending). ``having`` filters rows, then
+    ``order``, ``offset`` and ``limit`` apply, all when the view is read; the last ``hidden`` columns are there only to
+    order by. ``sql`` is the source text.
     """
 
     name: str
@@ -163,6 +264,14 @@ class View:
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
     sql: str | None = None
+    offset: int = 0
+    repeated: bool = False
+    hidden: int = 0
+
+    @property
+    def visible(self) -> tuple[OutputColumn, ...]:
+        """The columns that a reader sees."""
+        return self.columns[: len(self.columns) - self.hidden]
 
 
 @dataclass(frozen=True)
@@ -176,6 +285,12 @@ class Program:
     maps: tuple[MapDecl, ...]
     triggers: tuple[Trigger, ...]
     views: tuple[View, ...] = ()
+    derivations: tuple[Derived, ...] = ()
+
+    @cached_property
+    def derivation_by_map(self) -> dict[str, Derived]:
+        """The derivations by the map they compute, in their order."""
+        return {d.map: d for d in self.derivations}
 
     @cached_property
     def map_by_name(self) -> dict[str, MapDecl]:

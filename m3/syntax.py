@@ -19,8 +19,13 @@ from m3.datatypes import Type
 from m3.errors import ProgramError, Span, SyntaxProblem
 from m3.formatting import format_name, format_program, format_scalar, format_statement
 from m3.program import (
+    START,
     Column,
+    Derivation,
+    Derived,
     Factor,
+    Frame,
+    Input,
     MapDecl,
     MapRef,
     OutputColumn,
@@ -30,6 +35,8 @@ from m3.program import (
     Trigger,
     View,
     ViewValue,
+    WindowFunction,
+    Windowing,
 )
 from m3.scalar_syntax import Node, Types, build_scalar, build_type, name_of, span_of, text_of
 from m3.scalars import Scalar, Var, const
@@ -97,15 +104,17 @@ class _Builder:
 
     def program(self, tree: Node) -> Program:
         """The whole program."""
-        parts: dict[str, list[Node]] = {"header": [], "relation": [], "map": [], "view": [], "trigger": []}
+        parts: dict[str, list[Node]] = {k: [] for k in ("header", "relation", "map", "derived", "view", "trigger")}
         for child in tree.children:
-            parts[child.data].append(child)
+            parts[_SECTIONS.get(child.data, child.data)].append(child)
         relations = tuple(self._relation(n) for n in parts["relation"])
         maps = tuple(self._map(n) for n in parts["map"])
         self.relations, self.maps = {r.name: r for r in relations}, {m.name: m for m in maps}
         name, semantics = self._header(parts["header"])
         views = tuple(self._view(n) for n in parts["view"])
-        return Program(name, semantics, relations, maps, tuple(self._trigger(n) for n in parts["trigger"]), views)
+        derived = tuple(self._derived(n) for n in parts["derived"])
+        triggers = tuple(self._trigger(n) for n in parts["trigger"])
+        return Program(name, semantics, relations, maps, triggers, views, derived)
 
     def _header(self, headers: list[Node]) -> tuple[str, str]:
         if not headers:
@@ -135,8 +144,62 @@ class _Builder:
             raise self._fail(node, f"no map {name!r}", "unknown-map", f"known maps: {known}; declare it with MAP")
         return self.maps[name]
 
+    def _derived(self, node: Node) -> Derived:
+        return self._windowing(node) if node.data == "windowing" else self._derivation(node)
+
+    def _derivation(self, node: Node) -> Derivation:
+        name, keys, *inputs, outputs, count = node.children
+        decl, names = self._declared(name), tuple(name_of(k) for k in keys.children)
+        given = tuple(self._input(i) for i in inputs)
+        types = {n: k.type for n, k in zip(names, decl.keys, strict=False)}
+        for one in given:
+            source = self.maps[one.map]
+            if one.kind != "value" and not source.keys:
+                raise self._fail(node, f"{one.kind} of {one.map}, which has no keys", "wrong-arity", "add a key")
+            types[one.name] = source.value if one.kind == "value" else source.keys[-1].type.with_null()
+        columns = tuple(self._output(o, types) for o in outputs.children) if outputs else ()
+        return Derivation(decl.name, names, given, columns, build_scalar(count, types, self.file))
+
+    def _input(self, node: Node) -> Input:
+        if node.data == "value_input":
+            name, source = node.children
+            return Input(name_of(name), self._declared(source).name)
+        name, kind, source = node.children
+        if str(kind).lower() not in ("min", "max"):
+            raise self._fail(node, f"no input {kind}(..)", "unknown-function", "MIN(map), MAX(map) or the map itself")
+        return Input(name_of(name), self._declared(source).name, str(kind).lower())
+
+    def _output(self, node: Node, types: Types) -> OutputColumn:
+        return OutputColumn(name_of(node.children[0]), build_scalar(node.children[1], types, self.file))
+
+    def _windowing(self, node: Node) -> Windowing:
+        name, source, partition, *functions = node.children
+        types = {k.name: k.type for k in self._declared(source).keys}
+        made = tuple(self._window(f, types) for f in functions)
+        return Windowing(self._declared(name).name, self._declared(source).name, int(partition), made)
+
+    def _window(self, node: Node, types: Types) -> WindowFunction:
+        op, args, result, order, frame = node.children
+        return WindowFunction(
+            str(op).lower(),
+            tuple(build_scalar(a, types, self.file) for a in args.children),
+            tuple(self._window_key(k, types) for k in order.children) if order else (),
+            self._frame(frame) if frame else None,
+            build_type(result, self.file),
+        )
+
+    def _window_key(self, node: Node, types: Types) -> tuple[Scalar, bool, bool]:
+        scalar, direction, place = node.children
+        descending = direction is not None and str(direction).upper() == "DESC"
+        return build_scalar(scalar, types, self.file), descending, str(place).upper() == "FIRST"
+
+    def _frame(self, node: Node) -> Frame:
+        unit, *bounds = node.children
+        start, end = (None if str(b.children[0]).upper() == "UNBOUNDED" else int(b.children[0]) for b in bounds)
+        return Frame(str(unit).lower(), start, end)
+
     def _view(self, node: Node) -> View:
-        name, columns, values, exists, outputs, having, order, limit, sql = node.children
+        name, columns, values, exists, outputs, hidden, having, order, limit, offset, sql = node.children
         keys = self._columns(columns)
         pairs = [v.children for v in values.children] if values else []
         types = {k.name: k.type for k in keys} | {name_of(n): self._declared(m).value for n, m in pairs}
@@ -145,19 +208,35 @@ class _Builder:
             keys,
             tuple(ViewValue(name_of(n), name_of(m)) for n, m in pairs),
             self._declared(exists.children[0]).name if exists else None,
-            tuple(
-                OutputColumn(name_of(o.children[0]), build_scalar(o.children[1], types, self.file))
-                for o in outputs.children
-            ),
+            tuple(self._output(o, types) for o in outputs.children),
             build_scalar(having.children[0], types, self.file) if having else None,
             tuple((int(o.children[0]) - 1, o.data == "descending") for o in order.children) if order else (),
             int(limit.children[0]) if limit else None,
             text_of(sql.children[0]) if sql else None,
+            int(offset.children[0]) if offset else 0,
+            exists is not None and exists.data == "repeated",
+            int(hidden.children[0]) if hidden else 0,
         )
 
     def _trigger(self, node: Node) -> Trigger:
+        if node.data == "start_trigger":
+            (statements,) = node.children
+            body = tuple(self._statement(s, {}) for s in statements.children) if statements else ()
+            return Trigger(1, START, (), body)
+        if node.data == "change_trigger":
+            name, params, statements = node.children
+            return self._body(0, self._derived_map(name), node, statements)
         sign, name, params, statements = node.children
         number, relation = self._event(sign, name)
+        return self._body(number, relation, node, statements)
+
+    def _derived_map(self, node: Node) -> Relation:
+        """A derived map's rows as a relation."""
+        decl = self._declared(node)
+        return Relation(decl.name, decl.keys)
+
+    def _body(self, number: int, relation: Relation, node: Node, statements: Node | None) -> Trigger:
+        name, params = node.children[-3:-1]
         names = tuple(name_of(p) for p in params.children)
         if len(names) != len(relation.columns):
             hint = f"columns: {', '.join(c.name for c in relation.columns)}"
@@ -220,7 +299,7 @@ class _Builder:
         types = dict(params)
         references: dict[int, MapRef] = {}
         for position, node in enumerate(term.children):
-            if node.data == "reference":
+            if node.data in ("reference", "after"):
                 references[position] = self._reference(node, types)
         scalars = {i: build_scalar(n, types, self.file) for i, n in enumerate(term.children) if i not in references}
         factors: list[Factor] = [references.get(i) or scalars[i] for i in range(len(term.children))]
@@ -241,4 +320,14 @@ class _Builder:
             if n.data == "variable" and name_of(n.children[0]) not in types
         }
         types.update(fresh)
-        return MapRef(decl.name, tuple(build_scalar(n, types, self.file) for n in nodes), span_of(node, self.file))
+        keys = tuple(build_scalar(n, types, self.file) for n in nodes)
+        return MapRef(decl.name, keys, node.data == "after", span_of(node, self.file))
+
+
+#: What a top-level node is, where its name does not say it.
+_SECTIONS = {
+    "derivation": "derived",
+    "windowing": "derived",
+    "change_trigger": "trigger",
+    "start_trigger": "trigger",
+}

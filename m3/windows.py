@@ -1,0 +1,258 @@
+"""Window functions over one partition: the reference in plain Python.
+
+Rows are keys of a map with their multiplicities. The order of a window is completed by the whole row (NULLs smallest), so
+that every result is determined; only copies of one row may differ, and it does not matter which is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import cmp_to_key
+from typing import Any
+
+from m3.errors import ValueProblem
+from m3.evaluate import Value, coerce, evaluate
+from m3.program import Frame, WindowFunction
+
+__all__ = ["FUNCTIONS", "windowed"]
+
+Key = tuple[Value, ...]
+#: Functions of the row's place in the order, functions that look at another row, and aggregates over the frame.
+RANKING = ("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist")
+OFFSETS = ("lag", "lead", "first_value", "last_value", "nth_value")
+AGGREGATES = ("count", "sum", "avg", "min", "max")
+FUNCTIONS = (*RANKING, *OFFSETS, *AGGREGATES)
+DEFAULT, WHOLE = Frame("range", None, 0), Frame("rows", None, None)
+
+
+def windowed(functions: Sequence[WindowFunction], names: Sequence[str], rows: Mapping[Key, int]) -> dict[Key, int]:
+    """The rows of one partition, each with the results of all functions.
+
+    Args:
+        functions: what to compute.
+        names: the variables that the columns of a row are in the functions' expressions.
+        rows: row -> multiplicity; rows of multiplicity 0 or below are not there.
+
+    Returns:
+        (row, results) -> multiplicity.
+    """
+    copies = [row for row, count in rows.items() for _ in range(count)]
+    results = [_results(function, names, copies) for function in functions]
+    found: dict[Key, int] = {}
+    for i, row in enumerate(copies):
+        key = (*row, *(column[i] for column in results))
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def _results(function: WindowFunction, names: Sequence[str], rows: list[Key]) -> list[Value]:
+    """One function's result for each row, in the order of ``rows``."""
+    envs = [dict(zip(names, row, strict=True)) for row in rows]
+    marks = [tuple(evaluate(s, env) for s, _, _ in function.order) for env in envs]
+    places = [(descending, first) for _, descending, first in function.order]
+    order = sorted(
+        range(len(rows)), key=cmp_to_key(lambda a, b: _compare(marks[a], marks[b], rows[a], rows[b], places))
+    )
+    peers = _peers([marks[i] for i in order])
+    args = [[evaluate(a, envs[i]) for a in function.args] for i in order]
+    window = _Window(function, args, peers, [marks[i] for i in order])
+    results: list[Value] = [None] * len(rows)
+    for place, i in enumerate(order):
+        results[i] = coerce(_FUNCTIONS[function.op](window, place), function.type)
+    return results
+
+
+def _compare(a: Key, b: Key, row_a: Key, row_b: Key, places: Sequence[tuple[bool, bool]]) -> int:
+    for x, y, (descending, first) in zip(a, b, places, strict=True):
+        if x is None or y is None:
+            if (x is None) != (y is None):
+                return -1 if (x is None) == first else 1
+        elif x != y:
+            return -1 if (x < y) != descending else 1  # type: ignore[operator]
+    left, right = ([(v is not None, v) for v in row] for row in (row_a, row_b))
+    return 0 if left == right else -1 if _smaller(left, right) else 1
+
+
+def _smaller(left: Sequence[tuple[bool, Any]], right: Sequence[tuple[bool, Any]]) -> bool:
+    for (known_a, a), (known_b, b) in zip(left, right, strict=True):
+        if known_a != known_b:
+            return known_b
+        if known_a and a != b:
+            return bool(a < b)
+    return False
+
+
+def _peers(marks: Sequence[Key]) -> list[tuple[int, int]]:
+    """For each place the range (first inclusive, last exclusive) of the rows that the order does not tell apart."""
+    ranges: list[tuple[int, int]] = []
+    start = 0
+    for i in range(1, len(marks) + 1):
+        if i == len(marks) or marks[i] != marks[start]:
+            ranges += [(start, i)] * (i - start)
+            start = i
+    return ranges
+
+
+class _Window:
+    """One function over one ordered partition."""
+
+    def __init__(
+        self,
+        function: WindowFunction,
+        args: list[list[Value]],
+        peers: list[tuple[int, int]],
+        marks: list[Key],
+    ) -> None:
+        self.function, self.args, self.peers, self.marks = function, args, peers, marks
+        self.rows = len(args)
+        self.groups = {start: number for number, start in enumerate(dict.fromkeys(s for s, _ in peers))}
+
+    def values(self, place: int) -> list[Any]:
+        """The first argument over the frame of the row at ``place``."""
+        low, high = self.bounds(place)
+        return [self.args[i][0] if self.args[i] else 1 for i in range(low, high)]
+
+    def bounds(self, place: int) -> tuple[int, int]:
+        """The frame of the row at ``place``: first inclusive, last exclusive."""
+        frame = self.function.frame or (DEFAULT if self.function.order else WHOLE)
+        if frame.unit == "rows":
+            low = 0 if frame.start is None else place + frame.start
+            high = self.rows if frame.end is None else place + frame.end + 1
+        elif frame.unit == "groups":
+            low, high = self._group_bounds(frame, place)
+        else:
+            low, high = self._range_bounds(frame, place)
+        low, high = max(0, low), min(self.rows, high)
+        return low, max(low, high)
+
+    def _group_bounds(self, frame: Frame, place: int) -> tuple[int, int]:
+        starts = [*self.groups, self.rows]
+        mine = self.groups[self.peers[place][0]]
+        low = 0 if frame.start is None else starts[max(0, min(len(starts) - 1, mine + frame.start))]
+        high = self.rows if frame.end is None else starts[max(0, min(len(starts) - 1, mine + frame.end + 1))]
+        return low, high
+
+    def _range_bounds(self, frame: Frame, place: int) -> tuple[int, int]:
+        low = (
+            0
+            if frame.start is None
+            else self.peers[place][0]
+            if frame.start == 0
+            else self._reach(place, frame.start, True)
+        )
+        high = (
+            self.rows
+            if frame.end is None
+            else self.peers[place][1]
+            if frame.end == 0
+            else self._reach(place, frame.end, False)
+        )
+        return low, high
+
+    def _reach(self, place: int, offset: int, first: bool) -> int:
+        """Where the values within ``offset`` of the current one begin or end; NULLs are their own range."""
+        mine: Any = self.marks[place][0]
+        if mine is None:
+            return self.peers[place][0 if first else 1]
+        descending = self.function.order[0][1]
+        limit = mine - offset if descending else mine + offset
+        inside = [
+            i for i, (mark,) in enumerate(self.marks) if mark is not None and _reached(mark, limit, descending, first)
+        ]
+        return (inside[0] if inside else self.rows) if first else (inside[-1] + 1 if inside else 0)
+
+
+def _reached(mark: Any, limit: Any, descending: bool, first: bool) -> bool:
+    return bool(mark >= limit if first != descending else mark <= limit)
+
+
+def _ntile(window: _Window, place: int) -> Value:
+    buckets = window.args[place][0]
+    assert isinstance(buckets, int)
+    size, larger = divmod(window.rows, buckets)
+    if place < larger * (size + 1):
+        return place // (size + 1) + 1
+    return larger + (place - larger * (size + 1)) // max(size, 1) + 1
+
+
+def _shifted(direction: int) -> Callable[[_Window, int], Value]:
+    def shifted(window: _Window, place: int) -> Value:
+        mine = window.args[place]
+        amount = mine[1] if len(mine) > 1 else 1
+        if amount is None:
+            return None
+        assert isinstance(amount, int)
+        other = place + direction * amount
+        if 0 <= other < window.rows:
+            return window.args[other][0]
+        return mine[2] if len(mine) > 2 else None
+
+    return shifted
+
+
+def _nth(window: _Window, place: int, number: int) -> Value:
+    values = window.values(place)
+    return values[number] if -len(values) <= number < len(values) else None
+
+
+def _nth_value(window: _Window, place: int) -> Value:
+    number = window.args[place][1]
+    assert isinstance(number, int)
+    return _nth(window, place, number - 1)
+
+
+def _known(window: _Window, place: int) -> list[Any]:
+    return [v for v in window.values(place) if v is not None]
+
+
+def _sum(window: _Window, place: int) -> Value:
+    known = _known(window, place)
+    return sum(known[1:], known[0]) if known else None
+
+
+def _avg(window: _Window, place: int) -> Value:
+    known = _known(window, place)
+    if not known:
+        return None
+    if window.function.type.kind == "double":
+        return float(sum(known)) / len(known)
+    return divided(sum(map(Decimal, known)), len(known), window.function.type.scale)
+
+
+def divided(total: Decimal | int, count: int, scale: int) -> Decimal:
+    """``total / count`` rounded half up (away from zero) to ``scale`` decimals."""
+    units = Decimal(total).scaleb(scale + 1)
+    if units != units.to_integral_value():
+        raise ValueProblem("an average of more decimals than its type has", kind="inexact", hint="CAST the argument")
+    quotient, rest = divmod(abs(int(units)), count * 10)
+    rounded = quotient + (1 if 2 * rest >= count * 10 else 0)
+    return Decimal(rounded if total >= 0 else -rounded).scaleb(-scale)
+
+
+def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[_Window, int], Value]:
+    def extreme(window: _Window, place: int) -> Value:
+        known = _known(window, place)
+        return choose(known) if known else None
+
+    return extreme
+
+
+_FUNCTIONS: Mapping[str, Callable[[_Window, int], Value]] = {
+    "row_number": lambda w, i: i + 1,
+    "rank": lambda w, i: w.peers[i][0] + 1,
+    "dense_rank": lambda w, i: w.groups[w.peers[i][0]] + 1,
+    "ntile": _ntile,
+    "percent_rank": lambda w, i: w.peers[i][0] / (w.rows - 1) if w.rows > 1 else 0.0,
+    "cume_dist": lambda w, i: w.peers[i][1] / w.rows,
+    "lag": _shifted(-1),
+    "lead": _shifted(1),
+    "first_value": lambda w, i: _nth(w, i, 0),
+    "last_value": lambda w, i: _nth(w, i, -1),
+    "nth_value": _nth_value,
+    "count": lambda w, i: len(_known(w, i)),
+    "sum": _sum,
+    "avg": _avg,
+    "min": _extreme(min),
+    "max": _extreme(max),
+}
