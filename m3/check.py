@@ -12,15 +12,9 @@ from m3.datatypes import BOOL, INT, Type
 from m3.derived_check import check_derived
 from m3.errors import ProgramError, Span
 from m3.program import SEMANTICS, START, Column, MapRef, OutputColumn, Program, Statement, Trigger, View
-from m3.scalars import Call, Scalar, Var, variables
+from m3.scalars import STRICT, Call, Scalar, Var, variables
 
 __all__ = ["Violation", "check", "restricted_violations"]
-
-#: Operations that are NULL exactly when an argument is.
-STRICT = frozenset({
-    "add", "sub", "mul", "div", "neg", "eq", "ne", "lt", "le", "gt", "ge", "not", "like", "cast", "year", "month",
-    "day", "substring", "upper", "lower", "concat",
-})  # fmt: skip
 
 
 def check(program: Program) -> Program:
@@ -260,7 +254,8 @@ def _check_view_map(program: Program, view: View, name: str) -> None:
     if decl is None:
         hint = f"known maps: {', '.join(program.map_by_name) or 'none'}"
         _fail(f"view {view.name}: no map {name!r}", "unknown-map", None, hint)
-    if [k.type for k in decl.keys] != [k.type for k in view.keys]:
+    pairs = zip(decl.keys, view.keys, strict=False)
+    if len(decl.keys) != len(view.keys) or not all(a.type.same_as(b.type) for a, b in pairs):
         keys = ", ".join(f"{k.name} {_full(k.type)}" for k in decl.keys)
         _fail(f"view {view.name}: map {name} has other keys", "type-mismatch", None, f"its keys: {keys or 'none'}")
 

@@ -69,7 +69,8 @@ def _check_input(program: Program, derived: Derivation, given: Input, group: tup
         _fail(derived, f"input of kind {given.kind!r}", "bad-input", "value, min or max")
     keys = program.map_by_name[given.map].keys
     leading = keys if given.kind == "value" else keys[:-1]
-    if [k.type for k in leading] != [k.type for k in group] or (given.kind != "value" and not keys):
+    fitting = len(leading) == len(group) and all(a.type.same_as(b.type) for a, b in zip(leading, group, strict=False))
+    if not fitting or (given.kind != "value" and not keys):
         hint = f"the group is ({', '.join(f'{k.name} {k.type}' for k in group)})"
         _fail(derived, f"{given.map} has other keys", "type-mismatch", hint)
 

@@ -9,22 +9,18 @@ A CAST from a decimal to INT truncates towards zero, as Spark SQL's does.
 from __future__ import annotations
 
 import datetime
-import re
+import operator
 from collections.abc import Callable, Mapping
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Decimal, InvalidOperation
 from fractions import Fraction
-from functools import lru_cache
 
 from m3.datatypes import INT64_MAX, INT64_MIN, Type
 from m3.errors import ValueProblem
+from m3.functions import EXACT, FUNCTIONS, Value
+from m3.functions.numbers import division_by_zero
 from m3.scalars import Call, Const, Scalar, Var
 
 __all__ = ["Value", "coerce", "evaluate"]
-
-Value = int | Decimal | str | datetime.date | datetime.datetime | bool | float | None
-
-#: Wide enough for the exact product of two 38-digit decimals, with room for sums.
-_EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 
 
 def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
@@ -57,6 +53,9 @@ def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
             return _in(scalar, env)
         case Call(op="is_null"):
             return evaluate(scalar.args[0], env) is None
+        case Call(op="same"):
+            a, b = (evaluate(x, env) for x in scalar.args)
+            return a is b if a is None or b is None else _compare("eq", a, b)
     return _strict(scalar, [evaluate(a, env) for a in scalar.args])
 
 
@@ -88,7 +87,7 @@ def _fit_decimal(value: Value, to: Type) -> Decimal:
         result = value
     else:
         exact = value if isinstance(value, Decimal) else Decimal(value)  # type: ignore[arg-type]
-        result = exact.quantize(Decimal(1).scaleb(-to.scale), context=_EXACT)
+        result = exact.quantize(Decimal(1).scaleb(-to.scale), context=EXACT)
     if abs(result) >= Decimal(10) ** (to.precision - to.scale):
         raise ValueProblem(f"{value} does not fit {to}", kind="overflow", hint="widen the type with a CAST")
     return result
@@ -124,14 +123,17 @@ def _in(scalar: Call, env: Mapping[str, Value]) -> Value:
 
 
 def _strict(scalar: Call, args: list[Value]) -> Value:
-    """Operations that are NULL as soon as one argument is."""
-    if any(a is None for a in args):
+    """Operations of values: most are NULL as soon as one argument is."""
+    function = FUNCTIONS.get(scalar.op)
+    if any(a is None for a in args) and not (function and function.computes_nulls):
         return None
+    if function is not None:
+        return coerce(function.compute(args, scalar.type), scalar.type)
     if scalar.op in _COMPARE:
         return _compare(scalar.op, args[0], args[1])
     if scalar.op == "cast":
         return _cast(args[0], scalar.args[0].type, scalar.type)
-    return coerce(_FUNCTIONS[scalar.op](args, scalar.type), scalar.type)
+    return coerce(_OPERATORS[scalar.op](args, scalar.type), scalar.type)
 
 
 _COMPARE: Mapping[str, Callable[[object, object], bool]] = {
@@ -155,50 +157,48 @@ def _instant(value: Value, other: Value) -> Value:
     return value
 
 
-def _divide(args: list[Value], to: Type) -> Decimal:
+def _divide(args: list[Value], to: Type) -> Decimal | float:
     """``a / b`` rounded once, half up (away from zero), to the result's scale."""
+    if to.kind == "double":
+        return _divide_doubles(*args)  # type: ignore[arg-type]
     a, b = (Fraction(x) for x in args)  # type: ignore[arg-type]
     if b == 0:
-        raise ValueProblem("division by zero", kind="division-by-zero", hint="guard it with CASE WHEN")
+        raise division_by_zero()
     units = abs(a / b) * 10**to.scale
     rounded = int(units + Fraction(1, 2))
-    return Decimal(rounded if a * b >= 0 else -rounded).scaleb(-to.scale, context=_EXACT)
+    return Decimal(rounded if a * b >= 0 else -rounded).scaleb(-to.scale, context=EXACT)
 
 
-def _exactly(operation: Callable[[Decimal, Decimal], Decimal]) -> Callable[[list[Value], Type], Value]:
-    return lambda args, _: operation(Decimal(args[0]), Decimal(args[1]))  # type: ignore[arg-type]
+def _divide_doubles(a: float, b: float) -> float:
+    if b == 0:
+        raise division_by_zero()
+    return a / b
 
 
-def _substring(args: list[Value], _: Type) -> str:
-    """1-based start; 0 counts as 1 and a negative start from the end, as in Spark SQL."""
-    text, start, length = args
-    assert isinstance(text, str)
-    assert isinstance(start, int)
-    assert isinstance(length, int)
-    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
-    return text[max(0, first) : max(0, first + max(0, length))]
+def _arithmetic(
+    exact: Callable[[Decimal, Decimal], Decimal], of_doubles: Callable[[float, float], float]
+) -> Callable[[list[Value], Type], Value]:
+    def compute(args: list[Value], to: Type) -> Value:
+        a, b = args
+        if isinstance(a, float) and isinstance(b, float):
+            return of_doubles(a, b)
+        return exact(Decimal(a), Decimal(b))  # type: ignore[arg-type]
+
+    return compute
 
 
-@lru_cache(maxsize=1024)
-def _pattern(like: str) -> re.Pattern[str]:
-    return re.compile("".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in like), re.DOTALL)
+def _negative(args: list[Value], _: Type) -> Value:
+    (a,) = args
+    return EXACT.minus(a) if isinstance(a, Decimal) else -a  # type: ignore[operator]
 
 
-_FUNCTIONS: Mapping[str, Callable[[list[Value], Type], Value]] = {
-    "add": _exactly(_EXACT.add),
-    "sub": _exactly(_EXACT.subtract),
-    "mul": _exactly(_EXACT.multiply),
+_OPERATORS: Mapping[str, Callable[[list[Value], Type], Value]] = {
+    "add": _arithmetic(EXACT.add, operator.add),
+    "sub": _arithmetic(EXACT.subtract, operator.sub),
+    "mul": _arithmetic(EXACT.multiply, operator.mul),
     "div": _divide,
-    "neg": lambda args, _: -args[0] if isinstance(args[0], int) else _EXACT.minus(args[0]),  # type: ignore[arg-type]
+    "neg": _negative,
     "not": lambda args, _: not args[0],
-    "like": lambda args, _: _pattern(str(args[1])).fullmatch(str(args[0])) is not None,
-    "year": lambda args, _: args[0].year,  # type: ignore[union-attr]
-    "month": lambda args, _: args[0].month,  # type: ignore[union-attr]
-    "day": lambda args, _: args[0].day,  # type: ignore[union-attr]
-    "substring": _substring,
-    "upper": lambda args, _: str(args[0]).upper(),
-    "lower": lambda args, _: str(args[0]).lower(),
-    "concat": lambda args, _: "".join(map(str, args)),
 }
 
 
@@ -266,8 +266,14 @@ def _to_timestamp(value: Value, _: Type) -> Value:
         case datetime.date():
             return datetime.datetime.combine(value, datetime.time())
         case str():
-            return datetime.datetime.fromisoformat(value.strip())
+            return _without_zone(datetime.datetime.fromisoformat(value.strip()))
     raise TypeError(value)
+
+
+def _without_zone(value: datetime.datetime) -> datetime.datetime:
+    if value.tzinfo is not None:
+        raise ValueError("an offset from UTC")
+    return value
 
 
 def _to_bool(value: Value, _: Type) -> Value:

@@ -30,7 +30,15 @@ from m3.program import (
 )
 from m3.scalars import Call, Const, Scalar, Var, call, const
 
-__all__ = ["KEYWORDS", "format_column", "format_name", "format_program", "format_scalar", "format_statement"]
+__all__ = [
+    "KEYWORDS",
+    "format_column",
+    "format_derived",
+    "format_name",
+    "format_program",
+    "format_scalar",
+    "format_statement",
+]
 
 #: Words that are never printed as a bare name.
 KEYWORDS = frozenset({
@@ -38,7 +46,7 @@ KEYWORDS = frozenset({
     "COLUMNS", "HAVING", "ORDER", "BY", "ASC", "DESC", "LIMIT", "SQL", "ON", "DO", "IF", "THEN", "ELSE", "AND", "OR",
     "NOT", "IS", "NULL", "IN", "LIKE", "CASE", "WHEN", "END", "CAST", "AS", "TRUE", "FALSE", "INT", "DECIMAL",
     "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL", "DERIVE", "FROM", "SELECT", "WINDOW", "PARTITION", "OVER", "NULLS",
-    "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHANGE", "START", "AFTER",
+    "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHANGE", "START", "AFTER", "ESCAPE",
 })  # fmt: skip
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
@@ -57,7 +65,7 @@ def format_program(program: Program) -> str:
         Text ending in a newline; ``parse(format_program(p)) == p``.
     """
     parts: list[Iterable[str]] = [[f"PROGRAM {format_name(program.name)} SEMANTICS {program.semantics.upper()};"]]
-    parts += [map(_relation, program.relations), map(_map, program.maps), map(_derived, program.derivations)]
+    parts += [map(_relation, program.relations), map(_map, program.maps), map(format_derived, program.derivations)]
     parts += [[_view(v)] for v in program.views] + [[_trigger(t)] for t in program.triggers]
     return "\n\n".join(text for part in parts if (text := "\n".join(part))) + "\n"
 
@@ -93,7 +101,8 @@ def _map(decl: MapDecl) -> str:
     return f"MAP {format_name(decl.name)}[{keys}] : {_type(decl.value)}{meaning};"
 
 
-def _derived(derived: Derived) -> str:
+def format_derived(derived: Derived) -> str:
+    """A derivation, ``DERIVE ..;`` or ``WINDOW ..;``."""
     return _derivation(derived) if isinstance(derived, Derivation) else _windowing(derived)
 
 
@@ -260,7 +269,8 @@ class _Printer:
             case "in":
                 return f"{self.at(args[0], PREDICATE + 1)} IN ({self._commas(args[1:])})", PREDICATE
             case "like":
-                return f"{self.at(args[0], PREDICATE + 1)} LIKE {self.at(args[1], PREDICATE + 1)}", PREDICATE
+                text, *rest = (self.at(a, PREDICATE + 1) for a in args)
+                return f"{text} LIKE {' ESCAPE '.join(rest)}", PREDICATE
             case "case":
                 return self._case(args), ATOM
             case "cast":
@@ -283,7 +293,7 @@ class _Printer:
         return f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
-def _literal(value: int | Decimal | str | datetime.date | bool) -> str:
+def _literal(value: int | Decimal | float | str | datetime.date | bool) -> str:
     match value:
         case bool():
             return "TRUE" if value else "FALSE"
@@ -295,4 +305,7 @@ def _literal(value: int | Decimal | str | datetime.date | bool) -> str:
             return f"DATE '{value.isoformat()}'"
         case Decimal():
             return format(value, "f")
+        case float():
+            digits = repr(value)
+            return digits if "e" in digits else f"{digits}e0"
     return str(value)

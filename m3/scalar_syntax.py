@@ -9,6 +9,7 @@ from typing import Any
 
 from m3.datatypes import Type
 from m3.errors import M3Error, ProgramError, Span
+from m3.functions import FUNCTIONS, Value
 from m3.scalars import OPERATIONS, Call, Const, Scalar, Var, call, const
 
 __all__ = ["Node", "Types", "build_scalar", "build_type", "name_of", "span_of", "text_of"]
@@ -18,7 +19,12 @@ Node = Any
 Types = Mapping[str, Type]
 
 COMPARISONS = {"<>": "ne", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-FUNCTIONS = ("year", "month", "day", "substring", "upper", "lower", "coalesce", "concat")
+#: What is written ``NAME(arguments)``, and how many arguments it takes.
+CALLED: Mapping[str, tuple[int, int]] = {
+    "coalesce": (1, 99),
+    "same": (2, 2),
+    **{f.name: f.arity for f in FUNCTIONS.values()},
+}
 #: Nodes whose children are all scalars and whose name is the operation's.
 PLAIN = ("or", "and", "not", "is_null", "like", "concat", "add", "sub", "mul", "div", "neg", "case")
 
@@ -113,11 +119,21 @@ _LITERALS: Mapping[str, Callable[[Node], Scalar]] = {
     "true": lambda _: const(True),
     "false": lambda _: const(False),
     "date": lambda node: const(datetime.date.fromisoformat(text_of(node.children[0]))),
-    "timestamp": lambda node: const(datetime.datetime.fromisoformat(text_of(node.children[0]))),
+    "timestamp": lambda node: _timestamp(text_of(node.children[0])),
 }
 
 
+def _timestamp(text: str) -> Const:
+    value = datetime.datetime.fromisoformat(text)
+    if value.tzinfo is not None:
+        raise ValueError(f"a timestamp with an offset from UTC: {text}")
+    return const(value)
+
+
 def _number(text: str) -> Const:
+    """A DOUBLE has an exponent, a DECIMAL a point."""
+    if "e" in text.lower():
+        return const(float(text))
     return const(Decimal(text) if "." in text else int(text))
 
 
@@ -136,10 +152,10 @@ def _comparison(node: Node, types: Types, file: str) -> Scalar:
 
 def _function(node: Node, types: Types, file: str) -> Scalar:
     name, arguments = str(node.children[0]).lower(), node.children[1].children
-    if name not in FUNCTIONS:
-        raise ProgramError(f"no function {name!r}", kind="unknown-function", hint=f"one of {', '.join(FUNCTIONS)}")
-    counts = {"substring": (3, 3), "coalesce": (1, 99), "concat": (1, 99)}.get(name, (1, 1))
-    if not counts[0] <= len(arguments) <= counts[1]:
+    if name not in CALLED:
+        raise ProgramError(f"no function {name!r}", kind="unknown-function", hint=f"one of {', '.join(CALLED)}")
+    least, most = CALLED[name]
+    if not least <= len(arguments) <= most:
         raise ProgramError(f"{name} with {len(arguments)} arguments", kind="wrong-arity", hint=OPERATIONS[name])
     return call(name, *(build_scalar(a, types, file) for a in arguments))
 
@@ -157,5 +173,11 @@ def _typed(node: Node, types: Types, file: str) -> Scalar:
         )
     if isinstance(scalar, Call):
         return Call(scalar.op, scalar.args, t)
-    value = Decimal(scalar.value) if t.kind == "decimal" and isinstance(scalar.value, int) else scalar.value
-    return Const(value, t)
+    return Const(_as_kind(scalar.value, t), t)
+
+
+def _as_kind(value: Value, t: Type) -> Value:
+    """An integer literal as the DECIMAL or DOUBLE that its type makes it."""
+    if t.kind == "double" and isinstance(value, int | Decimal):
+        return float(value)
+    return Decimal(value) if t.kind == "decimal" and isinstance(value, int) else value

@@ -4,7 +4,7 @@ Grammar of the frozen IR (every node carries its :class:`~m3.datatypes.Type`, nu
 
     Scalar := Const(value, type) | Var(name, type) | Call(op, args, type)
 
-``value`` is None, int, Decimal, str, date, datetime or bool. Build calls with :func:`call`, which derives the type by
+``value`` is None, int, Decimal, float (DOUBLE only), str, date, datetime or bool. Build calls with :func:`call`, which derives the type by
 the rules of Spark SQL (decimal precision and scale, ANSI mode) and checks the arguments. The meaning of every
 operation, NULL included, is SQL's; :mod:`m3.evaluate` is its reference in plain Python.
 """
@@ -12,22 +12,29 @@ operation, NULL included, is SQL's; :mod:`m3.evaluate` is its reference in plain
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from m3.datatypes import BOOL, DATE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
 from m3.errors import ProgramError
+from m3.functions import FUNCTIONS
+from m3.functions.spec import ACCEPTED, CONVERTED
+from m3.functions.types import arithmetic_type, as_decimal, common_type, numeric_as_decimal
 
 __all__ = [
     "OPERATIONS",
+    "STRICT",
     "Call",
     "Const",
     "Scalar",
     "Var",
+    "as_decimal",
     "call",
     "conjuncts",
     "const",
+    "numeric_as_decimal",
     "rename",
     "substitute",
     "variables",
@@ -38,7 +45,7 @@ __all__ = [
 class Const:
     """A literal."""
 
-    value: int | Decimal | str | datetime.date | datetime.datetime | bool | None
+    value: int | Decimal | float | str | datetime.date | datetime.datetime | bool | None
     type: Type
 
 
@@ -62,21 +69,25 @@ class Call:
 Scalar = Const | Var | Call
 
 ARITHMETIC = ("add", "sub", "mul", "div", "neg")
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-#: op -> what it is. ``case``: (cond, value)*, else. ``like``: text, constant pattern. ``cast``: to the node's own type.
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "same")
+#: op -> what it is: the operators, and the functions of :mod:`m3.functions`. ``case``: (cond, value)*, else. ``cast``:
+#: to the node's own type.
 OPERATIONS: Mapping[str, str] = {
     "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b, rounded half up", "neg": "-a",
     "eq": "a = b", "ne": "a <> b", "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b",
-    "and": "three-valued conjunction", "or": "three-valued disjunction", "not": "three-valued negation",
-    "is_null": "a IS NULL", "in": "a IN (constants)", "like": "a LIKE constant pattern",
+    "same": "a IS NOT DISTINCT FROM b", "and": "three-valued conjunction", "or": "three-valued disjunction",
+    "not": "three-valued negation", "is_null": "a IS NULL", "in": "a IN (constants)",
     "case": "CASE WHEN c THEN v ... ELSE e END", "coalesce": "first argument that is not NULL", "cast": "CAST(a AS type)",
-    "year": "year of a date", "month": "month of a date", "day": "day of a date",
-    "substring": "SUBSTRING(a, constant start, constant length)", "upper": "UPPER(a)", "lower": "LOWER(a)",
-    "concat": "a || b",
+    **{f.name: f.text for f in FUNCTIONS.values()},
 }  # fmt: skip
+#: Operations that are NULL exactly when an argument is.
+STRICT = frozenset({*ARITHMETIC, *COMPARISONS, "not", "cast"} - {"same"}) | {
+    f.name for f in FUNCTIONS.values() if f.nulls == "strict"
+}
+NEVER_NULL = ("is_null", "same")
 
 
-def const(value: int | Decimal | str | datetime.date | bool) -> Const:
+def const(value: int | Decimal | float | str | datetime.date | bool) -> Const:
     """A literal with the narrowest type that holds it, as Spark SQL types literals."""
     match value:
         case bool():
@@ -87,6 +98,8 @@ def const(value: int | Decimal | str | datetime.date | bool) -> Const:
             _, digits, exponent = value.as_tuple()
             scale = max(0, -int(exponent))
             return Const(value, Type("decimal", max(len(digits) + max(0, int(exponent)), scale, 1), scale))
+        case float() if math.isfinite(value):
+            return Const(value, DOUBLE)
         case str():
             return Const(value, STRING)
         case datetime.datetime():
@@ -96,8 +109,8 @@ def const(value: int | Decimal | str | datetime.date | bool) -> Const:
     raise ProgramError(f"no type for the literal {value!r}", kind="bad-literal")
 
 
-def call(op: str, *args: Scalar, to: Type | None = None) -> Call:
-    """An operation with its derived type.
+def call(op: str, *args: Scalar, to: Type | None = None) -> Scalar:
+    """An operation with its derived type. Arguments are cast where SQL does so: to DOUBLE, and to TIMESTAMP.
 
     Args:
         op: one of :data:`OPERATIONS`.
@@ -111,113 +124,101 @@ def call(op: str, *args: Scalar, to: Type | None = None) -> Call:
         raise ProgramError(
             f"unknown operation {op!r}", kind="unknown-operation", hint=f"one of {', '.join(OPERATIONS)}"
         )
-    nullable = any(a.type.nullable for a in args)
     if op == "cast":
         assert to is not None
-        return Call(op, args, to.with_null(nullable))
-    return Call(op, args, _result_type(op, args).with_null(_nullable(op, args, nullable)))
+        return Call(op, args, to.with_null(any(a.type.nullable for a in args)))
+    args = _converted(op, args)
+    return Call(op, args, _result_type(op, args).with_null(_nullable(op, args)))
 
 
-def _nullable(op: str, args: tuple[Scalar, ...], any_nullable: bool) -> bool:
-    if op == "is_null":
+def _nullable(op: str, args: tuple[Scalar, ...]) -> bool:
+    if op in NEVER_NULL:
         return False
     if op == "coalesce":
         return all(a.type.nullable for a in args)
     if op == "case":
         return any(a.type.nullable for a in (*args[1::2], args[-1]))
-    return any_nullable
+    nulls = FUNCTIONS[op].nulls if op in FUNCTIONS else "strict"
+    if nulls == "first":
+        return args[0].type.nullable
+    return nulls == "partial" or (all if nulls == "all" else any)(a.type.nullable for a in args)
 
 
 def _result_type(op: str, args: tuple[Scalar, ...]) -> Type:
     types = [a.type for a in args]
+    if op in FUNCTIONS:
+        return FUNCTIONS[op].result_type(args)
     if op in ARITHMETIC:
-        return _arithmetic_type(op, [as_decimal(a) for a in args])
+        return arithmetic_type(op, args)
     if op in COMPARISONS or op == "in":
         for other in types[1:]:
-            _require_comparable(op, types[0], other)
+            _require_comparable(types[0], other)
         return BOOL
     if op in ("and", "or", "not"):
-        return _require(op, types, "bool", BOOL)
+        for arg in args:
+            _require(OPERATIONS[op], arg, "bool")
+        return BOOL
     if op == "is_null":
         return BOOL
-    if op == "like":
-        return _require(op, types, "string", BOOL)
-    if op in ("year", "month", "day"):
-        return _require(op, types, "date", INT, "timestamp")
-    if op in ("upper", "lower", "concat"):
-        return _require(op, types, "string", STRING)
-    if op == "substring":
-        return _require(op, types[:1], "string", STRING)
-    if op == "coalesce":
-        return _common_type(op, types)
-    return _common_type(op, [*types[1::2], types[-1]])  # case
+    if op == "case":
+        for condition in args[:-1:2]:
+            _require("the condition of CASE", condition, "bool")
+    return common_type(OPERATIONS[op], types if op == "coalesce" else [*types[1::2], types[-1]])
 
 
-def _require(op: str, types: list[Type], kind: str, result: Type, *also: str) -> Type:
-    for t in types:
-        if t.kind not in (kind, *also):
-            raise ProgramError(
-                f"{OPERATIONS[op]} does not take {t}", kind="type-mismatch", hint=f"it takes {kind.upper()}"
-            )
-    return result
+def _require(what: str, arg: Scalar, parameter: str) -> None:
+    if arg.type.kind not in ACCEPTED[parameter]:
+        kinds = " or ".join(k.upper() for k in ACCEPTED[parameter])
+        raise ProgramError(f"{what} does not take {arg.type}", kind="type-mismatch", hint=f"it takes {kinds}")
 
 
-def _require_comparable(op: str, a: Type, b: Type) -> None:
+def _require_comparable(a: Type, b: Type) -> None:
     if a.kind != b.kind and not (a.is_numeric and b.is_numeric) and {a.kind, b.kind} != {"date", "timestamp"}:
         raise ProgramError(f"cannot compare {a} with {b}", kind="type-mismatch", hint="add a CAST to one side")
 
 
-def _common_type(op: str, types: list[Type]) -> Type:
-    result = types[0]
-    for t in types[1:]:
-        if t.same_as(result):
-            continue
-        if not (t.is_numeric and result.is_numeric):
-            raise ProgramError(f"{OPERATIONS[op]}: {result} and {t} differ", kind="type-mismatch", hint="add a CAST")
-        a, b = numeric_as_decimal(result), numeric_as_decimal(t)
-        scale = max(a.scale, b.scale)
-        result = Type("decimal", min(MAX_PRECISION, max(a.precision - a.scale, b.precision - b.scale) + scale), scale)
-    return result
+def _converted(op: str, args: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The arguments, cast to DOUBLE or TIMESTAMP where the operation computes with these."""
+    function = FUNCTIONS.get(op)
+    if function is None:
+        return _alike(op, args)
+    if not function.arity[0] <= len(args) <= function.arity[1]:
+        raise ProgramError(f"{op} with {len(args)} arguments", kind="wrong-arity", hint=function.text)
+    for index, arg in enumerate(args):
+        _require(function.text, arg, function.parameter(index))
+    wanted = (CONVERTED.get(function.parameter(i)) for i in range(len(args)))
+    converted = tuple(a if t is None else _as(a, t) for a, t in zip(args, wanted, strict=True))
+    return _alike(op, converted) if function.alike else converted
 
 
-def numeric_as_decimal(t: Type) -> Type:
-    """INT as DECIMAL(19, 0), wide enough for any int64; decimals as they are."""
-    return Type("decimal", 19, 0) if t.kind == "int" else t
+def _alike(op: str, args: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Numbers next to a DOUBLE become DOUBLE; dates that are an alternative to a TIMESTAMP become TIMESTAMP."""
+    mixed = args if op != "case" else (*args[1::2], args[-1])
+    kinds = {a.type.kind for a in mixed}
+    if "double" in kinds and kinds <= {"int", "decimal", "double"}:
+        target = DOUBLE
+    elif kinds == {"date", "timestamp"} and op in ("case", "coalesce", "greatest", "least"):
+        target = TIMESTAMP
+    else:
+        return args
+    if op != "case":
+        return tuple(_as(a, target) for a in args)
+    last = len(args) - 1
+    return tuple(_as(a, target) if i % 2 or i == last else a for i, a in enumerate(args))
 
 
-def as_decimal(scalar: Scalar) -> Type:
-    """The type of an arithmetic operand; an integer literal counts with its own digits, as in Spark SQL."""
-    t = scalar.type
-    if not t.is_numeric:
-        raise ProgramError(
-            f"arithmetic on {t}", kind="type-mismatch", hint="only INT and DECIMAL are exact; CAST to DECIMAL(p, s)"
-        )
-    if t.kind == "int" and isinstance(scalar, Const) and isinstance(scalar.value, int):
-        return Type("decimal", len(str(abs(scalar.value))), 0, t.nullable) if scalar.value is not None else t
-    return t
-
-
-def _arithmetic_type(op: str, types: list[Type]) -> Type:
-    if op == "neg":
-        return types[0] if types[0].scale or types[0].kind == "int" else INT
-    a, b = (numeric_as_decimal(t) for t in types)
-    if op != "div" and a.scale == 0 and b.scale == 0 and all(t.kind == "int" or t.precision <= 18 for t in types):
-        return INT
-    if op in ("add", "sub"):
-        scale = max(a.scale, b.scale)
-        return _bounded(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
-    if op == "mul":
-        return _bounded(a.precision + b.precision + 1, a.scale + b.scale)
-    scale = max(6, a.scale + b.precision + 1)
-    return _bounded(a.precision - a.scale + b.scale + scale, scale)
-
-
-def _bounded(precision: int, scale: int) -> Type:
-    """Spark's rule for results beyond 38 digits: keep the integral digits, and at least min(scale, 6) decimals."""
-    if precision > MAX_PRECISION:
-        scale = max(MAX_PRECISION - (precision - scale), min(scale, 6))
-        precision = MAX_PRECISION
-    return Type("decimal", precision, scale)
+def _as(scalar: Scalar, target: Type) -> Scalar:
+    """A number as DOUBLE, or a date as TIMESTAMP; literals at once."""
+    if scalar.type.kind == target.kind:
+        return scalar
+    if not isinstance(scalar, Const):
+        return call("cast", scalar, to=target)
+    match scalar.value:
+        case int() | Decimal():
+            return Const(float(scalar.value), target)
+        case datetime.date():
+            return Const(datetime.datetime.combine(scalar.value, datetime.time()), target)
+    return Const(None, target.with_null())
 
 
 def variables(scalar: Scalar) -> Iterator[str]:

@@ -224,19 +224,16 @@ class _Builder:
             body = tuple(self._statement(s, {}) for s in statements.children) if statements else ()
             return Trigger(1, START, (), body)
         if node.data == "change_trigger":
-            name, params, statements = node.children
-            return self._body(0, self._derived_map(name), node, statements)
-        sign, name, params, statements = node.children
-        number, relation = self._event(sign, name)
-        return self._body(number, relation, node, statements)
+            return self._body(0, self._derived_map(node.children[0]), node)
+        return self._body(*self._event(node.children[0], node.children[1]), node)
 
     def _derived_map(self, node: Node) -> Relation:
         """A derived map's rows as a relation."""
         decl = self._declared(node)
         return Relation(decl.name, decl.keys)
 
-    def _body(self, number: int, relation: Relation, node: Node, statements: Node | None) -> Trigger:
-        name, params = node.children[-3:-1]
+    def _body(self, number: int, relation: Relation, node: Node) -> Trigger:
+        name, params, statements = node.children[-3:]
         names = tuple(name_of(p) for p in params.children)
         if len(names) != len(relation.columns):
             hint = f"columns: {', '.join(c.name for c in relation.columns)}"

@@ -51,9 +51,11 @@ def _results(function: WindowFunction, names: Sequence[str], rows: list[Key]) ->
     envs = [dict(zip(names, row, strict=True)) for row in rows]
     marks = [tuple(evaluate(s, env) for s, _, _ in function.order) for env in envs]
     places = [(descending, first) for _, descending, first in function.order]
-    order = sorted(
-        range(len(rows)), key=cmp_to_key(lambda a, b: _compare(marks[a], marks[b], rows[a], rows[b], places))
-    )
+
+    def compared(a: int, b: int) -> int:
+        return _compare(marks[a], marks[b], rows[a], rows[b], places)
+
+    order = sorted(range(len(rows)), key=cmp_to_key(compared))
     peers = _peers([marks[i] for i in order])
     args = [[evaluate(a, envs[i]) for a in function.args] for i in order]
     window = _Window(function, args, peers, [marks[i] for i in order])

@@ -18,9 +18,10 @@ from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_num
 from m3 import ValueProblem
 from m3.datatypes import Type
 from m3.evaluate import evaluate as evaluate_one
-from m3.scalars import Call, Scalar, Var, variables
+from m3.functions import FUNCTIONS
+from m3.scalars import Call, Const, Scalar, Var, variables
 
-__all__ = ["by_row", "by_value", "cast", "convert"]
+__all__ = ["by_arguments", "by_row", "by_value", "cast", "convert"]
 
 DOUBLE_EXACT = 2**53  # integers up to here are doubles
 POWER_EXACT = 22  # 10**22 is the largest power of ten that is a double
@@ -47,16 +48,42 @@ def cast(node: Call, x: pa.Array) -> pa.Array:
     return by_value(node, x) if result is None else result
 
 
-def by_value(node: Call, x: pa.Array) -> pa.Array:
+def by_value(node: Call, x: pa.Array, position: int = 0) -> pa.Array:
     """An operation on one column as :mod:`m3.evaluate` computes it, once for each distinct value.
+
+    Args:
+        node: the operation; it is NULL where the column is.
+        x: the column.
+        position: of the column among the arguments, the others being literals.
 
     Raises:
         InputProblem: of the kinds that it raises.
     """
     encoded = x.dictionary_encode()
-    call = Call(node.op, (Var("x", node.args[0].type), *node.args[1:]), node.type)
+    args = (*node.args[:position], Var("x", node.args[position].type), *node.args[position + 1 :])
+    call = Call(node.op, args, node.type)
     values = by_row(call, {"x": encoded.dictionary}, len(encoded.dictionary))
     return to_physical(values, node.type).take(encoded.indices)
+
+
+def by_arguments(node: Call, args: list[pa.Array]) -> pa.Array:
+    """An operation as :mod:`m3.evaluate` computes it: once for each distinct value where one argument varies.
+
+    Args:
+        node: the operation.
+        args: the physical values of its arguments.
+
+    Raises:
+        InputProblem: of the kinds that it raises.
+    """
+    varying = [i for i, a in enumerate(node.args) if not isinstance(a, Const)]
+    sees_nulls = node.op in FUNCTIONS and FUNCTIONS[node.op].computes_nulls
+    if len(varying) == 1 and not sees_nulls:
+        return by_value(node, args[varying[0]], varying[0])
+    names = {i: Var(f"x{i}", node.args[i].type) for i in varying}
+    call = Call(node.op, tuple(names.get(i, a) for i, a in enumerate(node.args)), node.type)
+    columns = {variable.name: args[i] for i, variable in names.items()}
+    return to_physical(by_row(call, columns, len(args[0])), node.type)
 
 
 def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from cumulus_ops.mapstore import to_numpy
 from m3.datatypes import INT64_MAX, INT64_MIN, Type
 
-__all__ = ["divide_units", "fit", "rescale"]
+__all__ = ["divide_doubles", "divide_units", "fit", "rescale", "units_for"]
 
 SAFE = 2**61
 INT64_DIGITS = 18  # 10**18 is the largest power of ten in 64 bits
@@ -34,11 +34,7 @@ def _require_zeros(units: pa.Array) -> pa.Array:
 
 def divide_units(dividend: pa.Array, divisor: pa.Array, shift: int) -> pa.Array:
     """dividend * 10**shift / divisor, rounded half away from zero; Python integers only where 64 bits would not do."""
-    null = pc.or_(pc.is_null(dividend), pc.is_null(divisor)).to_numpy(zero_copy_only=False)
-    a, b = to_numpy(dividend), to_numpy(divisor, 1)
-    if bool(((b == 0) & ~null).any()):
-        raise pa.ArrowInvalid("divide by zero")
-    a, b = np.where(null, 0, a), np.where(null, 1, b)
+    a, b, null = units_for(dividend, divisor)
     up, down = 10 ** max(shift, 0), 10 ** max(-shift, 0)
     wide = max(1.0, _largest(a)) * up >= SAFE or max(1.0, _largest(b)) * down >= SAFE
     if wide:
@@ -49,6 +45,22 @@ def divide_units(dividend: pa.Array, divisor: pa.Array, shift: int) -> pa.Array:
     if wide and not INT64_MIN <= min(quotient, default=0) <= max(quotient, default=0) <= INT64_MAX:
         raise pa.ArrowInvalid("overflow")
     return pa.array(quotient.astype(np.int64), mask=null)
+
+
+def units_for(dividend: pa.Array, divisor: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Operands of a division as NumPy arrays, 0 / 1 where one is NULL, and where that is."""
+    null = pc.or_(pc.is_null(dividend), pc.is_null(divisor)).to_numpy(zero_copy_only=False)
+    a, b = to_numpy(dividend), to_numpy(divisor, 1)
+    if bool(((b == 0) & ~null).any()):
+        raise pa.ArrowInvalid("divide by zero")
+    return np.where(null, 0, a), np.where(null, 1, b), null
+
+
+def divide_doubles(dividend: pa.Array, divisor: pa.Array) -> pa.Array:
+    """Floats divided; by zero is an error, as for exact numbers."""
+    if pc.any(pc.and_(pc.equal(divisor, 0.0), pc.is_valid(dividend))).as_py():
+        raise pa.ArrowInvalid("divide by zero")
+    return pc.divide(dividend, divisor)
 
 
 def _largest(values: np.ndarray) -> float:

@@ -7,8 +7,6 @@ share most of their filters and factors. All arithmetic is checked: a result tha
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -17,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.engine.conversions import by_row, by_value, cast, convert
-from cumulus_ops.engine.units import divide_units, fit, rescale
+from cumulus_ops.engine.conversions import by_row, cast, convert
+from cumulus_ops.engine.units import divide_doubles, divide_units, fit, rescale
+from cumulus_ops.engine.vector_functions import apply
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import physical_type, to_logical, to_physical
 from m3.datatypes import INT64_MAX, INT64_MIN, TIMESTAMP, Type, to_units
@@ -120,7 +119,7 @@ def _compute(scalar: Const | Call, frame: Frame) -> pa.Array:
         if scalar.op == "case":
             return _case(scalar, frame)
         try:
-            return _OPERATIONS[scalar.op](scalar, [_evaluate(a, frame) for a in scalar.args])
+            return _OPERATIONS.get(scalar.op, apply)(scalar, [_evaluate(a, frame) for a in scalar.args])
         except InputProblem:
             if scalar.op not in _DECIDED:
                 raise
@@ -183,8 +182,12 @@ _COMBINE: Mapping[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
-def _arithmetic(function: Callable[[pa.Array, pa.Array], pa.Array]) -> Callable[[Call, list[pa.Array]], pa.Array]:
+def _arithmetic(
+    function: Callable[[pa.Array, pa.Array], pa.Array], of_doubles: Callable[[pa.Array, pa.Array], pa.Array]
+) -> Callable[[Call, list[pa.Array]], pa.Array]:
     def compute(node: Call, args: list[pa.Array]) -> pa.Array:
+        if node.type.kind == "double":
+            return of_doubles(*args)
         scale = max(a.type.scale for a in node.args)
         a, b = (rescale(x, n.type.scale, scale) for x, n in zip(args, node.args, strict=True))
         return fit(rescale(function(a, b), scale, node.type.scale), node.type)
@@ -193,11 +196,15 @@ def _arithmetic(function: Callable[[pa.Array, pa.Array], pa.Array]) -> Callable[
 
 
 def _multiply(node: Call, args: list[pa.Array]) -> pa.Array:
+    if node.type.kind == "double":
+        return pc.multiply(*args)
     scale = sum(a.type.scale for a in node.args)
     return fit(rescale(pc.multiply_checked(*args), scale, node.type.scale), node.type)
 
 
 def _divide(node: Call, args: list[pa.Array]) -> pa.Array:
+    if node.type.kind == "double":
+        return divide_doubles(*args)
     a, b = node.args
     return fit(divide_units(args[0], args[1], node.type.scale + b.type.scale - a.type.scale), node.type)
 
@@ -223,71 +230,24 @@ def _comparison(function: Callable[[pa.Array, pa.Array], pa.Array]) -> Callable[
     return compute
 
 
+def _same(node: Call, args: list[pa.Array]) -> pa.Array:
+    equal = pc.fill_null(_comparison(pc.equal)(node, args), False)
+    return pc.or_(equal, pc.and_(pc.is_null(args[0]), pc.is_null(args[1])))
+
+
 def _in(node: Call, args: list[pa.Array]) -> pa.Array:
     types = [a.type for a in node.args]
     needle, *others = (_aligned(x, t, types) for x, t in zip(args, types, strict=True))
     return reduce(pc.or_kleene, [pc.equal(needle, other) for other in others])
 
 
-# -- text ----------------------------------------------------------------------------------------------------------
-
-
-def _like(node: Call, args: list[pa.Array]) -> pa.Array:
-    pattern = node.args[1]
-    if not isinstance(pattern, Const):
-        raise InputProblem("LIKE needs a constant pattern", kind="unsupported-like")
-    if pattern.value is None:
-        return pa.nulls(len(args[0]), pa.bool_())
-    expression = "".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in str(pattern.value))
-    return pc.match_substring_regex(args[0], f"(?s)^{expression}$")
-
-
-def _substring(node: Call, args: list[pa.Array]) -> pa.Array:
-    start, length = node.args[1], node.args[2]
-    if not (isinstance(start, Const) and isinstance(length, Const)):
-        raise InputProblem("SUBSTRING needs a constant start and length", kind="unsupported-substring")
-    if start.value is None or length.value is None:
-        return pa.nulls(len(args[0]), pa.string())
-    longest = sys.maxsize // 4
-    first = max(-longest, min(longest, int(start.value)))  # type: ignore[arg-type]
-    count = max(0, min(longest, int(length.value)))  # type: ignore[arg-type]
-    if first >= 0:
-        first = max(first - 1, 0)
-        return pc.utf8_slice_codeunits(args[0], first, first + count)
-    return _substring_from_end(args[0], first, count)
-
-
-def _substring_from_end(text: pa.Array, first: int, count: int) -> pa.Array:
-    """A start before the beginning of a short text uses up part of the length, as in Spark SQL."""
-    lengths = pc.utf8_length(text)
-    result = pa.nulls(len(text), pa.string())
-    for length in pc.unique(pc.drop_null(lengths)).to_pylist():
-        begin, end = length + first, length + first + count
-        part = (
-            pc.utf8_slice_codeunits(text, max(0, begin), max(0, end))
-            if end > max(0, begin)
-            else pa.repeat("", len(text))
-        )
-        result = pc.if_else(pc.fill_null(pc.equal(lengths, length), False), part, result)
-    return result
-
-
-def _ascii(function: Callable[[pa.Array], pa.Array]) -> Callable[[Call, list[pa.Array]], pa.Array]:
-    """A function that Arrow computes for ASCII; beyond that, its tables map one character to one character only."""
-
-    def compute(node: Call, args: list[pa.Array]) -> pa.Array:
-        plain = pc.all(pc.string_is_ascii(args[0])).as_py() is not False
-        return function(args[0]) if plain else by_value(node, args[0])
-
-    return compute
-
-
 _OPERATIONS: Mapping[str, Callable[[Call, list[pa.Array]], pa.Array]] = {
-    "add": _arithmetic(pc.add_checked),
-    "sub": _arithmetic(pc.subtract_checked),
+    "add": _arithmetic(pc.add_checked, pc.add),
+    "sub": _arithmetic(pc.subtract_checked, pc.subtract),
     "mul": _multiply,
     "div": _divide,
     "neg": lambda node, args: pc.negate_checked(args[0]),
+    "same": _same,
     "eq": _comparison(pc.equal),
     "ne": _comparison(pc.not_equal),
     "lt": _comparison(pc.less),
@@ -299,16 +259,8 @@ _OPERATIONS: Mapping[str, Callable[[Call, list[pa.Array]], pa.Array]] = {
     "not": lambda node, args: pc.invert(args[0]),
     "is_null": lambda node, args: pc.is_null(args[0]),
     "in": _in,
-    "like": _like,
     "coalesce": lambda node, args: pc.coalesce(
         *(convert(x, a.type, node.type) for x, a in zip(args, node.args, strict=True))
     ),
     "cast": lambda node, args: cast(node, args[0]),
-    "year": lambda node, args: pc.year(args[0]),
-    "month": lambda node, args: pc.month(args[0]),
-    "day": lambda node, args: pc.day(args[0]),
-    "substring": _substring,
-    "upper": _ascii(pc.ascii_upper),
-    "lower": _ascii(pc.ascii_lower),
-    "concat": lambda node, args: pc.binary_join_element_wise(*args, ""),
 }

@@ -1,28 +1,54 @@
-"""Ring expressions between SQL and M3: their normal form, canonical form and deltas."""
+"""Between SQL and M3: bags of rows as signed joins, their normal form as monomials, canonical forms and deltas."""
 
-from m3.algebra.canonical import canonical
+from m3.algebra.canonical import Form, canonical, canonical_monomial, form_of
 from m3.algebra.delta import DeltaTerm, delta
+from m3.algebra.derive import DerivedQuery, InputQuery, Registry, WindowQuery
+from m3.algebra.normal import common_type, to_monomial
+from m3.algebra.rows import Branch, Rows, Source, add_condition, add_conditions, bind, owners, product
 from m3.algebra.terms import (
-    Aggregate,
     Atom,
-    ViewQuery,
+    Monomial,
+    Polynomial,
     components,
-    restrict,
+    free,
+    localised,
+    polynomial,
     sum_type,
     value_type,
     variable_type,
 )
+from m3.algebra.view import ViewQuery
 
 __all__ = [
-    "Aggregate",
     "Atom",
+    "Branch",
     "DeltaTerm",
+    "DerivedQuery",
+    "Form",
+    "InputQuery",
+    "Monomial",
+    "Polynomial",
+    "Registry",
+    "Rows",
+    "Source",
     "ViewQuery",
+    "WindowQuery",
+    "add_condition",
+    "add_conditions",
+    "bind",
     "canonical",
+    "canonical_monomial",
+    "common_type",
     "components",
     "delta",
-    "restrict",
+    "form_of",
+    "free",
+    "localised",
+    "owners",
+    "polynomial",
+    "product",
     "sum_type",
+    "to_monomial",
     "value_type",
     "variable_type",
 ]

@@ -1,38 +1,52 @@
-"""The canonical form of an aggregate: equal for two aggregates exactly when they are the same map.
+"""The canonical form of what a map holds: equal for two polynomials exactly when they are the same map.
 
-Aggregates are the same when they differ only in the names of variables (and so of table aliases) and in the order of
-atoms, conditions, bindings and factors. Views share maps because of it: one map per meaning.
+Polynomials are the same when they differ only in the names of variables (and so of table aliases) and in the order of
+terms, atoms, conditions, bindings and factors. Views share maps because of it: one map per meaning.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from m3.algebra.terms import Aggregate, Atom
-from m3.scalars import Scalar
+from m3.algebra.terms import Atom, Monomial, Polynomial
+from m3.datatypes import Type
+from m3.scalars import Scalar, Var, rename
 
-__all__ = ["canonical"]
+__all__ = ["Form", "canonical", "canonical_monomial", "form_of"]
 
 #: Orders of look-alike atoms (self-joins) that are tried; beyond, sharing may be missed but nothing is wrong.
-MAX_ORDERS = 5040
+MAX_ORDERS = 720
+#: What a map is, apart from names.
+Form = tuple[tuple[Type, ...], tuple[Monomial, ...]]
 
 
-def canonical(aggregate: Aggregate, *, ordered: bool) -> tuple[Aggregate, dict[str, str]]:
-    """The canonical form.
+def canonical(polynomial: Polynomial) -> Form:
+    """The canonical form of a map whose keys keep their order (a view's, or a derivation's input)."""
+    terms = [canonical_monomial(t, ordered=True)[0] for t in polynomial.terms]
+    return form_of([c.type for c in polynomial.columns], polynomial.value, tuple(sorted(terms, key=repr)))
+
+
+def form_of(keys: Iterable[Type], value: Type, terms: tuple[Monomial, ...]) -> Form:
+    """The form of a map: the types of its keys (NULLs or not) and values, and its canonical terms."""
+    return (*(t.with_null(False) for t in keys), value), terms
+
+
+def canonical_monomial(monomial: Monomial, *, ordered: bool) -> tuple[Monomial, dict[str, str]]:
+    """The canonical form of one term.
 
     Args:
-        aggregate: any aggregate whose variables are all keys or shared (see :func:`m3.algebra.terms.restrict`).
-        ordered: keep the order of the keys (a view's map); otherwise they are put into canonical order.
+        monomial: any monomial.
+        ordered: keep the order of the keys; otherwise they are put into canonical order.
 
     Returns:
-        The canonical aggregate and the canonical name of each variable.
+        The canonical monomial and the canonical name of each variable.
     """
-    keys = set(aggregate.keys)
-    atoms = sorted((_sorted(a) for a in aggregate.atoms), key=lambda a: _signature(a, keys))
+    keys = {k.name for k in monomial.keys if isinstance(k, Var)}
+    atoms = sorted((_sorted(a) for a in monomial.atoms), key=lambda a: _signature(a, keys))
     return min(
-        (_numbered(aggregate.keys, order, ordered) for order in _orders(atoms, keys)),
+        (_numbered(monomial, order, ordered) for order in _orders(atoms, keys)),
         key=lambda candidate: repr(candidate[0]),
     )
 
@@ -66,7 +80,7 @@ def _orders(atoms: list[Atom], keys: set[str]) -> Iterator[tuple[Atom, ...]]:
         yield tuple(a for group in choice for a in group)
 
 
-def _numbered(keys: tuple[str, ...], atoms: tuple[Atom, ...], ordered: bool) -> tuple[Aggregate, dict[str, str]]:
+def _numbered(monomial: Monomial, atoms: tuple[Atom, ...], ordered: bool) -> tuple[Monomial, dict[str, str]]:
     names: dict[str, str] = {}
     for atom in atoms:
         for name, _ in atom.bindings:
@@ -74,5 +88,14 @@ def _numbered(keys: tuple[str, ...], atoms: tuple[Atom, ...], ordered: bool) -> 
     renamed = tuple(
         Atom(a.relation, tuple((names[n], e) for n, e in a.bindings), a.conditions, a.factors) for a in atoms
     )
-    new_keys = [names[k] for k in keys]
-    return Aggregate(tuple(new_keys if ordered else sorted(new_keys)), renamed), names
+    keys = tuple(rename(k, names) for k in monomial.keys)
+    return (
+        Monomial(
+            keys if ordered else tuple(sorted(keys, key=repr)),
+            renamed,
+            _unique(tuple(rename(c, names) for c in monomial.conditions)),
+            tuple(sorted((rename(f, names) for f in monomial.factors), key=repr)),
+            monomial.coefficient,
+        ),
+        names,
+    )

@@ -1,28 +1,41 @@
-"""The ring algebra of this compiler: sums over products of filtered, weighted base tables, in one normal form.
+"""The ring algebra of this compiler: what a map holds, as a sum of products of base tables, in one normal form.
 
 Grammar::
 
-    Aggregate := Aggregate(keys: variable*, atoms: Atom*)
-    Atom      := Atom(relation, bindings: (variable, Scalar)*, conditions: Scalar*, factors: Scalar*)
+    Polynomial := Polynomial(columns: Column*, value: Type, terms: Monomial*)
+    Monomial   := Monomial(coefficient, keys: Scalar*, atoms: Atom*, conditions: Scalar*, factors: Scalar*)
+    Atom       := Atom(relation, bindings: (variable, Scalar)*, conditions: Scalar*, factors: Scalar*)
 
-An aggregate is the map ``keys -> SUM over all rows of the join of its atoms of the product of their factors``. The
-scalars of an atom are over the columns of its relation alone, by their bare names: everything that ties atoms together
-is in the variables. A variable bound by several atoms is an equi-join; its bindings are equal, and not NULL because the
-atoms' conditions say so. Products of filters, factors and joins are monomials of the ring of multisets with exact
-numbers as multiplicities (AGCA); sums of monomials are kept as several aggregates.
+A polynomial is the map ``keys -> sum of its terms``; a term is ``SUM(coefficient * product of all factors)`` over the
+rows of the join of its atoms that meet all conditions. Relations are base tables or derived maps. The scalars of an
+atom are over the columns of its relation alone, by their bare names; those of the monomial are over its variables:
+everything that ties atoms together is in the variables. A variable bound by several atoms is an equi-join; that NULLs
+do not join is said by the atoms' conditions. Products of filters, factors and joins are monomials of the ring of
+multisets with exact numbers as multiplicities (AGCA, VLDB Journal 2014, section 3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from m3.datatypes import INT, MAX_PRECISION, Type
 from m3.errors import CompileError
-from m3.program import Column, OutputColumn
-from m3.scalars import Scalar, as_decimal, numeric_as_decimal
+from m3.program import Column
+from m3.scalars import Scalar, as_decimal, call, numeric_as_decimal, substitute, variables
 
-__all__ = ["Aggregate", "Atom", "ViewQuery", "components", "restrict", "sum_type", "value_type", "variable_type"]
+__all__ = [
+    "Atom",
+    "Monomial",
+    "Polynomial",
+    "components",
+    "free",
+    "localised",
+    "polynomial",
+    "sum_type",
+    "value_type",
+    "variable_type",
+]
 
 
 @dataclass(frozen=True)
@@ -40,11 +53,18 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Aggregate:
-    """``keys -> SUM(product of all factors)`` over the join of ``atoms``; without factors it counts rows."""
+class Monomial:
+    """One product; without factors it counts rows."""
 
-    keys: tuple[str, ...]
+    keys: tuple[Scalar, ...]
     atoms: tuple[Atom, ...]
+    conditions: tuple[Scalar, ...] = ()
+    factors: tuple[Scalar, ...] = ()
+    coefficient: int = 1
+
+    def scalars(self) -> Iterator[Scalar]:
+        """Everything over variables: keys, conditions, factors."""
+        yield from (*self.keys, *self.conditions, *self.factors)
 
     def bindings(self, variable: str) -> Iterator[Scalar]:
         """The expressions that are equal to ``variable``, atom by atom."""
@@ -52,22 +72,22 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class ViewQuery:
-    """A view in the algebra: what to maintain (``values``, ``exists``) and what to do when it is read (the rest).
+class Polynomial:
+    """``columns -> sum of terms``; the names of ``columns`` are for people, the terms' keys are in their order."""
 
-    ``keys`` are the group's columns, named as the variables of all aggregates; ``values`` names each aggregate that the
-    output expressions use; ``exists`` counts the rows of a group.
-    """
+    columns: tuple[Column, ...]
+    value: Type
+    terms: tuple[Monomial, ...]
 
-    name: str
-    keys: tuple[Column, ...]
-    values: tuple[tuple[str, Aggregate], ...]
-    exists: Aggregate
-    columns: tuple[OutputColumn, ...]
-    having: Scalar | None
-    order: tuple[tuple[int, bool], ...]
-    limit: int | None
-    sql: str
+
+def polynomial(columns: Iterable[Column], value: Type, terms: Iterable[Monomial]) -> Polynomial:
+    """A polynomial with equal terms added up; terms that cancel out vanish."""
+    totals: dict[Monomial, int] = {}
+    for term in terms:
+        shape = replace(term, coefficient=1)
+        totals[shape] = totals.get(shape, 0) + term.coefficient
+    kept = tuple(replace(shape, coefficient=total) for shape, total in totals.items() if total)
+    return Polynomial(tuple(columns), value, kept)
 
 
 def sum_type(t: Type) -> Type:
@@ -75,16 +95,16 @@ def sum_type(t: Type) -> Type:
     return INT if t.kind == "int" else Type("decimal", min(MAX_PRECISION, t.precision + 10), t.scale)
 
 
-def value_type(aggregate: Aggregate) -> Type:
-    """The type of the map's values: the SUM of the exact product of the factors.
+def value_type(factors: Iterable[Scalar]) -> Type:
+    """The type of a map's values: the SUM of the exact product of ``factors``.
 
     Raises:
         CompileError: the product has more than 38 decimals.
     """
-    types = [as_decimal(f) for atom in aggregate.atoms for f in atom.factors]
-    if all(f.type.kind == "int" for atom in aggregate.atoms for f in atom.factors):
+    factors = list(factors)
+    if all(f.type.kind == "int" for f in factors):
         return INT
-    decimals = [numeric_as_decimal(t) for t in types]
+    decimals = [numeric_as_decimal(as_decimal(f)) for f in factors]
     scale = sum(t.scale for t in decimals)
     if scale > MAX_PRECISION:
         raise CompileError(
@@ -93,20 +113,46 @@ def value_type(aggregate: Aggregate) -> Type:
     return sum_type(Type("decimal", min(MAX_PRECISION, sum(t.precision for t in decimals)), scale))
 
 
-def variable_type(aggregate: Aggregate, variable: str) -> Type:
-    """The type of a variable; nullable when one of its bindings is."""
-    types = [expr.type for expr in aggregate.bindings(variable)]
-    return types[0].with_null(any(t.nullable for t in types))
+def variable_type(monomial: Monomial, variable: str) -> Type:
+    """The type of a variable: it is never NULL when one of its bindings never is, by type or by a condition."""
+    found = [(atom, expr) for atom in monomial.atoms for name, expr in atom.bindings if name == variable]
+    known = any(not e.type.nullable or call("not", call("is_null", e)) in a.conditions for a, e in found)
+    return found[0][1].type.with_null(not known)
 
 
-def restrict(atoms: Iterable[Atom], keys: Iterable[str]) -> tuple[Atom, ...]:
-    """``atoms`` without the variables that are neither keys nor shared between two of them."""
-    atoms, wanted = tuple(atoms), set(keys)
+def free(scalars: Iterable[Scalar]) -> set[str]:
+    """The variables of some scalars."""
+    return {v for s in scalars for v in variables(s)}
+
+
+def localised(monomial: Monomial) -> Monomial:
+    """The same with conditions and factors that need only one atom moved into it, and unneeded variables dropped.
+
+    A condition over variables of one atom is a filter on its relation; so nothing has to be kept to decide it later.
+    """
+    atoms = list(monomial.atoms)
+    conditions, factors = list(monomial.conditions), list(monomial.factors)
+    for i, atom in enumerate(atoms):
+        columns = dict(atom.bindings)
+        mine = [c for c in conditions if _within(c, columns)]
+        terms = [f for f in factors if _within(f, columns)]
+        conditions = [c for c in conditions if c not in mine]
+        factors = [f for f in factors if f not in terms]
+        atoms[i] = replace(
+            atom,
+            conditions=(*atom.conditions, *(substitute(c, columns) for c in mine)),
+            factors=(*atom.factors, *(substitute(f, columns) for f in terms)),
+        )
+    wanted = free((*monomial.keys, *conditions, *factors))
     used = [v for atom in atoms for v in atom.variables()]
     wanted |= {v for v in used if used.count(v) > 1}
-    return tuple(
-        Atom(a.relation, tuple(b for b in a.bindings if b[0] in wanted), a.conditions, a.factors) for a in atoms
-    )
+    kept = tuple(replace(a, bindings=tuple(b for b in a.bindings if b[0] in wanted)) for a in atoms)
+    return replace(monomial, atoms=kept, conditions=tuple(conditions), factors=tuple(factors))
+
+
+def _within(scalar: Scalar, columns: dict[str, Scalar]) -> bool:
+    names = set(variables(scalar))
+    return bool(names) and names <= set(columns)
 
 
 def components(atoms: Iterable[Atom], bound: set[str]) -> tuple[tuple[Atom, ...], ...]:
@@ -117,8 +163,8 @@ def components(atoms: Iterable[Atom], bound: set[str]) -> tuple[tuple[Atom, ...]
     parts: list[list[tuple[int, Atom]]] = []
     for position, atom in enumerate(atoms):
         mine = [(position, atom)]
-        free = atom.variables() - bound
-        touching = [p for p in parts if any(free & (other.variables() - bound) for _, other in p)]
+        open_ = atom.variables() - bound
+        touching = [p for p in parts if any(open_ & (other.variables() - bound) for _, other in p)]
         parts = [p for p in parts if p not in touching] + [[x for p in touching for x in p] + mine]
     ordered = sorted((sorted(p, key=lambda x: x[0]) for p in parts), key=lambda p: p[0][0])
     return tuple(tuple(atom for _, atom in p) for p in ordered)

@@ -1,18 +1,20 @@
-"""Pass 1: give every aggregate of every view a map, one per meaning."""
+"""Pass 1: give everything that is maintained a map, one per meaning."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from m3.algebra import ViewQuery
+from m3.algebra import DerivedQuery, ViewQuery, WindowQuery
 from m3.compiler.draft import Draft, Maps
-from m3.program import View, ViewValue
+from m3.program import Derivation, Derived, Input, Relation, View, ViewValue, WindowFunction, Windowing
+from m3.scalars import rename
 
 __all__ = ["define_maps"]
 
 
 def define_maps(draft: Draft) -> Draft:
-    """Queries -> views over maps.
+    """Queries -> views and derivations over maps.
 
     The existence map of a view (its row count per group) is also its COUNT(*), and views that ask for the same
     aggregate share its map::
@@ -20,14 +22,45 @@ def define_maps(draft: Draft) -> Draft:
         SELECT a, SUM(b) AS total FROM r GROUP BY a   -- view v
         =>  v_count[a] := COUNT(*), v_total[a] := SUM(b)
     """
-    maps = Maps()
+    maps = Maps.of(draft)
+    derivations = tuple(_derived(query, maps) for query in draft.derived)
     views = tuple(_view(query, maps) for query in draft.queries)
-    return replace(draft, definitions=tuple(maps.definitions), views=views)
+    return replace(draft, definitions=tuple(maps.definitions), views=views, derivations=derivations)
+
+
+def _derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
+    name = query.relation.name
+    if isinstance(query, WindowQuery):
+        source = maps.keep(query.source, f"{name}_rows")
+        names = {old.name: new.name for old, new in zip(query.source.columns, maps.columns(source), strict=True)}
+        return Windowing(name, source, query.partition, tuple(_renamed(f, names) for f in query.functions))
+    inputs = tuple(Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind) for x in query.inputs)
+    return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
+
+
+def _renamed(function: WindowFunction, names: Mapping[str, str]) -> WindowFunction:
+    """The function over the columns of the map that holds its rows, which may be older and named otherwise."""
+    order = tuple((rename(s, names), down, first) for s, down, first in function.order)
+    return replace(function, args=tuple(rename(a, names) for a in function.args), order=order)
 
 
 def _view(query: ViewQuery, maps: Maps) -> View:
-    exists = maps.keep(query.exists, f"{query.name}_count")
-    values = tuple(ViewValue(name, maps.keep(a, f"{query.name}_{name}")) for name, a in query.values)
+    if isinstance(query.exists, Relation):
+        exists = query.exists.name
+    else:
+        exists = maps.keep(query.exists, f"{query.name}_rows" if query.repeated else f"{query.name}_count")
+    values = tuple(ViewValue(name, maps.keep(p, f"{query.name}_{name}")) for name, p in query.values)
     return View(
-        query.name, query.keys, values, exists, query.columns, query.having, query.order, query.limit, query.sql
+        query.name,
+        query.keys,
+        values,
+        exists,
+        query.columns,
+        query.having,
+        query.order,
+        query.limit,
+        query.sql,
+        query.offset,
+        query.repeated,
+        query.hidden,
     )

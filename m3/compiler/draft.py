@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from m3.algebra import Aggregate, ViewQuery, canonical, value_type, variable_type
-from m3.datatypes import Type
-from m3.formatting import format_name, format_scalar
-from m3.program import Column, MapDecl, Relation, Statement, View
-from m3.scalars import Scalar
+from m3.algebra import (
+    DerivedQuery,
+    Form,
+    Monomial,
+    Polynomial,
+    ViewQuery,
+    WindowQuery,
+    canonical,
+    canonical_monomial,
+    form_of,
+    value_type,
+    variable_type,
+)
+from m3.compiler.describe import describe
+from m3.program import Column, Derived, MapDecl, Relation, Statement, View
+from m3.scalars import Var
 
-__all__ = ["Definition", "Draft", "Maps", "describe"]
+__all__ = ["Definition", "Draft", "Maps"]
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A map and the aggregate it holds; the map's keys are the aggregate's, in order."""
+    """A map and what it holds; the map's keys are the polynomial's columns."""
 
     name: str
-    aggregate: Aggregate
+    polynomial: Polynomial
+
+    @property
+    def size(self) -> int:
+        """The atoms of its largest term."""
+        return max((len(t.atoms) for t in self.polynomial.terms), default=0)
 
     def declaration(self) -> MapDecl:
         """The map as a program declares it."""
-        aggregate = self.aggregate
-        keys = tuple(Column(k, variable_type(aggregate, k)) for k in aggregate.keys)
-        return MapDecl(self.name, keys, value_type(aggregate), describe(aggregate))
+        return MapDecl(self.name, self.polynomial.columns, self.polynomial.value, describe(self.polynomial))
 
 
 @dataclass(frozen=True)
@@ -35,109 +48,98 @@ class Draft:
     name: str
     relations: tuple[Relation, ...]
     queries: tuple[ViewQuery, ...]
+    derived: tuple[DerivedQuery | WindowQuery, ...] = ()
     definitions: tuple[Definition, ...] = ()
     views: tuple[View, ...] = ()
+    derivations: tuple[Derived, ...] = ()
     statements: tuple[tuple[int, str, Statement], ...] = ()
 
+    def sources(self) -> dict[str, Relation]:
+        """Everything that triggers can be about, by name: base tables and derived relations."""
+        return {r.name: r for r in (*self.relations, *(d.relation for d in self.derived))}
 
+
+@dataclass
 class Maps:
-    """The maps so far, one per meaning: equal aggregates get the same map."""
+    """The maps so far, one per meaning: equal polynomials get the same map."""
 
-    def __init__(self, definitions: Sequence[Definition] = ()) -> None:
-        self.definitions: list[Definition] = []
-        self._by_meaning: dict[Aggregate, str] = {}
-        for definition in definitions:
-            self.keep(definition.aggregate, definition.name)
+    definitions: list[Definition] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+    derived: dict[str, Relation] = field(default_factory=dict)
+    _by_meaning: dict[Form, str] = field(default_factory=dict)
 
-    def keep(self, aggregate: Aggregate, wish: str) -> str:
-        """The name of the map for a view's aggregate, whose keys keep their order.
+    @staticmethod
+    def of(draft: Draft) -> Maps:
+        """The maps of a draft."""
+        maps = Maps(taken=set(draft.sources()), derived={d.relation.name: d.relation for d in draft.derived})
+        for definition in draft.definitions:
+            maps.keep(definition.polynomial, definition.name)
+        return maps
+
+    def keep(self, polynomial: Polynomial, wish: str) -> str:
+        """The name of the map for a polynomial, whose keys keep their order.
 
         Args:
-            aggregate: what the map holds.
+            polynomial: what the map holds.
             wish: its name, if it is new and the name is free.
         """
-        return self._named(aggregate, canonical(aggregate, ordered=True)[0], wish, numbered=False)
-
-    def auxiliary(self, aggregate: Aggregate) -> tuple[str, tuple[str, ...]]:
-        """The map for an aggregate whose keys may come in any order.
-
-        Returns:
-            The map's name, and the variables of ``aggregate`` in the order of the map's keys.
-        """
-        form, names = canonical(aggregate, ordered=False)
-        back = {new: old for old, new in names.items()}
-        keys = tuple(back[k] for k in form.keys)
-        wish = "m_" + "_".join(sorted(a.relation for a in aggregate.atoms))
-        return self._named(Aggregate(keys, aggregate.atoms), form, wish, numbered=True), keys
-
-    def key_types(self, name: str) -> list[Type]:
-        """The types of a map's keys, in order."""
-        aggregate = next(d.aggregate for d in self.definitions if d.name == name)
-        return [variable_type(aggregate, k) for k in aggregate.keys]
-
-    def _named(self, aggregate: Aggregate, form: Aggregate, wish: str, *, numbered: bool) -> str:
+        form = canonical(polynomial)
         if form not in self._by_meaning:
-            name = self._fresh(wish, numbered)
-            self._by_meaning[form] = name
-            self.definitions.append(Definition(name, aggregate))
+            self._define(form, polynomial, self._fresh(wish, numbered=False))
         return self._by_meaning[form]
 
-    def _fresh(self, wish: str, numbered: bool) -> str:
-        taken = {d.name for d in self.definitions}
+    def auxiliary(self, monomial: Monomial) -> tuple[str, tuple[str, ...]]:
+        """The map for a product whose keys, plain variables, may come in any order.
+
+        Returns:
+            The map's name, and the variables of ``monomial`` in the order of the map's keys.
+        """
+        derived = self._derived_map(monomial)
+        if derived is not None:
+            return derived
+        shape, names = canonical_monomial(monomial, ordered=False)
+        back = {new: old for old, new in names.items()}
+        keys = tuple(back[k.name] for k in shape.keys if isinstance(k, Var))
+        value = value_type(f for group in (monomial.factors, *(a.factors for a in monomial.atoms)) for f in group)
+        form = form_of([variable_type(monomial, k) for k in keys], value, (shape,))
+        if form not in self._by_meaning:
+            columns = tuple(Column(k, variable_type(monomial, k)) for k in keys)
+            ordered = Monomial(
+                tuple(Var(c.name, c.type) for c in columns), monomial.atoms, monomial.conditions, monomial.factors
+            )
+            wish = "m_" + "_".join(sorted(a.relation for a in monomial.atoms))
+            self._define(form, Polynomial(columns, value, (ordered,)), self._fresh(wish, numbered=True))
+        return self._by_meaning[form], keys
+
+    def _derived_map(self, monomial: Monomial) -> tuple[str, tuple[str, ...]] | None:
+        """A derived relation is a map already; columns that nobody asks for are looped over, if the group is given."""
+        if len(monomial.atoms) != 1 or monomial.conditions or monomial.factors:
+            return None
+        (atom,) = monomial.atoms
+        relation = self.derived.get(atom.relation)
+        columns = {expr.name: name for name, expr in atom.bindings if isinstance(expr, Var)}
+        if relation is None or atom.conditions or atom.factors or len(columns) < len(atom.bindings):
+            return None
+        missing = {c.name for c in relation.columns} - set(columns)
+        if missing and (missing & set(relation.key) or not relation.key):
+            return None
+        return relation.name, tuple(columns.get(c.name, f"any_{c.name}") for c in relation.columns)
+
+    def columns(self, name: str) -> tuple[Column, ...]:
+        """The keys of a map."""
+        if name in self.derived:
+            return self.derived[name].columns
+        return next(d.polynomial.columns for d in self.definitions if d.name == name)
+
+    def _define(self, form: Form, polynomial: Polynomial, name: str) -> None:
+        self._by_meaning[form] = name
+        self.taken.add(name)
+        self.definitions.append(Definition(name, polynomial))
+
+    def _fresh(self, wish: str, *, numbered: bool) -> str:
+        wish = wish[:60]
         name, n = (f"{wish}_1" if numbered else wish), 1
-        while name in taken:
+        while name in self.taken:
             n += 1
             name = f"{wish}_{n}"
         return name
-
-
-def describe(aggregate: Aggregate) -> str:
-    """The aggregate as SQL text, for people."""
-    aliases = list(_aliases(aggregate))
-    factors = [_sql(f, alias) for alias, atom in zip(aliases, aggregate.atoms, strict=True) for f in atom.factors]
-    value = f"SUM({' * '.join(_grouped(f) if len(factors) > 1 else f for f in factors)})" if factors else "COUNT(*)"
-    keys = [_binding(aggregate, aliases, k) for k in aggregate.keys]
-    tables = [
-        atom.relation if atom.relation == alias else f"{atom.relation} {alias}"
-        for alias, atom in zip(aliases, aggregate.atoms, strict=True)
-    ]
-    parts = [f"SELECT {', '.join([*keys, value])} FROM {', '.join(tables)}"]
-    conditions = list(_conditions(aggregate, aliases))
-    parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
-    parts += [f"GROUP BY {', '.join(keys)}"] if keys else []
-    return " ".join(parts)
-
-
-def _aliases(aggregate: Aggregate) -> Iterator[str]:
-    names = [a.relation for a in aggregate.atoms]
-    for i, name in enumerate(names):
-        yield name if names.count(name) == 1 else f"{name}_{names[: i + 1].count(name)}"
-
-
-def _sql(scalar: Scalar, alias: str) -> str:
-    return format_scalar(scalar, lambda column: f"{alias}.{format_name(column)}")
-
-
-def _grouped(text: str) -> str:
-    return f"({text})" if " " in text else text
-
-
-def _places(aggregate: Aggregate, aliases: list[str], variable: str) -> list[str]:
-    atoms = zip(aliases, aggregate.atoms, strict=True)
-    return [_sql(expr, alias) for alias, atom in atoms for name, expr in atom.bindings if name == variable]
-
-
-def _binding(aggregate: Aggregate, aliases: list[str], variable: str) -> str:
-    return _places(aggregate, aliases, variable)[0]
-
-
-def _conditions(aggregate: Aggregate, aliases: list[str]) -> Iterator[str]:
-    for variable in dict.fromkeys(name for atom in aggregate.atoms for name, _ in atom.bindings):
-        first, *others = _places(aggregate, aliases, variable)
-        yield from (f"{first} = {other}" for other in others)
-    for alias, atom in zip(aliases, aggregate.atoms, strict=True):
-        yield from (_or_grouped(_sql(c, alias)) for c in atom.conditions)
-
-
-def _or_grouped(text: str) -> str:
-    return f"({text})" if " OR " in text else text

@@ -1,10 +1,10 @@
 """Pass 2: recursive delta compilation (DBToaster), the heart of the compiler.
 
-The delta of a map to an event is a product of factors of the event's row and of what remains of the join. The remainder
-splits into parts that are connected by variables the event does not bind; each part is kept as an auxiliary map, keyed
-by the bound variables it touches and by the target's keys it provides, which is in turn maintained by its own deltas.
-Each step has fewer atoms, so it ends. Every loop variable is a key of exactly one map read and of the target: the
-result is restricted M3 (Cumulus paper, section 2.1), except where :mod:`m3.compiler.split` says otherwise.
+The delta of a product to an event is a product of factors of the event's row and of what remains of the join. The
+remainder splits into parts that are connected by variables the event does not bind; each part is kept as an auxiliary
+map, keyed by the bound variables it touches and by what the target and the conditions need of it, which is in turn
+maintained by its own deltas (VLDB Journal 2014, section 4). Each step has fewer atoms, so it ends. Conditions between
+sources are decided as early as possible: on the event, inside an auxiliary map, or at last on loop variables.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from m3.algebra import Aggregate, DeltaTerm, delta, restrict
+from m3.algebra import Atom, DeltaTerm, Monomial, delta, free, localised
 from m3.compiler.draft import Definition, Draft, Maps
 from m3.compiler.split import Part, parts_to_read
 from m3.datatypes import Type
-from m3.program import MapRef, Relation, Statement
-from m3.scalars import Scalar, Var, const
+from m3.program import START, MapRef, Relation, Statement
+from m3.scalars import Scalar, Var, const, substitute, variables
 
 __all__ = ["materialize_deltas", "materialize_restricted"]
 
@@ -34,16 +34,20 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
         draft: with the views' maps defined.
         restricted: produce restricted M3 even where that makes maps larger than the base tables.
     """
-    maps = Maps(draft.definitions)
-    relations = {r.name: r for r in draft.relations}
+    relations = draft.sources()
+    maps = Maps.of(draft)
+    derived = {d.relation.name for d in draft.derived}
     statements: list[tuple[int, str, Statement]] = []
     done = 0
     while done < len(maps.definitions):
         definition = maps.definitions[done]
-        for relation in dict.fromkeys(a.relation for a in definition.aggregate.atoms):
-            for sign in (1, -1):
-                found = _statements(definition, relations[relation], sign, maps, relations, restricted)
-                statements += [(sign, relation, s) for s in found]
+        for term in definition.polynomial.terms:
+            if not term.atoms:
+                statements.append((1, START, _constant(definition, term)))
+            for name in dict.fromkeys(a.relation for a in term.atoms):
+                for sign in (0,) if name in derived else (1, -1):
+                    made = _Maker(definition, term, relations[name], maps, relations, restricted).statements(sign)
+                    statements += [(sign, name, s) for s in made]
         done += 1
     return replace(draft, definitions=tuple(maps.definitions), statements=tuple(statements))
 
@@ -52,20 +56,10 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
 materialize_restricted: Callable[[Draft], Draft] = partial(materialize_deltas, restricted=True)
 
 
-def _statements(
-    definition: Definition,
-    relation: Relation,
-    sign: int,
-    maps: Maps,
-    relations: Mapping[str, Relation],
-    restricted: bool,
-) -> Iterator[Statement]:
-    for term in delta(definition.aggregate, relation.name, sign):
-        targets = set(definition.aggregate.keys)
-        parts = parts_to_read(term.rest, {n for n, _ in term.bound}, targets, relations, restricted=restricted)
-        yield _statement(
-            definition, relation, term, [_auxiliary(i, parts, term, targets, maps) for i in range(len(parts))]
-        )
+def _constant(definition: Definition, term: Monomial) -> Statement:
+    """What is there before the first event."""
+    coefficient = () if term.coefficient == 1 and term.factors else (const(term.coefficient),)
+    return Statement(definition.name, term.keys, (*coefficient, *term.factors), term.conditions)
 
 
 @dataclass(frozen=True)
@@ -74,30 +68,107 @@ class _Read:
 
     map: str
     keys: tuple[tuple[str, Type], ...]
+    after: bool
 
 
-def _auxiliary(index: int, parts: list[Part], term: DeltaTerm, targets: set[str], maps: Maps) -> _Read:
-    """The map for one part, keyed by what the event, the target and the other parts have in common with it."""
-    outside = {n for n, _ in term.bound} | targets
-    outside |= {v for i, part in enumerate(parts) if i != index for atom in part for v in atom.variables()}
-    present = dict.fromkeys(name for atom in parts[index] for name, _ in atom.bindings)
-    keys = tuple(v for v in present if v in outside)
-    name, order = maps.auxiliary(Aggregate(keys, restrict(parts[index], keys)))
-    types = maps.key_types(name)
-    return _Read(name, tuple(zip(order, types, strict=True)))
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the statements of one term of a map for one relation."""
+
+    definition: Definition
+    term: Monomial
+    relation: Relation
+    maps: Maps
+    relations: Mapping[str, Relation]
+    restricted: bool
+
+    def statements(self, sign: int) -> Iterator[Statement]:
+        """One statement per term of the delta."""
+        for change in delta(self.term, self.relation.name, sign, single=self.restricted and sign != 0):
+            yield self._statement(change)
+
+    def _statement(self, change: DeltaTerm) -> Statement:
+        bound = dict(change.bound)
+        targets = free(self.term.keys)
+        parts = parts_to_read(
+            change.rest, set(bound), targets | free(self._open(bound)), self.relations, restricted=self.restricted
+        )
+        late = list(self._late(bound, [part for part, _ in parts]))
+        wanted = targets | free(late)
+        reads = [self._auxiliary(i, parts, set(bound), wanted) for i in range(len(parts))]
+        return self._assembled(change, bound, late, reads)
+
+    def _open(self, bound: Mapping[str, Scalar]) -> Iterator[Scalar]:
+        """Conditions and factors that the event alone does not decide."""
+        return (s for s in (*self.term.conditions, *self.term.factors) if not set(variables(s)) <= set(bound))
+
+    def _late(self, bound: Mapping[str, Scalar], parts: list[Part]) -> Iterator[Scalar]:
+        """Those that no single part decides either."""
+        inside = [{v for atom in part for v in atom.variables()} for part in parts]
+        return (s for s in self._open(bound) if not any(set(variables(s)) <= names for names in inside))
+
+    def _auxiliary(self, index: int, parts: list[tuple[Part, bool]], bound: set[str], wanted: set[str]) -> _Read:
+        """The map for one part, keyed by what the event, the statement and the other parts have in common with it."""
+        part, after = parts[index]
+        mine = {v for atom in part for v in atom.variables()}
+        outside = bound | wanted
+        outside |= {v for i, (other, _) in enumerate(parts) if i != index for atom in other for v in atom.variables()}
+        keys = tuple(v for v in dict.fromkeys(n for atom in part for n, _ in atom.bindings) if v in outside)
+        earlier = [{v for atom in other for v in atom.variables()} for other, _ in parts[:index]]
+        conditions, factors = (
+            tuple(s for s in group if self._decided(s, mine, [bound, *earlier]))
+            for group in (self.term.conditions, self.term.factors)
+        )
+        typed = tuple(Var(k, _binding_type(part, k)) for k in keys)
+        name, order = self.maps.auxiliary(localised(Monomial(typed, part, conditions, factors)))
+        types = tuple(c.type for c in self.maps.columns(name))
+        return _Read(name, tuple(zip(order, types, strict=True)), after)
+
+    def _decided(self, scalar: Scalar, mine: set[str], before: list[set[str]]) -> bool:
+        """Whether a part is the first that has all variables of a condition or factor."""
+        names = set(variables(scalar))
+        return names <= mine and not any(names <= other for other in before)
+
+    def _assembled(
+        self, change: DeltaTerm, bound: Mapping[str, Scalar], late: list[Scalar], reads: list[_Read]
+    ) -> Statement:
+        values = dict(bound)
+        names = self._loop_names(reads, values)
+        references = []
+        for read in _ordered(reads, set(values)):
+            for variable, kind in read.keys:
+                values.setdefault(variable, Var(names.get(variable, variable), kind))
+            references.append(MapRef(read.map, tuple(values[v] for v, _ in read.keys), read.after))
+        early = [s for s in (*self.term.conditions, *self.term.factors) if set(variables(s)) <= set(bound)]
+        placed = {s: substitute(s, values) for s in (*early, *late)}
+        conditions = [placed[c] for c in dict.fromkeys(self.term.conditions) if c in placed]
+        factors = [placed[f] for f in self.term.factors if f in placed]
+        coefficient = () if change.coefficient == 1 else (const(change.coefficient),)
+        keys = tuple(substitute(k, values) for k in self.term.keys)
+        return Statement(
+            self.definition.name,
+            keys,
+            (*coefficient, *change.factors, *factors, *references),
+            tuple(dict.fromkeys((*change.conditions, *conditions))),
+        )
+
+    def _loop_names(self, reads: list[_Read], bound: Mapping[str, Scalar]) -> dict[str, str]:
+        """A name for every variable that the event leaves open: its own, unless it is a parameter of the trigger."""
+        taken = {c.name for c in self.relation.columns}
+        names: dict[str, str] = {}
+        for variable in dict.fromkeys(v for read in reads for v, _ in read.keys):
+            if variable not in bound:
+                name, n = variable, 0
+                while name in taken:
+                    n += 1
+                    name = f"{variable}_{n}"
+                taken.add(name)
+                names[variable] = name
+        return names
 
 
-def _statement(definition: Definition, relation: Relation, term: DeltaTerm, reads: list[_Read]) -> Statement:
-    values = dict(term.bound)
-    names = _loop_names(definition.aggregate.keys, reads, values, relation)
-    references = []
-    for read in _ordered(reads, set(values)):
-        for variable, kind in read.keys:
-            values.setdefault(variable, Var(names.get(variable, variable), kind))
-        references.append(MapRef(read.map, tuple(values[v] for v, _ in read.keys)))
-    coefficient = () if term.coefficient == 1 else (const(term.coefficient),)
-    keys = tuple(values[k] for k in definition.aggregate.keys)
-    return Statement(definition.name, keys, (*coefficient, *term.factors, *references), term.conditions)
+def _binding_type(part: tuple[Atom, ...], variable: str) -> Type:
+    return next(expr.type for atom in part for name, expr in atom.bindings if name == variable)
 
 
 def _ordered(reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
@@ -108,20 +179,3 @@ def _ordered(reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
         left.remove(best)
         known |= {v for v, _ in best.keys}
         yield best
-
-
-def _loop_names(
-    targets: tuple[str, ...], reads: list[_Read], bound: Mapping[str, Scalar], relation: Relation
-) -> dict[str, str]:
-    """A name for every variable that the event leaves open: its own, unless it is a parameter of the trigger."""
-    taken = {c.name for c in relation.columns}
-    names: dict[str, str] = {}
-    for variable in dict.fromkeys([*targets, *(v for read in reads for v, _ in read.keys)]):
-        if variable not in bound:
-            name, n = variable, 0
-            while name in taken:
-                n += 1
-                name = f"{variable}_{n}"
-            taken.add(name)
-            names[variable] = name
-    return names

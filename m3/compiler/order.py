@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
+
+import networkx as nx
 
 from m3.compiler.draft import Draft
 from m3.program import Factor, Statement
@@ -48,14 +49,33 @@ def _scaled(statement: Statement, rest: tuple[Factor, ...], coefficient: int) ->
 
 
 def order_statements(draft: Draft) -> Draft:
-    """Within a trigger, a map is written only after all statements that read it.
+    """Within a trigger, a map is written after all statements that read it as before the event, and before those that
+    read it after.
 
-    A statement reads maps with fewer atoms than its target has, so larger maps come first. Then running the statements
-    in order (sequential semantics) and all at once (snapshot semantics) is the same.
+    Then running the statements in order (sequential semantics) and all at once (snapshot semantics) is the same. Only
+    where a relation joins itself three times or more there may be no such order: a statement can then need one map both
+    before and after the event. All programs of the compiler are declared with snapshot semantics, which is right always.
     """
-    sizes = {d.name: (-len(d.aggregate.atoms), i) for i, d in enumerate(draft.definitions)}
-    relations = {r.name: i for i, r in enumerate(draft.relations)}
-    ordered: Iterable[tuple[int, str, Statement]] = sorted(
-        draft.statements, key=lambda s: (relations[s[1]], -s[0], sizes[s[2].target])
-    )
+    events = list(dict.fromkeys((sign, relation) for sign, relation, _ in draft.statements))
+    ranks = {name: i for i, name in enumerate(["", *draft.sources()])}
+    ordered: list[tuple[int, str, Statement]] = []
+    for event in sorted(events, key=lambda e: (ranks[e[1]], -e[0])):
+        mine = [s for sign, relation, s in draft.statements if (sign, relation) == event]
+        ordered += [(*event, s) for s in _ordered(mine, draft)]
     return replace(draft, statements=tuple(ordered))
+
+
+def _ordered(statements: list[Statement], draft: Draft) -> list[Statement]:
+    sizes = {d.name: (-d.size, i) for i, d in enumerate(draft.definitions)}
+    writers: dict[str, list[int]] = {}
+    for i, statement in enumerate(statements):
+        writers.setdefault(statement.target, []).append(i)
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(statements)))
+    for i, statement in enumerate(statements):
+        for ref in statement.reads():
+            graph.add_edges_from((w, i) if ref.after else (i, w) for w in writers.get(ref.map, ()))
+    places = {i: (*sizes[s.target], i) for i, s in enumerate(statements)}
+    if nx.is_directed_acyclic_graph(graph):
+        return [statements[i] for i in nx.lexicographical_topological_sort(graph, key=places.__getitem__)]
+    return [statements[i] for i in sorted(places, key=places.__getitem__)]

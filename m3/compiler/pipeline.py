@@ -8,15 +8,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
+from m3.algebra import DerivedQuery, Registry, WindowQuery
 from m3.check import check
 from m3.compiler.define import define_maps
-from m3.compiler.draft import Draft, describe
+from m3.compiler.draft import Draft
 from m3.compiler.materialize import materialize_deltas, materialize_restricted
 from m3.compiler.order import merge_statements, order_statements
 from m3.dataflow import describe_dataflow
+from m3.datatypes import INT
 from m3.errors import CompileError
-from m3.formatting import format_column, format_program
-from m3.program import Program, Relation, Trigger
+from m3.formatting import format_column, format_derived, format_program
+from m3.program import START, MapDecl, Program, Relation, Trigger
 from m3.sql import parse_view
 
 __all__ = ["PASSES", "STAGES", "compile_views", "emit"]
@@ -82,8 +84,9 @@ def emit(
 
 
 def _start(name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None) -> Draft:
-    queries = tuple(parse_view(view, sql, relations, dialect) for view, sql in views.items())
-    return Draft(name, tuple(relations), queries)
+    registry = Registry([*(r.name for r in relations), *views])
+    queries = tuple(parse_view(view, sql, relations, registry, dialect) for view, sql in views.items())
+    return Draft(name, tuple(relations), queries, tuple(registry.queries))
 
 
 def _run(draft: Draft, passes: Sequence[Callable[[Draft], Draft]]) -> Draft:
@@ -95,9 +98,12 @@ def _run(draft: Draft, passes: Sequence[Callable[[Draft], Draft]]) -> Draft:
 
 def _check_draft(draft: Draft, step: str) -> None:
     """Names are unique, every view and statement refers to defined maps, every map read has fewer atoms than its target."""
-    sizes = {d.name: len(d.aggregate.atoms) for d in draft.definitions}
-    problems = ["two maps with one name"] if len(sizes) < len(draft.definitions) else []
+    sizes = {d.name: d.size for d in draft.definitions}
+    derived = {d.relation.name: 0 for d in draft.derived}
+    problems = ["two maps with one name"] if len(sizes) < len(draft.definitions) or set(derived) & set(sizes) else []
+    sizes |= derived
     used = {m for v in draft.views for m in (v.exists, *(x.map for x in v.values))}
+    used |= {m for d in draft.derivations for m in d.reads()}
     problems += [f"undefined map {m}" for m in used - set(sizes)]
     for _, _, statement in draft.statements:
         for ref in statement.reads():
@@ -112,18 +118,25 @@ def _check_draft(draft: Draft, step: str) -> None:
 def _algebra(draft: Draft) -> str:
     lines = []
     for definition in draft.definitions:
-        keys = ", ".join(map(format_column, definition.declaration().keys))
-        lines.append(
-            f"{definition.name}[{keys}] : {definition.declaration().value}\n  := {describe(definition.aggregate)}"
-        )
-    return "\n".join(lines) + "\n"
+        declaration = definition.declaration()
+        keys = ", ".join(map(format_column, declaration.keys))
+        lines.append(f"{definition.name}[{keys}] : {declaration.value}\n  := {declaration.meaning}")
+    return "\n".join([*lines, *map(format_derived, draft.derivations)]) + "\n"
 
 
 def _finish(draft: Draft) -> Program:
-    params = {r.name: tuple(c.name for c in r.columns) for r in draft.relations}
+    params = {name: tuple(c.name for c in r.columns) for name, r in draft.sources().items()} | {START: ()}
     groups = itertools.groupby(draft.statements, key=lambda s: (s[0], s[1]))
     triggers = tuple(
         Trigger(sign, relation, params[relation], tuple(s for _, _, s in group)) for (sign, relation), group in groups
     )
-    maps = tuple(d.declaration() for d in draft.definitions)
-    return check(Program(draft.name, "snapshot", draft.relations, maps, triggers, draft.views))
+    maps = [d.declaration() for d in draft.definitions]
+    maps += [MapDecl(d.relation.name, d.relation.columns, INT, _derived_meaning(d)) for d in draft.derived]
+    program = Program(draft.name, "snapshot", draft.relations, tuple(maps), triggers, draft.views, draft.derivations)
+    return check(program)
+
+
+def _derived_meaning(query: DerivedQuery | WindowQuery) -> str:
+    if isinstance(query, WindowQuery):
+        return "rows with the results of window functions"
+    return f"one row per ({', '.join(query.relation.key)})" if query.relation.key else "one row"

@@ -23,24 +23,44 @@ Part = tuple[Atom, ...]
 
 
 def parts_to_read(
-    rest: Sequence[Atom], bound: set[str], targets: set[str], relations: Mapping[str, Relation], *, restricted: bool
-) -> list[Part]:
+    rest: Sequence[tuple[Atom, bool | None]],
+    bound: set[str],
+    targets: set[str],
+    relations: Mapping[str, Relation],
+    *,
+    restricted: bool,
+) -> list[tuple[Part, bool]]:
     """The parts of the remaining join that are each read from one map.
 
     Args:
-        rest: the atoms that the event leaves.
+        rest: the atoms that the event leaves, and whether they must be read after it, before it, or either (None).
         bound: variables that the event binds.
-        targets: variables that the statement's target needs.
+        targets: variables that the statement needs otherwise.
         relations: by name, for their keys.
         restricted: never split a connected part, as the paper's restricted M3 demands.
 
     Returns:
-        Connected parts; unless they were split, no two share a variable outside ``bound``.
+        Connected parts, each with whether it is read after the event; unless they were split, no two share a variable
+        outside ``bound``.
     """
-    whole = components(rest, bound)
-    if restricted:
-        return list(whole)
-    return [part for component in whole for part in _split(component, bound, targets, relations)]
+    when = {id(atom): after for atom, after in rest}
+    whole = [
+        part
+        for component in components([atom for atom, _ in rest], bound)
+        for part in _of_one_time(component, when, bound)
+    ]
+    if not restricted:
+        whole = [part for component in whole for part in _split(component, bound, targets, relations)]
+    return [(part, any(when[id(atom)] for atom in part)) for part in whole]
+
+
+def _of_one_time(component: Part, when: Mapping[int, bool | None], bound: set[str]) -> list[Part]:
+    """A map is read at one time: atoms before the event are kept apart from those after it."""
+    if len({when[id(atom)] for atom in component} - {None}) < 2:
+        return [component]
+    later = tuple(a for a in component if when[id(a)] is not False)
+    earlier = tuple(a for a in component if when[id(a)] is False)
+    return [part for atoms in (later, earlier) for part in components(atoms, bound)]
 
 
 def _split(component: Part, bound: set[str], targets: set[str], relations: Mapping[str, Relation]) -> list[Part]:

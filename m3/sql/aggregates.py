@@ -1,188 +1,345 @@
-"""SUM, COUNT and AVG -> aggregates of the algebra, with SQL's NULL rules.
+"""Aggregate calls -> inputs of a group, with SQL's NULL rules.
 
 SUM and AVG skip NULLs, and are NULL over no non-NULL input: where that can happen, COUNT of the expression is kept next
 to the sum. The types are Spark SQL's: SUM(DECIMAL(p, s)) is DECIMAL(min(38, p + 10), s), SUM(INT) and COUNT are INT,
 AVG(DECIMAL(p, s)) is DECIMAL(p + 4, s + 4), rounded half up. AVG(INT), a floating-point number in Spark, is exact here:
-INT counts as DECIMAL(19, 0), so it is DECIMAL(23, 4).
+INT counts as DECIMAL(19, 0), so it is DECIMAL(23, 4). VARIANCE and STDDEV keep the exact count, sum and sum of squares.
+A DISTINCT aggregate is one over the distinct values, which are a derived relation; MIN and MAX read an ordered map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from sqlglot import exp
 
-from m3.algebra import Aggregate, sum_type, value_type
+from m3.algebra import (
+    Branch,
+    Form,
+    InputQuery,
+    Polynomial,
+    add_condition,
+    canonical,
+    owners,
+    polynomial,
+    sum_type,
+    to_monomial,
+)
 from m3.datatypes import INT, MAX_PRECISION, Type
-from m3.errors import M3Error
-from m3.scalars import Call, Const, Scalar, Var, call, const, numeric_as_decimal
-from m3.sql.expressions import ExpressionReader
-from m3.sql.joins import Body
+from m3.program import Column
+from m3.scalars import Call, Const, Scalar, Var, call, const, numeric_as_decimal, substitute
+from m3.simplify import simplify
+from m3.sql.block import Block
+from m3.sql.correlation import converted, counted, distinct, plain
 
-__all__ = ["AggregateReader"]
+__all__ = ["AggregateCall", "Grouping", "read_call"]
 
 Monomial = tuple[Scalar, ...]
-NAMES = {exp.Sum: "sum", exp.Count: "count", exp.Avg: "avg"}
+SUMS = {exp.Sum: "sum", exp.Avg: "avg"}
+EXTREMES = {
+    exp.Min: "min", exp.Max: "max", exp.LogicalAnd: "min", exp.LogicalOr: "max", exp.AnyValue: "min",
+}  # fmt: skip
+MOMENTS = {
+    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}  # fmt: skip
+HINT = "SUM, COUNT, AVG, MIN, MAX, VARIANCE and STDDEV, also with DISTINCT or FILTER, can be maintained"
 
 
-@dataclass
-class AggregateReader:
-    """Reads aggregate calls of one query and collects the maps they need in ``values``."""
+@dataclass(frozen=True)
+class AggregateCall:
+    """A call: its function, its arguments and filter over the block's columns, and its result's type.
 
-    body: Body
-    columns: ExpressionReader
-    values: dict[str, Aggregate] = field(default_factory=dict)
+    ``function`` is count, sum, avg, min, max, or one of the moments; no arguments count rows."""
 
-    def read(self, node: exp.Expr, wish: str) -> Scalar:
-        """What an aggregate call is, as an expression over ``values``.
-
-        Args:
-            node: the call.
-            wish: a name for the map, e.g. the output column's.
-
-        Raises:
-            CompileError: another aggregate function, or one that cannot be maintained.
-        """
-        source = self.body.scope.source
-        if type(node) not in NAMES:
-            hint = "SUM, COUNT and AVG can be maintained; MIN and MAX cannot be undone by deletes"
-            source.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", hint)
-        if isinstance(node.this, exp.Distinct):
-            source.fail(
-                node, "DISTINCT in an aggregate", "unsupported-aggregate", "group by the column in its own view"
-            )
-        if isinstance(node, exp.Count):
-            return self._count(node, wish)
-        scalar = self.columns.read(node.this)
-        if not scalar.type.is_numeric:
-            hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
-            source.fail(node, f"{node.key.upper()} of {scalar.type}", "type-mismatch", hint)
-        return self._sum(node, scalar, wish) if isinstance(node, exp.Sum) else self._avg(node, scalar, wish)
-
-    def _value(self, wish: str, aggregate: Aggregate, node: exp.Expr) -> Var:
-        """A variable for the entry of the aggregate's map; the same aggregate is kept once."""
-        try:
-            kind = value_type(aggregate)
-        except M3Error as error:
-            self.body.scope.source.fail(node, error.message, error.kind, error.hint)
-        for name, known in self.values.items():
-            if known == aggregate:
-                return Var(name, kind)
-        name, n = wish, 1
-        while name in self.values or name in self.body.keys:
-            n += 1
-            name = f"{wish}_{n}"
-        self.values[name] = aggregate
-        return Var(name, kind)
-
-    def _count(self, node: exp.Expr, wish: str) -> Scalar:
-        if isinstance(node.this, exp.Star) or node.this is None:
-            return self._rows(node)
-        if node.expressions:
-            self.body.scope.source.fail(node, "COUNT of several columns", "unsupported-aggregate", "COUNT one of them")
-        guards = self._guards(node, self._strict_parts(node, self.columns.read(node.this)))
-        return self._counted(node, guards, wish)
-
-    def _rows(self, node: exp.Expr) -> Var:
-        return self._value("count", self.body.aggregate(), node)
-
-    def _counted(self, node: exp.Expr, guards: list[Scalar], wish: str) -> Var:
-        return self._value(wish, self.body.aggregate(conditions=guards), node) if guards else self._rows(node)
-
-    def _strict_parts(self, node: exp.Expr, scalar: Scalar) -> Iterator[Scalar]:
-        """Single-table parts of an expression that is NULL as soon as one of them is."""
-        if len(self.body.scope.owners_of(scalar)) <= 1 or not scalar.type.nullable:
-            yield scalar
-        elif isinstance(scalar, Call) and scalar.op not in ("and", "or", "case", "coalesce"):
-            for arg in scalar.args:
-                yield from self._strict_parts(node, arg)
-        else:
-            self._unsplittable(node, scalar)
-
-    def _guards(self, node: exp.Expr, parts: Iterator[Scalar] | list[Scalar]) -> list[Scalar]:
-        nullable = dict.fromkeys(p for p in parts if p.type.nullable)
-        return [call("not", call("is_null", p)) for p in nullable]
-
-    def _sum(self, node: exp.Expr, scalar: Scalar, wish: str) -> Scalar:
-        total, guards = self._total(node, scalar, wish)
-        if not guards and self.body.keys:
-            return total
-        return self._if_any(self._counted(node, guards, f"{wish}_n"), total)
-
-    def _total(self, node: exp.Expr, scalar: Scalar, wish: str) -> tuple[Scalar, list[Scalar]]:
-        """The sum over the rows where ``scalar`` is not NULL, and the conditions that say so."""
-        monomials = self._monomials(node, scalar)
-        guards = self._guards(node, [part for m in monomials for part in m])
-        result = sum_type(scalar.type)
-        sums = [self._value(wish, self.body.aggregate(_simplified(m), guards), node) for m in monomials]
-        if any(s.type.scale > result.scale for s in sums):
-            hint = "CAST the factors to fewer digits, so that the product stays within 38"
-            self.body.scope.source.fail(node, f"the exact product does not fit {scalar.type}", "too-precise", hint)
-        total: Scalar = sums[0] if sums else const(0)
-        for other in sums[1:]:
-            total = Call("add", (total, other), result)
-        return (total if total.type == result else call("cast", total, to=result)), guards
-
-    def _if_any(self, count: Scalar, value: Scalar) -> Scalar:
-        nothing = Const(None, value.type.with_null())
-        return call("case", call("gt", count, const(0)), value, nothing)
-
-    def _avg(self, node: exp.Expr, scalar: Scalar, wish: str) -> Scalar:
-        total, guards = self._total(node, scalar, f"{wish}_sum")
-        count = self._counted(node, guards, f"{wish}_n")
-        average = Call("div", (total, count), _avg_type(scalar.type))
-        return average if not guards and self.body.keys else self._if_any(count, average)
-
-    def _monomials(self, node: exp.Expr, scalar: Scalar) -> list[Monomial]:
-        """``scalar`` as a sum of products of single-table factors."""
-        if len(self.body.scope.owners_of(scalar)) <= 1:
-            return [(scalar,)]
-        assert isinstance(scalar, Call)
-        parts = [self._monomials(node, a) for a in scalar.args] if scalar.op in ("add", "sub", "mul", "neg") else []
-        match scalar.op:
-            case "add":
-                return parts[0] + parts[1]
-            case "sub":
-                return parts[0] + [(const(-1), *m) for m in parts[1]]
-            case "mul":
-                return [a + b for a in parts[0] for b in parts[1]]
-            case "neg":
-                return [(const(-1), *m) for m in parts[0]]
-            case "case":
-                return self._cases(node, scalar)
-            case "cast" if scalar.type.kind == "decimal" and scalar.args[0].type.scale <= scalar.type.scale:
-                return self._monomials(node, scalar.args[0])
-        self._unsplittable(node, scalar)
-
-    def _cases(self, node: exp.Expr, scalar: Call) -> list[Monomial]:
-        """``CASE WHEN c THEN v ...`` is the sum of the values, each times the 0-or-1 indicator of its branch."""
-        *branches, otherwise = scalar.args
-        conditions, values = branches[::2], [*branches[1::2], otherwise]
-        together = {alias for c in conditions for alias in self.body.scope.owners_of(c)}
-        if len(together) > 1 or scalar.type.nullable:
-            self._unsplittable(node, scalar)
-        result: list[Monomial] = []
-        for chosen, value in enumerate(values):
-            if isinstance(value, Const) and value.value == 0:
-                continue
-            ones = [const(int(i == chosen)) for i in range(len(values))]
-            tests = (x for pair in zip(conditions, ones, strict=False) for x in pair)
-            result += [(call("case", *tests, ones[-1]), *m) for m in self._monomials(node, value)]
-        return result
-
-    def _unsplittable(self, node: exp.Expr, scalar: Scalar) -> NoReturn:
-        tables = " and ".join(self.body.scope.owners_of(scalar))
-        hint = "across tables only + - * (and CASE on conditions of one table) can be split into one factor per table"
-        self.body.scope.source.fail(node, f"an expression over {tables} that is not a product", "not-a-product", hint)
+    function: str
+    args: tuple[Scalar, ...]
+    where: Scalar | None
+    distinct: bool
+    type: Type
 
 
-def _simplified(monomial: Monomial) -> Monomial:
-    return tuple(f for f in monomial if not (isinstance(f, Const) and f.value == 1))
+def read_call(node: exp.Expr, block: Block, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
+    """An aggregate call.
+
+    Args:
+        node: the call, or FILTER around it.
+        block: where its arguments belong.
+        read: reads an argument.
+
+    Raises:
+        CompileError: a function that cannot be maintained, or an argument that it does not take.
+    """
+    where = None
+    if isinstance(node, exp.Filter):
+        where, node = read(node.expression.this), node.this
+    inner = node.this
+    unique = isinstance(inner, exp.Distinct)
+    nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
+    if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
+        return AggregateCall("count", (), where, False, INT)
+    if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
+        nodes = nodes[0].expressions
+    args = tuple(read(n) for n in nodes)
+    if isinstance(node, exp.CountIf):
+        where = args[0] if where is None else call("and", where, args[0])
+        return AggregateCall("count", (), where, False, INT)
+    return _typed(node, block, args, where, unique)
+
+
+def _typed(node: exp.Expr, block: Block, args: tuple[Scalar, ...], where: Scalar | None, unique: bool) -> AggregateCall:
+    kind = type(node)
+    if kind is exp.Count:
+        return AggregateCall("count", args, where, unique, INT)
+    if kind in EXTREMES:
+        if kind in (exp.LogicalAnd, exp.LogicalOr) and args[0].type.kind != "bool":
+            block.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", "a condition")
+        return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
+    if kind not in SUMS and kind not in MOMENTS:
+        block.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
+    if not args[0].type.is_numeric:
+        hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
+        block.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)
+    if kind in MOMENTS:
+        return AggregateCall(MOMENTS[kind], args, where, unique, Type("double", nullable=True))
+    if kind is exp.Avg:
+        return AggregateCall("avg", args, where, unique, _avg_type(args[0].type).with_null())
+    return AggregateCall("sum", args, where, unique, sum_type(args[0].type).with_null())
 
 
 def _avg_type(t: Type) -> Type:
     exact = numeric_as_decimal(t)
     scale = min(exact.scale + 4, MAX_PRECISION)
-    return Type("decimal", min(exact.precision + 4, MAX_PRECISION), scale) if t != INT else Type("decimal", 23, 4)
+    return (
+        Type("decimal", min(exact.precision + 4, MAX_PRECISION), scale) if t.kind != "int" else Type("decimal", 23, 4)
+    )
+
+
+@dataclass
+class Grouping:
+    """The inputs that the calls of one grouping need; equal ones are kept once.
+
+    Args:
+        block: the block whose rows are grouped.
+        branches: those rows, closed.
+        keys: the group's columns, known by their names in all branches.
+        taken: names that no input may have.
+        total: the group is there without rows too (an aggregate without GROUP BY).
+    """
+
+    block: Block
+    branches: Sequence[Branch]
+    keys: Sequence[Column]
+    taken: set[str]
+    total: bool
+    inputs: list[InputQuery] = field(default_factory=list)
+    _known: dict[tuple[str, Form], Var] = field(default_factory=dict)
+
+    def rows(self) -> Var:
+        """How many rows the group has."""
+        return self._input("count", "value", counted(self.branches, self.keys))
+
+    def result(self, wanted: AggregateCall, node: exp.Expr, wish: str) -> Scalar:
+        """A call's result as an expression over inputs."""
+        branches, args = self._arguments(wanted)
+        if wanted.function == "count":
+            return self._count(branches, args, wish)
+        if wanted.function in ("min", "max"):
+            return self._extreme(wanted, branches, wish)
+        if wanted.function in ("sum", "avg"):
+            return self._sum(wanted, branches, node, wish)
+        return self._moment(wanted, branches, node, wish)
+
+    def _arguments(self, wanted: AggregateCall) -> tuple[list[Branch], list[str]]:
+        """The rows that the call looks at, with its arguments under the names ``$0``, ``$1``, ..."""
+        names = [f"${i}" for i in range(len(wanted.args))]
+        branches = []
+        for branch in self.branches:
+            env = {name: branch.value(arg) for name, arg in zip(names, wanted.args, strict=True)}
+            chosen: Branch | None = Branch(branch.coefficient, branch.sources, branch.conditions, {**branch.env, **env})
+            if wanted.where is not None and chosen is not None:
+                chosen = _restricted(chosen, [wanted.where])
+            if chosen is not None:
+                branches.append(chosen)
+        if not wanted.distinct:
+            return branches, names
+        return self._distinct(branches, wanted, names), names
+
+    def _distinct(self, branches: list[Branch], wanted: AggregateCall, names: list[str]) -> list[Branch]:
+        args = [Column(name, arg.type) for name, arg in zip(names, wanted.args, strict=True)]
+        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, names))) is not None]
+        relation = distinct(self.block, known, [*self.keys, *args], "distinct")
+        source = self.block.context.registry.source(relation)
+        env = {c.name: v for c, v in zip([*self.keys, *args], source.variables(), strict=True)}
+        return [Branch(1, (source,), (), env)]
+
+    def _input(self, wish: str, kind: str, made: Polynomial) -> Var:
+        form = (kind, canonical(made))
+        if form not in self._known:
+            name, n = wish, 1
+            while name in self.taken:
+                n += 1
+                name = f"{wish}_{n}"
+            self.taken.add(name)
+            self.inputs.append(InputQuery(name, kind, made))
+            last = made.columns[-1].type.with_null() if kind != "value" else made.value
+            self._known[form] = Var(name, last)
+        return self._known[form]
+
+    def _counted(self, branches: list[Branch], args: list[str]) -> Polynomial:
+        """How many rows have no NULL among the arguments."""
+        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
+        return counted(known, self.keys)
+
+    def _counts_all(self, made: Polynomial) -> bool:
+        return canonical(made) == canonical(counted(self.branches, self.keys))
+
+    def _count(self, branches: list[Branch], args: list[str], wish: str) -> Var:
+        made = self._counted(branches, args)
+        return self._input("count" if self._counts_all(made) else wish, "value", made)
+
+    def _extreme(self, wanted: AggregateCall, branches: list[Branch], wish: str) -> Scalar:
+        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, ["$0"]))) is not None]
+        value = Column("$0", wanted.args[0].type)
+        made = counted(known, [*self.keys, value])
+        return self._input(wish, wanted.function, made)
+
+    def _sum(self, wanted: AggregateCall, branches: list[Branch], node: exp.Expr, wish: str) -> Scalar:
+        average = wanted.function == "avg"
+        total = self._total(wanted.args[0].type, branches, node, ["$0"], f"{wish}_sum" if average else wish)
+        result = wanted.type.with_null(False)
+        complete = not self.total and self._counts_all(self._counted(branches, ["$0"]))
+        if complete and not average:
+            return total
+        count = self._count(branches, ["$0"], f"{wish}_n")
+        value = Call("div", (total, count), result) if average else total
+        return value if complete else if_any(count, value)
+
+    def _moment(self, wanted: AggregateCall, branches: list[Branch], node: exp.Expr, wish: str) -> Scalar:
+        kind = wanted.args[0].type
+        total = self._total(kind, branches, node, ["$0"], f"{wish}_sum")
+        square = call("mul", Var("$0", kind), Var("$0", kind)).type
+        squares = self._total(square, branches, node, ["$0", "$0"], f"{wish}_squares")
+        count = self._count(branches, ["$0"], f"{wish}_n")
+        return call(wanted.function, count, total, squares)
+
+    def _total(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[str], wish: str) -> Var:
+        """The sum of a product over the rows where it is not NULL."""
+        value = sum_type(kind)
+        terms = []
+        for branch in branches:
+            guards = _not_null(branch, args)
+            for factors in self._products([branch.env[a] for a in args], value):
+                made = to_monomial(branch, self._keyed(branch), factors, guards)
+                if made is not None:
+                    terms.append(made)
+        made_total = polynomial(plain(self.keys), value, terms)
+        if any(_scale(t) > value.scale for t in made_total.terms):
+            hint = "CAST the factors to fewer digits, so that the product stays within 38"
+            self.block.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
+        return self._input(wish, "value", made_total)
+
+    def _keyed(self, branch: Branch) -> list[tuple[Column, Scalar]]:
+        named = zip(plain(self.keys), self.keys, strict=True)
+        return [(new, converted(branch.env[old.name], old)) for new, old in named]
+
+    def _products(self, args: list[Scalar], value: Type) -> list[Monomial]:
+        """The product of ``args`` as a sum of products whose factors are over one source each, where that is possible."""
+        if any(isinstance(a, Const) and a.value is None for a in args):
+            return []
+        products: list[Monomial] = [()]
+        for arg in args:
+            products = [a + b for a in products for b in _monomials(arg)]
+        simplified = [tuple(f for f in m if not (isinstance(f, Const) and f.value == 1)) for m in products]
+        if any(sum(f.type.scale for f in m) > value.scale for m in simplified):
+            return [tuple(args)]
+        return simplified
+
+
+def _scale(term: object) -> int:
+    factors = [*term.factors, *(f for a in term.atoms for f in a.factors)]  # type: ignore[attr-defined]
+    return sum(f.type.scale for f in factors)
+
+
+def if_any(count: Scalar, value: Scalar) -> Scalar:
+    """NULL where nothing was counted."""
+    return call("case", call("gt", count, const(0)), value, Const(None, value.type.with_null()))
+
+
+def _restricted(branch: Branch, conditions: Sequence[Scalar]) -> Branch | None:
+    kept: Branch | None = branch
+    for condition in conditions:
+        if kept is None:
+            return None
+        kept = add_condition(kept, condition)
+    return kept
+
+
+def _not_null(branch: Branch, names: Sequence[str]) -> list[Scalar]:
+    """Conditions, over one source each where possible, that some columns are not NULL."""
+    parts = (part for name in dict.fromkeys(names) for part in _strict_parts(branch.env[name]))
+    return [call("not", call("is_null", p)) for p in dict.fromkeys(parts) if p.type.nullable]
+
+
+def _strict_parts(scalar: Scalar) -> Iterator[Scalar]:
+    """Parts of an expression that is NULL exactly when one of them is."""
+    strict = isinstance(scalar, Call) and scalar.op in ("add", "sub", "mul", "neg", "cast", "concat")
+    if strict and isinstance(scalar, Call) and len(owners(scalar)) > 1 and scalar.type.nullable:
+        for arg in scalar.args:
+            yield from _strict_parts(arg)
+    else:
+        yield scalar
+
+
+def _monomials(scalar: Scalar) -> list[Monomial]:
+    """A scalar as a sum of products of single-source factors; itself where it is no such sum."""
+    if len(owners(scalar)) <= 1 or not isinstance(scalar, Call):
+        return [(scalar,)]
+    parts = [_monomials(a) for a in scalar.args] if scalar.op in ("add", "sub", "mul", "neg") else []
+    match scalar.op:
+        case "add":
+            return parts[0] + parts[1]
+        case "sub":
+            return parts[0] + [(const(-1), *m) for m in parts[1]]
+        case "mul":
+            return [a + b for a in parts[0] for b in parts[1]]
+        case "neg":
+            return [(const(-1), *m) for m in parts[0]]
+        case "case":
+            return _cases(scalar)
+        case "cast" if scalar.type.kind == "decimal" and _widens(scalar.args[0].type, scalar.type):
+            return _monomials(scalar.args[0])
+    return [(scalar,)]
+
+
+def _widens(inner: Type, outer: Type) -> bool:
+    return inner.kind in ("int", "decimal") and inner.scale <= outer.scale
+
+
+def _cases(scalar: Call) -> list[Monomial]:
+    """``CASE WHEN c THEN v ...`` is the sum of the values, each times the 0-or-1 indicator of its branch."""
+    *branches, otherwise = scalar.args
+    conditions, values = branches[::2], [*branches[1::2], otherwise]
+    together = {alias for c in conditions for alias in owners(c)}
+    if len(together) > 1 or scalar.type.nullable:
+        return [(scalar,)]
+    result: list[Monomial] = []
+    for chosen, value in enumerate(values):
+        if isinstance(value, Const) and value.value == 0:
+            continue
+        ones = [const(int(i == chosen)) for i in range(len(values))]
+        tests = (x for pair in zip(conditions, ones, strict=False) for x in pair)
+        result += [(simplify(call("case", *tests, ones[-1])), *m) for m in _monomials(value)]
+    return result
+
+
+def default_of(result: Scalar, inputs: Mapping[str, InputQuery]) -> Scalar:
+    """A call's result over no rows at all."""
+    nothing: dict[str, Scalar] = {}
+    for name, given in inputs.items():
+        value = given.polynomial.value
+        zero = const(0) if value.kind == "int" else Const(0, value)
+        last = given.polynomial.columns[-1].type if given.kind != "value" else value
+        nothing[name] = zero if given.kind == "value" else Const(None, last.with_null())
+    return simplify(substitute(result, nothing))

@@ -1,42 +1,40 @@
 """SQL scalar expressions (sqlglot) -> typed :mod:`m3.scalars`, with constants folded.
 
 A reader never guesses: a function or form that is not listed here is a CompileError that names the nearest one that is.
+This module has what all forms need: literals, types, casts, comparisons and NULL. The forms themselves are in
+:mod:`m3.sql.functions` and the modules next to it.
 """
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
-from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, STRING, TIMESTAMP, Type
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import evaluate
-from m3.scalars import Call, Const, Scalar, call, const
-from m3.sql.dates import shifted
+from m3.scalars import STRICT, Const, Scalar, call, const
+from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
 from m3.sql.places import Source
 
-__all__ = ["ExpressionReader"]
+__all__ = ["ExpressionReader", "Leaf"]
+
 
 Leaf = Callable[[exp.Expr], Scalar | None]
 
-BINARY: Mapping[type[exp.Expr], str] = {
-    exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div",
-    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
-}  # fmt: skip
-UNARY: Mapping[type[exp.Expr], str] = {
-    exp.Not: "not", exp.Upper: "upper", exp.Lower: "lower", exp.Year: "year", exp.Month: "month", exp.Day: "day",
-    exp.DayOfMonth: "day",
-}  # fmt: skip
 TYPES: Mapping[str, Type] = {
     "INT": INT, "BIGINT": INT, "SMALLINT": INT, "TINYINT": INT, "DOUBLE": DOUBLE, "FLOAT": DOUBLE, "TEXT": STRING,
-    "VARCHAR": STRING, "CHAR": STRING, "DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMPNTZ": TIMESTAMP,
-    "DATETIME": TIMESTAMP, "BOOLEAN": BOOL,
+    "VARCHAR": STRING, "CHAR": STRING, "NCHAR": STRING, "NVARCHAR": STRING, "BPCHAR": STRING, "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP, "TIMESTAMPNTZ": TIMESTAMP, "DATETIME": TIMESTAMP, "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMPLTZ": TIMESTAMP, "BOOLEAN": BOOL,
 }  # fmt: skip
-SUPPORTED = "supported: + - * / comparisons AND OR NOT BETWEEN IN LIKE IS NULL CASE COALESCE NULLIF CAST EXTRACT "
-SUPPORTED += "YEAR MONTH DAY SUBSTRING UPPER LOWER ||"
+#: What a bare NULL is until its neighbours say more; as an output column it stays that.
+NULL = Const(None, STRING.with_null())
+FALLBACKS = (STRING, INT, BOOL, DATE, DOUBLE)
+INTEGER = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
 class ExpressionReader:
@@ -49,6 +47,7 @@ class ExpressionReader:
 
     def __init__(self, source: Source, leaf: Leaf) -> None:
         self.source, self.leaf = source, leaf
+        self.dialect: str | None = getattr(source, "dialect", None)
 
     def read(self, node: exp.Expr) -> Scalar:
         """The scalar that ``node`` means.
@@ -59,84 +58,107 @@ class ExpressionReader:
         known = self.leaf(node)
         if known is not None:
             return known
-        if type(node) in BINARY:
-            return self._binary(BINARY[type(node)], node)
-        if type(node) in UNARY:
-            return self._call(node, UNARY[type(node)], self.read(node.this))
-        handler = _HANDLERS.get(type(node))
+        handler = _OWN.get(type(node)) or HANDLERS.get(type(node))
         if handler is None:
+            refuse_random(self, node)
             self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
-        return handler(self, node)
+        result = handler(self, node)
+        return self.call(node, "not", result) if node.args.get("negate") else result
 
-    def _call(self, node: exp.Expr, op: str, *args: Scalar, to: Type | None = None) -> Scalar:
-        """A typed call, folded to a literal when all arguments are literals."""
-        try:
-            result = call(op, *args, to=to)
-            if all(isinstance(a, Const) for a in args) and result.type.kind != "double":
-                value = evaluate(result, {})
-                assert not isinstance(value, float)
-                return Const(value, result.type.with_null(value is None))
+    def call(self, node: exp.Expr, op: str, *args: Scalar, to: Type | None = None) -> Scalar:
+        """A typed call, folded to a literal when all arguments are, or when a NULL decides it.
+
+        Raises:
+            CompileError: the types do not fit, or the literals have no such value.
+        """
+        first: ProgramError | None = None
+        for typed in _typings(args):
+            try:
+                return self._folded(node, call(op, *typed, to=to))
+            except ProgramError as error:
+                first = first or error
+        assert first is not None
+        self.source.fail(node, first.message, first.kind, first.hint)
+
+    def _folded(self, node: exp.Expr, result: Scalar) -> Scalar:
+        args: tuple[Scalar, ...] = getattr(result, "args", ())
+        if getattr(result, "op", "") in STRICT and any(isinstance(a, Const) and a.value is None for a in args):
+            return Const(None, result.type.with_null())
+        if not all(isinstance(a, Const) for a in args) or result.type.kind == "double":
             return result
-        except (ProgramError, ValueProblem) as error:
-            self.source.fail(node, error.message, error.kind, error.hint)
-
-    def _binary(self, op: str, node: exp.Expr) -> Scalar:
-        left, right = node.args["this"], node.args["expression"]
-        if isinstance(right, exp.Interval):
-            return self._shift(node, self.read(left), right, 1 if op == "add" else -1)
-        if op in ("add", "sub", "mul", "div"):
-            return self._call(node, op, self.read(left), self.read(right))
-        return self._compare(node, op, self.read(left), self.read(right))
-
-    def _compare(self, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
-        return self._call(node, op, self._like_other(node, left, right), self._like_other(node, right, left))
-
-    def _like_other(self, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
-        """A string literal compared with a date or timestamp is read as one."""
-        if isinstance(scalar, Const) and scalar.type.kind == "string" and other.type.kind in ("date", "timestamp"):
-            return self._call(node, "cast", scalar, to=other.type.with_null(False))
-        return scalar
-
-    def _shift(self, node: exp.Expr, start: Scalar, interval: exp.Interval, direction: int) -> Scalar:
-        if not isinstance(start, Const) or not isinstance(start.value, datetime.date):
-            hint = "only DATE '...' +/- INTERVAL 'n' unit; move the interval to the constant side"
-            self.source.fail(node, "an interval added to something that is not constant", "interval", hint)
-        unit = interval.args.get("unit")
-        amount = interval.this
-        if not isinstance(amount, exp.Literal) or unit is None:
-            self.source.fail(
-                interval, "an interval that is not INTERVAL 'n' unit", "interval", "e.g. INTERVAL '90' DAY"
-            )
         try:
-            return const(shifted(start.value, direction * int(amount.this), unit.name.upper()))
-        except ValueError as error:
-            self.source.fail(interval, f"bad interval: {error}", "interval", "units: DAY, WEEK, MONTH, YEAR")
+            value = evaluate(result, {})
+        except ValueProblem as error:
+            self.source.fail(node, error.message, error.kind, error.hint)
+        return Const(value, result.type.with_null(value is None))
 
-    def _date_add(self, node: exp.Expr) -> Scalar:
-        step = node.args["expression"]
-        interval = step if isinstance(step, exp.Interval) else exp.Interval(this=step, unit=node.args.get("unit"))
-        return self._shift(node, self.read(node.this), interval, -1 if isinstance(node, exp.DateSub) else 1)
+    def compare(self, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
+        """A comparison; a string literal is read as what it is compared with."""
+        return self.call(node, op, self.like_other(node, left, right), self.like_other(node, right, left))
 
-    def _literal(self, node: exp.Expr) -> Scalar:
-        text = str(node.this)
-        if node.args.get("is_string"):
-            return const(text)
-        if not set(text) <= set("0123456789."):
-            hint = "write it with a decimal point and no exponent"
-            self.source.fail(node, f"{text} is a floating-point literal", "float-literal", hint)
-        value = Decimal(text)
-        return const(int(text) if text.isdigit() and int(text) <= INT64_MAX else value)
+    def like_other(self, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
+        """A string literal next to a value of another kind becomes a literal of that kind."""
+        kind = other.type.kind
+        if not isinstance(scalar, Const) or not isinstance(scalar.value, str) or kind == "string":
+            return scalar
+        if kind in ("int", "decimal"):
+            return self._exact(node, scalar.value)
+        if kind == "double":
+            return self._float(node, scalar.value)
+        return self.call(node, "cast", scalar, to=other.type.with_null(False))
 
-    def _null(self, node: exp.Expr) -> Scalar:
-        self.source.fail(node, "NULL without a type", "untyped-null", "write CAST(NULL AS type)")
+    def _exact(self, node: exp.Expr, text: str) -> Const:
+        """A number in quotes, compared with a number: it keeps all its digits."""
+        if INTEGER.fullmatch(text) and abs(int(text)) <= INT64_MAX:
+            return const(int(text))
+        try:
+            value = Decimal(text.strip())
+        except InvalidOperation:
+            self.source.fail(node, f"cannot cast {text!r} to a number", "bad-cast", "a number without quotes")
+        digits, exponent = value.as_tuple().digits, value.as_tuple().exponent
+        if not isinstance(exponent, int) or max(len(digits), -exponent, len(digits) + exponent) > MAX_PRECISION:
+            self.source.fail(node, f"{text!r} has too many digits", "bad-cast", f"at most {MAX_PRECISION}")
+        return const(Decimal(format(value, "f")))
 
-    def _cast(self, node: exp.Expr) -> Scalar:
-        to = self._type(node.args["to"])
-        if isinstance(node.this, exp.Null):
+    def _float(self, node: exp.Expr, text: str) -> Const:
+        try:
+            return const(float(text))
+        except (ValueError, ProgramError):
+            self.source.fail(node, f"cannot cast {text!r} to DOUBLE", "bad-cast", "a finite number without quotes")
+
+    def constant(self, node: exp.Expr | None) -> object:
+        """The value of a node that is a literal, or an expression of literals; None for all others."""
+        scalar = self.read(node) if node is not None else None
+        return scalar.value if isinstance(scalar, Const) else None
+
+    def text(self, node: exp.Expr) -> Scalar:
+        """A node where text is meant: other kinds are cast to STRING, as in SQL's ``||``."""
+        scalar = self.read(node)
+        return scalar if scalar.type.kind == "string" else self.call(node, "cast", scalar, to=STRING)
+
+    def condition(self, node: exp.Expr) -> Scalar:
+        """A node where a condition is meant: a bare NULL is neither true nor false."""
+        scalar = self.read(node)
+        return Const(None, BOOL.with_null()) if is_bare_null(scalar) else scalar
+
+    def choice(self, node: exp.Expr, conditions: Iterable[Scalar], results: Iterable[exp.Expr | None]) -> Scalar:
+        """CASE: one more result than there are conditions; None is NULL."""
+        *values, otherwise = self._alternatives([NULL if n is None else self.read(n) for n in results])
+        pairs = zip(conditions, values, strict=True)
+        return self.call(node, "case", *(x for pair in pairs for x in pair), otherwise)
+
+    def _alternatives(self, values: list[Scalar]) -> list[Scalar]:
+        known = next((v.type for v in values if not is_bare_null(v)), STRING)
+        return [Const(None, known.with_null()) if is_bare_null(v) else v for v in values]
+
+    def cast(self, node: exp.Expr, inner: Scalar, to: Type) -> Scalar:
+        """``inner`` as ``to``, itself if it is that already."""
+        if is_bare_null(inner):
             return Const(None, to.with_null())
-        return self._call(node, "cast", self.read(node.this), to=to)
+        return inner if inner.type.same_as(to) else self.call(node, "cast", inner, to=to)
 
-    def _type(self, node: exp.Expr) -> Type:
+    def type_of(self, node: exp.Expr) -> Type:
+        """The type that a type name means."""
         assert isinstance(node, exp.DataType)
         kind = node.this.value
         if kind == "DECIMAL":
@@ -148,124 +170,55 @@ class ExpressionReader:
             )
         return TYPES[kind]
 
-    def _logic(self, node: exp.Expr) -> Scalar:
-        """Nested ANDs (or ORs) become one flat call."""
-        op = "and" if isinstance(node, exp.And) else "or"
-        args: list[Scalar] = []
-        for side in (node.args["this"], node.args["expression"]):
-            scalar = self.read(side)
-            args.extend(scalar.args if isinstance(scalar, Call) and scalar.op == op else (scalar,))
-        return self._call(node, op, *args)
+    def _literal(self, node: exp.Expr) -> Scalar:
+        text = str(node.this)
+        if node.args.get("is_string"):
+            return const(text)
+        if not set(text) <= set("0123456789."):
+            return self._float(node, text)
+        value = Decimal(text)
+        return const(int(text) if text.isdigit() and int(text) <= INT64_MAX else value)
 
-    def _between(self, node: exp.Expr) -> Scalar:
-        value = self.read(node.this)
-        low = self._compare(node, "ge", value, self.read(node.args["low"]))
-        return self._call(node, "and", low, self._compare(node, "le", value, self.read(node.args["high"])))
+    def _cast(self, node: exp.Expr) -> Scalar:
+        """CAST. Spark's own is parsed as TRY_CAST; the real one says that it is safe."""
+        if node.args.get("safe") and isinstance(node, exp.TryCast):
+            hint = "CAST, which stops at a bad value; or guard it with CASE WHEN"
+            self.source.fail(node, "TRY_CAST is not supported", "unsupported-expression", hint)
+        inner, to = self.read(node.this), node.args["to"]
+        if self.dialect == "postgres" and to.this.value == "DECIMAL" and not to.expressions:
+            return self._unbounded(node, inner)
+        if is_bare_null(inner):
+            return Const(None, self.type_of(to).with_null())
+        return self.call(node, "cast", inner, to=self.type_of(to))
 
-    def _in(self, node: exp.Expr) -> Scalar:
-        value = self.read(node.this)
-        if node.args.get("query") or not node.expressions:
-            self.source.fail(node, "IN over a subquery", "subquery", "list the constants, or join the table instead")
-        options = [self._like_other(node, self.read(e), value) for e in node.expressions]
-        if not all(isinstance(o, Const) for o in options):
-            self.source.fail(node, "IN over expressions", "in-list", "only constants; write a = b OR a = c")
-        return self._call(node, "in", value, *options)
-
-    def _like(self, node: exp.Expr) -> Scalar:
-        pattern = self.read(node.args["expression"])
-        if not isinstance(pattern, Const) or "\\" in str(pattern.value):
-            self.source.fail(
-                node, "LIKE with this pattern", "like-pattern", "a constant pattern of % and _, no escapes"
-            )
-        return self._call(node, "like", self.read(node.this), pattern)
-
-    def _is(self, node: exp.Expr) -> Scalar:
-        if not isinstance(node.args["expression"], exp.Null):
-            self.source.fail(node, "IS with something other than NULL", "unsupported-expression", "IS [NOT] NULL")
-        return self._call(node, "is_null", self.read(node.this))
-
-    def _case(self, node: exp.Expr) -> Scalar:
-        operand = self.read(node.this) if node.this else None
-        conditions: list[Scalar] = []
-        for branch in node.args["ifs"]:
-            test = self.read(branch.this)
-            conditions.append(test if operand is None else self._compare(branch, "eq", operand, test))
-        results = [*(b.args["true"] for b in node.args["ifs"]), node.args.get("default")]
-        return self._choice(node, conditions, results)
-
-    def _if(self, node: exp.Expr) -> Scalar:
-        return self._choice(node, [self.read(node.this)], [node.args["true"], node.args.get("false")])
-
-    def _choice(self, node: exp.Expr, conditions: list[Scalar], results: list[exp.Expr | None]) -> Scalar:
-        *values, otherwise = self._values(node, results)
-        return self._call(node, "case", *(x for pair in zip(conditions, values, strict=True) for x in pair), otherwise)
-
-    def _values(self, node: exp.Expr, nodes: Iterable[exp.Expr | None]) -> list[Scalar]:
-        """Alternatives of one value: a bare NULL takes the type of the others."""
-        scalars = [None if n is None or isinstance(n, exp.Null) else self.read(n) for n in nodes]
-        known = [s.type for s in scalars if s is not None]
-        if not known:
-            self._null(node)
-        return [s if s is not None else Const(None, known[0].with_null()) for s in scalars]
-
-    def _coalesce(self, node: exp.Expr) -> Scalar:
-        return self._call(node, "coalesce", *self._values(node, [node.this, *node.expressions]))
-
-    def _nullif(self, node: exp.Expr) -> Scalar:
-        value = self.read(node.this)
-        same = self._compare(node, "eq", value, self.read(node.args["expression"]))
-        return self._call(node, "case", same, Const(None, value.type.with_null()), value)
-
-    def _extract(self, node: exp.Expr) -> Scalar:
-        part = node.this.name.lower()
-        if part not in ("year", "month", "day"):
-            self.source.fail(node, f"EXTRACT({part.upper()})", "unsupported-expression", "YEAR, MONTH or DAY")
-        return self._call(node, part, self.read(node.args["expression"]))
-
-    def _substring(self, node: exp.Expr) -> Scalar:
-        start, length = node.args.get("start"), node.args.get("length")
-        bounds = [self.read(n) if n else const(2**31 if i else 1) for i, n in enumerate((start, length))]
-        if not all(isinstance(b, Const) and b.type.kind == "int" for b in bounds):
-            self.source.fail(node, "SUBSTRING with computed bounds", "substring", "start and length must be constants")
-        return self._call(node, "substring", self.read(node.this), *bounds)
-
-    def _concat(self, node: exp.Expr) -> Scalar:
-        parts = node.expressions or [node.args["this"], node.args["expression"]]
-        args: list[Scalar] = []
-        for part in parts:
-            scalar = self.read(part)
-            args.extend(scalar.args if isinstance(scalar, Call) and scalar.op == "concat" else (scalar,))
-        return self._call(node, "concat", *args)
-
-    def _negative(self, node: exp.Expr) -> Scalar:
-        inner = self.read(node.this)
-        if isinstance(inner, Const) and isinstance(inner.value, int | Decimal) and inner.type.is_numeric:
-            return Const(-inner.value, inner.type)
-        return self._call(node, "neg", inner)
+    def _unbounded(self, node: exp.Expr, inner: Scalar) -> Scalar:
+        """PostgreSQL's NUMERIC without a size keeps all digits."""
+        if inner.type.kind == "int":
+            return self.call(node, "cast", inner, to=Type("decimal", 19, 0))
+        if inner.type.kind != "decimal":
+            self.source.fail(node, f"{inner.type} as NUMERIC without a size", "unsupported-type", "NUMERIC(p, s)")
+        return inner
 
 
-Handler = Callable[[ExpressionReader, exp.Expr], Scalar]
-_HANDLERS: Mapping[type[exp.Expr], Handler] = {
+def is_bare_null(scalar: Scalar) -> bool:
+    """Whether a NULL literal has no type of its own (a NULL of type STRING counts as such)."""
+    return isinstance(scalar, Const) and scalar.value is None and scalar.type.kind == "string"
+
+
+def _typings(args: tuple[Scalar, ...]) -> Iterator[tuple[Scalar, ...]]:
+    """The arguments, with bare NULLs typed like one of the others, then as whatever fits."""
+    if not any(is_bare_null(a) for a in args):
+        yield args
+        return
+    for type_ in dict.fromkeys([*(a.type.with_null(False) for a in args if not is_bare_null(a)), *FALLBACKS]):
+        yield tuple(Const(None, type_.with_null()) if is_bare_null(a) else a for a in args)
+
+
+_OWN: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
     exp.Paren: lambda reader, node: reader.read(node.this),
     exp.Boolean: lambda _, node: const(bool(node.this)),
+    exp.Null: lambda _, node: NULL,
     exp.Literal: ExpressionReader._literal,
-    exp.Null: ExpressionReader._null,
-    exp.Neg: ExpressionReader._negative,
     exp.Cast: ExpressionReader._cast,
-    exp.And: ExpressionReader._logic,
-    exp.Or: ExpressionReader._logic,
-    exp.Between: ExpressionReader._between,
-    exp.In: ExpressionReader._in,
-    exp.Like: ExpressionReader._like,
-    exp.Is: ExpressionReader._is,
-    exp.Case: ExpressionReader._case,
-    exp.If: ExpressionReader._if,
-    exp.Coalesce: ExpressionReader._coalesce,
-    exp.Nullif: ExpressionReader._nullif,
-    exp.Extract: ExpressionReader._extract,
-    exp.Substring: ExpressionReader._substring,
-    exp.DPipe: ExpressionReader._concat,
-    exp.Concat: ExpressionReader._concat,
-    exp.DateAdd: ExpressionReader._date_add,
-    exp.DateSub: ExpressionReader._date_add,
+    exp.TryCast: ExpressionReader._cast,
 }

@@ -17,6 +17,7 @@ class Source:
 
     def __init__(self, sql: str, file: str = "") -> None:
         self.sql, self.file = sql, file
+        self.dialect: str | None = None
 
     def parse(self, dialect: str | None) -> exp.Expression:
         """The single statement of the text.
@@ -24,6 +25,7 @@ class Source:
         Raises:
             SyntaxProblem: the text is not SQL, or not exactly one statement.
         """
+        self.dialect = dialect
         try:
             statements = [s for s in sqlglot.parse(self.sql, read=dialect) if s is not None]
         except sqlglot.errors.ParseError as error:

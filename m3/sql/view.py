@@ -1,33 +1,53 @@
-"""A SELECT with aggregates -> :class:`~m3.algebra.ViewQuery`."""
+"""A query -> :class:`~m3.algebra.ViewQuery`: what is maintained, and what is computed when the view is read.
+
+A grouping with linear aggregates is read off its maps: one per aggregate, keyed by the group. Anything else is a bag of
+rows: the map of a derived relation if it is one, else a map of its own. HAVING over groups, expressions over aggregates,
+ORDER BY and LIMIT cost nothing until somebody reads.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from m3.algebra import ViewQuery, variable_type
+from m3.algebra import Polynomial, Registry, Rows, ViewQuery
+from m3.errors import CompileError, M3Error
 from m3.program import Column, OutputColumn, Relation
-from m3.scalars import Scalar, Var
-from m3.sql.aggregates import AggregateReader
-from m3.sql.expressions import ExpressionReader
-from m3.sql.joins import Body, read_body
+from m3.scalars import Scalar, Var, call, rename, substitute, variables
+from m3.simplify import simplify
+from m3.sql.block import Block, Context
+from m3.sql.correlation import counted, plain
+from m3.sql.limits import count_of
 from m3.sql.places import Source
-from m3.sql.scope import Scope, read_scope
+from m3.sql.select import (
+    Selection,
+    distinct_rows,
+    listed_all,
+    read_query,
+    read_selection,
+    set_order,
+    settle,
+    with_tables,
+)
 
 __all__ = ["parse_view"]
 
-CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "kind", "hint"}
+#: (expression over the output columns' scope, descending, NULLs first)
+Order = Sequence[tuple[Scalar, bool, bool]]
 
 
-def parse_view(name: str, sql: str, relations: Sequence[Relation], dialect: str | None = None) -> ViewQuery:
-    """What a SELECT asks for, in the algebra.
+def parse_view(
+    name: str, sql: str, relations: Sequence[Relation], registry: Registry, dialect: str | None = None
+) -> ViewQuery:
+    """What a query asks for, in the algebra.
 
     Args:
         name: the view's name.
-        sql: one SELECT of aggregates over inner joins of base tables.
+        sql: one query.
         relations: the base tables.
+        registry: the derived relations of the program, which is added to.
         dialect: sqlglot's name of the SQL dialect; None for its generic one.
 
     Raises:
@@ -35,186 +55,150 @@ def parse_view(name: str, sql: str, relations: Sequence[Relation], dialect: str 
         CompileError: SQL that cannot be maintained, at its place, with the nearest form that can.
     """
     source = Source(sql, name)
-    select = source.parse(dialect)
-    if not isinstance(select, exp.Select):
-        source.fail(select, f"{select.key.upper()} is not a SELECT", "not-a-select", "define one view per SELECT")
-    _check_clauses(select, source)
-    scope = read_scope(select, {r.name: r for r in relations}, source)
-    return _ViewReader(name, sql, select, scope).read()
-
-
-def _check_clauses(select: exp.Select, source: Source) -> None:
-    for clause, value in select.args.items():
-        if not value or clause in CLAUSES:
-            continue
-        node = value if isinstance(value, exp.Expr) else value[0] if isinstance(value, list) else select
-        hint = "SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ... LIMIT n"
-        if clause == "distinct":
-            hint = "GROUP BY the columns instead"
-        source.fail(node, f"{clause.strip('_').upper()} is not supported", "unsupported-clause", hint)
+    node = source.parse(dialect)
+    while isinstance(node, exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):
+        node = node.this
+    context = Context(source, {r.name: r for r in relations}, registry, name, dialect)
+    try:
+        return _View(context, node).read()
+    except M3Error as error:
+        if error.span is not None:
+            raise
+        raise CompileError(error.message, kind=error.kind, span=source.span(node), hint=error.hint) from error
 
 
 @dataclass
-class _ViewReader:
-    name: str
-    sql: str
-    select: exp.Select
-    scope: Scope
-    groups: dict[Scalar, str] = field(default_factory=dict)
-    outputs: list[OutputColumn] = field(default_factory=list)
+class _View:
+    context: Context
+    node: exp.Expr
 
     def read(self) -> ViewQuery:
-        self.columns = ExpressionReader(self.scope.source, self._column)
-        where = self.select.args.get("where")
-        self.body: Body = read_body(self.scope, where.this if where else None, self.columns)
-        self._read_groups()
-        self.body.seal()
-        self.aggregates = AggregateReader(self.body, self.columns)
-        self.exists = self.body.aggregate()
-        self._read_outputs()
-        having = self.select.args.get("having")
-        condition = self._output(having.this, "having") if having else None
-        if having and condition is not None and condition.type.kind != "bool":
-            self.scope.source.fail(having, f"HAVING of type {condition.type}", "type-mismatch", "write a comparison")
-        order, limit = self._order(), self._limit()
-        values = tuple(self.aggregates.values.items())
-        keys = tuple(Column(k, variable_type(self.exists, k)) for k in self.body.keys)
-        return ViewQuery(self.name, keys, values, self.exists, tuple(self.outputs), condition, order, limit, self.sql)
+        top = Block.inside(self.context, None)
+        if not isinstance(self.node, exp.Select):
+            bare = self.node.copy()
+            rows = read_query(_without_limit(bare), top)
+            return self._bag(rows, set_order(self.node, rows, top), top)
+        block = with_tables(self.node, top)
+        selection = read_selection(self.node, block)
+        linear = self._linear(selection)
+        return linear if linear is not None else self._rows(selection, top)
 
-    def _column(self, node: exp.Expr) -> Scalar | None:
-        """Columns of tables, for WHERE, GROUP BY and the arguments of aggregates."""
-        if isinstance(node, exp.AggFunc):
-            self.scope.source.fail(
-                node,
-                f"{node.key.upper()} where a single row is meant",
-                "misplaced-aggregate",
-                "use HAVING, or unnest it",
-            )
-        return self.scope.resolve(node) if isinstance(node, exp.Column) else None
-
-    def _items(self) -> list[exp.Expr]:
-        items: list[exp.Expr] = self.select.expressions
-        return items
-
-    def _read_groups(self) -> None:
-        group = self.select.args.get("group")
-        if group is None:
-            if not any(item.find(exp.AggFunc) for item in self._items()):
-                hint = "use SUM, COUNT or AVG, or GROUP BY"
-                self.scope.source.fail(self.select, "a query without aggregates", "not-an-aggregate", hint)
-            return
-        for clause, value in group.args.items():
-            if value and clause != "expressions":
-                self.scope.source.fail(group, f"GROUP BY {clause}", "unsupported-clause", "one view per grouping")
-        for node in group.expressions:
-            self._read_group(node)
-
-    def _read_group(self, node: exp.Expr) -> None:
-        target, wish = self._group_target(node)
-        if target.find(exp.AggFunc):
-            self.scope.source.fail(node, "GROUP BY an aggregate", "group-by", "group by columns of the tables")
-        if isinstance(target, exp.Rollup | exp.Cube | exp.GroupingSets):
-            self.scope.source.fail(
-                node, f"GROUP BY {target.key.upper()}", "unsupported-clause", "one view per grouping"
-            )
-        scalar = self.columns.read(target)
-        if len(self.scope.owners_of(scalar)) != 1:
-            hint = "a group expression uses the columns of exactly one table"
-            self.scope.source.fail(node, "GROUP BY over several tables, or none", "group-by", hint)
-        local = self.scope.local(scalar)
-        wish = wish or (local.name if isinstance(local, Var) else f"key_{len(self.groups) + 1}")
-        self.groups[scalar] = self.body.add_key(scalar, wish)
-
-    def _group_target(self, node: exp.Expr) -> tuple[exp.Expr, str]:
-        """The expression that a GROUP BY item means, and a name: ordinals and aliases stand for output columns."""
-        items = self._items()
-        chosen: exp.Expr | None = None
-        if isinstance(node, exp.Literal) and not node.args.get("is_string"):
-            if not 1 <= int(node.this) <= len(items):
-                hint = f"there are {len(items)} columns"
-                self.scope.source.fail(node, f"no output column {node.this}", "bad-ordinal", hint)
-            chosen = items[int(node.this) - 1]
-        elif isinstance(node, exp.Column) and not node.table and not list(self.scope.candidates(node)):
-            chosen = next((i for i in items if i.alias.lower() == node.name.lower()), None)
-        if chosen is None:
-            return node, next((i.alias for i in items if isinstance(i, exp.Alias) and i.this == node), "")
-        return chosen.unalias(), chosen.alias
-
-    def _read_outputs(self) -> None:
-        for position, item in enumerate(self._items(), start=1):
-            body = item.unalias()
-            if isinstance(body, exp.Star) or (isinstance(body, exp.Column) and isinstance(body.this, exp.Star)):
-                self.scope.source.fail(item, "SELECT *", "select-star", "name the columns")
-            name = item.alias or (body.name if isinstance(body, exp.Column) else f"{body.key.lower()}_{position}")
-            if name in {c.name for c in self.outputs}:
-                self.scope.source.fail(item, f"two columns named {name!r}", "duplicate-column", "rename one with AS")
-            self.outputs.append(OutputColumn(name, self._output(body, name)))
-
-    def _output(self, node: exp.Expr, wish: str) -> Scalar:
-        """An expression over the view's keys and values: SELECT, HAVING and ORDER BY items."""
-        return ExpressionReader(self.scope.source, lambda n: self._output_leaf(n, wish)).read(node)
-
-    def _output_leaf(self, node: exp.Expr, wish: str) -> Scalar | None:
-        if isinstance(node, exp.AggFunc):
-            return self.aggregates.read(node, wish)
-        if node.find(exp.AggFunc) or not node.find(exp.Column):
+    def _linear(self, selection: Selection) -> ViewQuery | None:
+        """The view of a grouping that is read off its maps; None where more than maps is needed."""
+        if selection.grouped is None or selection.unique:
             return None
-        if isinstance(node, exp.Column):
-            known = self._alias(node)
-            if known is not None:
-                return known
-        return self._group_key(node)
-
-    def _alias(self, node: exp.Column) -> Scalar | None:
-        """An output column's alias, where no table has a column of that name."""
-        if node.table or list(self.scope.candidates(node)):
+        scalars = [*selection.scalars(), *([selection.having] if selection.having is not None else [])]
+        if any(v.startswith("?") for s in scalars for v in variables(s)):
             return None
-        return next((c.expression for c in self.outputs if c.name.lower() == node.name.lower()), None)
-
-    def _group_key(self, node: exp.Expr) -> Scalar | None:
-        """The group key that ``node`` is; None when it is a larger expression, whose parts may be."""
-        if not isinstance(node, exp.Column) and any(self._alias(c) is not None for c in node.find_all(exp.Column)):
+        groups = selection.grouped.linear()
+        if groups is None:
             return None
-        scalar = self.columns.read(node)
-        if scalar in self.groups:
-            key = self.groups[scalar]
-            return Var(key, variable_type(self.exists, key))
-        if isinstance(node, exp.Column):
-            hint = "add it to GROUP BY, or aggregate it"
-            self.scope.source.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
-        return None
+        items = [(i.name, simplify(substitute(i.scalar, groups.env))) for i in selection.items]
+        order = [(simplify(substitute(s, groups.env)), d, n) for s, d, n in selection.order]
+        having = simplify(substitute(selection.having, groups.env)) if selection.having is not None else None
+        values = tuple((x.name, x.polynomial) for x in groups.inputs)
+        return self._view(groups.keys, values, groups.exists, items, having, order)
 
-    def _order(self) -> tuple[tuple[int, bool], ...]:
-        order = self.select.args.get("order")
-        return tuple(self._ordered(node) for node in order.expressions) if order else ()
+    def _rows(self, selection: Selection, top: Block) -> ViewQuery:
+        settle(selection)
+        rows, order = listed_all(selection)
+        if selection.unique:
+            visible = Rows(tuple(c for c in rows.columns if not c.name.startswith("order^")), rows.branches)
+            if any(s.name.startswith("order^") for s, _, _ in order if isinstance(s, Var)):
+                hint = "add it to the SELECT list"
+                top.fail(self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint)
+            rows = distinct_rows(selection.block, visible, top)
+        return self._bag(rows, order, top)
 
-    def _ordered(self, node: exp.Ordered) -> tuple[int, bool]:
-        position, descending = self._order_position(node.this), bool(node.args.get("desc"))
-        nulls_first = node.args.get("nulls_first")
-        if self.outputs[position].expression.type.nullable and bool(nulls_first) == descending:
-            hint = "NULLs are the smallest: first ascending, last descending"
-            self.scope.source.fail(node, "this place of NULLs in ORDER BY", "null-order", hint)
-        return position, descending
+    def _bag(self, rows: Rows, order: Order, top: Block) -> ViewQuery:
+        direct = self._direct(rows, order)
+        if direct is not None:
+            return direct
+        columns = plain(rows.columns)
+        held = counted(rows.branches, rows.columns)
+        env = {old.name: Var(new.name, new.type) for old, new in zip(rows.columns, columns, strict=True)}
+        items = [(c.name, env[c.name]) for c in rows.columns if not c.name.startswith("order^")]
+        placed = [(simplify(substitute(s, env)), d, n) for s, d, n in order]
+        return self._view(tuple(columns), (), held, items, None, placed, repeated=True)
 
-    def _order_position(self, node: exp.Expr) -> int:
-        if isinstance(node, exp.Literal) and not node.args.get("is_string"):
-            if 1 <= int(node.this) <= len(self.outputs):
-                return int(node.this) - 1
-            hint = f"there are {len(self.outputs)} columns"
-            self.scope.source.fail(node, f"no output column {node.this}", "bad-ordinal", hint)
-        names = [c.name.lower() for c in self.outputs]
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in names:
-            return names.index(node.name.lower())
-        wanted, expressions = self._output(node, "order"), [c.expression for c in self.outputs]
-        if wanted not in expressions:
-            self.scope.source.fail(node, "ORDER BY something not selected", "order-by", "add it to the SELECT list")
-        return expressions.index(wanted)
-
-    def _limit(self) -> int | None:
-        limit = self.select.args.get("limit")
-        if limit is None:
+    def _direct(self, rows: Rows, order: Order) -> ViewQuery | None:
+        """The rows of one derived relation are read off its map."""
+        if len(rows.branches) != 1:
             return None
-        count = limit.args.get("expression")
-        if not isinstance(count, exp.Literal) or not str(count.this).isdigit():
-            self.scope.source.fail(limit, "LIMIT that is not a number", "limit", "LIMIT n")
-        return int(count.this)
+        (branch,) = rows.branches
+        derived = {q.relation.name for q in self.context.registry.queries}
+        if len(branch.sources) != 1 or branch.coefficient != 1 or branch.sources[0].relation.name not in derived:
+            return None
+        (source,) = branch.sources
+        names = {v.name: c.name for v, c in zip(source.variables(), source.relation.columns, strict=True)}
+        items = [(c.name, rename(branch.env[c.name], names)) for c in rows.columns if not c.name.startswith("order^")]
+        placed = [(rename(branch.value(s), names), d, n) for s, d, n in order]
+        conditions = [rename(c, names) for c in branch.conditions]
+        having = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
+        return self._view(source.relation.columns, (), source.relation, items, having, placed, repeated=True)
+
+    def _view(
+        self,
+        keys: Sequence[Column],
+        values: Sequence[tuple[str, Polynomial]],
+        exists: Polynomial | Relation,
+        items: Sequence[tuple[str, Scalar]],
+        having: Scalar | None,
+        order: Order,
+        *,
+        repeated: bool = False,
+    ) -> ViewQuery:
+        columns = [OutputColumn(name, scalar) for name, scalar in items]
+        self._check_names([c.name for c in columns])
+        places, hidden = _places(columns, order)
+        top = Block.inside(self.context, None)
+        return ViewQuery(
+            self.context.view,
+            tuple(keys),
+            tuple(values),
+            exists,
+            (*columns, *hidden),
+            having,
+            tuple(places),
+            count_of(self.node, "limit", top),
+            self.context.source.sql,
+            count_of(self.node, "offset", top) or 0,
+            repeated,
+            len(hidden),
+        )
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                listed = isinstance(self.node, exp.Select) and len(self.node.expressions) > i
+                self.context.source.fail(
+                    self.node.expressions[i] if listed else self.node,
+                    f"two columns named {name!r}",
+                    "duplicate-column",
+                    "rename one with AS",
+                )
+
+
+def _without_limit(node: exp.Expr) -> exp.Expr:
+    for clause in ("limit", "offset", "order"):
+        node.set(clause, None)
+    return node
+
+
+def _places(columns: Sequence[OutputColumn], order: Order) -> tuple[list[tuple[int, bool]], list[OutputColumn]]:
+    """ORDER BY as positions, with hidden columns for what is not selected, and for NULLs that are not the smallest."""
+    scalars: list[Scalar] = [c.expression for c in columns]
+    hidden: list[OutputColumn] = []
+    places: list[tuple[int, bool]] = []
+
+    def position(scalar: Scalar) -> int:
+        if scalar not in scalars:
+            scalars.append(scalar)
+            hidden.append(OutputColumn(f"order_{len(scalars)}", scalar))
+        return scalars.index(scalar)
+
+    for scalar, descending, first in order:
+        if scalar.type.nullable and first == descending:
+            places.append((position(call("is_null", scalar)), first))
+        places.append((position(scalar), descending))
+    return places, hidden

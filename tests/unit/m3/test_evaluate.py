@@ -57,6 +57,25 @@ TRUE, FALSE = const(True), const(False)
         (call("concat", const("a"), const("b"), const("c")), "abc"),
         (call("month", const(datetime.date(2020, 2, 29))), 2),
         (call("mul", const(3), call("neg", const(4))), -12),
+        (call("mod", const(-7), const(3)), -1),
+        (call("round", const(D("2.345")), const(2)), D("2.35")),
+        (call("round", const(-1250), const(-2)), -1300),
+        (call("trunc", const(D("-2.99"))), D("-2")),
+        (call("ceil", const(D("-2.5"))), D("-2")),
+        (call("floor", const(D("-0.0000000001"))), D("-1")),
+        (call("greatest", NULL_INT, const(2), const(1)), 2),
+        (call("same", NULL_INT, NULL_INT), True),
+        (call("same", NULL_INT, const(1)), False),
+        (call("concat_ws", const("-"), const("a"), Const(None, STRING.with_null())), "a"),
+        (call("add_months", const(datetime.date(2024, 1, 31)), const(1)), datetime.date(2024, 2, 29)),
+        (call("eq", const(D("0.1")), const(0.1)), True),
+        (call("var_pop", const(4), const(10), const(30)), 1.25),
+        (call("var_samp", const(4), const(10), const(30)), 5 / 3),
+        (call("stddev_pop", const(4), const(D("2.00")), const(D("2.0000"))), 0.5),
+        (call("stddev_samp", const(2), const(D("0.2")), const(D("0.02"))), 0.0),
+        (call("var_pop", const(3), const(D(3 * 10**15)), const(D(3 * 10**30 + 6))), 2.0),
+        (call("var_pop", const(0), const(0), const(0)), None),
+        (call("stddev_samp", const(1), const(5), const(25)), None),
     ],
 )
 def test_by_example(scalar, value):
@@ -74,11 +93,21 @@ def test_by_example(scalar, value):
         (call("cast", const(1000), to=decimal(4, 2)), "overflow"),
         (call("cast", const("x"), to=INT), "bad-cast"),
         (call("cast", const("2020-13-01"), to=DATE), "bad-cast"),
+        (call("cast", const("2020-01-01 00:00:00+02:00"), to=TIMESTAMP), "bad-cast"),
+        (call("cast", const("2020-01-01T00:00:00Z"), to=TIMESTAMP), "bad-cast"),
+        (call("mod", const(1), const(0)), "division-by-zero"),
+        (call("div", const(1.5), const(0)), "division-by-zero"),
+        (call("sqrt", const(-1)), "out-of-domain"),
+        (call("add_days", const(datetime.date(9999, 12, 31)), const(1)), "overflow"),
+        (call("make_date", const(2023), const(2), const(29)), "bad-date"),
+        (call("abs", Var("least", INT)), "overflow"),
+        (call("var_pop", const(2), const(2), const(1)), "out-of-domain"),
+        (call("repeat", const("ab"), const(10**9)), "overflow"),
     ],
 )
 def test_errors(scalar, kind):
     with pytest.raises(ValueProblem) as caught:
-        evaluate(scalar, {"big": INT64_MAX})
+        evaluate(scalar, {"big": INT64_MAX, "least": -INT64_MAX - 1})
     assert caught.value.kind == kind
 
 

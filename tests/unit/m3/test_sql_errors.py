@@ -24,45 +24,46 @@ def underlined(sql: str, error: M3Error) -> str:
 @pytest.mark.parametrize(
     ("sql", "kind", "place"),
     [
-        ("select k, max(x) from r group by k", "unsupported-aggregate", "max(x"),
-        ("select count(distinct k) from r", "unsupported-aggregate", "count(distinct k"),
-        ("select sum(x) filter (where k = 1) from r", "unsupported-expression", "sum(x) filter (where k = 1"),
-        ("select count(*) from r left join s on r.k = s.k", "unsupported-join", "s on r.k = s.k"),
-        ("select count(*) from r, s where r.k < s.k", "unsupported-join", "r.k < s.k"),
-        ("select count(*) from r, s where r.k = 1 or s.k = 2", "unsupported-join", "r.k = 1 or s.k = 2"),
-        ("select count(*) from (select * from r) q", "subquery", "* from r) q"),
-        ("select count(*) from r where k in (select k from s)", "subquery", "k in (select k from s"),
         ("select count(*) from nope", "unknown-relation", "nope"),
         ("select count(*) from r, r", "duplicate-alias", "r"),
         ("select count(*) from r where zz = 1", "unknown-column", "zz"),
         ("select count(*) from r where q.k = 1", "unknown-table", "q.k"),
         ("select count(*) from r, s where k = 1", "ambiguous-column", "k"),
         ("select x, count(*) from r group by k", "not-grouped", "x"),
-        ("select x from r", "not-an-aggregate", "x from r"),
-        ("select * from r group by k", "select-star", "*"),
-        ("select distinct k from r group by k", "unsupported-clause", "k from r group by k"),
-        ("select k, count(*) from r group by rollup (k)", "unsupported-clause", "k"),
+        ("select * from r group by k", "not-grouped", "*"),
         ("select k, count(*) from r group by 3", "bad-ordinal", "3"),
-        ("select r.k + s.k, count(*) from r, s group by r.k + s.k", "group-by", "r.k + s.k"),
         ("select count(*) from r where sum(x) > 1", "misplaced-aggregate", "sum(x"),
         ("select sum(sum(x)) from r", "misplaced-aggregate", "sum(x"),
         ("select sum(s) from r", "type-mismatch", "sum(s"),
         ("select count(*) from r where s = 1", "type-mismatch", "s = 1"),
         ("select count(*) from r, u where r.s = u.z", "type-mismatch", "r.s = u.z"),
-        ("select sum(r.x / u.z) from r, u", "not-a-product", "sum(r.x / u.z"),
-        ("select sum(x) from r where sqrt(x) > 1", "unsupported-expression", "sqrt(x"),
-        ("select count(*) from s where d + interval '1' day > d", "interval", "d + interval '1'"),
-        ("select count(*) from r where x = null", "untyped-null", "x"),
-        ("select count(*) from r where x > 1e3", "float-literal", "1e3"),
-        ("select count(*) from r where s like s", "like-pattern", "s like s"),
-        ("select count(*) from r where k in (x)", "in-list", "k in (x"),
+        ("select sum(x) from r where cbrt(x) > 1", "unsupported-expression", "cbrt(x"),
+        ("select count(*) from s where d + interval '1' fortnight > d", "interval", "'1'"),
+        ("select count(*) from s where d > current_date", "not-deterministic", "d"),
+        ("select count(*) from r where x > 'many'", "bad-cast", "x > 'many'"),
+        ("select count(*) from r where s rlike s", "regular-expression", "s rlike s"),
         ("select count(*) from r where x > 1 / 0", "division-by-zero", "1 / 0"),
-        ("select k, count(*) from r group by k order by sum(x)", "order-by", "sum(x"),
-        ("select k, count(*) from r group by k order by k nulls last", "null-order", "k"),
         ("select count(*) from r limit 1 + 1", "limit", "1 + 1"),
         ("select k, k from r group by k", "duplicate-column", "k"),
         ("select count(*) from r having count(*)", "type-mismatch", "count(*"),
-        ("select sum(k) from r union select sum(k) from s", "not-a-select", "sum(k) from r union select sum(k) from s"),
+        ("select listagg(s) from r", "unsupported-expression", "listagg(s"),
+        ("select median(x) from r", "unsupported-aggregate", "median(x"),
+        ("select sum(x) from r tablesample (10 percent)", "unsupported-table", "r tablesample (10"),
+        ("select k from r union select k, x from r", "set-columns", "k from r union select k, x from r"),
+        ("select k from r union select d from s", "type-mismatch", "k from r union select d from s"),
+        ("select k, (select x from u) from r", "scalar-subquery", "x from u"),
+        ("select k, (select k from s) from r", "scalar-subquery", "k from s"),
+        ("select k, (select k, d from s) from r", "subquery-columns", "k, d from s"),
+        ("select k from r where (k, x) in (select k from s)", "subquery-columns", "k, x) in (select k from s"),
+        ("with recursive q as (select 1) select * from q", "recursive", "q as (select 1"),
+        ("select distinct on (k) k, x from r", "unsupported-clause", "k"),
+        ("select mode() within group (order by x) from r", "unsupported-expression", "mode() within group (order by x"),
+        ("select sum(x) over (order by x range between 1.5 preceding and current row) from r", "unsupported-window", "1.5"),
+        ("select first_value(x ignore nulls) over (order by k) from r", "unsupported-window", "first_value(x ignore nulls) over (order by k"),
+        ("select k from r where sum(x) over () > 1", "misplaced-aggregate", "sum(x"),
+        ("select k from r group by sum(x)", "group-by", "sum(x"),
+        ("select distinct k from r order by x", "order-by", "k from r order by x"),
+        ("select r.k from r full join s on r.k = (select min(k) from s)", "unsupported-join", "s on r.k = (select min(k) from s"),
     ],
 )  # fmt: skip
 def test_unsupported(sql, kind, place):
@@ -73,10 +74,10 @@ def test_unsupported(sql, kind, place):
 
 
 def test_places_in_later_lines_and_pickling():
-    sql = "select\n  k,\n  max(x)\nfrom r\ngroup by k"
+    sql = "select\n  k,\n  mode(x)\nfrom r\ngroup by k"
     error = error_of(sql)
     assert (error.span.line, error.span.column) == (3, 3)
-    assert "| " + "  ^^^^^" in error.underlined(sql)
+    assert "| " + "  ^^^^^^" in error.underlined(sql)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.span) == (str(error), error.span)
 

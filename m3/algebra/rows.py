@@ -1,0 +1,111 @@
+"""Relational algebra between SQL and the ring: a bag of rows as a signed sum of joins.
+
+Grammar::
+
+    Rows   := Rows(columns: Column*, branches: Branch*)
+    Branch := Branch(coefficient, sources: Source*, conditions: Scalar*, env: name -> Scalar)
+    Source := Source(alias, relation)
+
+A branch is the join of its sources, filtered by its conditions, each row counted ``coefficient`` times; ``env`` says what
+the columns of the bag (and, inside a query, the columns of its tables) are in this branch. A column of a source is the
+variable ``alias.column``, and aliases contain a ``#``. Other variables that ``env`` does not know are free: they belong
+to an outer query. Inner joins multiply sums of branches, UNION ALL adds them, and what is missing from an outer join or
+excluded by NOT EXISTS is subtracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from m3.program import Column, Relation
+from m3.scalars import Const, Scalar, Var, conjuncts, substitute, variables
+from m3.simplify import as_filter, simplify
+
+__all__ = ["Branch", "Rows", "Source", "add_condition", "add_conditions", "bind", "owners", "product"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An occurrence of a base table or a derived map; ``alias`` is unique in the whole program."""
+
+    alias: str
+    relation: Relation
+
+    def variable(self, column: Column) -> Var:
+        """A column of this occurrence."""
+        return Var(f"{self.alias}.{column.name}", column.type)
+
+    def variables(self) -> tuple[Var, ...]:
+        """All its columns."""
+        return tuple(map(self.variable, self.relation.columns))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One signed join."""
+
+    coefficient: int = 1
+    sources: tuple[Source, ...] = ()
+    conditions: tuple[Scalar, ...] = ()
+    env: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def value(self, scalar: Scalar) -> Scalar:
+        """What an expression over the query's columns is in this branch."""
+        return simplify(substitute(scalar, self.env))
+
+    def aliases(self) -> set[str]:
+        """The aliases of its sources."""
+        return {s.alias for s in self.sources}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A bag of rows: in each branch, ``env`` has a scalar of its type for every column."""
+
+    columns: tuple[Column, ...]
+    branches: tuple[Branch, ...]
+
+
+def owners(scalar: Scalar) -> list[str]:
+    """The aliases of the sources that a scalar over source columns touches, in order of occurrence."""
+    return list(dict.fromkeys(v.split(".", 1)[0] for v in variables(scalar) if "#" in v.split(".", 1)[0]))
+
+
+def add_condition(branch: Branch, condition: Scalar) -> Branch | None:
+    """The branch restricted by a condition over the query's columns; None when it is never true there."""
+    wanted = as_filter(substitute(condition, branch.env))
+    if isinstance(wanted, Const):
+        return branch if wanted.value is True else None
+    fresh = tuple(c for c in conjuncts(wanted) if c not in branch.conditions)
+    return replace(branch, conditions=(*branch.conditions, *fresh))
+
+
+def add_conditions(branches: Iterable[Branch], conditions: Iterable[Scalar]) -> list[Branch]:
+    """All branches restricted by all conditions."""
+    kept: list[Branch] = list(branches)
+    for condition in conditions:
+        kept = [b for branch in kept if (b := add_condition(branch, condition)) is not None]
+    return kept
+
+
+def bind(branch: Branch, env: Mapping[str, Scalar]) -> Branch:
+    """The branch knowing more columns."""
+    return replace(branch, env={**branch.env, **env})
+
+
+def product(left: Iterable[Branch], right: Iterable[Branch]) -> list[Branch]:
+    """The join without a condition. Free variables of ``right`` that ``left`` knows are replaced (a lateral join)."""
+    right = list(right)
+    return [joined for a in left for b in right if (joined := _joined(a, b)) is not None]
+
+
+def _joined(a: Branch, b: Branch) -> Branch | None:
+    env = {name: a.value(scalar) for name, scalar in b.env.items()}
+    joined = Branch(a.coefficient * b.coefficient, (*a.sources, *b.sources), a.conditions, {**a.env, **env})
+    for condition in b.conditions:
+        restricted = add_condition(joined, condition)
+        if restricted is None:
+            return None
+        joined = restricted
+    return joined

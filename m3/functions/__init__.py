@@ -1,0 +1,16 @@
+"""The functions of scalar expressions: one table, one :class:`Function` each, with types and meaning in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from m3.functions.doubles import DOUBLES
+from m3.functions.moments import MOMENTS
+from m3.functions.numbers import NUMBERS
+from m3.functions.spec import EXACT, Function, Operand, Value, constant
+from m3.functions.texts import TEXTS, like_regex, safe_regex
+
+__all__ = ["EXACT", "FUNCTIONS", "Function", "Operand", "Value", "constant", "like_regex", "safe_regex"]
+
+#: Name -> function.
+FUNCTIONS: Mapping[str, Function] = {**TEXTS, **NUMBERS, **DOUBLES, **MOMENTS}

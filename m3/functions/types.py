@@ -1,0 +1,96 @@
+"""Types of results by the rules of Spark SQL: decimal precision and scale, the common type of alternatives.
+
+Exact numbers (INT and DECIMAL) never go through floats; an operation with a DOUBLE is a DOUBLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from m3.datatypes import DOUBLE, INT, MAX_PRECISION, TIMESTAMP, Type
+from m3.errors import ProgramError
+from m3.functions.spec import Operand, constant
+
+__all__ = ["arithmetic_type", "as_decimal", "bounded", "common_type", "numeric_as_decimal"]
+
+INT64_DIGITS = 18
+
+
+def numeric_as_decimal(t: Type) -> Type:
+    """INT as DECIMAL(19, 0), wide enough for any int64; decimals as they are."""
+    return Type("decimal", 19, 0) if t.kind == "int" else t
+
+
+def as_decimal(scalar: Operand) -> Type:
+    """The type of an exact operand; an integer literal counts with its own digits, as in Spark SQL."""
+    t = scalar.type
+    if not t.is_numeric:
+        raise ProgramError(
+            f"arithmetic on {t}", kind="type-mismatch", hint="only INT and DECIMAL are exact; CAST to DECIMAL(p, s)"
+        )
+    value = constant(scalar)
+    if t.kind == "int" and isinstance(value, int):
+        return Type("decimal", len(str(abs(value))), 0, t.nullable)
+    return t
+
+
+def arithmetic_type(op: str, args: Sequence[Operand]) -> Type:
+    """The type of ``add``, ``sub``, ``mul``, ``div``, ``neg``, ``mod`` and ``idiv``."""
+    if any(a.type.kind == "double" for a in args) and all(a.type.is_numeric or a.type.kind == "double" for a in args):
+        return INT if op == "idiv" else DOUBLE
+    types = [as_decimal(a) for a in args]
+    if op == "neg":
+        return INT if args[0].type.kind == "int" else types[0]
+    a, b = (numeric_as_decimal(t) for t in types)
+    whole = a.scale == 0 and b.scale == 0 and all(t.kind == "int" or t.precision <= INT64_DIGITS for t in types)
+    if op == "idiv" or (op != "div" and whole):
+        return INT
+    return _decimal_type(op, a, b)
+
+
+def _decimal_type(op: str, a: Type, b: Type) -> Type:
+    if op in ("add", "sub"):
+        scale = max(a.scale, b.scale)
+        return bounded(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
+    if op == "mul":
+        return bounded(a.precision + b.precision + 1, a.scale + b.scale)
+    if op == "mod":
+        scale = max(a.scale, b.scale)
+        return bounded(max(1, min(a.precision - a.scale, b.precision - b.scale) + scale), scale)
+    scale = max(6, a.scale + b.precision + 1)
+    return bounded(a.precision - a.scale + b.scale + scale, scale)
+
+
+def bounded(precision: int, scale: int) -> Type:
+    """Spark's rule for results beyond 38 digits: keep the integral digits, and at least min(scale, 6) decimals."""
+    if precision > MAX_PRECISION:
+        scale = max(MAX_PRECISION - (precision - scale), min(scale, 6))
+        precision = MAX_PRECISION
+    return Type("decimal", precision, scale)
+
+
+def common_type(what: str, types: Sequence[Type]) -> Type:
+    """The type of alternatives of one value.
+
+    Raises:
+        ProgramError: they are of different kinds; ``what`` says where.
+    """
+    result = types[0]
+    for t in types[1:]:
+        result = _common(what, result, t)
+    return result
+
+
+def _common(what: str, a: Type, b: Type) -> Type:
+    if a.same_as(b):
+        return a
+    kinds = {a.kind, b.kind}
+    if kinds == {"date", "timestamp"}:
+        return TIMESTAMP
+    if "double" in kinds and all(t.is_numeric or t.kind == "double" for t in (a, b)):
+        return DOUBLE
+    if not (a.is_numeric and b.is_numeric):
+        raise ProgramError(f"{what}: {a} and {b} differ", kind="type-mismatch", hint="add a CAST")
+    a, b = numeric_as_decimal(a), numeric_as_decimal(b)
+    scale = max(a.scale, b.scale)
+    return Type("decimal", min(MAX_PRECISION, max(a.precision - a.scale, b.precision - b.scale) + scale), scale)

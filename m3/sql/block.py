@@ -1,0 +1,178 @@
+"""One query block while it is read: which names mean what, and the rows of its FROM clause so far.
+
+Inside a block a column of a table is the variable ``alias@block.column``. What the block cannot say yet, the value of a
+subquery or of a window function, is a placeholder variable; it becomes known, branch by branch, when it is expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from m3.algebra import Branch, Registry, Rows, add_conditions, bind, product
+from m3.errors import M3Error
+from m3.program import Column, Relation
+from m3.scalars import Scalar, Var, variables
+from m3.sql.places import Source
+
+__all__ = ["Block", "Context", "Table"]
+
+
+@dataclass
+class Context:
+    """What all blocks of one view share."""
+
+    source: Source
+    relations: Mapping[str, Relation]
+    registry: Registry
+    view: str
+    dialect: str | None = None
+
+
+@dataclass
+class Table:
+    """An entry of FROM: its alias, and the variable behind each column, in order."""
+
+    alias: str
+    columns: list[tuple[str, Var]]
+
+
+#: What a placeholder may be: (value, factor) pairs whose factors, as sums of branches, partition the block's rows.
+Case = tuple[Scalar, Sequence[Branch]]
+
+
+@dataclass
+class Block:
+    """A scope and its rows."""
+
+    context: Context
+    parent: Block | None
+    number: int
+    tables: list[Table] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=lambda: [Branch()])
+    placeholders: dict[str, list[Case]] = field(default_factory=dict)
+    views: dict[str, Callable[[], Rows]] = field(default_factory=dict)
+    #: The columns that USING merged, by their lower-case names; qualified names still mean one side's.
+    merged: dict[str, tuple[str, Var]] = field(default_factory=dict)
+    #: For the block behind a GROUP BY: the block before it, and what the group's columns are there.
+    base: tuple[Block, dict[str, Scalar]] | None = None
+
+    @staticmethod
+    def inside(context: Context, parent: Block | None) -> Block:
+        """A new block within ``parent``."""
+        return Block(context, parent, context.registry.number())
+
+    def variable(self, alias: str, column: Column) -> Var:
+        """The block's variable for a table's column."""
+        return Var(f"{alias}@{self.number}.{column.name}", column.type)
+
+    def add(self, alias: str, rows: Rows, node: exp.Expr) -> tuple[Table, list[Branch]]:
+        """Make a bag of rows known as a table.
+
+        Returns:
+            the table, and the bag's branches with the block's variables; they are not joined yet.
+        """
+        if alias.lower() in {t.alias.lower() for t in self.tables}:
+            self.fail(node, f"table name {alias!r} occurs twice", "duplicate-alias", "give each its own alias")
+        pairs = [(c.name, Var(f"{alias}@{self.number}.{i}.{c.name}", c.type)) for i, c in enumerate(rows.columns)]
+        table = Table(alias, pairs)
+        self.tables.append(table)
+        named = [bind_columns(b, rows, [v.name for _, v in pairs]) for b in rows.branches]
+        return table, named
+
+    def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> Scalar:
+        """Raise a CompileError at ``node``."""
+        self.context.source.fail(node, message, kind, hint)
+
+    def resolve(self, node: exp.Column) -> Var:
+        """The variable that a column reference means, here or in an outer block.
+
+        Raises:
+            CompileError: no such table or column, or more than one.
+        """
+        block: Block | None = self
+        while block is not None:
+            found = list(block.candidates(node))
+            if len(found) > 1:
+                tables = " or ".join(alias for alias, _ in found)
+                self.fail(node, f"column {node.name!r} is ambiguous: {tables}", "ambiguous-column", "add the table")
+            if found:
+                return found[0][1]
+            if block.base is not None and any(True for _ in block.base[0].candidates(node)):
+                return self._group_column(block, node)
+            block = block.parent
+        self._unknown(node)
+        raise AssertionError("unreachable")
+
+    def _group_column(self, block: Block, node: exp.Column) -> Var:
+        """A column of a grouped query, as a subquery in its HAVING or list sees it."""
+        assert block.base is not None
+        before, keys = block.base
+        wanted = before.resolve(node)
+        name = next((name for name, scalar in keys.items() if scalar == wanted), None)
+        if name is None:
+            hint = "add it to GROUP BY, or aggregate it"
+            self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
+        assert name is not None
+        return Var(name, wanted.type.with_null())
+
+    def candidates(self, node: exp.Column) -> Iterator[tuple[str, Var]]:
+        """The columns of this block that a reference could mean."""
+        wanted, name = node.table.lower(), node.name.lower()
+        if not wanted and name in self.merged:
+            yield "USING", self.merged[name][1]
+            return
+        for table in self.tables:
+            for column, variable in table.columns:
+                if column.lower() == name and wanted in ("", table.alias.lower()):
+                    yield table.alias, variable
+
+    def _unknown(self, node: exp.Column) -> None:
+        known = ", ".join(dict.fromkeys(c for t in self.tables for c, _ in t.columns))
+        if node.table and node.table.lower() not in {t.alias.lower() for t in self.tables}:
+            hint = f"tables: {', '.join(t.alias for t in self.tables) or 'none'}"
+            self.fail(node, f"no table {node.table!r} in FROM", "unknown-table", hint)
+        self.fail(node, f"no column {node.sql()!r}", "unknown-column", f"columns: {known or 'none'}")
+
+    def placeholder(self, kind: Var, cases: list[Case]) -> Var:
+        """Remember what a placeholder may be."""
+        self.placeholders[kind.name] = cases
+        return kind
+
+    def expand(self, scalars: Iterable[Scalar]) -> None:
+        """Make the placeholders in ``scalars`` known in all branches."""
+        for name in dict.fromkeys(v for s in scalars for v in variables(s)):
+            cases = self.placeholders.pop(name, None)
+            if cases is not None:
+                self.branches = [
+                    joined
+                    for value, factor in cases
+                    for joined in _with_value(product(self.branches, factor), name, value)
+                ]
+
+    def filter(self, condition: Scalar) -> None:
+        """Keep the rows for which a condition is true."""
+        self.expand([condition])
+        self.branches = add_conditions(self.branches, [condition])
+
+    def guarded(self, node: exp.Expr, action: Callable[[], Scalar]) -> Scalar:
+        """The result of ``action``; its errors are reported at ``node``."""
+        try:
+            return action()
+        except M3Error as error:
+            if error.span is not None:
+                raise
+            return self.fail(node, error.message, error.kind, error.hint)
+
+
+def _with_value(branches: Iterable[Branch], name: str, value: Scalar) -> Iterator[Branch]:
+    for branch in branches:
+        yield bind(branch, {name: branch.value(value)})
+
+
+def bind_columns(branch: Branch, rows: Rows, names: Sequence[str]) -> Branch:
+    """The branch with the columns of ``rows`` under other names, and only those."""
+    env = {name: branch.env[c.name] for name, c in zip(names, rows.columns, strict=True)}
+    return Branch(branch.coefficient, branch.sources, branch.conditions, env)

@@ -1,0 +1,184 @@
+"""What each form of SQL expression means: the table of handlers, and the forms that are calls and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from m3.datatypes import DATE
+from m3.scalars import Const, Scalar, const
+from m3.sql.functions_dates import DATES, shift, truncated
+from m3.sql.functions_logic import LOGIC
+from m3.sql.functions_text import TEXTS
+
+if TYPE_CHECKING:
+    from m3.sql.expressions import ExpressionReader
+
+__all__ = ["HANDLERS", "SUPPORTED", "Handler", "refuse_random"]
+
+Handler = Callable[["ExpressionReader", exp.Expr], Scalar]
+
+SUPPORTED = (
+    "supported: + - * / % || comparisons AND OR NOT BETWEEN IN LIKE RLIKE IS CASE COALESCE NULLIF CAST EXTRACT, "
+    "functions of text (LENGTH TRIM REPLACE POSITION LPAD SPLIT_PART ...), numbers (ABS ROUND FLOOR MOD GREATEST SQRT "
+    "...) and dates (DATE_TRUNC ADD_MONTHS DATEDIFF LAST_DAY MAKE_DATE ...)"
+)
+
+#: Forms whose operands are ``this``, then ``expression``.
+PLAIN: Mapping[type[exp.Expr], str] = {
+    exp.Mul: "mul", exp.Mod: "mod", exp.IntDiv: "idiv", exp.Pow: "power",
+    exp.Upper: "upper", exp.Lower: "lower", exp.Abs: "abs", exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Exp: "exp",
+    exp.Ln: "ln",
+}  # fmt: skip
+LOGARITHMS = {2: "log2", 10: "log10"}
+RANDOM = {
+    "now", "rand", "random", "uuid", "gen_random_uuid", "getdate", "sysdate", "clock_timestamp", "localtime", "today",
+    "statement_timestamp", "transaction_timestamp", "timeofday", "nextval", "monotonically_increasing_id", "user",
+    "current_user", "session_user", "version", "input_file_name", "spark_partition_id", "txid_current", "setseed",
+}  # fmt: skip
+
+
+def _plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    operands = [node.args[name] for name in ("this", "expression") if node.args.get(name) is not None]
+    return reader.call(node, PLAIN[type(node)], *map(reader.read, operands))
+
+
+def _sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """``+`` and ``-`` of numbers, of a date and an interval or days, and of two dates."""
+    direction = 1 if isinstance(node, exp.Add) else -1
+    shifted = shift(reader, node, direction)
+    if shifted is not None:
+        return shifted
+    left, right = reader.read(node.args["this"]), reader.read(node.args["expression"])
+    if direction > 0 and left.type.kind == "int" and right.type.kind == "date":
+        left, right = right, left
+    if left.type.kind == "date" and right.type.kind == "int":
+        return reader.call(node, "add_days", left, right if direction > 0 else reader.call(node, "neg", right))
+    if direction < 0 and (left.type.kind, right.type.kind) == ("date", "date"):
+        return reader.call(node, "days_between", left, right)
+    if {left.type.kind, right.type.kind} & {"date", "timestamp"}:
+        hint = "date + INTERVAL 'n' unit, date + days, or date - date; DATEDIFF for timestamps"
+        message = f"{left.type} {'+' if direction > 0 else '-'} {right.type}"
+        reader.source.fail(node, message, "interval" if direction < 0 else "type-mismatch", hint)
+    return reader.call(node, "add" if direction > 0 else "sub", left, right)
+
+
+def _divide(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """PostgreSQL divides integers without a remainder; elsewhere the quotient has decimals."""
+    left, right = reader.read(node.args["this"]), reader.read(node.args["expression"])
+    whole = node.args.get("typed") and left.type.kind == "int" and right.type.kind == "int"
+    return reader.call(node, "idiv" if whole else "div", left, right)
+
+
+def _negative(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    inner = reader.read(node.this)
+    if isinstance(inner, Const) and isinstance(inner.value, int | Decimal | float) and inner.type.kind != "bool":
+        return Const(-inner.value, inner.type)
+    return reader.call(node, "neg", inner)
+
+
+def _rounded(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    op = "round" if isinstance(node, exp.Round) else "trunc"
+    digits = node.args.get("decimals")
+    value = reader.read(node.this)
+    if value.type.kind in ("date", "timestamp"):
+        return truncated(reader, node, value, digits)
+    return reader.call(node, op, value, *([reader.read(digits)] if digits is not None else []))
+
+
+def _whole(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    if node.args.get("decimals") is not None or node.args.get("to") is not None:
+        reader.source.fail(node, f"{node.key.upper()} with digits", "unsupported-expression", "ROUND or TRUNC")
+    return reader.call(node, "ceil" if isinstance(node, exp.Ceil) else "floor", reader.read(node.this))
+
+
+def _extreme(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    args = [reader.read(n) for n in (node.this, *node.expressions)]
+    return reader.call(node, "greatest" if isinstance(node, exp.Greatest) else "least", *args)
+
+
+def _logarithm(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """One argument is to the base of 10 (Spark's LOG with one is parsed as LN); two are base and number."""
+    base, number = reader.read(node.this), node.args.get("expression")
+    if number is None:
+        return reader.call(node, "log10", base)
+    known = LOGARITHMS.get(base.value) if isinstance(base, Const) and isinstance(base.value, int) else None
+    args = (reader.read(number),) if known else (base, reader.read(number))
+    return reader.call(node, known or "log", *args)
+
+
+def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
+    """Fail if the node's value depends on when or where it is computed."""
+    name = str(node.this).lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower() if isinstance(
+        node, exp.Func
+    ) else node.key  # fmt: skip
+    if name in RANDOM or name.startswith(("current", "rand")):
+        hint = "a view depends on its tables alone: store the value in a column, or write a constant"
+        reader.source.fail(node, f"{name.upper()} is not deterministic", "not-deterministic", hint)
+
+
+def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """Functions that this dialect of sqlglot does not know by name."""
+    name, args = str(node.this).lower(), list(node.expressions)
+    refuse_random(reader, node)
+    found = next((read for (known, count), read in NAMED.items() if known == name and count == len(args)), None)
+    if found is None:
+        message = f"{name.upper()} with {len(args)} arguments is not supported"
+        reader.source.fail(node, message, "unsupported-expression", SUPPORTED)
+    return found(reader, node, args)
+
+
+def _as(form: type[exp.Expr], *names: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
+    """Reads a named function's arguments as another form's."""
+    return lambda reader, node, args: HANDLERS[form](reader, form(**dict(zip(names, args, strict=True))))
+
+
+def _called(op: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
+    return lambda reader, node, args: reader.call(node, op, *map(reader.read, args))
+
+
+#: (name, number of arguments) -> how it is read.
+NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]] = {
+    ("date_part", 2): _as(exp.Extract, "this", "expression"),
+    ("datepart", 2): _as(exp.Extract, "this", "expression"),
+    ("make_date", 3): _called("make_date"),
+    ("to_date", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), DATE),
+    ("isnull", 1): _called("is_null"),
+    ("isnotnull", 1): lambda reader, node, args: reader.call(node, "not", reader.call(node, "is_null", reader.read(args[0]))),
+    ("btrim", 1): _called("trim"),
+    ("btrim", 2): _called("trim"),
+    ("mid", 3): _called("substring"),
+    ("zeroifnull", 1): lambda reader, node, args: reader.call(node, "coalesce", reader.read(args[0]), const(0)),
+    ("dateadd", 2): _as(exp.DateAdd, "this", "expression"),
+    ("date_sub", 2): _as(exp.DateSub, "this", "expression"),
+    ("dateadd", 3): _as(exp.TimestampAdd, "unit", "expression", "this"),
+    ("timestampadd", 3): _as(exp.TimestampAdd, "unit", "expression", "this"),
+    ("isodow", 1): lambda reader, node, args: HANDLERS[exp.Extract](reader, exp.Extract(this=exp.var("isodow"), expression=args[0])),
+    ("datetrunc", 2): _as(exp.DateTrunc, "unit", "this"),
+    ("prefix", 2): _called("starts_with"),
+    ("suffix", 2): _called("ends_with"),
+}  # fmt: skip
+
+HANDLERS: Mapping[type[exp.Expr], Handler] = {
+    **dict.fromkeys(PLAIN, _plain),
+    **DATES,
+    **LOGIC,
+    **TEXTS,
+    exp.Add: _sum,
+    exp.Sub: _sum,
+    exp.Div: _divide,
+    exp.Neg: _negative,
+    exp.Round: _rounded,
+    exp.Trunc: _rounded,
+    exp.Ceil: _whole,
+    exp.Floor: _whole,
+    exp.Greatest: _extreme,
+    exp.Least: _extreme,
+    exp.Log: _logarithm,
+    exp.Pi: lambda _, node: const(math.pi),
+    exp.Anonymous: _anonymous,
+}

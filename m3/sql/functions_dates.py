@@ -1,0 +1,198 @@
+"""Functions of dates and timestamps in SQL, in the spellings of PostgreSQL, Spark and DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from m3.datatypes import DATE, TIMESTAMP
+from m3.scalars import Const, Scalar, const
+from m3.sql.dates import Steps, interval_steps, steps_of, unit_name
+
+if TYPE_CHECKING:
+    from m3.sql.expressions import ExpressionReader
+
+__all__ = ["DATES", "shift", "truncated"]
+
+#: Part of EXTRACT -> operation. DOW is not among them: databases count it differently.
+PARTS: Mapping[str, str] = {
+    "YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "WEEK": "week", "DAY": "day", "HOUR": "hour",
+    "MINUTE": "minute", "SECOND": "second", "EPOCH": "epoch", "DOY": "day_of_year", "DAYOFYEAR": "day_of_year",
+    "DAYOFWEEK": "day_of_week", "DAYOFMONTH": "day", "ISOYEAR": "iso_year", "WEEKOFYEAR": "week",
+    "YEAROFWEEK": "iso_year", "WEEKISO": "week", "YEAROFWEEKISO": "iso_year",
+}  # fmt: skip
+NAMED_PARTS: Mapping[type[exp.Expr], str] = {
+    exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.WeekOfYear: "week",
+    exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfYear: "day_of_year", exp.Hour: "hour", exp.Minute: "minute",
+    exp.Second: "second", exp.LastDay: "last_day",
+}  # fmt: skip
+TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+ISO_DATE = "%Y-%m-%d"
+
+
+def shift(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scalar | None:
+    """``date + interval``, ``interval + date`` or ``date - interval``; None if there is no interval.
+
+    Args:
+        reader: of the parts.
+        node: the sum.
+        direction: 1 for ``+``, -1 for ``-``.
+    """
+    start, steps = node.args["this"], interval_steps(reader, node.args["expression"])
+    if steps is None and direction > 0:
+        start, steps = node.args["expression"], interval_steps(reader, node.args["this"])
+    return None if steps is None else _shifted(reader, node, reader.read(start), steps, direction)
+
+
+def _shifted(reader: ExpressionReader, node: exp.Expr, start: Scalar, steps: Steps, direction: int) -> Scalar:
+    for op, amount in steps.items():
+        signed = amount if direction > 0 else _negated(reader, node, amount)
+        start = reader.call(node, op, start, signed)
+    return start
+
+
+def _negated(reader: ExpressionReader, node: exp.Expr, amount: Scalar) -> Scalar:
+    if isinstance(amount, Const) and isinstance(amount.value, int):
+        return const(-amount.value)
+    return reader.call(node, "neg", amount)
+
+
+def _date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """DATE_ADD and its like: a number counts units, days if none are given; an interval is added as it is."""
+    direction = -1 if isinstance(node, exp.DateSub | exp.TimestampSub) else 1
+    step, unit = node.args["expression"], node.args.get("unit")
+    if (
+        isinstance(node.this, exp.Literal)
+        and node.this.args.get("is_string")
+        and unit_name(node.this.name) in TRUNCATED
+    ):
+        reader.source.fail(node, "a unit in the first place", "interval", "date + INTERVAL 'n' unit")
+    steps = interval_steps(reader, step)
+    if steps is None:
+        steps = steps_of(reader, node, step, unit if unit is not None else exp.var("DAY"))
+    start = reader.read(node.this)
+    if isinstance(node, exp.TsOrDsAdd) or start.type.kind == "string":
+        start = reader.cast(node, start, DATE)
+    return _shifted(reader, node, start, steps, direction)
+
+
+def _add_months(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return reader.call(node, "add_months", reader.read(node.this), reader.read(node.args["expression"]))
+
+
+def _date_diff(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    unit = node.args.get("unit")
+    if unit is not None and unit_name(unit.name) != "DAY":
+        hint = "days: DATEDIFF(later, earlier), or date - date"
+        reader.source.fail(node, f"a difference in units of {unit.name}", "interval", hint)
+    return reader.call(node, "days_between", *(_moment(reader, node.args[n]) for n in ("this", "expression")))
+
+
+def _moment(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    scalar = reader.read(node)
+    return reader.cast(node, scalar, DATE) if scalar.type.kind == "string" else scalar
+
+
+def _truncated(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return truncated(reader, node, _moment(reader, node.this), node.args.get("unit"))
+
+
+def truncated(reader: ExpressionReader, node: exp.Expr, value: Scalar, unit: exp.Expr | None) -> Scalar:
+    """DATE_TRUNC and TRUNC: the start of the period that a moment is in, as a value of the same type."""
+    name = unit_name(unit.name) if isinstance(unit, exp.Literal | exp.Var | exp.WeekStart | exp.Column) else ""
+    if name not in TRUNCATED:
+        hint = f"DATE_TRUNC('month', date); units: {', '.join(TRUNCATED)}"
+        reader.source.fail(node, "a date truncated to something else", "unsupported-expression", hint)
+    if value.type.kind == "date" and name in ("HOUR", "MINUTE", "SECOND"):
+        value = reader.cast(node, value, TIMESTAMP)
+    return reader.call(node, "date_trunc", const(name.lower()), value)
+
+
+def _extract(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    part, value = node.this.name.upper(), node.args["expression"]
+    if part in ("DOW", "ISODOW", "DOW_ISO", "DAYOFWEEK_ISO"):
+        return _day_of_week(reader, node, value, "ISO" if "ISO" in part else part)
+    name = part if part in PARTS else unit_name(part)
+    if name not in PARTS:
+        hint = f"one of {', '.join([*PARTS, 'DOW', 'ISODOW'])}"
+        reader.source.fail(node, f"EXTRACT({part})", "unsupported-expression", hint)
+    if name == "DAYOFWEEK":
+        return _day_of_week(reader, node, value, name)
+    return reader.call(node, PARTS[name], _moment(reader, value))
+
+
+def _day_of_week(reader: ExpressionReader, node: exp.Expr, value: exp.Expr, part: str) -> Scalar:
+    """DOW counts from 0 for Sunday, DAYOFWEEK from 1; Spark counts both from 1, and DuckDB both from 0."""
+    sunday = reader.call(node, "day_of_week", _moment(reader, value))
+    if part == "ISO":
+        shifted = reader.call(node, "add", sunday, const(5))
+        return reader.call(node, "add", reader.call(node, "mod", shifted, const(7)), const(1))
+    from_one = reader.dialect in ("spark", "databricks") or (part == "DAYOFWEEK" and reader.dialect != "duckdb")
+    return sunday if from_one else reader.call(node, "sub", sunday, const(1))
+
+
+def _part(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return reader.call(node, NAMED_PARTS[type(node)], _moment(reader, node.this))
+
+
+def _to_date(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    if _format(node) not in ("", ISO_DATE):
+        reader.source.fail(node, "a date in another format", "unsupported-expression", "'yyyy-MM-dd', or CAST")
+    return reader.cast(node, reader.read(node.this), DATE)
+
+
+def _to_timestamp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return reader.cast(node, reader.read(node.this), TIMESTAMP)
+
+
+def _format(node: exp.Expr) -> str:
+    """The format as strftime has it; sqlglot marks Spark's two-digit parts as strict."""
+    pattern = node.args.get("format")
+    return (
+        str(pattern.this).replace("strict", "") if isinstance(pattern, exp.Literal) else "" if pattern is None else "?"
+    )
+
+
+def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
+    value = reader.read(inner)
+    if value.type.kind == "string":
+        value = reader.cast(node, value, TIMESTAMP)
+    pattern = _format(node)
+    if not pattern or any(c.isalpha() and pattern[max(0, i - 1)] != "%" for i, c in enumerate(pattern)):
+        hint = "years, months, days, hours, minutes and seconds in digits: 'yyyy-MM-dd HH:mm:ss'"
+        reader.source.fail(node, "this format of a date", "unsupported-expression", hint)
+    return reader.call(node, "format_date", value, const(pattern))
+
+
+def _from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return reader.call(node, "make_date", *(reader.read(node.args[n]) for n in ("year", "month", "day")))
+
+
+def _lonely(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    reader.source.fail(node, "an interval on its own", "interval", "add it to a date")
+
+
+DATES: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
+    **dict.fromkeys(NAMED_PARTS, _part),
+    exp.DayOfWeek: lambda reader, node: _day_of_week(reader, node, node.this, "DAYOFWEEK"),
+    exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, node, node.this, "ISO"),
+    exp.Extract: _extract,
+    **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub), _date_add),
+    exp.AddMonths: _add_months,
+    exp.DateDiff: _date_diff,
+    exp.TimestampDiff: _date_diff,
+    exp.TsOrDsDiff: _date_diff,
+    exp.DateTrunc: _truncated,
+    exp.TimestampTrunc: _truncated,
+    exp.TsOrDsToDate: _to_date,
+    exp.StrToDate: _to_date,
+    exp.Date: _to_date,
+    exp.Timestamp: _to_timestamp,
+    exp.TimeStrToTime: _to_timestamp,
+    exp.TimeToStr: _formatted,
+    exp.DateFromParts: _from_parts,
+    exp.Interval: _lonely,
+}

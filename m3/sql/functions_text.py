@@ -1,0 +1,181 @@
+"""Functions of text in SQL, in the spellings of PostgreSQL, Spark and DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from m3.errors import M3Error
+from m3.functions import like_regex, safe_regex
+from m3.scalars import Call, Const, Scalar, const
+
+if TYPE_CHECKING:
+    from m3.sql.expressions import ExpressionReader
+
+__all__ = ["TEXTS"]
+
+#: Form -> operation and the names of its arguments, in order; those that are missing are left out.
+CALLS: Mapping[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Length: ("length", ("this",)),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.Translate: ("translate", ("this", "from_", "to")),
+    exp.Left: ("left", ("this", "expression")),
+    exp.Right: ("right", ("this", "expression")),
+    exp.StrPosition: ("position", ("this", "substr", "position")),
+    exp.Reverse: ("reverse", ("this",)),
+    exp.Repeat: ("repeat", ("this", "times")),
+    exp.StartsWith: ("starts_with", ("this", "expression")),
+    exp.EndsWith: ("ends_with", ("this", "expression")),
+    exp.Contains: ("contains", ("this", "expression")),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.Ascii: ("ascii", ("this",)),
+}
+#: Arguments that are numbers; a value of another kind in the place of a text is cast.
+NUMBERS = ("times", "position", "part_index")
+TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+BACKSLASH = "\\"
+WORDS = 8  # INITCAP's list of delimiters is longer where it means everything but letters and digits
+
+
+def _plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    op, names = CALLS[type(node)]
+    _only(reader, node, *names)
+    args = []
+    for name in names:
+        if node.args.get(name) is not None:
+            number = name in NUMBERS or (op in ("left", "right") and name == "expression")
+            args.append((reader.read if number else reader.text)(node.args[name]))
+    return reader.call(node, op, *args)
+
+
+def _only(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
+    """Fail if the node has other arguments than these."""
+    extra = [name for name, value in node.args.items() if value and name not in (*names, "safe", "negate")]
+    if extra:
+        message = f"{node.key.upper()} with {extra[0]}"
+        reader.source.fail(node, message, "unsupported-expression", f"only with {', '.join(names)}")
+
+
+def _trim(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    _only(reader, node, "this", "expression", "position")
+    characters = node.args.get("expression")
+    args = [reader.text(n) for n in (node.this, characters) if n is not None]
+    return reader.call(node, TRIMS.get(str(node.args.get("position")), "trim"), *args)
+
+
+def _pad(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    fill = node.args.get("fill_pattern")
+    args = [reader.text(node.this), reader.read(node.args["expression"])]
+    op = "lpad" if node.args.get("is_left") else "rpad"
+    return reader.call(node, op, *args, *([reader.text(fill)] if fill is not None else []))
+
+
+def _initcap(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    delimiters = node.args.get("expression")
+    text = reader.text(node.this)
+    if delimiters is None or len(str(delimiters.this)) > WORDS:
+        return reader.call(node, "initcap", text)
+    return reader.call(node, "initcap", text, reader.text(delimiters))
+
+
+def _substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    start, length = node.args.get("start"), node.args.get("length")
+    bounds = [reader.read(n) if n else const(2**31 if i else 1) for i, n in enumerate((start, length))]
+    return reader.call(node, "substring", reader.text(node.this), *bounds)
+
+
+def _concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """``||`` and CONCAT; where CONCAT skips NULLs (``coalesce``), they count as empty."""
+    parts = node.expressions or [node.args["this"], node.args["expression"]]
+    args: list[Scalar] = []
+    for part in parts:
+        scalar = reader.text(part)
+        if node.args.get("coalesce") and scalar.type.nullable:
+            scalar = reader.call(node, "coalesce", scalar, const(""))
+        flat = isinstance(scalar, Call) and scalar.op == "concat"
+        args.extend(scalar.args if flat and isinstance(scalar, Call) else (scalar,))
+    return reader.call(node, "concat", *args)
+
+
+def _concat_ws(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return reader.call(node, "concat_ws", *map(reader.text, node.expressions))
+
+
+def _chr(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    if len(node.expressions) != 1:
+        reader.source.fail(node, "CHR of several numbers", "unsupported-expression", "CHR(a) || CHR(b)")
+    return reader.call(node, "chr", reader.read(node.expressions[0]))
+
+
+def _like(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return _matched(reader, node, None)
+
+
+def _escape(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """``a LIKE p ESCAPE c``, where the LIKE is the inner node."""
+    like = node.this.unnest()
+    if not isinstance(like, exp.Like | exp.ILike):
+        reader.source.fail(node, "ESCAPE of something else", "unsupported-expression", "a LIKE b ESCAPE c")
+    matched = _matched(reader, like, reader.read(node.args["expression"]))
+    return reader.call(node, "not", matched) if like.args.get("negate") else matched
+
+
+def _matched(reader: ExpressionReader, node: exp.Expr, escape: Scalar | None) -> Scalar:
+    """LIKE; without an ESCAPE the backslash is one, except in DuckDB. ILIKE compares lower case."""
+    text, pattern = reader.text(node.this), reader.text(node.args["expression"])
+    if isinstance(node, exp.ILike):
+        text, pattern = (reader.call(node, "lower", x) for x in (text, pattern))
+    known = pattern.value if isinstance(pattern, Const) else None
+    if escape is None and reader.dialect != "duckdb" and (known is None or BACKSLASH in str(known)):
+        escape = const(BACKSLASH)
+    if isinstance(escape, Const) and not escape.value:
+        escape = None
+    if isinstance(known, str) and (escape is None or isinstance(escape, Const)):
+        _checked(reader, node, lambda: like_regex(known, str(escape.value) if isinstance(escape, Const) else ""))
+    if isinstance(pattern, Const) and pattern.value is None:
+        escape = None
+    return reader.call(node, "like", text, pattern, *([escape] if escape is not None else []))
+
+
+def _checked(reader: ExpressionReader, node: exp.Expr, check: Callable[[], object]) -> None:
+    try:
+        check()
+    except M3Error as error:
+        reader.source.fail(node, error.message, error.kind, error.hint)
+
+
+def _regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    _only(reader, node, "this", "expression")
+    pattern = reader.text(node.args["expression"])
+    if not isinstance(pattern, Const):
+        hint = "a constant regular expression, or LIKE"
+        reader.source.fail(node, "a computed regular expression", "regular-expression", hint)
+    known = pattern.value
+    if isinstance(known, str):
+        _checked(reader, node, lambda: safe_regex(known))
+    return reader.call(node, "regexp_like", reader.text(node.this), pattern)
+
+
+def _similar(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    hint = "LIKE, or a regular expression with RLIKE or ~"
+    reader.source.fail(node, "SIMILAR TO is not supported", "unsupported-expression", hint)
+
+
+TEXTS: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
+    **dict.fromkeys(CALLS, _plain),
+    exp.Trim: _trim,
+    exp.Pad: _pad,
+    exp.Initcap: _initcap,
+    exp.Substring: _substring,
+    exp.DPipe: _concat,
+    exp.Concat: _concat,
+    exp.ConcatWs: _concat_ws,
+    exp.Chr: _chr,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _escape,
+    exp.RegexpLike: _regexp,
+    exp.SimilarTo: _similar,
+}

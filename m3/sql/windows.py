@@ -1,0 +1,176 @@
+"""Window functions -> partitions that are computed anew when one of their rows changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlglot import exp
+
+from m3.algebra import Branch, common_type, sum_type
+from m3.datatypes import DOUBLE, INT, Type
+from m3.program import Column, Frame, WindowFunction
+from m3.scalars import Const, Scalar, Var
+from m3.sql.aggregates import _avg_type
+from m3.sql.block import Block
+from m3.sql.correlation import close, counted, plain
+
+__all__ = ["Windowed", "read_window", "spread"]
+
+NAMES: Mapping[type[exp.Expr], str] = {
+    exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.Ntile: "ntile",
+    exp.PercentRank: "percent_rank", exp.CumeDist: "cume_dist", exp.Lag: "lag", exp.Lead: "lead",
+    exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value", exp.Count: "count",
+    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
+}  # fmt: skip
+PLACES = ("row_number", "rank", "dense_rank", "ntile")
+HINT = "row_number, rank, dense_rank, ntile, percent_rank, cume_dist, lag, lead, first_value, last_value, nth_value, "
+HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
+
+#: A window function: its placeholder, the expressions it is partitioned by, and the rest.
+Windowed = tuple[Var, tuple[Scalar, ...], WindowFunction]
+
+
+def read_window(node: exp.Window, block: Block, read: Callable[[exp.Expr], Scalar]) -> Windowed:
+    """A window function over a block's columns."""
+    inner = node.this
+    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.Filter) or isinstance(inner.this, exp.Distinct):
+        block.fail(node, f"{inner.key.upper()} in a window function", "unsupported-window", HINT)
+    op = NAMES.get(type(inner))
+    if op is None or node.args.get("alias"):
+        block.fail(node, f"{inner.sql()} OVER", "unsupported-window", HINT)
+    assert op is not None
+    args = _args(inner, op, read)
+    order = _order(node.args.get("order"), read)
+    frame = _frame(node, block, order) if node.args.get("spec") else None
+    function = WindowFunction(op, args, order, frame, _type(op, args))
+    partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
+    return Var(f"?window{block.context.registry.number()}", function.type), partition, function
+
+
+def _args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple[Scalar, ...]:
+    if op == "count" and (inner.this is None or isinstance(inner.this, exp.Star)):
+        return ()
+    nodes = [inner.this, inner.args.get("offset"), inner.args.get("default")] if inner.this is not None else []
+    if op in ("lag", "lead") and nodes[2] is not None and nodes[1] is None:
+        nodes[1] = exp.Literal.number(1)
+    return (
+        tuple(read(n) for n in nodes if isinstance(n, exp.Expr))
+        if op not in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist")
+        else ()
+    )
+
+
+def _order(node: exp.Expr | None, read: Callable[[exp.Expr], Scalar]) -> tuple[tuple[Scalar, bool, bool], ...]:
+    if node is None:
+        return ()
+    return tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in node.expressions)
+
+
+def _frame(node: exp.Window, block: Block, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:
+    spec = node.args["spec"]
+    unit = str(spec.args.get("kind") or "RANGE").lower()
+    if spec.args.get("exclude"):
+        block.fail(spec, "EXCLUDE in a frame", "unsupported-window", "leave it out")
+    bounds = []
+    for end, missing in (("start", "UNBOUNDED"), ("end", "CURRENT ROW")):
+        value, side = spec.args.get(end) or missing, str(spec.args.get(f"{end}_side") or "").upper()
+        bounds.append(_bound(spec, block, value, side))
+    offset = unit == "range" and any(b not in (None, 0) for b in bounds)
+    if offset and (len(order) != 1 or order[0][0].type.kind != "int"):
+        block.fail(spec, "RANGE with an offset", "unsupported-window", "over one INT expression, or use ROWS")
+    return Frame(unit, *bounds)
+
+
+def _bound(spec: exp.Expr, block: Block, value: str | exp.Expr, side: str) -> int | None:
+    if value == "UNBOUNDED":
+        return None
+    if value == "CURRENT ROW":
+        return 0
+    if not (isinstance(value, exp.Literal) and str(value.this).isdigit()):
+        block.fail(spec, "a frame bound that is not a number", "unsupported-window", "n PRECEDING or n FOLLOWING")
+    return int(value.this) * (-1 if side == "PRECEDING" else 1)  # type: ignore[union-attr]
+
+
+def _type(op: str, args: tuple[Scalar, ...]) -> Type:
+    if op in (*PLACES, "count"):
+        return INT
+    if op in ("percent_rank", "cume_dist"):
+        return DOUBLE
+    if op == "sum":
+        return sum_type(args[0].type).with_null()
+    if op == "avg":
+        return _avg_type(args[0].type).with_null()
+    if len(args) == 3 and not (isinstance(args[2], Const) and args[2].value is None):
+        return common_type(args[0], args[2]).with_null()
+    return args[0].type.with_null()
+
+
+def spread(block: Block, windows: Sequence[Windowed], needed: Sequence[Var]) -> None:
+    """Give the block's rows the results of window functions.
+
+    Args:
+        block: its placeholders for subqueries are expanded.
+        windows: the functions; those with one partitioning are computed together.
+        needed: the variables that later expressions use.
+    """
+    left, done = list(windows), []  # type: tuple[list[Windowed], list[Var]]
+    while left:
+        partition = left[0][1]
+        now = [w for w in left if w[1] == partition]
+        left = [w for w in left if w[1] != partition]
+        later = {v for w in left for s in _scalars(w) for v in _variables(s)}
+        carried = {
+            v.name: v for v in (*needed, *done, *later, *(v for w in now for s in _scalars(w) for v in _variables(s)))
+        }
+        _spread(block, partition, now, list(carried.values()))
+        done += [w[0] for w in now]
+
+
+def _scalars(window: Windowed) -> list[Scalar]:
+    _, partition, function = window
+    return [*partition, *function.args, *(s for s, _, _ in function.order)]
+
+
+def _variables(scalar: Scalar) -> list[Var]:
+    if isinstance(scalar, Var):
+        return [scalar]
+    return [v for a in getattr(scalar, "args", ()) for v in _variables(a)]
+
+
+def _spread(block: Block, partition: Sequence[Scalar], windows: Sequence[Windowed], carried: Sequence[Var]) -> None:
+    groups = [Column(f"part_{i + 1}^", s.type) for i, s in enumerate(partition)]
+    rows = [Column(v.name, v.type) for v in carried]
+    branches = [
+        Branch(b.coefficient, b.sources, b.conditions, {
+            **{c.name: b.value(s) for c, s in zip(groups, partition, strict=True)},
+            **{c.name: b.value(v) for c, v in zip(rows, carried, strict=True)},
+        })
+        for b in block.branches
+    ]  # fmt: skip
+    needed = [c.name for c in (*groups, *rows)]
+    closed = close(block.parent or block, branches, needed)
+    columns = [*closed.columns(), *groups, *rows]
+    labelled = [*closed.columns(), *groups, *(Column(c.name.rsplit(".", 1)[-1].strip("?"), c.type) for c in rows)]
+    names = [c.name for c in plain(labelled)]
+    source = counted(closed.branches, columns)
+    source = type(source)(
+        tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True)), source.value, source.terms
+    )
+    places = {old.name: Var(new, old.type) for new, old in zip(names, columns, strict=True)}
+    made = [(f"w_{i + 1}", _over(f, places)) for i, (_, _, f) in enumerate(windows)]
+    width = len(closed.links) + len(groups)
+    context = block.context
+    relation = context.registry.window(f"{context.view}_windows", source, width, made)
+    occurrence = context.registry.source(relation)
+    variables = occurrence.variables()
+    env: dict[str, Scalar] = {c.name: v for c, v in zip(rows, variables[width:], strict=False)}
+    env |= {w.name: v for (w, _, _), v in zip(windows, variables[len(columns) :], strict=True)}
+    block.branches = [Branch(1, (occurrence,), closed.conditions(variables), env)]
+
+
+def _over(function: WindowFunction, places: Mapping[str, Var]) -> WindowFunction:
+    from m3.scalars import substitute
+
+    order = tuple((substitute(s, places), down, first) for s, down, first in function.order)
+    args = tuple(substitute(a, places) for a in function.args)
+    return WindowFunction(function.op, args, order, function.frame, function.type)

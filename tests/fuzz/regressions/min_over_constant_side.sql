@@ -1,0 +1,1 @@
+SELECT MIN(u2.y) AS c1 FROM v AS v1 JOIN u AS u2 ON v1.k IS NULL

@@ -1,0 +1,1 @@
+SELECT t2.a AS c1, v1.g AS c2, COUNT(*) AS c3 FROM v AS v1 LEFT JOIN t AS t2 ON v1.k = t2.a WHERE v1.k IS NULL GROUP BY ROLLUP (t2.a, v1.g)

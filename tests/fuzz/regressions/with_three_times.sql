@@ -1,0 +1,1 @@
+WITH p AS (SELECT u1.e AS c1 FROM u AS u1), q AS (SELECT b.c1 AS c2 FROM p AS a, p AS b, p AS c WHERE a.c1 = b.c1 AND b.c1 = c.c1) SELECT COUNT(*) FILTER(WHERE v8.b = 1) AS c1 FROM v AS v8 CROSS JOIN q AS q10
