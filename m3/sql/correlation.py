@@ -32,7 +32,19 @@ from m3.simplify import as_filter, simplify
 if TYPE_CHECKING:
     from m3.sql.block import Block
 
-__all__ = ["Closed", "Link", "close", "converted", "counted", "distinct", "existence", "plain", "positive", "term"]
+__all__ = [
+    "Closed",
+    "Link",
+    "close",
+    "converted",
+    "counted",
+    "distinct",
+    "existence",
+    "plain",
+    "positive",
+    "stored",
+    "term",
+]
 
 COUNT = Var("n", INT)
 
@@ -275,6 +287,26 @@ def distinct(block: Block, branches: Iterable[Branch], columns: Sequence[Column]
     context = block.context
     given = [InputQuery(COUNT.name, "value", counted(branches, columns))]
     return context.registry.derive(f"{context.view}_{wish}", plain(columns), given, (), positive())
+
+
+def stored(block: Block, branches: Sequence[Branch], columns: Sequence[Column]) -> list[Branch]:
+    """The same rows as one relation of its own, so that what is made of them does not multiply their branches.
+
+    Args:
+        block: the block around them.
+        branches: the rows, which know ``columns`` by name.
+        columns: what is kept.
+    """
+    closed = close(block, branches, [c.name for c in columns])
+    keys = [*closed.columns(), *columns]
+    context = block.context
+    labelled = plain([*closed.columns(), *(Column(c.name.rsplit(".", 1)[-1], c.type) for c in columns)])
+    given = [InputQuery(COUNT.name, "value", replace(counted(closed.branches, keys), columns=tuple(labelled)))]
+    relation = context.registry.derive(f"{context.view}_rows", labelled, given, (), COUNT)
+    source = context.registry.source(relation)
+    variables = source.variables()
+    env = {c.name: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
+    return [Branch(1, (source,), closed.conditions(variables), env)]
 
 
 def plain(columns: Sequence[Column]) -> list[Column]:

@@ -23,7 +23,7 @@ from m3.sql.grouping import Grouped, has_aggregates, read_grouping
 from m3.sql.limits import limited
 from m3.sql.operations import combined, values_rows
 from m3.sql.subqueries import SubqueryReader
-from m3.sql.tables import read_from
+from m3.sql.tables import compact, read_from
 from m3.sql.windows import Windowed, read_window, spread
 
 __all__ = [
@@ -162,6 +162,7 @@ def read_selection(select: exp.Select, parent: Block) -> Selection:
     where = select.args.get("where")
     for node in _conjuncts(where.this) if where is not None else ():
         block.filter(_condition(block, node, reader.read(node), "WHERE"))
+        compact(block)
     items = _expanded(select, block)
     if select.args.get("group") is None and not has_aggregates(select, items):
         return _finish(Selection(select, block), items, reader.read, reader.subqueries, block)

@@ -14,9 +14,12 @@ from m3.algebra import Branch, Rows, add_conditions, bind, common_type, product
 from m3.program import Column
 from m3.scalars import Call, Const, Scalar, Var, call, variables
 from m3.sql.block import Block, Table
-from m3.sql.correlation import existence
+from m3.sql.correlation import existence, stored
 
-__all__ = ["read_from"]
+__all__ = ["compact", "read_from", "unite"]
+
+#: From how many branches on the rows of a derived table, and those of a join, are kept as a relation of their own.
+TABLE_BRANCHES, JOIN_BRANCHES = 3, 9
 
 ReadQuery = Callable[[exp.Expr, Block], Rows]
 Read = Callable[[exp.Expr], Scalar]
@@ -29,6 +32,13 @@ def read_from(block: Block, select: exp.Select, read_query: ReadQuery, read: Rea
         _Tables(block, read_query, read).all(
             from_.this, select.args.get("joins") or (), select.args.get("laterals") or ()
         )
+
+
+def compact(block: Block) -> None:
+    """Keep the block's rows as a relation of their own if they have many branches."""
+    if len(block.branches) > JOIN_BRANCHES:
+        known = [v for t in block.tables for _, v in t.columns] + [v for _, v in block.merged.values()]
+        block.branches = stored(block, block.branches, [Column(v.name, v.type) for v in known])
 
 
 class _Tables:
@@ -75,12 +85,18 @@ class _Tables:
         table, branches = self.block.add(alias, rows, node)
         return self._renamed(table, node), branches
 
+    def _limited(self, rows: Rows) -> Rows:
+        """A table of many branches becomes a relation of its own: joins multiply branches."""
+        if len(rows.branches) <= TABLE_BRANCHES:
+            return rows
+        return Rows(rows.columns, tuple(stored(self.block, rows.branches, rows.columns)))
+
     def _named(self, node: exp.Table) -> Rows:
         scope: Block | None = self.block
         while scope is not None:
             view = scope.views.get(node.name.lower())
             if view is not None and not node.db:
-                return view()
+                return self._limited(view())
             scope = scope.parent
         context = self.block.context
         relation = next((r for name, r in context.relations.items() if name.lower() == node.name.lower()), None)
@@ -94,7 +110,7 @@ class _Tables:
 
     def _derived(self, node: exp.Expr, query: exp.Expr) -> tuple[Table, list[Branch]]:
         inner = query.this if isinstance(query, exp.Subquery) and not query.args.get("with_") else query
-        rows = self.read_query(inner, self.block)
+        rows = self._limited(self.read_query(inner, self.block))
         alias = node.alias or f"_{len(self.block.tables) + 1}"
         table, branches = self.block.add(alias, rows, node)
         return self._renamed(table, node), branches
@@ -179,6 +195,7 @@ class _Tables:
         nullable = {v.name for _, v in table.columns} if side in ("LEFT", "FULL") else set()
         nullable |= {v.name for v in mine} if side in ("RIGHT", "FULL") else set()
         self._mark_nullable(nullable)
+        compact(self.block)
 
     def _without(
         self, kept: list[Branch], other: list[Branch], on: list[Scalar], missing: Sequence[Var]
