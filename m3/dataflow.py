@@ -6,9 +6,10 @@ and the relation of its trigger to its target; here it is one edge per source, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeVar
 
 import networkx as nx
 
@@ -26,6 +27,27 @@ __all__ = [
     "to_dot",
     "to_mermaid",
 ]
+
+
+T = TypeVar("T")
+_results: dict[int, dict[str, Any]] = {}
+
+
+def _once(function: Callable[[Program], T]) -> Callable[[Program], T]:
+    """Compute a function once per program object. (Comparing whole programs, as a usual cache would, takes longer.)"""
+
+    @wraps(function)
+    def known(program: Program) -> T:
+        if id(program) not in _results:
+            _results[id(program)] = {}
+            weakref.finalize(program, _results.pop, id(program), None)
+        results = _results[id(program)]
+        if function.__name__ not in results:
+            results[function.__name__] = function(program)
+        result: T = results[function.__name__]
+        return result
+
+    return known
 
 
 def dataflow(program: Program) -> nx.MultiDiGraph[Any]:
@@ -57,7 +79,7 @@ def _statements(program: Program) -> Iterator[tuple[Trigger, int, Statement]]:
             yield trigger, index, statement
 
 
-@lru_cache(maxsize=64)
+@_once
 def _map_graph(program: Program) -> nx.DiGraph[Any]:
     """An edge from each map to each map that some statement computes from it; nodes in order of declaration."""
     graph: nx.DiGraph[Any] = nx.DiGraph()
@@ -69,7 +91,7 @@ def _map_graph(program: Program) -> nx.DiGraph[Any]:
     return graph
 
 
-@lru_cache(maxsize=64)
+@_once
 def strata(program: Program) -> tuple[tuple[str, ...], ...]:
     """The maps by strongly connected component, sources before targets: the order of evaluation.
 
@@ -81,7 +103,7 @@ def strata(program: Program) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(groups, key=lambda g: (levels[g[0]], position[g[0]])))
 
 
-@lru_cache(maxsize=64)
+@_once
 def _depths(program: Program) -> tuple[tuple[str, int], ...]:
     condensed = nx.condensation(_map_graph(program))
     level: dict[int, int] = {}
@@ -98,7 +120,7 @@ def depth(program: Program) -> dict[str, int]:
     return dict(_depths(program))
 
 
-@lru_cache(maxsize=64)
+@_once
 def derivation_ranks(program: Program) -> dict[str, int]:
     """For each map the number (from 1) of the last derivation it depends on, itself included; 0 for none.
 

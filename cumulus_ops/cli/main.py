@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_INVALID, explained
 from cumulus_ops.config import Project, load_project
+
+if TYPE_CHECKING:
+    from m3 import Program
 
 __all__ = ["main"]
 
@@ -51,20 +55,49 @@ def init(folder: Path, name: str | None) -> None:
 
 
 @main.command("compile")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--emit", type=click.Choice(["algebra", "m3", "dataflow"]), default="m3", show_default=True, help="Where to stop."
-)
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--emit", type=click.Choice(["algebra", "m3", "dataflow"]), help="Print this instead of the explanation.")
+@click.option("--full", is_flag=True, help="Also who writes and reads each map, and every statement.")
+@click.option("--view", help="Only what this view needs.")
+@click.option("--rows", multiple=True, metavar="RELATION=N", help="Rows of a relation, for the costs; repeat it.")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write a picture of the dataflow there.")
 @PROJECT
-def compile_(file: Path, emit: str, folder: Path) -> None:
-    """Compile the SQL in FILE against the project's relations, and print the result."""
-    import m3
+def compile_(
+    file: Path | None,
+    emit: str | None,
+    full: bool,
+    view: str | None,
+    rows: tuple[str, ...],
+    svg: Path | None,
+    folder: Path,
+) -> None:
+    """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
+    and what an event costs. Without FILE, all that the project maintains."""
+    from cumulus_ops.cli.compiling import rows_by_relation, source_of
+    from m3.explain import explain
 
     with explained():
         project = load_project(folder)
-        sql = _read(file)
-    with explained(sql):
-        click.echo(m3.emit(emit, file.stem, project.relations, {file.stem: sql}))
+        source, statistics = source_of(project, file), rows_by_relation(project, rows)
+    with explained(source.where):
+        if emit:
+            click.echo(source.emitted(emit, view))
+        else:
+            click.echo(explain(source.program(view), statistics=statistics, full=full), nl=False)
+        if svg is not None:
+            _draw(source.program(view), svg)
+
+
+def _draw(program: Program, file: Path) -> None:
+    from cumulus_ops.errors import InputProblem
+    from m3.picture import to_svg
+
+    try:
+        file.write_text(to_svg(program), encoding="utf-8")
+    except OSError as error:
+        hint = "name a file in a folder that exists"
+        raise InputProblem(f"cannot write it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
+    click.echo(f"wrote {file}", err=True)
 
 
 @main.command()
@@ -176,14 +209,3 @@ def _initialise(project: Project) -> None:
     from cumulus_ops.snapshot import initialise
 
     initialise(project)
-
-
-def _read(file: Path) -> str:
-    from cumulus_ops.errors import InputProblem
-
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputProblem(
-            f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint="give a file with one SELECT"
-        ) from error

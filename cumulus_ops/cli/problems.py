@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,16 +20,16 @@ EXIT_USER = 2  # the input, the project or the machine is wrong
 
 
 @contextmanager
-def explained(source: str | None = None) -> Iterator[None]:
+def explained(source: Callable[[M3Error], str | None] | None = None) -> Iterator[None]:
     """Turn an error of ours into its explanation and exit code 2.
 
     Args:
-        source: the text that an :class:`M3Error`'s span speaks of; read from the span's file when None.
+        source: finds the text that an :class:`M3Error`'s span speaks of; it is read from the span's file by default.
     """
     try:
         yield
     except (M3Error, CumulusError) as error:
-        show(error, source)
+        show(error, source(error) if source is not None and isinstance(error, M3Error) else None)
         sys.exit(EXIT_USER)
 
 

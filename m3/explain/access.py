@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from m3.program import MapRef, Program, Statement, Trigger
 from m3.scalars import Var
 
-__all__ = ["Access", "Scan", "accesses", "scans"]
+__all__ = ["Access", "accesses"]
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,6 @@ class Access:
         return tuple(names[i] for i in self.bound)
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Statement ``statement`` (from 0) of the trigger ``event``, which writes ``target``, reads all entries of ``map``."""
-
-    event: str
-    statement: int
-    target: str
-    map: str
-
-
 def accesses(trigger: Trigger, statement: Statement) -> tuple[Access, ...]:
     """The statement's map reads, in evaluation order."""
     return tuple(_accesses(set(trigger.params), statement))
@@ -63,14 +53,3 @@ def _access(known: set[str], ref: MapRef) -> Access:
     free = tuple((i, k.name) for i, k in enumerate(ref.keys) if isinstance(k, Var) and k.name not in known)
     places = {i for i, _ in free}
     return Access(ref.map, tuple(i for i in range(len(ref.keys)) if i not in places), free)
-
-
-def scans(program: Program) -> list[Scan]:
-    """The map reads that know no key of the map, and so touch every entry of it. A map without keys has one entry."""
-    return [
-        Scan(trigger.event, index, statement.target, access.map)
-        for trigger in program.triggers
-        for index, statement in enumerate(trigger.statements)
-        for access in accesses(trigger, statement)
-        if access.kind == "scan"
-    ]

@@ -35,7 +35,8 @@ class Amount:
         """The sum, simple terms first, with at most ``limit`` terms written out; ``name`` prints a symbol."""
         shown = [_term(symbols, factor, name) for symbols, factor in self.terms[:limit]]
         left = len(self.terms) - limit
-        return " + ".join([*shown, *([f"{left} more terms"] if left > 0 else [])]) or "0"
+        shown += [f"{left} more term{'s' if left > 1 else ''}"] if left > 0 else []
+        return " + ".join(shown) or "0"
 
 
 def number(value: float) -> Amount:

@@ -67,11 +67,16 @@ def costs(program: Program, statistics: Mapping[str, float] | None = None) -> li
 
 
 def _event(sizes: Sizes, trigger: Trigger) -> TriggerCost:
-    kinds = Counter(a.kind for s in trigger.statements for a in accesses(trigger, s))
+    kinds = Counter(_kind(sizes, a) for s in trigger.statements for a in accesses(trigger, s))
     touched, written = _trigger(sizes, trigger)
     caused = _caused(sizes, written) if trigger.sign else ()
     reads = (kinds["lookup"], kinds["slice"], kinds["scan"])
     return TriggerCost(trigger.event, len(trigger.statements), *reads, touched, caused)
+
+
+def _kind(sizes: Sizes, access: Access) -> str:
+    """To read all of a map that never has more than one entry is a lookup."""
+    return "lookup" if access.kind == "scan" and sizes.unique(access.map, ()) else access.kind
 
 
 def _trigger(sizes: Sizes, trigger: Trigger) -> tuple[Amount, dict[str, Amount]]:

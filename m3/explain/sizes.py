@@ -2,8 +2,8 @@
 
 - **Domains.** Columns and map keys that statements equate (one variable stands in both) are one domain. If a relation's
   whole key is a column of the domain, the domain has as many values as that relation has rows.
-- **Size.** A map has at most one entry per event of a relation that writes it, times the entries that each event writes;
-  and at most the product of its keys' domains. The smallest bound that is known counts. Filters are not estimated, they
+- **Size.** A map has at most one entry per row of a relation that writes it, times the entries that each row writes
+  (statements that write equally many are taken to write the same ones); and at most the product of its keys' domains. The smallest bound that is known counts. Filters are not estimated, they
   only make maps smaller.
 - **Slice.** A read that binds keys which determine the others (by declared keys) finds at most one entry. Any other read
   finds the map's size divided by the domains of the bound keys, at least one; where that is unknown, a symbol.
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 import networkx as nx
 
 from m3.explain.access import Access, accesses
-from m3.explain.amount import ONE, Amount, number, symbol
+from m3.explain.amount import ONE, ZERO, Amount, number, symbol
 from m3.program import MapRef, Program, Statement, Trigger, Windowing
 from m3.scalars import Scalar, Var, variables
 
@@ -60,7 +60,7 @@ class Sizes:
             yield min((s for m in derived.reads() if (s := self.size(m)) is not None), default=None)
         for relation, writers in self._writers.get(name, {}).items():
             events = self.rows.get(relation) if relation in self.program.relation_by_name else self.size(relation)
-            written = sum((self.written(t, s) for t, s in writers), start=Amount()).known
+            written = sum({self.written(t, s) for t, s in writers}, start=ZERO).known
             yield None if events is None or written is None else events * written
 
     def matches(self, access: Access) -> Amount:

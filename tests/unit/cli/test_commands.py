@@ -59,6 +59,76 @@ def test_compile_stops_where_told(call, stage, expected):
     assert expected.lower() in done.stdout.lower()
 
 
+def test_compile_explains_by_default(call):
+    done = call("compile", EXAMPLE / "views" / "q17.sql", "--project", EXAMPLE)
+    assert done.exit_code == 0
+    for part in ("VIEW q17", "MAPS", "RE-EVALUATED", "COST OF ONE EVENT", "one row per (l_partkey), recomputed"):
+        assert part in done.stdout
+    assert "STATEMENTS" not in done.stdout
+    full = call("compile", EXAMPLE / "views" / "q17.sql", "--project", EXAMPLE, "--full")
+    assert "STATEMENTS" in full.stdout
+
+
+def test_compile_without_a_file_takes_the_project_and_one_of_its_views(call):
+    everything = call("compile", "--project", EXAMPLE).stdout
+    assert "VIEW q1\n" in everything
+    assert "VIEW q10\n" in everything
+    one = call("compile", "--project", EXAMPLE, "--view", "q10").stdout
+    assert "VIEW q1\n" not in one
+    assert "VIEW q10\n" in one
+    emitted = call("compile", "--project", EXAMPLE, "--view", "q10", "--emit", "m3").stdout
+    assert next(line for line in emitted.splitlines() if line.startswith("VIEW")).startswith("VIEW q10[")
+
+
+@pytest.mark.parametrize("emit", [(), ("--emit", "algebra")])
+def test_compile_of_an_unknown_view_names_the_known_ones(call, emit):
+    done = call("compile", "--project", EXAMPLE, "--view", "q99", *emit)
+    assert done.exit_code == 2
+    assert "known views: " in done.stderr
+
+
+def test_compile_takes_rows_for_its_estimates(call):
+    file = EXAMPLE / "views" / "q17.sql"
+    symbolic = call("compile", file, "--project", EXAMPLE).stdout
+    known = call("compile", file, "--project", EXAMPLE, "--rows", "part=10", "--rows", "lineitem=300").stdout
+    assert "s1 = entries of" in symbolic
+    assert "s1 = " not in known
+    for wrong in ("nowhere=1", "part", "part=many", "part=-1"):
+        done = call("compile", file, "--project", EXAMPLE, "--rows", wrong)
+        assert done.exit_code == 2
+        assert "hint" in done.stderr
+
+
+def test_compile_draws(call, tmp_path):
+    done = call("compile", EXAMPLE / "views" / "q3.sql", "--project", EXAMPLE, "--svg", tmp_path / "q3.svg")
+    assert done.exit_code == 0
+    assert f"wrote {tmp_path / 'q3.svg'}" in done.stderr
+    assert (tmp_path / "q3.svg").read_text().startswith("<svg")
+    assert call("compile", "--project", EXAMPLE, "--svg", tmp_path / "no" / "q3.svg").exit_code == 2
+
+
+def test_compile_reads_a_program(call, tmp_path):
+    program = tmp_path / "p.m3"
+    program.write_text("RELATION r(a INT); MAP m[a INT] : INT;\nON +r(a) { m[a] += 1 }\n")
+    assert "m[a] : INT" in call("compile", program, "--project", EXAMPLE).stdout
+    assert "m[a] += 1" in call("compile", program, "--project", EXAMPLE, "--emit", "m3").stdout
+    assert "on +r#0" in call("compile", program, "--project", EXAMPLE, "--emit", "dataflow").stdout
+    assert call("compile", program, "--project", EXAMPLE, "--emit", "algebra").exit_code == 2
+    program.write_text("RELATION r(a INT);\nON +r(a) { n[a] += 1 }\n")
+    wrong = call("compile", program, "--project", EXAMPLE)
+    assert wrong.exit_code == 2
+    assert "ON +r(a) { n[a] += 1 }" in wrong.stderr
+
+
+def test_compile_underlines_in_the_view_that_is_wrong(call, shop):
+    file = next((shop / "views").glob("*.sql"))
+    file.write_text("SELECT o_customer, SUM(o_foo) AS s\nFROM orders GROUP BY o_customer")
+    done = call("compile", "--project", shop)
+    assert done.exit_code == 2
+    assert "SELECT o_customer, SUM(o_foo) AS s" in done.stderr
+    assert "^^^^^" in done.stderr
+
+
 def test_compile_underlines_the_place_of_an_error(call, tmp_path):
     (tmp_path / "bad.sql").write_text("SELECT SUM(o_totalprice)\nFROM orders WHERE o_foo = 1")
     done = call("compile", tmp_path / "bad.sql", "--project", EXAMPLE)

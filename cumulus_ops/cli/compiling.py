@@ -1,0 +1,118 @@
+"""`cumulus compile`: what is compiled, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cumulus_ops.config import Project
+from cumulus_ops.errors import InputProblem
+from m3 import Program, check, compile_views, emit, format_program, parse
+from m3.errors import M3Error
+
+__all__ = ["Source", "rows_by_relation", "source_of"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What to compile: either SQL by view, or the text of an M3 program. ``name`` is the program's."""
+
+    project: Project
+    name: str
+    views: Mapping[str, str]
+    text: str | None = None
+    file: Path | None = None
+
+    def program(self, view: str | None) -> Program:
+        """The program, or the part of it that one view needs.
+
+        Raises:
+            M3Error: the text is wrong, or there is no such view.
+        """
+        from m3.explain import restrict
+
+        if self.text is None:
+            program = compile_views(self.name, self.project.relations, self.views)
+        else:
+            program = check(parse(self.text, str(self.file)))
+        return restrict(program, view) if view else program
+
+    def emitted(self, stage: str, view: str | None) -> str:
+        """The result of a compiler's stage, as text.
+
+        Raises:
+            M3Error: as :meth:`program`.
+            InputProblem: an M3 program has no algebra.
+        """
+        if self.text is None:
+            return emit(stage, self.name, self.project.relations, self._chosen(view))
+        if stage == "algebra":
+            hint = "give --emit m3 or dataflow, or a file with SQL"
+            raise InputProblem("an M3 program has no algebra", kind="no-algebra", place=str(self.file), hint=hint)
+        from m3.dataflow import describe_dataflow
+
+        program = self.program(view)
+        return format_program(program) if stage == "m3" else describe_dataflow(program)
+
+    def _chosen(self, view: str | None) -> Mapping[str, str]:
+        if view is None:
+            return self.views
+        if view not in self.views:
+            hint = f"known views: {', '.join(sorted(self.views)) or 'none'}"
+            raise InputProblem(f"no view {view!r}", kind="unknown-view", hint=hint)
+        return {view: self.views[view]}
+
+    def where(self, error: M3Error) -> str | None:
+        """The text that an error's span speaks of."""
+        if self.text is not None:
+            return self.text
+        return self.views.get(error.span.file) if error.span else None
+
+
+def source_of(project: Project, file: Path | None) -> Source:
+    """A file with SQL or, if its name ends in ``.m3``, a program; without a file, all that the project maintains.
+
+    Raises:
+        InputProblem: the file cannot be read.
+    """
+    file = file or project.program_file
+    if file is None:
+        return Source(project, project.name, project.views)
+    text = _read(file)
+    if file.suffix == ".m3":
+        return Source(project, file.stem, {}, text, file)
+    return Source(project, file.stem, {file.stem: text})
+
+
+def rows_by_relation(project: Project, given: tuple[str, ...]) -> dict[str, float]:
+    """``("orders=1500000",)`` as a mapping.
+
+    Raises:
+        InputProblem: it is not ``relation=number``, or there is no such relation.
+    """
+    return dict(_rows({r.name for r in project.relations}, text) for text in given)
+
+
+def _rows(known: set[str], text: str) -> tuple[str, float]:
+    name, _, count = text.partition("=")
+    hint = "write --rows orders=1500000"
+    if name not in known:
+        hint = f"known relations: {', '.join(sorted(known))}"
+        raise InputProblem(f"no relation {name!r}", kind="unknown-relation", place=f"--rows {text}", hint=hint)
+    try:
+        rows = float(count)
+    except ValueError:
+        rows = -1.0
+    if not 0 <= rows < float("inf"):
+        raise InputProblem(f"{count!r} is not a number of rows", kind="bad-rows", place=f"--rows {text}", hint=hint)
+    return name, rows
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputProblem(
+            f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint="give a file with one SELECT"
+        ) from error
