@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from m3.dataflow import derivation_ranks
+from m3.dataflow import derivation_ranks, strata
 from m3.datatypes import BOOL, INT, Type
 from m3.derived_check import check_derived
 from m3.errors import ProgramError, Span
@@ -152,6 +152,7 @@ class _StatementCheck:
         return zip(keys, decl.keys, strict=True)
 
     def _reference(self, ref: MapRef) -> None:
+        self._after(ref)
         fresh: dict[str, Type] = {}
         for key, column in self._keys_of(ref.map, ref.keys, ref.span):
             if isinstance(key, Var) and key.name not in self.types:
@@ -164,6 +165,15 @@ class _StatementCheck:
         self.types.update(fresh)
         for key in ref.keys:
             self._scalar(key, ref.span)
+
+    def _after(self, ref: MapRef) -> None:
+        """AFTER has a meaning only where the map read does not depend on the statement's target."""
+        if not ref.after or ref.map not in self.program.map_by_name:
+            return
+        if self.program.semantics != "snapshot":
+            self._fail("AFTER in a sequential program", "semantics", "statements see what came before them", ref.span)
+        if any({ref.map, self.statement.target} <= set(layer) for layer in strata(self.program)):
+            self._fail(f"AFTER {ref.map} in a cycle", "after-cycle", "read it as before the event", ref.span)
 
     def _scalar(self, scalar: Scalar, span: Span | None = None) -> None:
         for var in _vars(scalar):

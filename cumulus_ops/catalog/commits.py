@@ -121,9 +121,7 @@ class Commits(Database):
             number = self._commit(connection, program, "correct", runs) if runs else read_at
             for entry in entries:
                 self._advance(connection, entry, read_at, number)
-            rows = [{"commit": number, "epoch": e, "rows": n} for e, n in corrected.items() if n]
-            if rows:
-                connection.execute(insert(t.correction), rows)
+            self._count(connection, number, corrected)
             return number
 
     def _advance(self, connection: Connection, entry: HistoryEntry, read_at: int, number: int) -> None:
@@ -137,6 +135,39 @@ class Commits(Database):
         )
         if done.rowcount != 1:
             raise Conflict("corrected by somebody else", kind="correction-conflict", place=f"batch {entry.batch.id}")
+
+    def refreshed(self) -> int:
+        """The commit up to which the maps that depend on derivations are refreshed (inclusive)."""
+        return int(self._read(select(t.program.c.refreshed))[0][0] or 0)
+
+    def commit_refresh(self, expected: int, read_at: int, runs: Sequence[NewRun], corrected: Mapping[int, int]) -> int:
+        """Make a refresh visible: the maps that depend on derivations have then incorporated all up to ``read_at``.
+
+        Args:
+            expected: what :meth:`refreshed` was when the refresh began.
+            read_at: the commit it has read (inclusive); also the origin of its runs.
+            runs: the delta runs it wrote; with none, no commit is made.
+            corrected: epoch -> number of corrected map entries.
+
+        Returns:
+            the commit's number, ``read_at`` if there was nothing to write.
+
+        Raises:
+            Conflict: somebody else has refreshed meanwhile.
+        """
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            if program.refreshed != expected:
+                raise Conflict("refreshed by somebody else", kind="refresh-conflict")
+            number = self._commit(connection, program, "refresh", runs, [read_at] * len(runs)) if runs else read_at
+            connection.execute(update(t.program).values(refreshed=read_at))
+            self._count(connection, number, corrected)
+            return number
+
+    def _count(self, connection: Connection, number: int, corrected: Mapping[int, int]) -> None:
+        rows = [{"commit": number, "epoch": e, "rows": n} for e, n in corrected.items() if n]
+        if rows:
+            connection.execute(insert(t.correction), rows)
 
     def corrections(self) -> dict[int, int]:
         """epoch -> corrected map entries so far."""
@@ -176,7 +207,8 @@ class Commits(Database):
             raise Conflict("merged by somebody else", kind="merge-conflict")
 
     def mergeable(self, at: int) -> list[Run]:
-        """The runs visible at ``at`` that every live history entry, and every apply under way, has incorporated."""
+        """The runs visible at ``at`` that every live history entry, every apply under way, and the maps that depend on
+        derivations have incorporated."""
         with self._engine.begin() as connection:
             lowest = self._lowest_clock(connection, self._lock(connection))
         return [r for r in self.runs(at) if r.origin <= lowest]
@@ -185,22 +217,4 @@ class Commits(Database):
         b = t.batch.c
         live = connection.execute(select(func.min(t.reading_clock.c.prefix))).scalar()
         reading = connection.execute(select(func.min(b.read_at)).where(b.state == "appended")).scalar()
-        return int(min(x for x in (live, reading, program.last_commit) if x is not None))
-
-    def _commit(
-        self,
-        connection: Connection,
-        program: Row[Any],
-        kind: str,
-        runs: Sequence[NewRun],
-        origins: Sequence[int] | None = None,
-    ) -> int:
-        number = int(program.last_commit) + 1
-        rows = sum(r.rows for r in runs)
-        connection.execute(update(t.program).values(last_commit=number))
-        connection.execute(insert(t.commit).values(number=number, kind=kind, committed_at=now(), rows=rows))
-        if runs:
-            marks = origins or [number] * len(runs)
-            values = [{**vars(r), "commit": number, "origin": o} for r, o in zip(runs, marks, strict=True)]
-            connection.execute(insert(t.run), values)
-        return number
+        return int(min(x for x in (live, reading, program.refreshed, program.last_commit) if x is not None))

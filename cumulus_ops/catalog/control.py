@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -9,9 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, now
-from cumulus_ops.catalog.records import (
-    ProgramRecord,
-)
+from cumulus_ops.catalog.records import NewRun, ProgramRecord
 from cumulus_ops.errors import InputProblem, NotYet, SetupProblem
 
 __all__ = ["Control"]
@@ -20,22 +19,32 @@ __all__ = ["Control"]
 class Control(Database):
     """Who may do what next."""
 
-    def register(self, record: ProgramRecord) -> None:
+    def register(self, record: ProgramRecord, start: Sequence[NewRun] = ()) -> None:
         """Register the program and its coordinators; does nothing when the same program is registered already.
+
+        Args:
+            record: the program.
+            start: the runs with what is there before the first event; they become visible with the program.
 
         Raises:
             InputProblem: another program, or another number of coordinators, is registered.
         """
         try:
-            self._register(record)
+            self._register(record, start)
         except IntegrityError:  # somebody else registered first
-            self._register(record)
+            self._register(record, start)
 
-    def _register(self, record: ProgramRecord) -> None:
+    def registered(self) -> bool:
+        """Whether a program is registered."""
+        return bool(self._read(select(t.program.c.id)))
+
+    def _register(self, record: ProgramRecord, start: Sequence[NewRun]) -> None:
         with self._engine.begin() as connection:
             existing = connection.execute(select(t.program)).first()
             if existing is None:
                 self._insert_program(connection, record)
+                if start:
+                    self._commit(connection, self._lock(connection), "start", start)
             elif (existing.digest, existing.coordinators) != (record.digest, record.coordinators):
                 raise InputProblem(
                     f"this catalog maintains another program ({existing.name}, {existing.coordinators} coordinators)",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, select
+from sqlalchemy import Connection, Executable, Row, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.connection import READ_ONLY, connect, migrate, retry_busy
+from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.errors import SetupProblem
 
 __all__ = ["Database", "now"]
@@ -49,3 +51,22 @@ class Database:
                 "no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`"
             )
         return row
+
+    def _commit(
+        self,
+        connection: Connection,
+        program: Row[Any],
+        kind: str,
+        runs: Sequence[NewRun],
+        origins: Sequence[int] | None = None,
+    ) -> int:
+        """Make runs visible under the next commit number; ``origins`` are theirs, that number if None."""
+        number = int(program.last_commit) + 1
+        rows = sum(r.rows for r in runs)
+        connection.execute(update(t.program).values(last_commit=number))
+        connection.execute(insert(t.commit).values(number=number, kind=kind, committed_at=now(), rows=rows))
+        if runs:
+            marks = origins or [number] * len(runs)
+            values = [{**vars(r), "commit": number, "origin": o} for r, o in zip(runs, marks, strict=True)]
+            connection.execute(insert(t.run), values)
+        return number

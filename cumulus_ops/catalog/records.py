@@ -20,13 +20,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ProgramRecord:
-    """The registered program: its M3 ``text`` and the ``granularity`` of its versions (``batch`` or ``event``)."""
+    """The registered program: its M3 ``text`` and the ``granularity`` of its versions (``batch`` or ``event``).
+
+    ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
+    derivations (0 at first); None for a program without derivations."""
 
     name: str
     digest: str
     text: str
     granularity: str
     coordinators: int
+    refreshed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -23,19 +24,26 @@ __all__ = ["Results"]
 class Results(Database):
     """Committed epochs."""
 
-    def checkpoint(self, new: Snapshot) -> None:
+    def checkpoint(self, new: Snapshot, derived: Collection[str] = ()) -> None:
         """Record the snapshot of ``new.epoch`` and retire the history at or below it; a no-op when it is there.
+
+        Args:
+            new: the snapshot.
+            derived: the maps that depend on derivations, which no history entry reads.
 
         Raises:
             NotYet: a coordinator has not sealed the epoch, or the epoch before has no snapshot.
-            Conflict: a history entry of the epoch has not incorporated a run with an earlier version yet.
+            Conflict: a history entry of the epoch has not incorporated a run with an earlier version yet, or the maps
+                that depend on derivations have not incorporated a run or a batch of the epoch.
         """
         with self._engine.begin() as connection:
             program = self._lock(connection)
             if connection.execute(select(t.snapshot.c.epoch).where(t.snapshot.c.epoch == new.epoch)).first():
                 return
             self._check_unanimous(connection, program, new.epoch)
-            self._check_corrected(connection, new)
+            self._check_corrected(connection, new, derived)
+            if program.refreshed is not None:
+                self._check_refreshed(connection, new, program.refreshed)
             values = {name: getattr(new, name) for name in Snapshot.__dataclass_fields__}
             connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
             old = select(t.batch.c.id).where(t.batch.c.epoch <= new.epoch)
@@ -54,7 +62,14 @@ class Results(Database):
         if epoch != (-1 if last is None else last) + 1:
             raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {epoch}")
 
-    def _check_corrected(self, connection: Connection, new: Snapshot) -> None:
+    def _check_refreshed(self, connection: Connection, new: Snapshot, refreshed: int) -> None:
+        b, r = t.batch.c, t.run.c
+        batch = select(b.id).where(b.epoch <= new.epoch, b.commit > refreshed).limit(1)
+        run = select(r.id).where(r.retired_by.is_(None), r.origin > refreshed, r.min_version <= new.version).limit(1)
+        if connection.execute(batch).first() or connection.execute(run).first():
+            raise Conflict("a refresh is due", kind="refresh-due", place=f"epoch {new.epoch}")
+
+    def _check_corrected(self, connection: Connection, new: Snapshot, derived: Collection[str]) -> None:
         k, b, r = t.reading_clock.c, t.batch.c, t.run.c
         clocks = connection.execute(
             select(k.batch, k.prefix, k.exceptions).join(t.batch, b.id == k.batch).where(b.epoch <= new.epoch)
@@ -63,8 +78,8 @@ class Results(Database):
             return
         lowest = min(prefix for _, prefix, _ in clocks)
         visible = r.retired_by.is_(None)
-        query = select(r.origin).where(visible, r.origin > lowest, r.min_version <= new.version).distinct()
-        origins = list(connection.execute(query).scalars())
+        query = select(r.map, r.origin).where(visible, r.origin > lowest, r.min_version <= new.version).distinct()
+        origins = {origin for name, origin in connection.execute(query) if name not in derived}
         for batch, prefix, exceptions in clocks:
             clock = Clock(prefix, frozenset(json.loads(exceptions)))
             if not all(clock.covers(o) for o in origins):

@@ -56,6 +56,7 @@ program = Table(
     ),  # runs with origin <= this may have been merged with each other
     Column("token", Integer, nullable=False),  # the coordinator that may move to its next epoch
     Column("coordinators", Integer, nullable=False),
+    Column("refreshed", BigInteger),  # the maps that depend on derivations incorporate commits <= this; NULL: none do
 )
 
 coordinator = Table(
@@ -122,7 +123,7 @@ commit = Table(
     "commit",
     metadata,
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(10), nullable=False),  # 'apply', 'correct', 'merge'
+    Column("kind", String(10), nullable=False),  # 'start', 'apply', 'correct', 'refresh', 'merge'
     Column("committed_at", DateTime(timezone=True), nullable=False),
     Column("rows", BigInteger, nullable=False),
 )

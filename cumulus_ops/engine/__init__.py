@@ -3,6 +3,7 @@
 from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.correct import CorrectTask, History, is_due
 from cumulus_ops.engine.executor import Executor, InProcess
+from cumulus_ops.engine.refresh import RefreshTask
 from cumulus_ops.engine.runtime import Runtime, build_program, initialise, open_runtime
 from cumulus_ops.engine.steps import MergeTask, StepResult, run_step
 from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
@@ -15,6 +16,7 @@ __all__ = [
     "History",
     "InProcess",
     "MergeTask",
+    "RefreshTask",
     "Runtime",
     "StepResult",
     "build_program",

@@ -15,8 +15,9 @@ from cumulus_ops.engine.kernel import Events, run_statement
 from cumulus_ops.engine.sources import OwnDeltas, StoredRuns
 from cumulus_ops.layout import ProgramPlan, StatementPlan
 from cumulus_ops.mapstore import RunData
+from m3.program import MapDecl
 
-__all__ = ["ApplyTask", "Loaded", "apply_events"]
+__all__ = ["ApplyTask", "Loaded", "apply_events", "apply_statement"]
 
 
 @dataclass(frozen=True)
@@ -57,28 +58,32 @@ def apply_events(
     Args:
         task: what to apply.
         part: (i, n): only the i-th of n slices of the events.
-        maps: compute only these maps, None for all.
+        maps: compute only these maps, None for all that follow from events alone.
         given: the whole batch's summed deltas of shallower maps, when only some maps are computed here.
     """
     loaded = Loaded(task.plan, task.root, (task.batch,), part)
     stored = StoredRuns(task.root, task.runs)
 
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
-        tables = [apply_statement(s, loaded, stored, own) for s in task.plan.statements[name]]
+        target = task.plan.program.map_by_name[name]
+        tables = [
+            apply_statement(s, target, loaded.get(s.relation, s.sign), stored, own) for s in task.plan.statements[name]
+        ]
         return [t for t in tables if t is not None]
 
-    return settle(task.plan, maps, compute, rows_of([task.batch]), given)
+    return settle(task.plan, task.plan.base if maps is None else maps, compute, rows_of([task.batch]), given)
 
 
-def apply_statement(plan: StatementPlan, loaded: Loaded, stored: StoredRuns, own: OwnDeltas) -> pa.Table | None:
-    """One statement's unsummed deltas for all loaded events."""
-    events = loaded.get(plan.relation, plan.sign)
+def apply_statement(
+    plan: StatementPlan, target: MapDecl, events: Events | None, stored: StoredRuns, own: OwnDeltas
+) -> pa.Table | None:
+    """One statement's unsummed deltas for ``events``, None if there are none."""
     if events is None:
         return None
-    before = int(events.versions.max()) + plan.offset
+    newest = int(events.versions.max()) + plan.offset
 
     def sources(index: int) -> list[RunData]:
-        path = plan.reads[index].path
-        return stored.get(path, before) + own.get(path)
+        read = plan.reads[index]
+        return stored.get(read.path, read.before(newest)) + own.get(read.path)
 
-    return run_statement(plan, loaded.plan.program.map_by_name[plan.target], events, sources)
+    return run_statement(plan, target, events, sources)

@@ -12,7 +12,7 @@ The result carries the history entries' own versions, so deeper maps see it in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,15 +20,15 @@ import pyarrow as pa
 
 from cumulus_ops.catalog import Clock, Run
 from cumulus_ops.engine.apply import Loaded
-from cumulus_ops.engine.events import BatchRef, rows_of, stamp_of
+from cumulus_ops.engine.events import BatchRef, newest_version, rows_of
 from cumulus_ops.engine.fixpoint import settle
-from cumulus_ops.engine.kernel import run_statement
+from cumulus_ops.engine.kernel import Events, run_statement
 from cumulus_ops.engine.sources import OwnDeltas, StoredRuns
-from cumulus_ops.layout import ProgramPlan, StatementPlan
+from cumulus_ops.layout import ProgramPlan, ReadPlan, StatementPlan
 from cumulus_ops.mapstore import RunData
-from cumulus_ops.versions import epoch_end
+from m3.program import MapDecl
 
-__all__ = ["CorrectTask", "History", "correct_history", "is_due"]
+__all__ = ["CorrectTask", "History", "States", "correct_history", "correct_statement", "is_due"]
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,13 @@ class _Group:
         self.new = StoredRuns(task.root, [r for r in task.runs if not history.clock.covers(r.origin)])
         self.relations = {r for b in history.batches for r in b.relations()}
 
-    def before(self, plan: ProgramPlan, relation: str) -> int:
-        """An upper bound (inclusive) of the versions of a relation's events, without reading them."""
-        batches = [b for b in self.history.batches if relation in b.relations()]
-        stamps = [stamp_of(plan, b, relation) for b in batches]
-        return max(epoch_end(b.epoch) if s is None else s for b, s in zip(batches, stamps, strict=True))
-
 
 def is_due(task: CorrectTask) -> bool:
     """Whether any history entry reads a map that has a run new to it with an earlier version; looks at no file."""
     return any(
-        group.new.any_before(read.path, group.before(task.plan, relation))
+        group.new.any_before(
+            read.path, read.before(newest_version(task.plan, group.history.batches, relation) + statement.offset)
+        )
         for group in (_Group(task, h) for h in task.history)
         for relation in group.relations
         for statement in task.plan.readers(relation)
@@ -90,22 +86,52 @@ def correct_history(task: CorrectTask) -> OwnDeltas:
             for table in _correct_statement(task.plan, statement, group, own)
         ]
 
-    return settle(task.plan, None, compute, sum(rows_of(h.batches) for h in task.history))
+    return settle(task.plan, task.plan.base, compute, sum(rows_of(h.batches) for h in task.history))
 
 
 def _correct_statement(plan: ProgramPlan, statement: StatementPlan, group: _Group, own: OwnDeltas) -> list[pa.Table]:
-    bound = group.before(plan, statement.relation) + statement.offset
-    changed = [i for i, r in enumerate(statement.reads) if group.new.any_before(r.path, bound) or own.get(r.path)]
-    if not changed:
-        return []
-    events = group.loaded.get(statement.relation, statement.sign)
+    return correct_statement(
+        statement,
+        plan.program.map_by_name[statement.target],
+        newest_version(plan, group.history.batches, statement.relation),
+        lambda: group.loaded.get(statement.relation, statement.sign),
+        States(group.old, group.new, own),
+    )
+
+
+@dataclass(frozen=True)
+class States:
+    """The maps as some events have read them, and what is new to them: runs, and deltas of this step."""
+
+    old: StoredRuns
+    new: StoredRuns
+    own: OwnDeltas
+
+    def changed(self, read: ReadPlan, version: int) -> bool:
+        """Whether a read of an event of ``version`` may find something new."""
+        before = read.before(version)
+        return self.new.any_before(read.path, before) or self.own.any_before(read.path, before)
+
+
+def correct_statement(
+    statement: StatementPlan, target: MapDecl, newest: int, load: Callable[[], Events | None], states: States
+) -> list[pa.Table]:
+    """The corrective deltas of one statement for the events of one history.
+
+    Args:
+        statement: the statement.
+        target: declaration of its target map.
+        newest: an upper bound (inclusive) of the versions of the events.
+        load: the events; called only if some read has changed.
+        states: what the events have read, and what they have yet to.
+    """
+    bound = newest + statement.offset
+    changed = [i for i, read in enumerate(statement.reads) if states.changed(read, bound)]
+    events = load() if changed else None
     if events is None:
         return []
-    target = plan.program.map_by_name[statement.target]
-    before = int(events.versions.max()) + statement.offset
-    terms = [
-        run_statement(statement, target, events, _Term(statement, group, own, before, i).runs, first=i) for i in changed
-    ]
+    last = int(events.versions.max()) + statement.offset
+    terms = [run_statement(statement, target, events, _Term(statement, states, last, i).runs, first=i) for i in changed]
     return [t for t in terms if t is not None]
 
 
@@ -114,13 +140,13 @@ class _Term:
     """The term of the telescoping sum in which read ``changed`` contributes its delta."""
 
     statement: StatementPlan
-    group: _Group
-    own: OwnDeltas
-    before: int
+    states: States
+    newest: int
     changed: int
 
     def runs(self, index: int) -> Sequence[RunData]:
-        path = self.statement.reads[index].path
-        old = self.group.old.get(path, self.before) if index != self.changed else []
-        new = self.group.new.get(path, self.before) + self.own.get(path) if index <= self.changed else []
+        read = self.statement.reads[index]
+        before = read.before(self.newest)
+        old = self.states.old.get(read.path, before) if index != self.changed else []
+        new = self.states.new.get(read.path, before) + self.states.own.get(read.path) if index <= self.changed else []
         return old + new

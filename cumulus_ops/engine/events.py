@@ -17,9 +17,9 @@ from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import to_numpy, to_physical
-from cumulus_ops.versions import batch_version
+from cumulus_ops.versions import RANKS_MAX, batch_version, epoch_end, epoch_start
 
-__all__ = ["SIGN", "BatchRef", "load_events", "rows_of", "stamp_of"]
+__all__ = ["SIGN", "BatchRef", "first_version", "last_version", "load_events", "newest_version", "rows_of", "stamp_of"]
 
 SIGN = "_sign"
 STAMP = "_version"
@@ -49,6 +49,24 @@ def stamp_of(plan: ProgramPlan, batch: BatchRef, relation: str) -> int | None:
     if plan.granularity != BATCH:
         return None
     return batch_version(batch.epoch, batch.ticket, plan.ranks[relation])
+
+
+def newest_version(plan: ProgramPlan, batches: Sequence[BatchRef], relation: str) -> int:
+    """An upper bound (inclusive) of the versions of a relation's events, without reading them."""
+    batches = [b for b in batches if relation in b.relations()]
+    stamps = [stamp_of(plan, b, relation) for b in batches]
+    return max(epoch_end(b.epoch) if s is None else s for b, s in zip(batches, stamps, strict=True))
+
+
+def first_version(plan: ProgramPlan, batch: BatchRef) -> int:
+    """A lower bound (inclusive) of the versions of a batch's events."""
+    return batch_version(batch.epoch, batch.ticket) if plan.granularity == BATCH else epoch_start(batch.epoch)
+
+
+def last_version(plan: ProgramPlan, batch: BatchRef) -> int:
+    """An upper bound (inclusive) of the versions of a batch's events, and of what derivations make of them."""
+    last = batch_version(batch.epoch, batch.ticket, RANKS_MAX - 1)
+    return last if plan.granularity == BATCH else epoch_end(batch.epoch)
 
 
 def load_events(

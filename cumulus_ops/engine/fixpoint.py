@@ -46,9 +46,12 @@ def settle(
     own = OwnDeltas()
     for name, table in (given or {}).items():
         own.put(name, table)
+    visits = events * _versions_per_event(plan) + 1
     for stratum, cyclic in zip(plan.strata, plan.cyclic, strict=True):
         names = [n for n in stratum if wanted is None or n in wanted]
-        for _ in range(events * _versions_per_event(plan) + 1):
+        if not names:
+            continue
+        for _ in range(visits):
             changed = [_visit(plan, name, own, compute, cyclic) for name in names]
             if not cyclic or not any(changed):
                 break

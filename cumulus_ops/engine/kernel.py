@@ -11,7 +11,17 @@ import pyarrow.compute as pc
 
 from cumulus_ops.engine.vector import Frame, evaluate, select
 from cumulus_ops.layout import ReadPlan, StatementPlan
-from cumulus_ops.mapstore import VALUE, VERSION, RunData, multiply, probe, read_slices, sum_points, to_numpy
+from cumulus_ops.mapstore import (
+    VALUE,
+    VERSION,
+    RunData,
+    canonical,
+    multiply,
+    probe,
+    read_slices,
+    sum_points,
+    to_numpy,
+)
 from m3.program import MapDecl
 from m3.scalars import Scalar
 
@@ -79,10 +89,10 @@ def run_statement(
         if len(working.units) == 0:
             return None
         working = _join(plan, plan.reads[index], working, sources(index), target.name)
-    working = _finish(plan, working, target.name)
+    working = _finish(plan, working, target.name) if len(working.units) else working
     if len(working.units) == 0:
         return None
-    keys = [evaluate(k, working.frame) for k in plan.keys]
+    keys = [canonical(evaluate(k, working.frame)) for k in plan.keys]
     columns = [*keys, pa.array(working.versions + plan.offset), pa.array(working.units)]
     names = [*(k.name for k in target.keys), VERSION, VALUE]
     return pa.table(dict(zip(names, columns, strict=True)))
@@ -118,7 +128,7 @@ def _scale(factors: Sequence[Scalar], working: _Working, place: str) -> _Working
 
 def _join(plan: StatementPlan, read: ReadPlan, working: _Working, runs: Sequence[RunData], place: str) -> _Working:
     bound = [evaluate(b, working.frame) for b in read.bound]
-    request = probe(bound, working.versions + plan.offset)
+    request = probe(bound, working.versions + (plan.offset + read.after))
     if not read.free:
         sums = sum_points(runs, read.path.bound, request)
         hit = np.flatnonzero(sums)

@@ -12,6 +12,8 @@ from cumulus_ops.config import Project
 from cumulus_ops.coordination import granularity_of
 from cumulus_ops.engine.events import BatchRef
 from cumulus_ops.engine.executor import Executor, InProcess
+from cumulus_ops.engine.sources import write_deltas
+from cumulus_ops.engine.start import start_deltas
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.layout import ProgramPlan, plan_program
 from m3 import check, compile_views, format_program, parse
@@ -64,12 +66,15 @@ def initialise(project: Project) -> None:
     """Create or migrate the catalog, compile and register the program. Running it again changes nothing."""
     program = build_program(project)
     text = format_program(program)
+    granularity = granularity_of(from_sql=project.program_file is None)
+    plan = plan_program(program, granularity)
     catalog = Catalog(project.catalog_url)
     try:
         catalog.migrate()
-        granularity = granularity_of(program, from_sql=project.program_file is None)
+        start = () if catalog.registered() else write_deltas(plan, project.state, start_deltas(plan))
         digest = hashlib.sha256(text.encode()).hexdigest()
-        catalog.register(ProgramRecord(project.name, digest, text, granularity, project.coordinators))
+        refreshed = 0 if program.derivations else None
+        catalog.register(ProgramRecord(project.name, digest, text, granularity, project.coordinators, refreshed), start)
     finally:
         catalog.close()
     (project.state / "runs").mkdir(parents=True, exist_ok=True)

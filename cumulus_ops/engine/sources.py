@@ -7,12 +7,15 @@ from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cumulus_ops.catalog import NewRun, Run
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import AccessPath, RunData, build_run, open_run, read_table, write_runs
+from cumulus_ops.mapstore import VERSION, AccessPath, RunData, build_run, open_run, read_table, write_runs
 
-__all__ = ["OwnDeltas", "StoredRuns", "write_deltas"]
+__all__ = ["EVER", "OwnDeltas", "StoredRuns", "write_deltas"]
+
+EVER = 2**63 - 1  # after all versions
 
 _open = lru_cache(maxsize=4096)(open_run)
 
@@ -26,14 +29,19 @@ class StoredRuns:
         for run in runs:
             self._by_path.setdefault((run.map, run.access_path), []).append(run)
 
-    def get(self, path: AccessPath, before: int) -> list[RunData]:
-        """The runs of ``path`` that may hold a delta with a version below ``before`` (exclusive)."""
+    def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
+        """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
         runs = self._by_path.get((path.map, path.label), ())
-        return [_open(self._root / r.path, r.offset, r.bytes) for r in runs if r.min_version < before]
+        chosen = (r for r in runs if r.min_version < before and r.max_version >= since)
+        return [_open(self._root / r.path, r.offset, r.bytes) for r in chosen]
 
     def any_before(self, path: AccessPath, before: int) -> bool:
-        """Whether :meth:`get` would return something."""
+        """Whether some run of ``path`` has a delta with a version below ``before`` (exclusive)."""
         return any(r.min_version < before for r in self._by_path.get((path.map, path.label), ()))
+
+    def newest(self, path: AccessPath) -> int:
+        """The highest version in the runs of ``path`` (inclusive), below all versions if there are none."""
+        return max((r.max_version for r in self._by_path.get((path.map, path.label), ())), default=-EVER)
 
 
 class OwnDeltas:
@@ -42,10 +50,12 @@ class OwnDeltas:
     def __init__(self) -> None:
         self._tables: dict[str, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
+        self._first: dict[str, int] = {}
 
     def put(self, name: str, delta: pa.Table) -> None:
         """Set the summed deltas of a map."""
         self._tables[name] = delta
+        self._first[name] = int(pc.min(delta[VERSION]).as_py()) if len(delta) else EVER
         self._runs = {path: run for path, run in self._runs.items() if path.map != name}
 
     def get(self, path: AccessPath) -> list[RunData]:
@@ -56,6 +66,10 @@ class OwnDeltas:
         if path not in self._runs:
             self._runs[path] = read_table(build_run(table, path).combine_chunks())
         return [self._runs[path]]
+
+    def any_before(self, path: AccessPath, before: int) -> bool:
+        """Whether the map has a delta with a version below ``before`` (exclusive)."""
+        return self._first.get(path.map, EVER) < before
 
     def table(self, name: str) -> pa.Table | None:
         """The map's deltas, None if it was not touched."""

@@ -123,11 +123,12 @@ class SparkExecutor:
 
 
 def levels(plan: ProgramPlan) -> list[tuple[str, ...]]:
-    """The maps by depth: a map's statements read only maps of earlier levels (acyclic programs)."""
+    """The maps that apply maintains by depth: a map's statements read only maps of earlier levels (acyclic programs)."""
     graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(plan.statements)
-    for name, statements in plan.statements.items():
-        graph.add_edges_from((read.path.map, name) for s in statements for read in s.reads)
+    names = [name for name in plan.statements if name in plan.base]
+    graph.add_nodes_from(names)
+    for name in names:
+        graph.add_edges_from((read.path.map, name) for s in plan.statements[name] for read in s.reads)
     return [tuple(sorted(generation)) for generation in nx.topological_generations(graph)]
 
 

@@ -17,10 +17,11 @@ import pyarrow as pa
 from cumulus_ops.catalog import NewRun, Run
 from cumulus_ops.engine.apply import ApplyTask, apply_events
 from cumulus_ops.engine.correct import CorrectTask, correct_history
+from cumulus_ops.engine.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.engine.sources import write_deltas
 from cumulus_ops.faults import reach
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import VERSION, AccessPath, build_run, merge_runs, open_run, to_numpy, write_runs
+from cumulus_ops.mapstore import AccessPath, build_run, merge_runs, open_run, versions, write_runs
 from cumulus_ops.versions import epoch_of
 
 __all__ = ["MergeTask", "StepResult", "Task", "run_step"]
@@ -37,12 +38,12 @@ class MergeTask:
     oldest_retained: int
 
 
-Task = ApplyTask | CorrectTask | MergeTask
+Task = ApplyTask | CorrectTask | RefreshTask | MergeTask
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections only)."""
+    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only)."""
 
     runs: tuple[NewRun, ...]
     corrected: Mapping[int, int]
@@ -66,6 +67,8 @@ def run_step(task: Task) -> StepResult:
             return StepResult(write_deltas(task.plan, task.root, apply_events(task).tables()), {})
         case CorrectTask():
             return _correct(task)
+        case RefreshTask():
+            return _refresh(task)
         case MergeTask():
             return _merge(task)
 
@@ -76,12 +79,19 @@ def _correct(task: CorrectTask) -> StepResult:
     return StepResult(write_deltas(task.plan, task.root, deltas), count_by_epoch(deltas))
 
 
+def _refresh(task: RefreshTask) -> StepResult:
+    reach("refresh.before-files")
+    deltas = refresh_maps(task).tables()
+    corrected = {n: t.filter(pa.array(is_correction(task, versions(t)))) for n, t in deltas.items()}
+    return StepResult(write_deltas(task.plan, task.root, deltas), count_by_epoch(corrected))
+
+
 def count_by_epoch(deltas: Mapping[str, pa.Table]) -> dict[int, int]:
     """epoch -> number of deltas with a version in it."""
     counts: Counter[int] = Counter()
     for table in deltas.values():
-        versions, rows = np.unique(to_numpy(table[VERSION].combine_chunks()), return_counts=True)
-        for version, count in zip(versions.tolist(), rows.tolist(), strict=True):
+        found, rows = np.unique(versions(table), return_counts=True)
+        for version, count in zip(found.tolist(), rows.tolist(), strict=True):
             counts[epoch_of(version)] += count
     return dict(counts)
 

@@ -22,7 +22,7 @@ from cumulus_ops.catalog import Catalog, LogFile, NewBatch
 from cumulus_ops.config import Project
 from cumulus_ops.eventlog.readers import RelationEvents, read_drop, split_duplicates
 from cumulus_ops.faults import reach
-from cumulus_ops.versions import RANK_BITS, event_version
+from cumulus_ops.versions import STATEMENT_BITS, event_version
 
 __all__ = ["append_drop", "pending_drops"]
 
@@ -117,7 +117,7 @@ def _write_log(
             continue
         event_version(epoch, coordinator, sequence + len(part.rows) - 1)  # checks the bounds
         first = event_version(epoch, coordinator, sequence)
-        stamps = first + (np.arange(len(part.rows), dtype=np.int64) << RANK_BITS)
+        stamps = first + (np.arange(len(part.rows), dtype=np.int64) << STATEMENT_BITS)
         path = write_parquet(root, f"log/{part.events.relation}", part.rows.append_column("_version", pa.array(stamps)))
         offsets = pc.min_max(part.rows["_offset"]).as_py()
         source = part.events.source

@@ -6,12 +6,14 @@ They follow from the program alone (the replicas of source aggregation, Cumulus 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cumulus_ops.layout.derived import DerivedPlan, plan_derivations, version_bits
 from cumulus_ops.mapstore import AccessPath
-from m3.dataflow import is_cyclic, strata
-from m3.program import Factor, MapRef, Program, Statement, Trigger
+from cumulus_ops.versions import start_version
+from m3.dataflow import derivation_ranks, is_cyclic, strata
+from m3.program import START, Factor, MapRef, Program, Statement, Trigger
 from m3.scalars import Call, Const, Scalar, Var, variables
 
 __all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program"]
@@ -20,18 +22,23 @@ __all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program"]
 @dataclass(frozen=True)
 class ReadPlan:
     """One map read. ``bound`` are the expressions for the path's columns, in its order; ``free`` pairs the other key
-    columns with the loop variables they bind."""
+    columns with the loop variables they bind. ``after``: deltas of the event's own version count, too."""
 
     path: AccessPath
     bound: tuple[Scalar, ...]
     free: tuple[tuple[int, str], ...]
+    after: bool = False
+
+    def before(self, version: int) -> int:
+        """The version before which deltas count (exclusive) for an event of ``version``."""
+        return version + self.after
 
 
 @dataclass(frozen=True)
 class StatementPlan:
     """One statement, prepared.
 
-    ``sign`` is +1 or -1, or 0 for a statement that inserts and deletes share, counting each event with its own sign.
+    ``relation`` is a base relation, or a derived map whose changes are the events (then ``sign`` is 0). ``sign`` is +1 or -1, or 0 for a statement that inserts and deletes share, counting each event with its own sign.
     ``conditions`` and ``factors`` need event parameters only and come first. ``carried`` are the expressions over event
     parameters that later parts need, under the names by which those parts (``reads``, ``late_conditions``,
     ``late_factors``, ``keys``) refer to them. ``reorderable``: no loop variable links two reads. ``shift``: decimals to
@@ -59,6 +66,8 @@ class ProgramPlan:
 
     ``strata`` are sets of maps in dataflow order; ``cyclic`` says which of them read their own members.
     ``columns`` are the event columns used, by relation. ``granularity``: see :mod:`cumulus_ops.coordination`.
+    ``base`` are the maps that follow from events alone, which apply and correct maintain; the others depend on
+    derivations and are maintained by refresh. ``start`` are the statements that run once, before the first event.
     """
 
     program: Program
@@ -69,10 +78,23 @@ class ProgramPlan:
     paths: dict[str, tuple[AccessPath, ...]]  # by map
     columns: dict[str, tuple[str, ...]]
     ranks: dict[str, int]  # place of a relation within a batch whose events are summed
+    derived: Mapping[str, DerivedPlan]  # by the map they compute, in their order
+    base: frozenset[str]
+    start: tuple[StatementPlan, ...]
+
+    @property
+    def version_bits(self) -> int:
+        """How many bits of a version number the places within one batch, or within one event."""
+        return version_bits(self.granularity)
+
+    @property
+    def start_version(self) -> int:
+        """The version of what ON START adds."""
+        return start_version(self.version_bits)
 
     def readers(self, relation: str) -> list[StatementPlan]:
-        """The statements triggered by a relation that read at least one map."""
-        return [s for group in self.statements.values() for s in group if s.relation == relation and s.reads]
+        """The statements of base maps triggered by a relation that read at least one map."""
+        return [s for name in self.base for s in self.statements[name] if s.relation == relation and s.reads]
 
 
 def plan_program(program: Program, granularity: str) -> ProgramPlan:
@@ -83,22 +105,32 @@ def plan_program(program: Program, granularity: str) -> ProgramPlan:
         granularity: ``batch`` or ``event``.
     """
     plans = [plan for relation in program.relations for plan in _plan_relation(program, relation.name)]
+    plans += [p for d in program.derivations for p in _plan_trigger(program, program.trigger(d.map, 0))]
     layers = strata(program)
+    derived = plan_derivations(program, granularity)
+    depends = derivation_ranks(program)
     return ProgramPlan(
         program,
         granularity,
         layers,
         tuple(is_cyclic(program, layer) for layer in layers),
         {m.name: tuple(p for p in plans if p.target == m.name) for m in program.maps},
-        {m.name: _paths(m.name, len(m.keys), plans) for m in program.maps},
+        {m.name: _paths(m.name, len(m.keys), plans, derived.values()) for m in program.maps},
         {r.name: _used_columns(program, r.name) for r in program.relations},
         {r.name: rank for rank, r in enumerate(program.relations)},
+        derived,
+        frozenset(name for name, rank in depends.items() if rank == 0),
+        tuple(_plan_trigger(program, program.trigger(START, 1))),
     )
 
 
-def _paths(name: str, width: int, plans: Iterable[StatementPlan]) -> tuple[AccessPath, ...]:
-    """The paths some statement reads the map by; a map that is only looked at by people is kept by its whole key."""
+def _paths(
+    name: str, width: int, plans: Iterable[StatementPlan], derived: Iterable[DerivedPlan]
+) -> tuple[AccessPath, ...]:
+    """The paths some statement or derivation reads the map by; a map that is only looked at by people is kept by its
+    whole key."""
     read = {r.path for p in plans for r in p.reads if r.path.map == name}
+    read |= {path for d in derived for path in d.paths() if path.map == name}
     return tuple(sorted(read)) or (AccessPath(name, tuple(range(width))),)
 
 
@@ -117,7 +149,11 @@ def _plan_relation(program: Program, relation: str) -> list[StatementPlan]:
     insert, delete = program.trigger(relation, 1), program.trigger(relation, -1)
     if insert and delete and _mirrored(insert, delete):
         return [replace(_plan(program, insert, i), sign=0) for i in range(len(insert.statements))]
-    return [_plan(program, t, i) for t in (insert, delete) if t for i in range(len(t.statements))]
+    return [*_plan_trigger(program, insert), *_plan_trigger(program, delete)]
+
+
+def _plan_trigger(program: Program, trigger: Trigger | None) -> list[StatementPlan]:
+    return [_plan(program, trigger, i) for i in range(len(trigger.statements))] if trigger else []
 
 
 def _mirrored(insert: Trigger, delete: Trigger) -> bool:
@@ -204,7 +240,7 @@ def _plan_reads(refs: list[MapRef], carrier: _Carrier) -> tuple[ReadPlan, ...]:
         free = tuple((i, key.name) for i, key in enumerate(ref.keys) if i not in bound and isinstance(key, Var))
         known |= {name for _, name in free}
         arguments = tuple(carrier.carry(ref.keys[i]) for i in bound)
-        plans.append(ReadPlan(AccessPath(ref.map, tuple(bound)), arguments, free))
+        plans.append(ReadPlan(AccessPath(ref.map, tuple(bound)), arguments, free, ref.after))
     return tuple(plans)
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import Type
 
-__all__ = ["logical_type", "physical_type", "to_logical", "to_numpy", "to_physical"]
+__all__ = ["canonical", "logical_type", "physical_type", "to_logical", "to_numpy", "to_physical"]
 
 PHYSICAL = {
     "int": pa.int64(),
@@ -84,6 +84,15 @@ def _validity(array: pa.Array) -> pa.Buffer | None:
         return None
     packed = np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
     return pa.py_buffer(packed.tobytes())
+
+
+def canonical(array: pa.Array) -> pa.Array:
+    """A key column in which equal values have equal bits: 0.0 for -0.0, one NaN for all."""
+    if not pa.types.is_floating(array.type):
+        return array
+    values = array.to_numpy(zero_copy_only=False) + 0.0
+    values[np.isnan(values)] = np.nan
+    return pa.array(values, mask=array.is_null().to_numpy(zero_copy_only=False))
 
 
 def to_numpy(array: pa.Array, null: int = 0) -> np.ndarray:

@@ -15,7 +15,7 @@ from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore.columns import physical_type, to_numpy
 from m3.program import MapDecl
 
-__all__ = ["VALUE", "VERSION", "delta_schema", "empty_delta", "multiply", "sum_deltas", "sum_values"]
+__all__ = ["VALUE", "VERSION", "delta_schema", "empty_delta", "multiply", "sum_deltas", "sum_values", "versions"]
 
 VERSION, VALUE = "_version", "_value"
 SAFE = float(2**62)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.mapstore.columns import to_numpy
+from cumulus_ops.mapstore.columns import canonical, to_numpy
 
 __all__ = ["hash_columns"]
 
@@ -40,7 +40,7 @@ def _hash_one(column: pa.Array) -> np.ndarray:
     if pa.types.is_string(column.type):
         hashed = _hash_strings(column)
     elif pa.types.is_floating(column.type):
-        hashed = (column.to_numpy(zero_copy_only=False) + 0.0).view(np.uint64)  # -0.0 equals 0.0
+        hashed = canonical(column).to_numpy(zero_copy_only=False).view(np.uint64)
     else:
         hashed = to_numpy(column).view(np.uint64)
     if column.null_count:

@@ -17,7 +17,7 @@ from cumulus_ops.mapstore.deltas import SAFE, fits
 from cumulus_ops.mapstore.hashing import hash_columns
 from cumulus_ops.mapstore.runs import RunData
 
-__all__ = ["Probe", "Slices", "probe", "read_slices", "sum_points"]
+__all__ = ["Probe", "Slices", "equal_keys", "hits", "probe", "read_since", "read_slices", "spread", "sum_points"]
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,12 @@ class Probe:
 @dataclass(frozen=True)
 class Slices:
     """Matching entries: entry i answers request ``request[i]``, has the values ``free`` in the unbound key columns
-    (only those asked for) and counts ``values[i]`` units."""
+    (only those asked for), counts ``values[i]`` units and has the version ``versions[i]``."""
 
     request: np.ndarray
     free: tuple[pa.Array, ...]
     values: np.ndarray
+    versions: np.ndarray
 
 
 def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
@@ -90,11 +91,11 @@ def _checked_sums(runs: Sequence[RunData], bound: tuple[int, ...], request: Prob
 
 def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndarray:
     """Without collisions a hash range is one key, its versions ascend, and a sum is a difference of running totals."""
-    low, hit = _hits(run, request)
+    low, hit = hits(run, request)
     result = np.zeros(len(request.before), dtype=np.int64)
     if len(hit) == 0:
         return result
-    same = _equal_keys(run, bound, request, hit, low)
+    same = equal_keys(run, bound, request, hit, low)
     hit, low = hit[same], low[same]
     high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
     high = _lower_bound(run.versions, low, high, request.before[hit])
@@ -104,7 +105,7 @@ def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndar
     return result
 
 
-def _hits(run: RunData, request: Probe) -> tuple[np.ndarray, np.ndarray]:
+def hits(run: RunData, request: Probe) -> tuple[np.ndarray, np.ndarray]:
     """For the requests whose hash occurs in the run: its first row there, and which requests they are."""
     low = np.searchsorted(run.hashes, request.hashes, side="left")
     hit = np.flatnonzero(run.hashes[np.minimum(low, len(run) - 1)] == request.hashes)
@@ -126,41 +127,62 @@ def _lower_bound(versions: np.ndarray, low: np.ndarray, high: np.ndarray, before
 
 def read_slices(runs: Sequence[RunData], bound: tuple[int, ...], free: tuple[int, ...], request: Probe) -> Slices:
     """All entries that match the bound columns, with the key columns ``free``; one row per delta, not yet summed."""
-    parts = [(run, *_matches(run, bound, request)) for run in runs if len(run)]
-    requests = [requested for _, requested, _ in parts]
-    values = [run.values[rows] for run, _, rows in parts]
+    return _slices([(run, *_matches(run, bound, request)) for run in runs if len(run)], free, request)
+
+
+def read_since(runs: Sequence[RunData], bound: tuple[int, ...], free: tuple[int, ...], request: Probe) -> Slices:
+    """Like :func:`read_slices`, but the entries whose versions are not below ``request.before``."""
+    return _slices([(run, *_matches(run, bound, request, later=True)) for run in runs if len(run)], free, request)
+
+
+def _slices(parts: Sequence[tuple[RunData, np.ndarray, np.ndarray]], free: tuple[int, ...], request: Probe) -> Slices:
     columns = []
     for position in free:
         taken = [run.keys[position].take(pa.array(rows)) for run, _, rows in parts]
         columns.append(pa.concat_arrays(taken) if taken else pa.nulls(0))
     if not parts:
-        return Slices(np.zeros(0, np.int64), tuple(columns), np.zeros(0, np.int64))
-    return Slices(request.origin[np.concatenate(requests)], tuple(columns), np.concatenate(values))
+        nothing = np.zeros(0, np.int64)
+        return Slices(nothing, tuple(columns), nothing, nothing)
+    requests = np.concatenate([requested for _, requested, _ in parts])
+    values = np.concatenate([run.values[rows] for run, _, rows in parts])
+    versions = np.concatenate([run.versions[rows] for run, _, rows in parts])
+    return Slices(request.origin[requests], tuple(columns), values, versions)
 
 
-def _matches(run: RunData, bound: tuple[int, ...], request: Probe) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs (request, row of the run) with equal keys and an early enough version."""
-    low, hit = _hits(run, request)
+def _matches(
+    run: RunData, bound: tuple[int, ...], request: Probe, *, later: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (request, row of the run) with equal keys and an early enough version, or a ``later`` one."""
+    low, hit = hits(run, request)
     high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
-    counts = high - low
-    requested = np.repeat(hit, counts)
-    starts = np.repeat(low - (np.cumsum(counts) - counts), counts)
-    rows = np.arange(len(requested)) + starts
+    requested, rows = spread(hit, low, high - low)
     early = run.versions[rows] < request.before[requested]
-    requested, rows = requested[early], rows[early]
-    same = _equal_keys(run, bound, request, requested, rows)
+    chosen = ~early if later else early
+    requested, rows = requested[chosen], rows[chosen]
+    same = equal_keys(run, bound, request, requested, rows)
     return requested[same], rows[same]
 
 
-def _equal_keys(
+def spread(items: np.ndarray, first: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each item ``counts`` times, beside the row numbers from its ``first`` on."""
+    starts = np.repeat(first - (np.cumsum(counts) - counts), counts)
+    return np.repeat(items, counts), np.arange(len(starts)) + starts
+
+
+def equal_keys(
     run: RunData, bound: tuple[int, ...], request: Probe, requested: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
     """Which pairs have equal key columns; NULL equals NULL in a map's key."""
     same = np.ones(len(rows), dtype=bool)
     for position, asked in zip(bound, request.bound, strict=True):
         a, b = asked.take(pa.array(requested)), run.keys[position].take(pa.array(rows))
-        equal = pc.equal(a, b)
+        equal = pc.equal(a, b) if not pa.types.is_floating(a.type) else _equal_doubles(a, b)
         if equal.null_count:
             equal = pc.if_else(pc.is_valid(equal), equal, pc.and_(pc.is_null(a), pc.is_null(b)))
         same &= equal.to_numpy(zero_copy_only=False).astype(bool)
     return same
+
+
+def _equal_doubles(a: pa.Array, b: pa.Array) -> pa.Array:
+    """NaN equals NaN."""
+    return pc.or_(pc.equal(a, b), pc.and_(pc.is_nan(a), pc.is_nan(b)))

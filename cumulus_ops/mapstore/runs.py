@@ -1,7 +1,8 @@
 """A run: deltas of one map, immutable, sorted for one access path.
 
 An **access path** is the set of key columns by which some statement looks a map up. A run for it is sorted by
-(hash of those columns, version), so that the deltas of a key lie together, oldest first. Its Arrow columns are
+(hash of those columns, version), so that the deltas of a key lie together, oldest first; a run for an ordered path by
+(hash, value of the ordering column, version), so that the least and the greatest lie at the ends. Its Arrow columns are
 ``_hash`` uint64, the map's keys, ``_version`` int64, ``_value`` int64 and ``_total`` int64: the running total of
 ``_value`` modulo 2**64 (inclusive), by which "all deltas of this key before version v" is one subtraction. The schema's
 metadata say whether two keys share a hash (``collisions``), and what the values' magnitudes add up to (``magnitude``).
@@ -19,6 +20,7 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cumulus_ops.catalog import NewRun
 from cumulus_ops.mapstore.columns import to_numpy
@@ -34,15 +36,17 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, order=True)
 class AccessPath:
-    """Positions of the key columns of ``map`` that a lookup binds, ascending."""
+    """Positions of the key columns of ``map`` that a lookup binds, ascending. ``order``: the position of a key column by
+    whose values the entries of one lookup are sorted, -1 for none."""
 
     map: str
     bound: tuple[int, ...]
+    order: int = -1
 
     @property
     def label(self) -> str:
-        """How the catalog and file names call it: ``"0.2"``, or ``"all"`` for no bound column."""
-        return ".".join(map(str, self.bound)) or "all"
+        """How the catalog and file names call it: ``"0.2"``, or ``"all"`` for no bound column; ``"0<1"`` if ordered."""
+        return (".".join(map(str, self.bound)) or "all") + (f"<{self.order}" if self.order >= 0 else "")
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def build_run(delta: pa.Table, path: AccessPath) -> pa.Table:
     keys = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in delta.columns[:-2]]
     hashes = hash_columns([keys[i] for i in path.bound], len(delta))
     versions = to_numpy(delta[VERSION].combine_chunks())
-    order = np.lexsort((versions, hashes))
+    order = np.lexsort((versions, *([_places(keys[path.order])] if path.order >= 0 else []), hashes))
     values = to_numpy(delta[VALUE].combine_chunks())[order]
     sorted_keys = [k.take(pa.array(order)) for k in keys]
     columns = [hashes[order], *sorted_keys, versions[order], values, np.cumsum(values)]
@@ -78,6 +82,11 @@ def build_run(delta: pa.Table, path: AccessPath) -> pa.Table:
     magnitude = float(np.abs(values.astype(np.float64)).sum())
     metadata = {COLLISIONS: b"1" if collisions else b"0", MAGNITUDE: repr(magnitude).encode()}
     return table.replace_schema_metadata(metadata)
+
+
+def _places(column: pa.Array) -> np.ndarray:
+    """The place of each value in the order of the distinct ones; NULL is last."""
+    return to_numpy(pc.rank(column, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
 
 
 def _has_collisions(hashes: np.ndarray, bound: list[pa.Array]) -> bool:

@@ -29,10 +29,10 @@ def read_view(
         view: the view's name.
         as_of: read the snapshot of this epoch; None reads the newest snapshot.
         tentative: read what has been applied so far instead, which corrections may still change.
-        ordered: apply the view's ORDER BY and LIMIT; False gives all rows in any order.
+        ordered: apply the view's ORDER BY, OFFSET and LIMIT; False gives all rows in any order.
 
     Returns:
-        a table with the view's columns in their declared types.
+        a table with the view's visible columns in their declared types.
 
     Raises:
         NotYet: there is no such snapshot yet.
@@ -115,8 +115,11 @@ def _run_entries(run: RunData, keys: list[str], upto: int | None) -> pa.Table:
 
 
 def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
-    """The rows of the view: its keys, and the entry of each of its maps."""
+    """The rows of the view: its keys, and the entry of each of its maps; a row of a bag stands once for each copy."""
     total, names = _totals(rt, view, upto)
+    if view.exists and view.repeated:
+        copies = np.maximum(total[view.exists].to_numpy(), 0)
+        return total.take(pa.array(np.repeat(np.arange(len(total)), copies)))
     if view.exists and not view.keys:
         return total if len(total) else pa.table({n: pa.array([0], pa.int64()) for n in names})
     return total.filter(pc.greater(total[view.exists], 0)) if view.exists else _nonzero(total, names)
@@ -153,7 +156,7 @@ def _rows(rt: Runtime, view: View, entries: pa.Table, ordered: bool) -> pa.Table
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
     table = pa.Table.from_arrays([evaluate_logical(c.expression, frame) for c in view.columns], schema=schema)
-    return _ordered(view, table) if ordered else table
+    return (_ordered(view, table) if ordered else table).select([c.name for c in view.visible])
 
 
 def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:
@@ -161,10 +164,11 @@ def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:
 
 
 def _ordered(view: View, table: pa.Table) -> pa.Table:
-    """ORDER BY and LIMIT; NULL is the smallest value, and ties are broken by the other columns, so that reading twice gives the same."""
+    """ORDER BY, OFFSET and LIMIT; NULL is the smallest value, and ties are broken by all columns, so that reading twice
+    gives the same."""
     if view.order:
         chosen = {index for index, _ in view.order}
         ties = [(i, False) for i in range(table.num_columns) if i not in chosen]
         keys = [_sort_key(table.column_names[i], down) for i, down in [*view.order, *ties]]
         table = table.take(pc.sort_indices(table, sort_keys=keys))
-    return table if view.limit is None else table.slice(0, view.limit)
+    return table.slice(view.offset, view.limit)

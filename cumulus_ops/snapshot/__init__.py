@@ -5,6 +5,7 @@ from cumulus_ops.snapshot.commits import SnapshotReport, collect_garbage, commit
 from cumulus_ops.snapshot.driver import run_epochs
 from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch, seal, sealed
 from cumulus_ops.snapshot.publishing import publish
+from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.snapshot.status import CoordinatorStatus, EpochReport, Status, status
 from cumulus_ops.validation.run import validate
 
@@ -23,6 +24,7 @@ __all__ = [
     "merge",
     "open_runtime",
     "publish",
+    "refresh",
     "run_epochs",
     "run_minibatch",
     "seal",

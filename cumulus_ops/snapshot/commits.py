@@ -13,6 +13,7 @@ from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.faults import reach
 from cumulus_ops.mapstore import AccessPath, pick_tier
+from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.versions import epoch_end
 
 __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
@@ -61,10 +62,12 @@ def _commit(rt: Runtime, epoch: int) -> None:
     for attempt in range(ATTEMPTS):
         try:
             correct(rt)
+            refresh(rt)
             at = rt.catalog.last_commit()
             reach("checkpoint.before-commit")
             seconds = time.monotonic() - started
-            rt.catalog.checkpoint(Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds))
+            snapshot = Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds)
+            rt.catalog.checkpoint(snapshot, rt.plan.program.map_by_name.keys() - rt.plan.base)
             reach("checkpoint.after-commit")
             return
         except Conflict:
@@ -102,7 +105,8 @@ def correct(rt: Runtime) -> int:
     entries = [e for e in rt.catalog.history(at) if e.clock.prefix < at]
     if not entries:
         return 0
-    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), tuple(rt.catalog.runs(at)))
+    runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
+    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs)
     if not is_due(task):
         rt.catalog.commit_correction(entries, at, (), {})
         return 0

@@ -9,6 +9,7 @@ from cumulus_ops.engine import ApplyTask, Runtime
 from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
+from cumulus_ops.snapshot.refreshing import try_refresh
 
 __all__ = ["BatchReport", "apply_batch", "current_epoch", "run_minibatch", "seal", "sealed"]
 
@@ -56,6 +57,7 @@ def run_minibatch(rt: Runtime, coordinator: int, drop: str | None = None) -> Bat
             return None
         batch = append_drop(rt.project, rt.catalog, coordinator, landed[0])
     apply_batch(rt, batch)
+    try_refresh(rt)
     done = rt.catalog.batch(batch)
     counts = (done.events, done.inserts, done.deletes, done.quarantined, done.duplicates)
     return BatchReport(done.id, done.drop, done.epoch, *counts, time.monotonic() - started)

@@ -187,9 +187,9 @@ def recompute_m3(program: Program, log_files: Mapping[str, Sequence[Path]], epoc
 
 
 def _table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    types = [arrow_type(column.expression.type) for column in view.columns]
+    types = [arrow_type(column.expression.type) for column in view.visible]
     columns = [pa.array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
-    return pa.Table.from_arrays(columns, names=[column.name for column in view.columns])
+    return pa.Table.from_arrays(columns, names=[column.name for column in view.visible])
 
 
 def _events(

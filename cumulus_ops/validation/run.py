@@ -60,7 +60,7 @@ def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:
 
 def _views(rt: Runtime, epoch: int, files: Mapping[str, Sequence[Path]]) -> tuple[ViewToValidate, ...]:
     """SQL views are recomputed by their text, the others by the serial interpreter."""
-    interpreted: Mapping[str, list[tuple[object, ...]]] = {}
+    interpreted: Mapping[str, pa.Table] = {}
     if any(view.sql is None for view in rt.program.views):
         from cumulus_ops.validation.recompute import recompute_m3
 
@@ -68,21 +68,17 @@ def _views(rt: Runtime, epoch: int, files: Mapping[str, Sequence[Path]]) -> tupl
     return tuple(_view(rt, view, epoch, interpreted.get(view.name)) for view in rt.program.views)
 
 
-def _view(rt: Runtime, view: View, epoch: int, interpreted: list[tuple[object, ...]] | None) -> ViewToValidate:
+def _view(rt: Runtime, view: View, epoch: int, interpreted: pa.Table | None) -> ViewToValidate:
     snapshot = read_view(rt, view.name, as_of=epoch, ordered=False)
-    keys = tuple(
-        c.name for c in view.columns if isinstance(c.expression, Var) and c.expression.name in _key_names(view)
-    )
     if view.sql is not None:
-        return ViewToValidate(view.name, view.sql, keys, snapshot)
-    columns = [list(column) for column in zip(*(interpreted or []), strict=True)] or [[] for _ in view.columns]
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, snapshot.schema, strict=True)]
-    recomputed = pa.Table.from_arrays(arrays, schema=snapshot.schema)
-    return ViewToValidate(view.name, "", keys, snapshot, recomputation=recomputed)
+        return ViewToValidate(view.name, view.sql, _key_columns(view), snapshot)
+    return ViewToValidate(view.name, "", _key_columns(view), snapshot, recomputation=interpreted)
 
 
-def _key_names(view: View) -> set[str]:
-    return {k.name for k in view.keys}
+def _key_columns(view: View) -> tuple[str, ...]:
+    """The columns that identify a group: keys as they are, except DOUBLE, which is not compared exactly."""
+    names = {k.name for k in view.keys if k.type.kind != "double"}
+    return tuple(c.name for c in view.visible if isinstance(c.expression, Var) and c.expression.name in names)
 
 
 def _groups(rt: Runtime, epoch: int) -> pa.Table | None:

@@ -15,13 +15,24 @@ from hypothesis import strategies as st
 from cumulus_ops.catalog import HistoryEntry
 from cumulus_ops.engine import ApplyTask, CorrectTask, Runtime, StepResult, initialise, open_runtime
 from cumulus_ops.errors import Conflict, InputProblem, NotYet
-from cumulus_ops.snapshot import commit, merge, seal
+from cumulus_ops.snapshot import commit, merge, refresh, seal
 from cumulus_ops.snapshot.commits import _by_clock
+from cumulus_ops.snapshot.refreshing import refresh_task
 from cumulus_ops.versions import epoch_end
 from m3 import check, format_program
 from m3.errors import ValueProblem
 from m3.program import Program
-from tests.support.projects import Event, append_events, engine_maps, interpret, make_project, oracle_maps
+from tests.support.derived_programs import DERIVED
+from tests.support.projects import (
+    Event,
+    append_events,
+    engine_maps,
+    initialise_as,
+    interpret,
+    make_project,
+    oracle_maps,
+)
+from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import RELATIONS, m3_programs, sql_views
 
 VIEWS = {
@@ -31,6 +42,16 @@ VIEWS = {
     "names": "SELECT a, n, COUNT(c) AS k FROM r, t WHERE r.a = t.c AND b <> 2 GROUP BY a, n",
 }
 SELF_JOIN = {"pairs": "SELECT r1.a, COUNT(*) AS n, SUM(r2.b) AS s FROM r r1, r r2 WHERE r1.b = r2.a GROUP BY r1.a"}
+
+BEYOND_RINGS = {
+    "extremes": "SELECT a, MIN(x) AS lo, MAX(c) AS hi, COUNT(DISTINCT x) AS n FROM r JOIN s ON r.b = s.b GROUP BY a",
+    "outer": "SELECT r.a, s.c, t.n FROM r LEFT JOIN s ON r.b = s.b LEFT JOIN t ON s.c = t.c",
+    "having": "SELECT a, SUM(b) AS s FROM r GROUP BY a HAVING COUNT(*) > 1 OR MAX(b) > 2",
+    "nested": "SELECT b FROM s WHERE x > (SELECT AVG(x) FROM s AS i WHERE i.b = s.b) AND b IN (SELECT a FROM r)",
+    "sets": "SELECT a FROM r EXCEPT SELECT c FROM t UNION ALL SELECT b FROM s WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.c = s.c)",
+    "windows": "SELECT a, b, RANK() OVER (PARTITION BY a ORDER BY b DESC) AS rk, SUM(b) OVER (ORDER BY a, b) AS s FROM r",
+    "top": "SELECT DISTINCT a + b AS k FROM r ORDER BY k DESC LIMIT 2",
+}
 
 ORDERED = """
 PROGRAM ordered SEMANTICS {semantics};
@@ -70,6 +91,7 @@ ON +t(C, N) DO {{ m0[] += 1; m1[] += m0[]; m0[] += m1[] * -1; m1[] += m0[]; m0[]
 PROGRAMS = {
     "sql": {"views": VIEWS},
     "self-join": {"views": SELF_JOIN},
+    "beyond rings": {"views": BEYOND_RINGS},
     "ordered-sequential": {"program": ORDERED.format(semantics="SEQUENTIAL")},
     "ordered-snapshot": {"program": ORDERED.format(semantics="SNAPSHOT")},
     "chained": {"program": CHAINED.format()},  # one event, many statements: each sees what the one before wrote
@@ -130,6 +152,9 @@ class World:
             assert (
                 self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is None
             )  # a task run twice commits once
+        elif kind == "refresh":
+            with contextlib.suppress(Conflict):  # another refresh was faster
+                self.rt.catalog.commit_refresh(what, read_at, result.runs, result.corrected)
         else:
             with contextlib.suppress(Conflict):  # another pass was faster
                 self.rt.catalog.commit_correction(what, read_at, result.runs, result.corrected)
@@ -141,6 +166,12 @@ class World:
             self.rt.plan, self.rt.project.state, _by_clock(self.rt, entries), tuple(self.rt.catalog.runs(at))
         )
         self.flight.append(("correct", entries, at, self.rt.executor.run(task)))
+
+    def start_refresh(self) -> None:
+        refreshed, at = self.rt.catalog.refreshed(), self.rt.catalog.last_commit()
+        task = refresh_task(self.rt, refreshed, at)
+        if task is not None:
+            self.flight.append(("refresh", refreshed, at, self.rt.executor.run(task)))
 
     def expected(self, epoch: int) -> dict[str, object]:
         events = [e for key in sorted(self.log) if key[0] <= epoch for e in self.log[key]]
@@ -166,7 +197,7 @@ def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) 
         project = make_project(Path(folder), RELATIONS, **PROGRAMS[name])
         initialise(project)
         with open_runtime(project) as rt:
-            assert rt.plan.granularity == ("batch" if name == "sql" else "event")
+            assert rt.plan.granularity == ("batch" if "views" in PROGRAMS[name] else "event")
             _play(World(rt), data)
 
 
@@ -198,8 +229,37 @@ def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
             _play(World(rt), data)
 
 
+@pytest.mark.parametrize("granularity", ["event", "batch"])
+@settings(QUICK, max_examples=40)
+@given(data=st.data())
+def test_derivations(granularity: str, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), RELATIONS, program=DERIVED)
+        initialise_as(project, granularity)
+        with open_runtime(project) as rt:
+            assert rt.plan.granularity == granularity
+            _play(World(rt), data)
+
+
+@pytest.mark.parametrize("granularity", ["event", "batch"])
+@settings(QUICK, max_examples=40)
+@given(text=derived_programs(), data=st.data())
+def test_random_derivations(granularity: str, text: str, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), RELATIONS, program=text)
+        initialise_as(project, granularity)
+        with open_runtime(project) as rt:
+            try:
+                _play(World(rt), data)
+            except (InputProblem, ValueProblem) as problem:
+                if problem.kind != "overflow":
+                    raise
+                reject()
+
+
 def _play(world: World, data: st.DataObject) -> None:
     actions = ["append", "append", "start", "start", "finish", "finish", "correct", "merge", "seal", "commit"]
+    actions += ["refresh", "seal", *["minibatch"] * 5] if world.rt.plan.derived else []
     for _ in range(data.draw(st.integers(5, 25))):
         _act(world, data, data.draw(st.sampled_from(actions)))
     while any(f[0] == "apply" for f in world.flight):
@@ -222,6 +282,11 @@ def _play(world: World, data: st.DataObject) -> None:
 def _act(world: World, data: st.DataObject, action: str) -> None:
     if action == "append":
         world.append(data, data.draw(st.integers(0, 2)))
+    elif action == "minibatch":
+        world.append(data, data.draw(st.integers(0, 2)))
+        world.start(len(world.flight) - 1)
+        world.finish(len(world.flight) - 1)
+        refresh(world.rt)
     elif action == "start":
         waiting = [i for i, f in enumerate(world.flight) if f[3] is None]
         if waiting:
@@ -232,6 +297,8 @@ def _act(world: World, data: st.DataObject, action: str) -> None:
             world.finish(data.draw(st.sampled_from(ready)))
     elif action == "correct" and not any(f[0] == "correct" for f in world.flight):
         world.start_correction()
+    elif action == "refresh" and sum(f[0] == "refresh" for f in world.flight) < 2:
+        world.start_refresh()
     elif action == "merge":
         merge(world.rt)
     elif action in ("seal", "commit"):

@@ -13,8 +13,9 @@ from cumulus_ops.engine import Runtime, open_runtime
 from cumulus_ops.engine.spark import SparkExecutor, levels
 from cumulus_ops.snapshot import initialise, run_epochs, status
 from cumulus_ops.versions import epoch_end
+from tests.support.derived_programs import SHOP
 from tests.support.drops import make_shop
-from tests.support.projects import engine_maps
+from tests.support.projects import engine_maps, initialise_as
 
 pytestmark = pytest.mark.spark
 EPOCHS = 2
@@ -49,6 +50,18 @@ def test_spark_ends_in_the_same_maps(
     outcome = _on_spark(project, spark, rows_per_task)
     assert outcome == in_process
     assert outcome[1] > 0, "no correction happened: the stream does not test them"
+
+
+def test_both_executors_agree_on_derivations(spark: SparkSession, tmp_path: Path) -> None:
+    outcomes = []
+    for name in ("inprocess", "spark"):
+        project = make_shop(tmp_path / name, program=SHOP)
+        initialise_as(project, "batch")
+        with open_runtime(project, "inprocess") as rt:
+            executor = rt.executor if name == "inprocess" else SparkExecutor(ExecutorSettings(rows_per_task=8), spark)
+            outcomes.append(_run(dataclasses.replace(rt, executor=executor)))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][0][-1]["ranked"]
 
 
 def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:

@@ -32,8 +32,10 @@ VIEWS = {
 
 
 def make_shop(folder: Path, *, periods: int = 7, rows: int = 20, seed: int = 0, **options: object) -> Project:
-    """A project over the shop's relations, with ``periods`` landed drops for each of its three coordinators."""
-    project = make_project(folder, RELATIONS, views=VIEWS, **options)  # type: ignore[arg-type]
+    """A project over the shop's relations, with ``periods`` landed drops for each of its three coordinators; it maintains
+    its views, unless the options name a program."""
+    options = {"views": VIEWS, **options} if "program" not in options else options
+    project = make_project(folder, RELATIONS, **options)  # type: ignore[arg-type]
     write_drops(project.landing, periods, rows, seed)
     return dataclasses.replace(project, landing=project.landing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import unittest.mock
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -11,11 +12,11 @@ import pyarrow as pa
 
 from cumulus_ops.catalog import LogFile, NewBatch
 from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
-from cumulus_ops.engine import Runtime
+from cumulus_ops.engine import Runtime, initialise
 from cumulus_ops.eventlog.append import write_parquet
 from cumulus_ops.mapstore import logical_type
 from cumulus_ops.query import read_map
-from cumulus_ops.versions import RANK_BITS, event_version
+from cumulus_ops.versions import STATEMENT_BITS, event_version
 from m3 import Interpreter
 from m3.datatypes import from_units
 from m3.program import Program, Relation
@@ -39,6 +40,7 @@ def make_project(
     """A project with the given relations that maintains SQL views or an M3 program."""
     program_file = None
     if program is not None:
+        folder.mkdir(parents=True, exist_ok=True)
         program_file = folder / "program.m3"
         program_file.write_text(program, encoding="utf-8")
     start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -57,6 +59,12 @@ def make_project(
         program_file,
         executor or ExecutorSettings(kind="inprocess"),
     )
+
+
+def initialise_as(project: Project, granularity: str) -> None:
+    """Initialise a project with the given grain of versions: a confluent program that is written by hand may have either."""
+    with unittest.mock.patch("cumulus_ops.engine.runtime.granularity_of", return_value=granularity):
+        initialise(project)
 
 
 def append_events(rt: Runtime, coordinator: int, events: Sequence[Event], drop: str) -> int:
@@ -84,7 +92,7 @@ def _table(relation: Relation, epoch: int, coordinator: int, stamped: Sequence[t
     columns["_sign"] = pa.array([s for _, s, _ in stamped], pa.int8())
     columns["_offset"] = pa.array([n for n, _, _ in stamped], pa.int64())
     first = event_version(epoch, coordinator, 0)
-    columns["_version"] = pa.array([first + (n << RANK_BITS) for n, _, _ in stamped], pa.int64())
+    columns["_version"] = pa.array([first + (n << STATEMENT_BITS) for n, _, _ in stamped], pa.int64())
     return pa.table(columns)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
+from m3.dataflow import strata
 from m3.datatypes import BOOL, INT, STRING, decimal
 from m3.program import Column, Factor, MapDecl, MapRef, Program, Relation, Statement, Trigger
 from m3.scalars import Call, Const, Scalar, Var, call, const
@@ -19,7 +22,7 @@ ALL_PARAMS = {"r": ("pa", "pb"), "s": ("pb", "pc", "px"), "t": ("pc", "pn")}
 
 @st.composite
 def m3_programs(draw: st.DrawFn) -> Program:
-    """Any program of up to five integer maps, cycles and self-reads included."""
+    """Any program of up to five integer maps, cycles, self-reads and, outside of cycles, AFTER reads included."""
     widths = draw(st.lists(st.integers(0, 2), min_size=2, max_size=5))
     maps = tuple(MapDecl(f"m{i}", tuple(Column(f"k{j}", INT) for j in range(w)), INT) for i, w in enumerate(widths))
     events = draw(
@@ -29,7 +32,23 @@ def m3_programs(draw: st.DrawFn) -> Program:
         Trigger(sign, relation, ALL_PARAMS[relation], tuple(_statements(draw, maps, relation)))
         for sign, relation in events
     )
-    return Program("random", draw(st.sampled_from(["snapshot", "sequential"])), RELATIONS, maps, triggers)
+    program = Program("random", draw(st.sampled_from(["snapshot", "sequential"])), RELATIONS, maps, triggers)
+    return _with_after(draw, program) if program.semantics == "snapshot" else program
+
+
+def _with_after(draw: st.DrawFn, program: Program) -> Program:
+    """Some reads turned into AFTER reads, which have a meaning where the map read does not depend on the target."""
+    place = {name: i for i, stratum in enumerate(strata(program)) for name in stratum}
+
+    def factor(statement: Statement, given: Factor) -> Factor:
+        apart = isinstance(given, MapRef) and place[given.map] != place[statement.target]
+        return replace(given, after=True) if apart and draw(st.booleans()) else given
+
+    def changed(statement: Statement) -> Statement:
+        return replace(statement, factors=tuple(factor(statement, f) for f in statement.factors))
+
+    triggers = (replace(t, statements=tuple(map(changed, t.statements))) for t in program.triggers)
+    return replace(program, triggers=tuple(triggers))
 
 
 def _statements(draw: st.DrawFn, maps: tuple[MapDecl, ...], relation: str) -> list[Statement]:

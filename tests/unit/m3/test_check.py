@@ -97,3 +97,18 @@ def test_sql_is_restricted_except_where_keys_prove_a_lookup_cheaper():
     assert {v.event for v in lookups} == {"+orders", "-orders", "+lineitem", "-lineitem"}
     keyless = [dataclasses.replace(r, key=()) for r in RELATIONS]
     assert restricted_violations(compile_views("p", keyless, VIEWS)) == []
+
+
+@pytest.mark.parametrize(
+    ("semantics", "statements", "kind"),
+    [
+        ("SEQUENTIAL", "a[x] += 1; b[x] += AFTER a[x];", "semantics"),
+        ("SNAPSHOT", "a[x] += AFTER b[x]; b[x] += a[x];", "after-cycle"),
+        ("SNAPSHOT", "a[x] += AFTER a[x];", "after-cycle"),
+    ],
+)
+def test_after_needs_a_map_that_is_finished(semantics, statements, kind):
+    text = f"PROGRAM p SEMANTICS {semantics}; RELATION r(x INT); MAP a[x INT] : INT; MAP b[x INT] : INT; "
+    with pytest.raises(ProgramError) as caught:
+        check(parse(f"{text} ON +r(x) DO {{ {statements} }}"))
+    assert caught.value.kind == kind

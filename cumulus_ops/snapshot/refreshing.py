@@ -1,0 +1,67 @@
+"""Refresh: bringing the maps that depend on derivations up to date with what has been committed."""
+
+from __future__ import annotations
+
+from cumulus_ops.catalog import Batch
+from cumulus_ops.engine import RefreshTask, Runtime
+from cumulus_ops.engine.events import BatchRef, first_version, last_version
+from cumulus_ops.errors import Conflict
+from cumulus_ops.faults import reach
+from cumulus_ops.versions import whole_version
+
+__all__ = ["refresh", "refresh_task", "try_refresh"]
+
+ATTEMPTS = 3
+
+
+def refresh(rt: Runtime) -> int:
+    """Bring all maps that depend on derivations up to date with the newest commit; costs nothing where there are none.
+
+    Returns:
+        the number of corrected map entries.
+
+    Raises:
+        Conflict: somebody else refreshed at the same time; nothing was changed.
+    """
+    if not rt.plan.derived:
+        return 0
+    expected = rt.catalog.refreshed()
+    at = rt.catalog.last_commit()
+    task = refresh_task(rt, expected, at) if at > expected else None
+    if task is None:
+        return 0
+    result = rt.executor.run(task)
+    reach("refresh.before-commit")
+    rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
+    reach("refresh.after-commit")
+    return sum(result.corrected.values())
+
+
+def try_refresh(rt: Runtime) -> None:
+    """Refresh, unless others do so all the time: then they, or the next refresh, include what this one would have."""
+    for _ in range(ATTEMPTS):
+        try:
+            refresh(rt)
+            return
+        except Conflict:
+            continue
+
+
+def refresh_task(rt: Runtime, refreshed: int, at: int) -> RefreshTask | None:
+    """What there is to do since commit ``refreshed`` up to ``at`` (inclusive), None if there is nothing."""
+    runs, live = rt.catalog.runs(at), [entry.batch for entry in rt.catalog.history(at)]
+    fresh = [b for b in live if (b.commit or 0) > refreshed]
+    starts = [r.min_version for r in runs if r.origin > refreshed]
+    starts += [first_version(rt.plan, _bare(b)) for b in fresh]
+    if not starts:
+        return None
+    floor = whole_version(min(starts), rt.plan.version_bits)
+    late = [b for b in live if b not in fresh and last_version(rt.plan, _bare(b)) >= floor]
+    committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    batches = (tuple(map(rt.reference, fresh)), tuple(map(rt.reference, late)))
+    return RefreshTask(rt.plan, rt.project.state, tuple(runs), refreshed, *batches, committed, floor)
+
+
+def _bare(batch: Batch) -> BatchRef:
+    """The batch's place in the order, without its files."""
+    return BatchRef(batch.id, batch.epoch, batch.ticket or 0, ())

@@ -1,0 +1,82 @@
+"""Random queries on the engine: several views in one project, after every batch what the serial interpreter has.
+
+The interpreter is compared with DuckDB elsewhere (``test_fuzz.py``); here the views of one program share maps, events
+come as batches, derived maps are refreshed after each, and at last the epoch is committed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.query import read_view
+from cumulus_ops.snapshot import commit, refresh, seal
+from cumulus_ops.snapshot.minibatch import apply_batch
+from m3 import CompileError, Interpreter, compile_views
+from tests.fuzz.queries import make_query
+from tests.fuzz.schema import RELATIONS, Batch, left_over, make_batches
+from tests.support.projects import append_events, make_project
+
+PROJECTS = int(os.environ.get("FUZZ_PROJECTS", "12"))
+VIEWS = 6
+BASE = int(os.environ.get("FUZZ_SEED", "0"))
+
+
+def make_views(seed: int) -> dict[str, str]:
+    """Some queries that compile."""
+    views: dict[str, str] = {}
+    number = seed
+    while len(views) < VIEWS:
+        made = make_query(number)
+        number += 1
+        try:
+            compile_views("p", RELATIONS, {"v": made.sql})
+        except CompileError:
+            continue
+        views[f"v{len(views)}"] = made.sql
+    return views
+
+
+def rows_of(rt: Runtime, view: str) -> Counter[tuple[object, ...]]:
+    """A view as the engine has it now."""
+    table = read_view(rt, view, tentative=True, ordered=False)
+    return Counter(zip(*(c.to_pylist() for c in table.columns), strict=True))
+
+
+def feed(rt: Runtime, oracle: Interpreter, batch: Batch, number: int) -> None:
+    """One batch, for the engine and the interpreter."""
+    batch_id = append_events(rt, number % rt.project.coordinators, [(r, s, row) for s, r, row in batch], f"d{number}")
+    apply_batch(rt, batch_id)
+    refresh(rt)
+    for event in batch:
+        oracle.apply(*event)
+
+
+def compare(rt: Runtime, oracle: Interpreter, number: int) -> None:
+    """All views."""
+    for view in rt.program.views:
+        theirs = Counter(oracle.view_rows(view.name, ordered=False))
+        assert rows_of(rt, view.name) == theirs, f"after batch {number}: {view.sql}"
+
+
+@pytest.mark.parametrize("number", range(PROJECTS))
+def test_engine_has_what_the_interpreter_has(number: int, tmp_path: Path) -> None:
+    seed = BASE + 100_000 + number * 50
+    project = make_project(tmp_path, RELATIONS, views=make_views(seed), coordinators=2)
+    initialise(project)
+    batches = make_batches(seed, [r.name for r in RELATIONS])
+    with open_runtime(project) as rt:
+        oracle = Interpreter(rt.program)
+        refresh(rt)
+        compare(rt, oracle, -1)
+        for place, batch in enumerate([*batches, left_over(batches)]):
+            feed(rt, oracle, batch, place)
+            compare(rt, oracle, place)
+        for coordinator in range(2):
+            seal(rt, coordinator, 0)
+        commit(rt, 0)
+        compare(rt, oracle, len(batches) + 1)
