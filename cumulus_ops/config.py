@@ -50,7 +50,8 @@ class Project:
     ``landing`` holds what sources deliver: ``<landing>/<coordinator>/<drop>/<relation>.<parquet|csv|ndjson>``; a drop is
     a folder that appears by one rename, and becomes one mini-batch. ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
-    what to maintain; one of them is set. ``validation_policy`` is ``fail`` or ``warn``.
+    what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
+    one. ``validation_policy`` is ``fail`` or ``warn``.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Project:
     program_file: Path | None
     executor: ExecutorSettings
     validation_policy: str = "fail"
+    dialect: str | None = None
 
 
 def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:

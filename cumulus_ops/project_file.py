@@ -8,6 +8,7 @@ The shape, with defaults (see the README for a commented example)::
     coordinators: 1
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16}
     views: {revenue: views/revenue.sql}      # or  program: shop.m3
+    dialect: postgres                        # how the views are written; without it sqlglot's generic SQL, much like Spark's
     state: ${CUMULUS_HOME:-var}/state
     catalog: sqlite:///<state>/catalog.db
     publish: {path: }
@@ -34,9 +35,10 @@ __all__ = ["FILE_NAME", "column_type", "read_project"]
 
 FILE_NAME = "cumulus.yaml"
 KEYS = (
-    *("name", "relations", "sources", "coordinators", "epochs", "views", "program"),
+    *("name", "relations", "sources", "coordinators", "epochs", "views", "program", "dialect"),
     *("state", "catalog", "publish", "validation", "executor"),
 )
+DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 TYPES: Mapping[str, Type] = {
@@ -74,6 +76,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         program_file=program,
         executor=_executor(root),
         validation_policy=_choice(validation, "policy", ("fail", "warn")),
+        dialect=_dialect(root.get("dialect")),
     )
 
 
@@ -129,6 +132,15 @@ def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
     return {
         _identifier(name, item): _existing(item, folder).read_text() for name, item in views.section().items()
     }, None
+
+
+def _dialect(item: Item | None) -> str | None:
+    """The SQL dialect of the views, None for the generic one."""
+    if item is None or not item.text():
+        return None
+    if item.text().lower() not in DIALECTS:
+        raise item.problem(f"unknown dialect {item.text()!r}", kind="dialect", hint=f"one of {', '.join(DIALECTS)}")
+    return item.text().lower()
 
 
 def _epochs(root: Section) -> EpochSettings:

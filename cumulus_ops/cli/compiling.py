@@ -33,7 +33,7 @@ class Source:
         from m3.explain import restrict
 
         if self.text is None:
-            program = compile_views(self.name, self.project.relations, self.views)
+            program = compile_views(self.name, self.project.relations, self.views, self.project.dialect)
         else:
             program = check(parse(self.text, str(self.file)))
         return restrict(program, view) if view else program
@@ -46,7 +46,7 @@ class Source:
             InputProblem: an M3 program has no algebra.
         """
         if self.text is None:
-            return emit(stage, self.name, self.project.relations, self._chosen(view))
+            return emit(stage, self.name, self.project.relations, self._chosen(view), self.project.dialect)
         if stage == "algebra":
             hint = "give --emit m3 or dataflow, or a file with SQL"
             raise InputProblem("an M3 program has no algebra", kind="no-algebra", place=str(self.file), hint=hint)

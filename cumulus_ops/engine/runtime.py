@@ -59,7 +59,7 @@ def build_program(project: Project) -> Program:
                     hint="declare the same columns and types in both",
                 )
         return check(program)
-    return compile_views(project.name, project.relations, project.views)
+    return compile_views(project.name, project.relations, project.views, project.dialect)
 
 
 def initialise(project: Project) -> None:

@@ -10,6 +10,7 @@ from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
 from cumulus_ops.snapshot.refreshing import try_refresh
+from cumulus_ops.snapshot.tidying import tidy
 
 __all__ = ["BatchReport", "apply_batch", "current_epoch", "run_minibatch", "seal", "sealed"]
 
@@ -58,6 +59,7 @@ def run_minibatch(rt: Runtime, coordinator: int, drop: str | None = None) -> Bat
         batch = append_drop(rt.project, rt.catalog, coordinator, landed[0])
     apply_batch(rt, batch)
     try_refresh(rt)
+    tidy(rt)
     done = rt.catalog.batch(batch)
     counts = (done.events, done.inserts, done.deletes, done.quarantined, done.duplicates)
     return BatchReport(done.id, done.drop, done.epoch, *counts, time.monotonic() - started)

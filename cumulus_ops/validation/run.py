@@ -71,7 +71,10 @@ def _views(rt: Runtime, epoch: int, files: Mapping[str, Sequence[Path]]) -> tupl
 def _view(rt: Runtime, view: View, epoch: int, interpreted: pa.Table | None) -> ViewToValidate:
     snapshot = read_view(rt, view.name, as_of=epoch, ordered=False)
     if view.sql is not None:
-        return ViewToValidate(view.name, view.sql, _key_columns(view), snapshot)
+        from m3.sql import translated
+
+        sql = translated(view.sql, rt.program.relations, rt.project.dialect, "spark")
+        return ViewToValidate(view.name, sql, _key_columns(view), snapshot)
     return ViewToValidate(view.name, "", _key_columns(view), snapshot, recomputation=interpreted)
 
 

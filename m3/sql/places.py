@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
 
 from m3.errors import CompileError, Span, SyntaxProblem
+from m3.program import Relation
 
-__all__ = ["Source"]
+__all__ = ["Source", "translated"]
 
 
 class Source:
@@ -55,3 +59,32 @@ class Source:
     def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
         """Raise a CompileError that points at ``node``."""
         raise CompileError(message, kind=kind, span=self.span(node), hint=hint)
+
+
+def translated(sql: str, relations: Iterable[Relation], dialect: str | None, to: str) -> str:
+    """A query in another dialect; text in the generic one (None) is left as it is written.
+
+    Args:
+        sql: the text.
+        relations: its tables, whose types decide what, say, a quotient is.
+        dialect, to: sqlglot's names.
+
+    Raises:
+        SyntaxProblem: the text is not SQL.
+    """
+    if dialect in (None, to):
+        return sql
+    tree = Source(sql).parse(dialect)
+    tables: dict[str, object] = {
+        r.name: {c.name: _SQL_TYPES.get(c.type.kind, str(c.type)) for c in r.columns} for r in relations
+    }
+    try:
+        typed = qualify(
+            tree.copy(), schema=tables, dialect=dialect, quote_identifiers=False, validate_qualify_columns=False
+        )
+        return annotate_types(typed, schema=tables, dialect=dialect).sql(dialect=to)
+    except sqlglot.errors.SqlglotError:
+        return tree.sql(dialect=to)
+
+
+_SQL_TYPES = {"int": "BIGINT", "string": "TEXT", "bool": "BOOLEAN", "double": "DOUBLE"}

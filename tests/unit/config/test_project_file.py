@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from cumulus_ops.config import load_project
+from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
+from m3.sql import translated
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
 MINIMAL = """\
@@ -130,3 +132,17 @@ def test_missing_project_says_how_to_make_one(tmp_path):
     with pytest.raises(InputProblem, match="no such project") as caught:
         load_project(tmp_path / "none", {})
     assert "cumulus init" in caught.value.hint
+
+
+def test_views_are_read_in_the_projects_dialect(write):
+    folder = write(MINIMAL + "dialect: postgres\n")
+    (folder / "v.sql").write_text("SELECT id / 2 AS half, count(*) FROM orders GROUP BY 1")
+    project = load_project(folder, {})
+    view = build_program(project).view("v")
+    assert view.columns[0].expression.type == INT  # in the generic dialect a quotient is a decimal
+    assert "CAST(orders.id / 2 AS BIGINT) AS half" in translated(
+        project.views["v"], project.relations, "postgres", "spark"
+    )
+    with pytest.raises(InputProblem, match="unknown dialect 'sybase'") as caught:
+        load_project(write(MINIMAL + "dialect: sybase\n"), {})
+    assert "postgres" in str(caught.value)
