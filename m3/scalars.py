@@ -230,6 +230,15 @@ def variables(scalar: Scalar) -> Iterator[str]:
             yield from variables(arg)
 
 
+def vars_of(scalar: Scalar) -> Iterator[Var]:
+    """The variables in ``scalar``, with their types, each as often as it occurs."""
+    if isinstance(scalar, Var):
+        yield scalar
+    elif isinstance(scalar, Call):
+        for arg in scalar.args:
+            yield from vars_of(arg)
+
+
 def substitute(scalar: Scalar, by: Mapping[str, Scalar]) -> Scalar:
     """``scalar`` with the named variables replaced; types are kept, so replacements must have the variables' types."""
     if isinstance(scalar, Var):

@@ -56,7 +56,11 @@ def init(folder: Path, name: str | None) -> None:
 
 @main.command("compile")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--emit", type=click.Choice(["algebra", "m3", "dataflow"]), help="Print this instead of the explanation.")
+@click.option(
+    "--emit",
+    type=click.Choice(["algebra", "deltas", "merged", "m3", "dataflow"]),
+    help="Print the result of this stage instead of the explanation.",
+)
 @click.option("--full", is_flag=True, help="Also who writes and reads each map, and every statement.")
 @click.option("--view", help="Only what this view needs.")
 @click.option("--rows", multiple=True, metavar="RELATION=N", help="Rows of a relation, for the costs; repeat it.")

@@ -17,7 +17,7 @@ from m3.compiler.order import merge_statements, order_statements
 from m3.dataflow import describe_dataflow
 from m3.datatypes import INT
 from m3.errors import CompileError
-from m3.formatting import format_column, format_derived, format_program
+from m3.formatting import format_column, format_derived, format_program, format_statement
 from m3.program import START, MapDecl, Program, Relation, Trigger
 from m3.sql import parse_view
 
@@ -31,7 +31,8 @@ PASSES: tuple[Callable[[Draft], Draft], ...] = (
 )
 #: The passes when restricted M3 is asked for.
 RESTRICTED_PASSES = (define_maps, materialize_restricted, merge_statements, order_statements)
-STAGES = ("algebra", "m3", "dataflow")
+#: Where one can stop: after each pass, and with the finished program's dataflow.
+STAGES = ("algebra", "deltas", "merged", "m3", "dataflow")
 
 
 def compile_views(
@@ -68,7 +69,8 @@ def emit(
     """The intermediate result after a stage, as text.
 
     Args:
-        stage: ``algebra`` (the maps of the views as SQL), ``m3`` (the program) or ``dataflow`` (its graph).
+        stage: ``algebra`` (the maps of views and derivations as SQL), ``deltas`` (all maps, and the statements as they
+            were found), ``merged`` (equal statements summed), ``m3`` (the program) or ``dataflow`` (its graph).
         name, relations, views, dialect: as for :func:`compile_views`.
 
     Raises:
@@ -76,10 +78,12 @@ def emit(
     """
     if stage not in STAGES:
         raise CompileError(f"no stage {stage!r}", kind="unknown-stage", hint=f"one of {', '.join(STAGES)}")
-    draft = _start(name, relations, views, dialect)
+    draft = _run(_start(name, relations, views, dialect), PASSES[: STAGES.index(stage) + 1])
     if stage == "algebra":
-        return _algebra(_run(draft, PASSES[:1]))
-    program = _finish(_run(draft, PASSES))
+        return _algebra(draft)
+    if stage in ("deltas", "merged"):
+        return _algebra(draft) + _statements(draft)
+    program = _finish(draft)
     return format_program(program) if stage == "m3" else describe_dataflow(program)
 
 
@@ -122,6 +126,12 @@ def _algebra(draft: Draft) -> str:
         keys = ", ".join(map(format_column, declaration.keys))
         lines.append(f"{definition.name}[{keys}] : {declaration.value}\n  := {declaration.meaning}")
     return "\n".join([*lines, *map(format_derived, draft.derivations)]) + "\n"
+
+
+def _statements(draft: Draft) -> str:
+    """The statements by map, each with its event."""
+    signs = {1: "+", -1: "-", 0: "~"}
+    return "".join(f"{signs[sign]}{relation}: {format_statement(s)}\n" for sign, relation, s in draft.statements)
 
 
 def _finish(draft: Draft) -> Program:

@@ -42,11 +42,14 @@ __all__ = [
     "existence",
     "plain",
     "positive",
+    "standalone",
     "stored",
     "term",
 ]
 
 COUNT = Var("n", INT)
+#: Joins of more tables are split, since maintaining one takes a map per connected part of it; the parts have this many.
+JOINED, PART = 8, 6
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,49 @@ def close(block: Block, branches: Iterable[Branch], needed: Sequence[str] = ()) 
         needed: the columns that will be grouped by or aggregated.
     """
     branches = tuple(branches)
-    if not any(_outer(branch, needed) for branch in branches):
-        return Closed(branches)
-    return _by_equality(block, branches, needed) or _by_domain(block, branches, needed)
+    closed = Closed(branches)
+    if any(_outer(branch, needed) for branch in branches):
+        closed = _by_equality(block, branches, needed) or _by_domain(block, branches, needed)
+    wanted = [*(link.column.name for link in closed.links), *needed]
+    return replace(closed, branches=tuple(_split(block, branch, wanted) for branch in closed.branches))
+
+
+def _split(block: Block, branch: Branch, needed: Sequence[str]) -> Branch:
+    """The branch with parts of a join of many tables kept as relations of their own."""
+    while len(branch.sources) > JOINED:
+        branch = _with_part(block, branch, needed)
+    return branch
+
+
+def _with_part(block: Block, branch: Branch, needed: Sequence[str]) -> Branch:
+    part = _part(branch)
+    inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
+    left = [c for c in branch.conditions if c not in inside]
+    env = {name: branch.env[name] for name in needed}
+    wanted = dict.fromkeys(v for s in (*left, *env.values()) for v in _vars(s) if v.name.split(".", 1)[0] in part)
+    columns = [Column(v.name, v.type) for v in wanted]
+    joined = Branch(1, tuple(s for s in branch.sources if s.alias in part), inside, {v.name: v for v in wanted})
+    (kept,) = stored(block, [joined], columns)
+    sources = tuple(s for s in branch.sources if s.alias not in part)
+    return Branch(
+        branch.coefficient,
+        (*kept.sources, *sources),
+        tuple(substitute(c, kept.env) for c in left),
+        {name: substitute(s, kept.env) for name, s in env.items()},
+    )
+
+
+def _part(branch: Branch) -> set[str]:
+    """Sources that belong together: the one that most conditions are about, and its neighbours, filtered ones first."""
+    touched = [set(owners(c)) for c in branch.conditions]
+    aliases = [s.alias for s in branch.sources]
+    chosen = [max(aliases, key=lambda a: sum(a in t for t in touched if len(t) > 1))]
+    while len(chosen) < PART:
+        near = {a for t in touched if t & set(chosen) for a in t}
+        filtered = {a for t in touched if len(t) == 1 for a in t}
+        left = [a for a in aliases if a not in chosen]
+        chosen.append(max(left, key=lambda a: (a in near, a in filtered)))
+    return set(chosen)
 
 
 def _is_outer(variable: str) -> bool:
@@ -307,6 +350,11 @@ def stored(block: Block, branches: Sequence[Branch], columns: Sequence[Column]) 
     variables = source.variables()
     env = {c.name: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
     return [Branch(1, (source,), closed.conditions(variables), env)]
+
+
+def standalone(branches: Iterable[Branch]) -> bool:
+    """Whether nothing in the branches belongs to an outer query."""
+    return not any(_outer(branch, list(branch.env)) for branch in branches)
 
 
 def plain(columns: Sequence[Column]) -> list[Column]:

@@ -14,13 +14,16 @@ from sqlglot import exp
 from m3.algebra import Branch, InputQuery, Polynomial
 from m3.datatypes import INT
 from m3.program import Column, OutputColumn
-from m3.scalars import Const, Scalar, Var, const
+from m3.scalars import Const, Scalar, Var, const, vars_of
 from m3.sql.aggregates import AggregateCall, Grouping, default_of, read_call
 from m3.sql.block import Block
-from m3.sql.correlation import Closed, close, counted, plain, positive
+from m3.sql.correlation import Closed, close, counted, plain, positive, stored
 from m3.sql.expressions import ExpressionReader
 
 __all__ = ["Grouped", "LinearGroups", "has_aggregates", "is_aggregate", "read_grouping"]
+
+#: The maps for one grouping, roughly, from which on the rows that are grouped are kept as a relation of their own.
+MUCH = 400
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,20 @@ class Grouped:
                 env[where.name] = wanted.where
             args.append((wanted, replace(wanted, args=given, where=where)))
         self.base.expand(env.values())
+        self._store()
         branches = [replace(b, env={**b.env, **{n: b.value(s) for n, s in env.items()}}) for b in self.base.branches]
         return close(self.base, branches, list(env)), names, args
+
+    def _store(self) -> None:
+        """Keep the base rows as a relation of their own if many maps would repeat the same join."""
+        base = self.base
+        work = sum(2 ** max(0, len(b.sources) - 1) for b in base.branches)
+        if work * len(self.sets) * (len(self.calls) + 1) <= MUCH or max(len(b.sources) for b in base.branches) < 2:
+            return
+        asked = [*self.keys, *(s for c in self.calls for s in (*c.args, *([c.where] if c.where is not None else [])))]
+        base.expand(asked)
+        found = dict.fromkeys(v for s in asked for v in vars_of(s))
+        base.branches = stored(base, base.branches, [Column(v.name, v.type) for v in found])
 
     def _grouping(self, closed: Closed, names: Sequence[Column]) -> Grouping:
         keys = [*closed.columns(), *names]

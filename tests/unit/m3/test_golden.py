@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from m3 import check, compile_views, emit, format_program, parse
+from m3.compiler import STAGES
 from tests.unit.m3.tpch import RELATIONS, VIEWS
 
 
@@ -23,6 +24,6 @@ def test_all_views_together_share_maps():
     assert check(parse(format_program(together))) == together
 
 
-@pytest.mark.parametrize("stage", ["algebra", "m3", "dataflow"])
+@pytest.mark.parametrize("stage", STAGES)
 def test_emit_stops_anywhere(stage, golden):
     golden(f"example.{stage}.txt", emit(stage, "example", RELATIONS, {"example": VIEWS["example"]}))
