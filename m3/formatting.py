@@ -46,7 +46,7 @@ KEYWORDS = frozenset({
     "COLUMNS", "HAVING", "ORDER", "BY", "ASC", "DESC", "LIMIT", "SQL", "ON", "DO", "IF", "THEN", "ELSE", "AND", "OR",
     "NOT", "IS", "NULL", "IN", "LIKE", "CASE", "WHEN", "END", "CAST", "AS", "TRUE", "FALSE", "INT", "DECIMAL",
     "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL", "DERIVE", "FROM", "SELECT", "WINDOW", "PARTITION", "OVER", "NULLS",
-    "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHANGE", "START", "AFTER", "ESCAPE",
+    "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHECKS", "CHANGE", "START", "AFTER", "ESCAPE",
 })  # fmt: skip
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
@@ -159,6 +159,8 @@ def _view(view: View) -> str:
         lines.append(f"LIMIT {view.limit}")
     if view.offset:
         lines.append(f"OFFSET {view.offset}")
+    if view.checks:
+        lines.append("CHECKS " + ", ".join(map(format_name, view.checks)))
     if view.sql is not None:
         lines.append(f"SQL {_text(view.sql)}")
     return "\n  ".join(lines) + ";"

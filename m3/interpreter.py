@@ -19,7 +19,7 @@ from m3.program import START, Derivation, Derived, Input, MapRef, Program, State
 from m3.scalars import Scalar, Var, variables
 from m3.windows import windowed
 
-__all__ = ["Interpreter"]
+__all__ = ["Interpreter", "several_values"]
 
 Key = tuple[Value, ...]
 Env = dict[str, Value]
@@ -255,8 +255,13 @@ class Interpreter:
         Args:
             name: the view.
             ordered: apply ORDER BY (ties broken by the whole row, NULLs smallest) and LIMIT; without, neither.
+
+        Raises:
+            ValueProblem: a scalar subquery has several values.
         """
         view = self.program.view(name)
+        if any(self._tables[check].entries for check in view.checks):
+            raise several_values(name)
         environments = (self._view_env(view, key) for key in self._view_keys(view))
         rows = [
             tuple(evaluate(c.expression, env) for c in view.columns)
@@ -306,6 +311,12 @@ def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...
     for position, descending in reversed(view.order):
         rows.sort(key=lambda row: smallest_null(row[position]), reverse=descending)
     return rows[view.offset :] if view.limit is None else rows[view.offset : view.offset + view.limit]
+
+
+def several_values(view: str) -> ValueProblem:
+    """The error of reading a view in which a scalar subquery has more than one row."""
+    hint = "aggregate it, e.g. with MIN or MAX, or mend the data"
+    return ValueProblem(f"view {view}: a scalar subquery has several rows", kind="scalar-subquery", hint=hint)
 
 
 def _group_width(derived: Derived) -> int:

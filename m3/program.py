@@ -12,7 +12,7 @@ Grammar (Cumulus paper, section 2 and Figure 1, with types, views and deletions 
     Derivation:= Derivation(map, keys: name*, inputs: Input*, outputs: OutputColumn*, count: Scalar)
                | Windowing(map, source, partition: int, functions: WindowFunction*)
     View      := View(name, keys: Column*, values: ViewValue*, exists, columns: OutputColumn*, having, order*, limit,
-                      offset, repeated, hidden, sql)
+                      offset, repeated, hidden, checks: name*, sql)
 
 A statement reads: when all ``conditions`` are true, ``target[keys] += product of factors``, once for every valuation
 of its loop variables. A variable that is not a parameter of the trigger is a loop variable; it occurs in a ``MapRef``
@@ -252,7 +252,8 @@ class View:
     aggregate without GROUP BY). ``repeated`` views are bags instead: a row stands as often as its entry in ``exists`` says.
     All maps of a view have exactly its keys. ``order`` is pairs (column index, descending). ``having`` filters rows, then
     ``order``, ``offset`` and ``limit`` apply, all when the view is read; the last ``hidden`` columns are there only to
-    order by. ``sql`` is the source text.
+    order by. ``checks`` are maps without keys that must be 0 when the view is read: they count the rows for which a
+    scalar subquery has more than one value, which is an error in SQL. ``sql`` is the source text.
     """
 
     name: str
@@ -267,6 +268,7 @@ class View:
     offset: int = 0
     repeated: bool = False
     hidden: int = 0
+    checks: tuple[str, ...] = ()
 
     @property
     def visible(self) -> tuple[OutputColumn, ...]:

@@ -199,7 +199,7 @@ class _Builder:
         return Frame(str(unit).lower(), start, end)
 
     def _view(self, node: Node) -> View:
-        name, columns, values, exists, outputs, hidden, having, order, limit, offset, sql = node.children
+        name, columns, values, exists, outputs, hidden, having, order, limit, offset, checks, sql = node.children
         keys = self._columns(columns)
         pairs = [v.children for v in values.children] if values else []
         types = {k.name: k.type for k in keys} | {name_of(n): self._declared(m).value for n, m in pairs}
@@ -216,6 +216,7 @@ class _Builder:
             int(offset.children[0]) if offset else 0,
             exists is not None and exists.data == "repeated",
             int(hidden.children[0]) if hidden else 0,
+            tuple(self._declared(c).name for c in checks.children) if checks else (),
         )
 
     def _trigger(self, node: Node) -> Trigger:

@@ -14,6 +14,7 @@ from cumulus_ops.engine import Frame, Runtime, evaluate_logical, select
 from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.mapstore import VALUE, VERSION, RunData, logical_type, open_run, physical_type, sum_values, to_logical
 from cumulus_ops.versions import epoch_end
+from m3.interpreter import several_values
 from m3.program import MapDecl, View
 
 __all__ = ["read_groups", "read_map", "read_view"]
@@ -36,10 +37,14 @@ def read_view(
 
     Raises:
         NotYet: there is no such snapshot yet.
-        InputProblem: the epoch is no longer retained.
+        InputProblem: the epoch is no longer retained, or a scalar subquery has several rows.
     """
     declared = rt.program.view(view)
     upto = None if tentative else epoch_end(_snapshot_epoch(rt, as_of))
+    for name in declared.checks:
+        if len(read_map(rt, name, upto)):
+            problem = several_values(view)
+            raise InputProblem(problem.message, kind=problem.kind, hint=problem.hint)
     return _rows(rt, declared, _entries(rt, declared, upto), ordered)
 
 
