@@ -1,0 +1,32 @@
+"""Within a long epoch the number of runs stays small, and nothing else changes."""
+
+from collections import Counter
+
+from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.query import read_view
+from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.snapshot.tidying import RUNS, tidy
+from tests.support.drops import make_shop
+
+PERIODS = 12
+
+
+def _paths(rt):
+    return Counter((r.map, r.access_path) for r in rt.catalog.runs(rt.catalog.last_commit()))
+
+
+def test_an_epoch_of_many_batches_has_few_runs(tmp_path):
+    project = make_shop(tmp_path, periods=PERIODS)
+    initialise(project)
+    with open_runtime(project) as rt:
+        most = 0
+        for _ in range(PERIODS):
+            for coordinator in range(project.coordinators):
+                run_minibatch(rt, coordinator)
+                most = max(most, *_paths(rt).values())
+        assert len(rt.catalog.batches(state="applied")) == PERIODS * project.coordinators
+        assert RUNS < PERIODS * project.coordinators
+        assert most <= RUNS + 1
+        before = {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views}
+        tidy(rt)
+        assert {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views} == before
