@@ -65,14 +65,17 @@ def _check_derivation(program: Program, derived: Derivation, target: MapDecl) ->
 
 
 def _check_input(program: Program, derived: Derivation, given: Input, group: tuple[Column, ...]) -> None:
-    if given.kind not in ("value", "min", "max"):
-        _fail(derived, f"input of kind {given.kind!r}", "bad-input", "value, min or max")
+    if given.kind not in ("value", "min", "max", "sum"):
+        _fail(derived, f"input of kind {given.kind!r}", "bad-input", "value, min, max or sum")
     keys = program.map_by_name[given.map].keys
     leading = keys if given.kind == "value" else keys[:-1]
     fitting = len(leading) == len(group) and all(a.type.same_as(b.type) for a, b in zip(leading, group, strict=False))
     if not fitting or (given.kind != "value" and not keys):
         hint = f"the group is ({', '.join(f'{k.name} {k.type}' for k in group)})"
         _fail(derived, f"{given.map} has other keys", "type-mismatch", hint)
+    if given.kind == "sum" and keys[-1].type.kind != "double":
+        hint = "keep the sum of exact numbers in a map"
+        _fail(derived, f"sum of {keys[-1].type} in {given.map}", "type-mismatch", hint)
 
 
 def _check_windowing(program: Program, derived: Windowing, target: MapDecl) -> None:

@@ -15,6 +15,7 @@ from m3.dataflow import strata
 from m3.datatypes import INT64_MAX, INT64_MIN, Type, from_units, to_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import Value, coerce, evaluate
+from m3.floats import rounded_sum
 from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
 from m3.scalars import Scalar, Var, variables
 from m3.windows import windowed
@@ -164,6 +165,8 @@ class Interpreter:
             units = self._tables[given.map].entries.get(group, 0)
             return from_units(units, self.program.map_by_name[given.map].value.scale)
         found = self._tables[given.map].slice(tuple(range(len(group))), group)
+        if given.kind == "sum":
+            return rounded_sum([(key[-1], units) for key, units in found if key[-1] is not None])  # type: ignore[misc]
         values: list[Any] = [key[-1] for key, units in found if units > 0]
         return (min if given.kind == "min" else max)(values) if values else None
 

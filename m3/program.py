@@ -168,7 +168,8 @@ class Input:
     """What a derivation knows of a group, as the variable ``name``.
 
     ``kind`` is ``value``: the entry of ``map`` at the group's key (0 if there is none); or ``min`` or ``max``: the least or
-    greatest last key of ``map`` among its entries above zero that start with the group's key (NULL if there is none)."""
+    greatest last key of ``map`` among its entries above zero that start with the group's key (NULL if there is none); or
+    ``sum``: the sum of those last keys, DOUBLE, each times its entry, rounded once (NULL if there is none)."""
 
     name: str
     map: str

@@ -165,8 +165,8 @@ class _Builder:
             name, source = node.children
             return Input(name_of(name), self._declared(source).name)
         name, kind, source = node.children
-        if str(kind).lower() not in ("min", "max"):
-            raise self._fail(node, f"no input {kind}(..)", "unknown-function", "MIN(map), MAX(map) or the map itself")
+        if str(kind).lower() not in ("min", "max", "sum"):
+            raise self._fail(node, f"no input {kind}(..)", "unknown-function", "MIN(map), MAX(map), SUM(map) or the map itself")
         return Input(name_of(name), self._declared(source).name, str(kind).lower())
 
     def _output(self, node: Node, types: Types) -> OutputColumn:

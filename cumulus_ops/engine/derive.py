@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.engine.correct import States
+from cumulus_ops.engine.doubles import sum_doubles
 from cumulus_ops.engine.sources import EVER
 from cumulus_ops.engine.vector import Frame, evaluate
 from cumulus_ops.engine.windowing import window_rows
@@ -167,6 +168,9 @@ def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, po
 def _input(plan: ProgramPlan, given: InputPlan, runs: Sequence[RunData], request: Probe) -> pa.Array:
     if given.kind == "value":
         return pa.array(sum_points(runs, given.path.bound, request))
+    if given.kind == "sum":
+        width = len(given.path.bound)
+        return sum_doubles(read_slices(runs, given.path.bound, (width,), request), len(request.before))
     kind = physical_type(plan.program.map_by_name[given.path.map].keys[given.path.order].type)
     return first_live(runs, given.path, request, kind, descending=given.kind == "max")
 

@@ -15,7 +15,7 @@ __all__ = ["DerivedPlan", "InputPlan", "plan_derivations", "version_bits"]
 
 @dataclass(frozen=True)
 class InputPlan:
-    """One input of a derivation. ``kind``: ``value``, ``min`` or ``max`` (see :class:`m3.program.Input`), or ``rows`` for
+    """One input of a derivation. ``kind``: ``value``, ``min``, ``max`` or ``sum`` (see :class:`m3.program.Input`), or ``rows`` for
     the rows of a window's partition. ``path`` binds the group's keys, which are the map's leading ones."""
 
     name: str
@@ -69,7 +69,7 @@ def _plan(program: Program, derived: Derived, stage: int) -> DerivedPlan:
         )
     group = tuple(range(len(derived.keys)))
     inputs = tuple(
-        InputPlan(i.name, i.kind, AccessPath(i.map, group, -1 if i.kind == "value" else len(group)))
+        InputPlan(i.name, i.kind, AccessPath(i.map, group, len(group) if i.kind in ("min", "max") else -1))
         for i in derived.inputs
     )
     return DerivedPlan(derived, stage, AccessPath(derived.map, group), inputs)

@@ -90,5 +90,7 @@ def source_words(derived: Derived) -> list[str]:
 def _input_words(given: Input) -> str:
     if given.kind == "value":
         return f"{given.name} = its entry in {given.map}"
+    if given.kind == "sum":
+        return f"{given.name} = the sum of the group's values in {given.map}, read anew"
     end = "least" if given.kind == "min" else "greatest"
     return f"{given.name} = the {end} value in {given.map} ({given.kind.upper()} by ordered index)"

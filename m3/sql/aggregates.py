@@ -26,7 +26,7 @@ from m3.algebra import (
     sum_type,
     to_monomial,
 )
-from m3.datatypes import INT, MAX_PRECISION, Type
+from m3.datatypes import DOUBLE, INT, MAX_PRECISION, Type
 from m3.program import Column
 from m3.scalars import Call, Const, Scalar, Var, call, const, numeric_as_decimal, substitute
 from m3.simplify import simplify
@@ -98,6 +98,8 @@ def _typed(node: exp.Expr, block: Block, args: tuple[Scalar, ...], where: Scalar
         return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
     if kind not in SUMS and kind not in MOMENTS:
         block.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
+    if args[0].type.kind == "double" and kind in SUMS:
+        return AggregateCall(SUMS[kind], args, where, unique, DOUBLE.with_null())
     if not args[0].type.is_numeric:
         hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
         block.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)
@@ -147,6 +149,8 @@ class Grouping:
             return self._count(branches, args, wish)
         if wanted.function in ("min", "max"):
             return self._extreme(wanted, branches, wish)
+        if wanted.function in ("sum", "avg") and wanted.type.kind == "double":
+            return self._float_sum(wanted, branches, wish)
         if wanted.function in ("sum", "avg"):
             return self._sum(wanted, branches, node, wish)
         return self._moment(wanted, branches, node, wish)
@@ -187,10 +191,10 @@ class Grouping:
             self._known[form] = Var(name, last)
         return self._known[form]
 
-    def _counted(self, branches: list[Branch], args: list[str]) -> Polynomial:
-        """How many rows have no NULL among the arguments."""
+    def _counted(self, branches: list[Branch], args: list[str], *columns: Column) -> Polynomial:
+        """How many rows have no NULL among the arguments, also by further columns."""
         known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
-        return counted(known, self.keys)
+        return counted(known, [*self.keys, *columns])
 
     def _counts_all(self, made: Polynomial) -> bool:
         return canonical(made) == canonical(counted(self.branches, self.keys))
@@ -200,10 +204,17 @@ class Grouping:
         return self._input("count" if self._counts_all(made) else wish, "value", made)
 
     def _extreme(self, wanted: AggregateCall, branches: list[Branch], wish: str) -> Scalar:
-        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, ["$0"]))) is not None]
-        value = Column("$0", wanted.args[0].type)
-        made = counted(known, [*self.keys, value])
+        made = self._counted(branches, ["$0"], Column("$0", wanted.args[0].type))
         return self._input(wish, wanted.function, made)
+
+    def _float_sum(self, wanted: AggregateCall, branches: list[Branch], wish: str) -> Scalar:
+        """Floats have no exact differences: the group's values are kept, and summed anew when one of them changes."""
+        made = self._counted(branches, ["$0"], Column("$0", wanted.args[0].type))
+        total = self._input(f"{wish}_sum" if wanted.function == "avg" else wish, "sum", made)
+        if wanted.function == "sum":
+            return total
+        count = self._count(branches, ["$0"], f"{wish}_n")
+        return if_any(count, call("div", total, call("cast", count, to=DOUBLE)))
 
     def _sum(self, wanted: AggregateCall, branches: list[Branch], node: exp.Expr, wish: str) -> Scalar:
         average = wanted.function == "avg"
