@@ -167,11 +167,10 @@ class _StatementCheck:
             self._scalar(key, ref.span)
 
     def _after(self, ref: MapRef) -> None:
-        """AFTER has a meaning only where the map read does not depend on the statement's target."""
-        if not ref.after or ref.map not in self.program.map_by_name:
+        """AFTER has a meaning only where the map read does not depend on the statement's target. In a sequential program
+        it says no more than the order of the statements does."""
+        if not ref.after or ref.map not in self.program.map_by_name or self.program.semantics != "snapshot":
             return
-        if self.program.semantics != "snapshot":
-            self._fail("AFTER in a sequential program", "semantics", "statements see what came before them", ref.span)
         if any({ref.map, self.statement.target} <= set(layer) for layer in strata(self.program)):
             self._fail(f"AFTER {ref.map} in a cycle", "after-cycle", "read it as before the event", ref.span)
 

@@ -21,7 +21,7 @@ from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS, Batch, left_over, make_batches
 from tests.support.projects import append_events, make_project
 
-PROJECTS = int(os.environ.get("FUZZ_PROJECTS", "12"))
+PROJECTS = int(os.environ.get("FUZZ_PROJECTS", "8"))
 VIEWS = 6
 BASE = int(os.environ.get("FUZZ_SEED", "0"))
 

@@ -102,7 +102,6 @@ def test_sql_is_restricted_except_where_keys_prove_a_lookup_cheaper():
 @pytest.mark.parametrize(
     ("semantics", "statements", "kind"),
     [
-        ("SEQUENTIAL", "a[x] += 1; b[x] += AFTER a[x];", "semantics"),
         ("SNAPSHOT", "a[x] += AFTER b[x]; b[x] += a[x];", "after-cycle"),
         ("SNAPSHOT", "a[x] += AFTER a[x];", "after-cycle"),
     ],
