@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import operator
+import re
 from collections.abc import Callable, Mapping
 from decimal import ROUND_DOWN, Decimal, InvalidOperation
 from fractions import Fraction
@@ -21,6 +22,8 @@ from m3.functions.numbers import division_by_zero
 from m3.scalars import Call, Const, Scalar, Var
 
 __all__ = ["Value", "coerce", "evaluate"]
+
+SINGLE_DIGIT = re.compile(r"-([0-9])(?![0-9])")
 
 
 def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
@@ -255,8 +258,13 @@ def _to_date(value: Value, _: Type) -> Value:
         case datetime.date():
             return value
         case str():
-            return datetime.date.fromisoformat(value.strip())
+            return datetime.date.fromisoformat(_padded(value.strip()))
     raise TypeError(value)
+
+
+def _padded(text: str) -> str:
+    """Months and days of one digit with a zero before them."""
+    return SINGLE_DIGIT.sub(r"-0\1", text)
 
 
 def _to_timestamp(value: Value, _: Type) -> Value:

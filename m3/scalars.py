@@ -38,6 +38,7 @@ __all__ = [
     "rename",
     "substitute",
     "variables",
+    "vars_of",
 ]
 
 
@@ -230,13 +231,18 @@ def variables(scalar: Scalar) -> Iterator[str]:
             yield from variables(arg)
 
 
-def vars_of(scalar: Scalar) -> Iterator[Var]:
-    """The variables in ``scalar``, with their types, each as often as it occurs."""
-    if isinstance(scalar, Var):
-        yield scalar
-    elif isinstance(scalar, Call):
-        for arg in scalar.args:
-            yield from vars_of(arg)
+def vars_of(*scalars: Scalar) -> dict[str, Var]:
+    """The variables in some scalars by name; of one with several types, one that may be NULL."""
+    found: dict[str, Var] = {}
+    for scalar in scalars:
+        if isinstance(scalar, Var):
+            if scalar.name not in found or scalar.type.nullable:
+                found[scalar.name] = scalar
+        elif isinstance(scalar, Call):
+            for name, variable in vars_of(*scalar.args).items():
+                if name not in found or variable.type.nullable:
+                    found[name] = variable
+    return found
 
 
 def substitute(scalar: Scalar, by: Mapping[str, Scalar]) -> Scalar:

@@ -166,7 +166,9 @@ class _Builder:
             return Input(name_of(name), self._declared(source).name)
         name, kind, source = node.children
         if str(kind).lower() not in ("min", "max", "sum"):
-            raise self._fail(node, f"no input {kind}(..)", "unknown-function", "MIN(map), MAX(map), SUM(map) or the map itself")
+            raise self._fail(
+                node, f"no input {kind}(..)", "unknown-function", "MIN(map), MAX(map), SUM(map) or the map itself"
+            )
         return Input(name_of(name), self._declared(source).name, str(kind).lower())
 
     def _output(self, node: Node, types: Types) -> OutputColumn:

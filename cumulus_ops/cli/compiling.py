@@ -49,7 +49,9 @@ class Source:
             return emit(stage, self.name, self.project.relations, self._chosen(view), self.project.dialect)
         if stage not in ("m3", "dataflow"):
             hint = "give --emit m3 or dataflow, or a file with SQL"
-            raise InputProblem("an M3 program has no algebra and no deltas", kind="no-algebra", place=str(self.file), hint=hint)
+            raise InputProblem(
+                "an M3 program has no algebra and no deltas", kind="no-algebra", place=str(self.file), hint=hint
+            )
         from m3.dataflow import describe_dataflow
 
         program = self.program(view)

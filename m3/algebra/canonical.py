@@ -6,6 +6,7 @@ terms, atoms, conditions, bindings and factors. Views share maps because of it: 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator
@@ -44,37 +45,39 @@ def canonical_monomial(monomial: Monomial, *, ordered: bool) -> tuple[Monomial, 
         The canonical monomial and the canonical name of each variable.
     """
     keys = {k.name for k in monomial.keys if isinstance(k, Var)}
-    atoms = sorted((_sorted(a) for a in monomial.atoms), key=lambda a: _signature(a, keys))
-    return min(
-        (_numbered(monomial, order, ordered) for order in _orders(atoms, keys)),
-        key=lambda candidate: repr(candidate[0]),
-    )
+    signed = sorted(((_signature(a, keys), a) for a in map(_sorted, monomial.atoms)), key=lambda pair: pair[0])
+    candidates = [_numbered(monomial, order, ordered) for order in _orders(signed)]
+    return candidates[0] if len(candidates) == 1 else min(candidates, key=lambda candidate: repr(candidate[0]))
 
 
 def _sorted(atom: Atom) -> Atom:
     return Atom(
         atom.relation,
-        tuple(sorted(atom.bindings, key=lambda b: repr(b[1]))),
+        tuple(sorted(atom.bindings, key=lambda b: _text(b[1]))),
         _unique(atom.conditions),
-        tuple(sorted(atom.factors, key=repr)),
+        tuple(sorted(atom.factors, key=_text)),
     )
 
 
 def _unique(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    return tuple(sorted(dict.fromkeys(scalars), key=repr))
+    return tuple(sorted(dict.fromkeys(scalars), key=_text))
+
+
+#: A scalar as text, to sort by.
+_text = functools.lru_cache(maxsize=1 << 16)(repr)
 
 
 def _signature(atom: Atom, keys: set[str]) -> str:
     """What an atom looks like apart from the names of its variables."""
-    bindings = [(expr, name in keys) for name, expr in atom.bindings]
-    return repr((atom.relation, bindings, atom.conditions, atom.factors))
+    bindings = [(_text(expr), name in keys) for name, expr in atom.bindings]
+    return repr((atom.relation, bindings, *([_text(s) for s in group] for group in (atom.conditions, atom.factors))))
 
 
-def _orders(atoms: list[Atom], keys: set[str]) -> Iterator[tuple[Atom, ...]]:
+def _orders(signed: list[tuple[str, Atom]]) -> Iterator[tuple[Atom, ...]]:
     """The orders of the atoms that keep them sorted by signature."""
-    groups = [list(g) for _, g in itertools.groupby(atoms, key=lambda a: _signature(a, keys))]
+    groups = [[a for _, a in g] for _, g in itertools.groupby(signed, key=lambda pair: pair[0])]
     if math.prod(math.factorial(len(g)) for g in groups) > MAX_ORDERS:
-        yield tuple(atoms)
+        yield tuple(a for _, a in signed)
         return
     for choice in itertools.product(*(itertools.permutations(g) for g in groups)):
         yield tuple(a for group in choice for a in group)
@@ -91,10 +94,10 @@ def _numbered(monomial: Monomial, atoms: tuple[Atom, ...], ordered: bool) -> tup
     keys = tuple(rename(k, names) for k in monomial.keys)
     return (
         Monomial(
-            keys if ordered else tuple(sorted(keys, key=repr)),
+            keys if ordered else tuple(sorted(keys, key=_text)),
             renamed,
             _unique(tuple(rename(c, names) for c in monomial.conditions)),
-            tuple(sorted((rename(f, names) for f in monomial.factors), key=repr)),
+            tuple(sorted((rename(f, names) for f in monomial.factors), key=_text)),
             monomial.coefficient,
         ),
         names,

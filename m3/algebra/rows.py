@@ -61,10 +61,11 @@ class Branch:
 
 @dataclass(frozen=True)
 class Rows:
-    """A bag of rows: in each branch, ``env`` has a scalar of its type for every column."""
+    """A bag of rows: in each branch, ``env`` has a scalar of its type for every column. ``single``: surely at most one."""
 
     columns: tuple[Column, ...]
     branches: tuple[Branch, ...]
+    single: bool = False
 
 
 def owners(scalar: Scalar) -> list[str]:

@@ -17,7 +17,7 @@ class ViewQuery:
 
     ``keys`` are the columns of all polynomials; ``values`` names each polynomial that the output expressions use;
     ``exists`` counts the rows of a group, or of a row when ``repeated``; where it is a derived relation, the view's rows
-    are read off that relation's map.
+    are read off that relation's map; ``checks`` have no columns and must be 0.
     """
 
     name: str
@@ -32,3 +32,4 @@ class ViewQuery:
     offset: int = 0
     repeated: bool = False
     hidden: int = 0
+    checks: tuple[Polynomial, ...] = ()

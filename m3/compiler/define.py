@@ -63,4 +63,5 @@ def _view(query: ViewQuery, maps: Maps) -> View:
         query.offset,
         query.repeated,
         query.hidden,
+        tuple(dict.fromkeys(maps.keep(p, f"{query.name}_several") for p in query.checks)),
     )

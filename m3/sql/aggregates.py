@@ -81,6 +81,8 @@ def read_call(node: exp.Expr, block: Block, read: Callable[[exp.Expr], Scalar]) 
         return AggregateCall("count", (), where, False, INT)
     if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
         nodes = nodes[0].expressions
+    if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
+        block.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
     args = tuple(read(n) for n in nodes)
     if isinstance(node, exp.CountIf):
         where = args[0] if where is None else call("and", where, args[0])

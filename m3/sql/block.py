@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from m3.algebra import Branch, Registry, Rows, add_conditions, bind, product
+from m3.algebra import Branch, Polynomial, Registry, Rows, add_conditions, bind, product
 from m3.errors import M3Error
 from m3.program import Column, Relation
-from m3.scalars import Scalar, Var, variables
+from m3.scalars import Scalar, Var, variables, vars_of
+from m3.sql.correlation import close, converted, counted, standalone, stored
 from m3.sql.places import Source
 
 __all__ = ["Block", "Context", "Table"]
@@ -29,6 +30,8 @@ class Context:
     registry: Registry
     view: str
     dialect: str | None = None
+    #: What must be 0 when the view is read: rows for which a scalar subquery has several values.
+    checks: list[Polynomial] = field(default_factory=list)
 
 
 @dataclass
@@ -41,6 +44,8 @@ class Table:
 
 #: What a placeholder may be: (value, factor) pairs whose factors, as sums of branches, partition the block's rows.
 Case = tuple[Scalar, Sequence[Branch]]
+#: Blocks with more branches are kept as relations of their own.
+BRANCHES = 9
 
 
 @dataclass
@@ -53,11 +58,21 @@ class Block:
     tables: list[Table] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=lambda: [Branch()])
     placeholders: dict[str, list[Case]] = field(default_factory=dict)
+    #: For placeholders of scalar subqueries: the subquery, and a factor that is 1 where it has several rows.
+    several: dict[str, tuple[exp.Expr, Branch]] = field(default_factory=dict)
     views: dict[str, Callable[[], Rows]] = field(default_factory=dict)
     #: The columns that USING merged, by their lower-case names; qualified names still mean one side's.
     merged: dict[str, tuple[str, Var]] = field(default_factory=dict)
     #: For the block behind a GROUP BY: the block before it, and what the group's columns are there.
     base: tuple[Block, dict[str, Scalar]] | None = None
+    #: The lower-case names that the query mentions; None where it may be all.
+    mentioned: set[str] | None = None
+    #: Subqueries that were read before, and their placeholders.
+    known: dict[exp.Expr, Scalar] = field(default_factory=dict)
+    #: Conditions of WHERE that may be applied as soon as their columns are known: no later join brings rows back.
+    early: list[exp.Expr] = field(default_factory=list)
+    #: Whether all tables have at most one row.
+    single: bool = True
 
     @staticmethod
     def inside(context: Context, parent: Block | None) -> Block:
@@ -79,6 +94,7 @@ class Block:
         pairs = [(c.name, Var(f"{alias}@{self.number}.{i}.{c.name}", c.type)) for i, c in enumerate(rows.columns)]
         table = Table(alias, pairs)
         self.tables.append(table)
+        self.single = self.single and rows.single
         named = [bind_columns(b, rows, [v.name for _, v in pairs]) for b in rows.branches]
         return table, named
 
@@ -143,14 +159,64 @@ class Block:
 
     def expand(self, scalars: Iterable[Scalar]) -> None:
         """Make the placeholders in ``scalars`` known in all branches."""
-        for name in dict.fromkeys(v for s in scalars for v in variables(s)):
+        for name, variable in vars_of(*scalars).items():
             cases = self.placeholders.pop(name, None)
-            if cases is not None:
-                self.branches = [
-                    joined
-                    for value, factor in cases
-                    for joined in _with_value(product(self.branches, factor), name, value)
-                ]
+            if cases is None:
+                continue
+            if name in self.several:
+                self._check(*self.several.pop(name))
+            if len(self.branches) * sum(len(factor) for _, factor in cases) > BRANCHES:
+                cases = self._packed(variable, cases)
+            self.branches = [
+                joined for value, factor in cases for joined in _with_value(product(self.branches, factor), name, value)
+            ]
+            self.compact()
+
+    def _check(self, node: exp.Expr, several: Branch) -> None:
+        """There must be no row for which the subquery has several rows."""
+        closed = close(self.parent or self, product(self.branches, [several]))
+        if closed.links:
+            hint = "aggregate it, e.g. with MIN or MAX, or add LIMIT 1"
+            self.fail(node, "a scalar subquery that may have several rows", "scalar-subquery", hint)
+        self.context.checks.append(counted(closed.branches, ()))
+
+    def _packed(self, wanted: Var, cases: list[Case]) -> list[Case]:
+        """The cases as one relation with one row, if they are the same for all rows of the block."""
+        column = Column("value^", wanted.type)
+        branches = [
+            Branch(f.coefficient, f.sources, f.conditions, {column.name: converted(value, column)})
+            for value, factor in cases
+            for f in factor
+        ]
+        if not standalone(branches):
+            return cases
+        (kept,) = stored(self, branches, [column])
+        return [(kept.env[column.name], [Branch(1, kept.sources, kept.conditions)])]
+
+    def compact(self, *, placeholders: bool = True) -> None:
+        """Keep the rows as a relation of their own if they have many branches.
+
+        Args:
+            placeholders: keep what the expanded ones are.
+        """
+        if len(self.branches) <= BRANCHES:
+            return
+        unused = {v.name for t in self.tables for n, v in t.columns if not self.mentions(n)}
+        typed = {v.name: v.type for t in self.tables for _, v in t.columns}
+        first, *others = self.branches
+        columns = []
+        for name, scalar in first.env.items():
+            found = [scalar.type, *(b.env[name].type for b in others if name in b.env)]
+            if len(found) == len(self.branches) and name not in unused and (placeholders or not name.startswith("?")):
+                nullable = any(t.nullable for t in found)
+                columns.append(Column(name, typed.get(name, scalar.type).with_null(nullable)))
+        kept = {c.name for c in columns} | set(self.placeholders)
+        self.known = {n: s for n, s in self.known.items() if kept.issuperset(variables(s))}
+        self.branches = stored(self, self.branches, columns)
+
+    def mentions(self, name: str) -> bool:
+        """Whether the query may use a column of this name."""
+        return self.mentioned is None or name.lower() in self.mentioned
 
     def filter(self, condition: Scalar) -> None:
         """Keep the rows for which a condition is true."""

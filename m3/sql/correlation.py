@@ -26,7 +26,7 @@ from m3.algebra import (
 from m3.datatypes import INT
 from m3.errors import CompileError
 from m3.program import Column, Relation
-from m3.scalars import Call, Const, Scalar, Var, call, const, substitute, variables
+from m3.scalars import Call, Const, Scalar, Var, call, const, substitute, variables, vars_of
 from m3.simplify import as_filter, simplify
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "existence",
     "plain",
     "positive",
+    "several",
     "standalone",
     "stored",
     "term",
@@ -107,7 +108,7 @@ def _with_part(block: Block, branch: Branch, needed: Sequence[str]) -> Branch:
     inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
     left = [c for c in branch.conditions if c not in inside]
     env = {name: branch.env[name] for name in needed}
-    wanted = dict.fromkeys(v for s in (*left, *env.values()) for v in _vars(s) if v.name.split(".", 1)[0] in part)
+    wanted = [v for v in vars_of(*left, *env.values()).values() if v.name.split(".", 1)[0] in part]
     columns = [Column(v.name, v.type) for v in wanted]
     joined = Branch(1, tuple(s for s in branch.sources if s.alias in part), inside, {v.name: v for v in wanted})
     (kept,) = stored(block, [joined], columns)
@@ -214,7 +215,7 @@ def _link(block: Block, number: int, outer: Scalar, op: str, inner: Sequence[Sca
 def _by_domain(block: Block, branches: Sequence[Branch], needed: Sequence[str]) -> Closed:
     """Join the branches with the values of their outer columns."""
     asked = list(dict.fromkeys(v for b in branches for v in sorted(_outer(b, needed))))
-    typed = {v.name: v for b in branches for s in (*b.conditions, *(b.env[n] for n in needed)) for v in _vars(s)}
+    typed = vars_of(*(s for b in branches for s in (*b.conditions, *(b.env[n] for n in needed))))
     extra = Branch()
     columns: dict[str, Scalar] = {}
     links: list[Link] = []
@@ -235,14 +236,6 @@ def _by_domain(block: Block, branches: Sequence[Branch], needed: Sequence[str]) 
             Branch(branch.coefficient, (*branch.sources, *extra.sources), tuple(conditions), {**known, **env})
         )
     return Closed(tuple(closed), tuple(links))
-
-
-def _vars(scalar: Scalar) -> Iterable[Var]:
-    if isinstance(scalar, Var):
-        yield scalar
-    elif isinstance(scalar, Call):
-        for arg in scalar.args:
-            yield from _vars(arg)
 
 
 def _by_owner(block: Block, names: Sequence[str]) -> list[tuple[Block, list[str]]]:
@@ -320,16 +313,18 @@ def term(
     return to_monomial(branch, keys, factors, conditions)
 
 
-def positive(count: Scalar = COUNT) -> Scalar:
-    """1 where the count is above zero, else 0."""
-    return call("case", call("gt", count, const(0)), const(1), const(0))
+def positive(count: Scalar = COUNT, over: int = 0) -> Scalar:
+    """1 where the count is above zero, or another number, else 0."""
+    return call("case", call("gt", count, const(over)), const(1), const(0))
 
 
-def distinct(block: Block, branches: Iterable[Branch], columns: Sequence[Column], wish: str) -> Relation:
-    """The distinct values of ``columns``, as a relation."""
+def distinct(
+    block: Block, branches: Iterable[Branch], columns: Sequence[Column], wish: str, count: Scalar | None = None
+) -> Relation:
+    """The distinct values of ``columns``, as a relation; each ``count`` times, if that is given."""
     context = block.context
     given = [InputQuery(COUNT.name, "value", counted(branches, columns))]
-    return context.registry.derive(f"{context.view}_{wish}", plain(columns), given, (), positive())
+    return context.registry.derive(f"{context.view}_{wish}", plain(columns), given, (), count or positive())
 
 
 def stored(block: Block, branches: Sequence[Branch], columns: Sequence[Column]) -> list[Branch]:
@@ -343,13 +338,18 @@ def stored(block: Block, branches: Sequence[Branch], columns: Sequence[Column]) 
     closed = close(block, branches, [c.name for c in columns])
     keys = [*closed.columns(), *columns]
     context = block.context
-    labelled = plain([*closed.columns(), *(Column(c.name.rsplit(".", 1)[-1], c.type) for c in columns)])
+    labelled = plain([*closed.columns(), *(Column(_label(c.name), c.type) for c in columns)])
     given = [InputQuery(COUNT.name, "value", replace(counted(closed.branches, keys), columns=tuple(labelled)))]
     relation = context.registry.derive(f"{context.view}_rows", labelled, given, (), COUNT)
     source = context.registry.source(relation)
     variables = source.variables()
     env = {c.name: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
     return [Branch(1, (source,), closed.conditions(variables), env)]
+
+
+def _label(name: str) -> str:
+    """What people call a variable: the column's name, if it is one."""
+    return name.rsplit(".", 1)[-1].split("@", 1)[0].strip("?%")
 
 
 def standalone(branches: Iterable[Branch]) -> bool:
@@ -372,7 +372,16 @@ def plain(columns: Sequence[Column]) -> list[Column]:
 
 def existence(block: Block, rows: Rows, wish: str) -> Branch:
     """A factor that is 1 where the subquery has a row, and 0 where it has none."""
+    return _factor(block, rows, wish, positive())
+
+
+def several(block: Block, rows: Rows) -> Branch:
+    """A factor that is 1 where the subquery has more than one row, and 0 elsewhere."""
+    return _factor(block, rows, "several", positive(over=1))
+
+
+def _factor(block: Block, rows: Rows, wish: str, count: Scalar) -> Branch:
     closed = close(block, rows.branches)
-    relation = distinct(block, closed.branches, closed.columns(), wish)
+    relation = distinct(block, closed.branches, closed.columns(), wish, count)
     source = block.context.registry.source(relation)
     return Branch(1, (source,), closed.conditions(source.variables()))

@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
-from m3.errors import ProgramError, ValueProblem
+from m3.errors import CompileError, M3Error, ProgramError, ValueProblem
 from m3.evaluate import evaluate
 from m3.scalars import STRICT, Const, Scalar, call, const
 from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
@@ -34,6 +34,8 @@ TYPES: Mapping[str, Type] = {
 #: What a bare NULL is until its neighbours say more; as an output column it stays that.
 NULL = Const(None, STRING.with_null())
 FALLBACKS = (STRING, INT, BOOL, DATE, DOUBLE)
+#: Dialects in which a number with decimals is rounded when it is cast to an integer; elsewhere it is cut off.
+ROUNDING = ("postgres", "duckdb")
 INTEGER = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
@@ -49,12 +51,14 @@ class ExpressionReader:
         self.source, self.leaf = source, leaf
         self.dialect: str | None = getattr(source, "dialect", None)
 
-    def read(self, node: exp.Expr) -> Scalar:
+    def read(self, node: exp.Expr | None) -> Scalar:
         """The scalar that ``node`` means.
 
         Raises:
             CompileError: an unsupported form, or types that do not fit, at the node's place.
         """
+        if node is None:
+            raise CompileError("an argument is missing", kind="wrong-arity", hint=SUPPORTED)
         known = self.leaf(node)
         if known is not None:
             return known
@@ -62,7 +66,12 @@ class ExpressionReader:
         if handler is None:
             refuse_random(self, node)
             self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
-        result = handler(self, node)
+        try:
+            result = handler(self, node)
+        except M3Error as error:
+            if error.span is not None:
+                raise
+            self.source.fail(node, error.message, error.kind, error.hint)
         return self.call(node, "not", result) if node.args.get("negate") else result
 
     def call(self, node: exp.Expr, op: str, *args: Scalar, to: Type | None = None) -> Scalar:
@@ -162,7 +171,10 @@ class ExpressionReader:
         assert isinstance(node, exp.DataType)
         kind = node.this.value
         if kind == "DECIMAL":
-            sizes = [int(p.this.name) for p in node.expressions] or [10]
+            names = [p.name for p in node.expressions]
+            if not all(n.isdigit() for n in names) or len(names) > 2:
+                self.source.fail(node, f"type {node.sql()} is not supported", "unsupported-type", "DECIMAL(p, s)")
+            sizes = [int(n) for n in names] or [10]
             return Type("decimal", sizes[0], sizes[1] if len(sizes) > 1 else 0)
         if kind not in TYPES:
             self.source.fail(
@@ -189,7 +201,10 @@ class ExpressionReader:
             return self._unbounded(node, inner)
         if is_bare_null(inner):
             return Const(None, self.type_of(to).with_null())
-        return self.call(node, "cast", inner, to=self.type_of(to))
+        wanted = self.type_of(to)
+        if wanted.kind == "int" and inner.type.kind == "decimal" and self.dialect in ROUNDING:
+            inner = self.call(node, "round", inner)
+        return self.call(node, "cast", inner, to=wanted)
 
     def _unbounded(self, node: exp.Expr, inner: Scalar) -> Scalar:
         """PostgreSQL's NUMERIC without a size keeps all digits."""

@@ -30,22 +30,34 @@ def _comparison(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 def _rows(reader: ExpressionReader, node: exp.Expr, op: str) -> Scalar:
-    """``(a, b) = (c, d)``."""
+    """``(a, b) = (c, d)``, or by order: the first pair that differs decides."""
     if op not in ("eq", "ne", "same"):
-        hint = "a < c OR (a = c AND b < d)"
-        reader.source.fail(node, "rows compared by order", "unsupported-expression", hint)
+        return _ordered_rows(reader, node, op, _pairs(reader, node, node.args["this"], node.args["expression"]))
     equal = _equal_rows(reader, node, "same" if op == "same" else "eq", node.args["this"], node.args["expression"])
     return reader.call(node, "not", equal) if op == "ne" else equal
 
 
 def _equal_rows(reader: ExpressionReader, node: exp.Expr, op: str, left: exp.Expr, right: exp.Expr) -> Scalar:
+    return _joined(reader, node, "and", [reader.compare(node, op, a, b) for a, b in _pairs(reader, node, left, right)])
+
+
+def _ordered_rows(reader: ExpressionReader, node: exp.Expr, op: str, pairs: list[tuple[Scalar, Scalar]]) -> Scalar:
+    (a, b), rest = pairs[0], pairs[1:]
+    if not rest:
+        return reader.compare(node, op, a, b)
+    later = reader.call(node, "and", reader.compare(node, "eq", a, b), _ordered_rows(reader, node, op, rest))
+    first = reader.compare(node, {"le": "lt", "ge": "gt"}.get(op, op), a, b)
+    return reader.call(node, "or", first, later)
+
+
+def _pairs(reader: ExpressionReader, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> list[tuple[Scalar, Scalar]]:
     left, right = left.unnest(), right.unnest()
     if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
         reader.source.fail(node, "a row compared with a value", "type-mismatch", "(a, b) = (c, d)")
     if len(left.expressions) != len(right.expressions):
         reader.source.fail(node, "rows of different lengths", "type-mismatch", "(a, b) = (c, d)")
     pairs = zip(left.expressions, right.expressions, strict=True)
-    return _joined(reader, node, "and", [reader.compare(node, op, reader.read(a), reader.read(b)) for a, b in pairs])
+    return [(reader.read(a), reader.read(b)) for a, b in pairs]
 
 
 def _joined(reader: ExpressionReader, node: exp.Expr, op: str, conditions: list[Scalar]) -> Scalar:
@@ -56,7 +68,7 @@ def _logic(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """Nested ANDs (or ORs) become one flat call."""
     op = "and" if isinstance(node, exp.And) else "or"
     args: list[Scalar] = []
-    for side in (node.args["this"], node.args["expression"]):
+    for side in node.flatten(unnest=False):
         scalar = reader.condition(side)
         args.extend(scalar.args if isinstance(scalar, Call) and scalar.op == op else (scalar,))
     return reader.call(node, op, *args)

@@ -23,7 +23,7 @@ from m3.sql.expressions import ExpressionReader
 __all__ = ["Grouped", "LinearGroups", "has_aggregates", "is_aggregate", "read_grouping"]
 
 #: The maps for one grouping, roughly, from which on the rows that are grouped are kept as a relation of their own.
-MUCH = 400
+MUCH = 390
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Grouped:
     sets: list[tuple[Scalar, ...]] = field(default_factory=list)
     calls: dict[AggregateCall, tuple[Var, exp.Expr, str]] = field(default_factory=dict)
     indicators: dict[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    #: What is grouped by, as it is written.
+    targets: dict[exp.Expr, Scalar] = field(default_factory=dict)
 
     def reader(self, leaf: Callable[[exp.Expr], Scalar | None]) -> _GroupReader:
         """Reads expressions over groups; ``leaf`` knows subqueries."""
@@ -105,13 +107,16 @@ class Grouped:
     def _store(self) -> None:
         """Keep the base rows as a relation of their own if many maps would repeat the same join."""
         base = self.base
-        work = sum(2 ** max(0, len(b.sources) - 1) for b in base.branches)
-        if work * len(self.sets) * (len(self.calls) + 1) <= MUCH or max(len(b.sources) for b in base.branches) < 2:
+        work = sum(2 ** max(0, len(b.sources) - 1) for b in base.branches) * len(base.branches)
+        if (
+            work * len(self.sets) * (len(self.calls) + 1) <= MUCH
+            or max((len(b.sources) for b in base.branches), default=0) < 2
+        ):
             return
         asked = [*self.keys, *(s for c in self.calls for s in (*c.args, *([c.where] if c.where is not None else [])))]
         base.expand(asked)
-        found = dict.fromkeys(v for s in asked for v in vars_of(s))
-        base.branches = stored(base, base.branches, [Column(v.name, v.type) for v in found])
+        columns = [Column(v.name, v.type) for v in vars_of(*asked).values()]
+        base.branches = stored(base, base.branches, columns)
 
     def _grouping(self, closed: Closed, names: Sequence[Column]) -> Grouping:
         keys = [*closed.columns(), *names]
@@ -167,6 +172,8 @@ class _GroupReader:
 
     def _leaf(self, node: exp.Expr) -> Scalar | None:
         grouped = self.grouped
+        if node in grouped.targets:
+            return grouped.keys[grouped.targets[node]][0]
         if is_aggregate(node):
             return grouped.call(node, self._wish(node))
         if isinstance(node, exp.Grouping | exp.GroupingId):
@@ -307,8 +314,9 @@ def read_grouping(
     grouped.sets = [()] * len(sets)
     for keys in sets:
         for node, wish in keys:
-            add_key(grouped, read(node), wish)
-    grouped.sets = [tuple(dict.fromkeys(read(node) for node, _ in keys)) for keys in sets]
+            grouped.targets[node] = read(node)
+            add_key(grouped, grouped.targets[node], wish)
+    grouped.sets = [tuple(dict.fromkeys(grouped.targets[node] for node, _ in keys)) for keys in sets]
     return grouped
 
 

@@ -17,6 +17,7 @@ from m3.program import Column
 from m3.scalars import Const, Scalar, Var, call, const
 from m3.sql.block import Block
 from m3.sql.correlation import close, converted, counted, plain
+from m3.sql.expressions import is_bare_null
 from m3.sql.tables import unite
 
 __all__ = ["combined", "values_rows"]
@@ -33,7 +34,7 @@ def combined(node: exp.SetOperation, block: Block, read_query: Callable[[exp.Exp
         message = f"{node.key.upper()} of {len(left.columns)} and {len(right.columns)} columns"
         block.fail(node, message, "set-columns", "select as many columns on both sides")
     try:
-        columns = unite(left.columns, right.columns)
+        columns = unite(*_typed(left, right))
     except ProgramError as error:
         block.fail(node, error.message, error.kind, error.hint)
     ours, theirs = (_converted(rows, columns) for rows in (left, right))
@@ -41,6 +42,21 @@ def combined(node: exp.SetOperation, block: Block, read_query: Callable[[exp.Exp
     if isinstance(node, exp.Union) and not unique:
         return Rows(tuple(columns), (*ours, *theirs))
     return _compared(node, block, columns, ours, theirs, unique)
+
+
+def _typed(left: Rows, right: Rows) -> tuple[list[Column], list[Column]]:
+    """The columns of both sides; one that is nothing but NULL takes the other side's type."""
+    ours, theirs = list(left.columns), list(right.columns)
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if _untyped(right, b):
+            theirs[i] = Column(b.name, a.type.with_null())
+        elif _untyped(left, a):
+            ours[i] = Column(a.name, b.type.with_null())
+    return ours, theirs
+
+
+def _untyped(rows: Rows, column: Column) -> bool:
+    return column.type.kind == "string" and all(is_bare_null(b.env[column.name]) for b in rows.branches)
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
@@ -94,9 +110,16 @@ def values_rows(node: exp.Values, block: Block, read: Callable[[exp.Expr], Scala
     rows = [[read(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions]
     if len({len(row) for row in rows}) != 1:
         block.fail(node, "VALUES with rows of different lengths", "values", "give every row as many values")
-    columns = [Column(f"column_{i + 1}", s.type) for i, s in enumerate(rows[0])]
-    for row in rows[1:]:
-        columns = unite(columns, [Column("", s.type) for s in row])
+    columns = [
+        Column(f"column_{i + 1}", next((s.type for s in values if not is_bare_null(s)), values[0].type))
+        for i, values in enumerate(zip(*rows, strict=True))
+    ]
+    for row in rows:
+        typed = (c.type.with_null() if is_bare_null(s) else s.type for c, s in zip(columns, row, strict=True))
+        try:
+            columns = unite(columns, [Column("", t) for t in typed])
+        except ProgramError as error:
+            block.fail(node, error.message, error.kind, error.hint)
     branches = []
     for row in rows:
         env = {c.name: converted(s, c) for c, s in zip(columns, row, strict=True)}

@@ -38,6 +38,8 @@ class Source:
             # sqlglot's column is that of the last character of the token
             span = Span(details["line"] or 1, max(1, (details["col"] or 1) - length + 1), length, self.file)
             raise SyntaxProblem(f"not SQL: {details['description']}", kind="sql-syntax", span=span, hint="") from error
+        except RecursionError as error:
+            raise SyntaxProblem("too deeply nested", kind="too-deep", span=Span(1, 1, 1, self.file)) from error
         except sqlglot.errors.SqlglotError as error:
             raise SyntaxProblem(f"not SQL: {error}", kind="sql-syntax", span=Span(1, 1, 1, self.file)) from error
         if len(statements) != 1 or not isinstance(statements[0], exp.Expression):

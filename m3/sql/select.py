@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from m3.algebra import Branch, Rows
-from m3.datatypes import STRING
-from m3.program import Column
-from m3.scalars import Const, Scalar, Var
+from m3.datatypes import INT, STRING
+from m3.program import Column, WindowFunction
+from m3.scalars import Const, Scalar, Var, call, const, vars_of
 from m3.sql.block import Block
 from m3.sql.correlation import close, converted, distinct
 from m3.sql.expressions import ExpressionReader
 from m3.sql.grouping import Grouped, has_aggregates, read_grouping
-from m3.sql.limits import limited
+from m3.sql.limits import count_of, limited
 from m3.sql.operations import combined, values_rows
 from m3.sql.subqueries import SubqueryReader
-from m3.sql.tables import compact, read_from
+from m3.sql.tables import read_from
 from m3.sql.windows import Windowed, read_window, spread
 
 __all__ = [
@@ -67,7 +67,7 @@ class Selection:
     @property
     def unique(self) -> bool:
         """Whether DISTINCT is asked for."""
-        return bool(self.select.args.get("distinct"))
+        return bool(self.select.args.get("distinct")) and _first_of(self.select) is None
 
     def scalars(self) -> list[Scalar]:
         """Everything that is computed from the block's rows."""
@@ -124,7 +124,7 @@ def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     branches = tuple(
         replace(b, env={n: b.env[c.name] for n, c in zip(names, rows.columns, strict=True)}) for b in rows.branches
     )
-    return Rows(columns, branches)
+    return Rows(columns, branches, rows.single)
 
 
 def _constant_reader(block: Block) -> Callable[[exp.Expr], Scalar]:
@@ -157,12 +157,16 @@ def read_selection(select: exp.Select, parent: Block) -> Selection:
     """Read a SELECT up to, and without, its DISTINCT and LIMIT."""
     _check_clauses(select, parent)
     block = Block.inside(parent.context, parent)
+    block.mentioned = _mentioned(select)
     reader = _Reader(block)
-    read_from(block, select, read_query, reader.read)
     where = select.args.get("where")
-    for node in _conjuncts(where.this) if where is not None else ():
+    conditions = _conjuncts(where.this) if where is not None else []
+    if not any(join.side in ("RIGHT", "FULL") for join in select.find_all(exp.Join)):
+        block.early = [node for node in conditions if node.find(exp.Query) is None]
+    read_from(block, select, read_query, reader.read)
+    for node in conditions:
         block.filter(_condition(block, node, reader.read(node), "WHERE"))
-        compact(block)
+        block.compact(placeholders=False)
     items = _expanded(select, block)
     if select.args.get("group") is None and not has_aggregates(select, items):
         return _finish(Selection(select, block), items, reader.read, reader.subqueries, block)
@@ -175,6 +179,14 @@ def read_selection(select: exp.Select, parent: Block) -> Selection:
     if having is not None:
         selection.having = _condition(after, having.this, outer.read(having.this), "HAVING")
     return _finish(selection, items, outer.read, subqueries, block)
+
+
+def _mentioned(select: exp.Select) -> set[str] | None:
+    """The lower-case names in a query; None if it may use columns that it does not name."""
+    stars = any(not isinstance(star.parent, exp.Count) for star in select.find_all(exp.Star))
+    if stars or any(join.method for join in select.find_all(exp.Join)):
+        return None
+    return {name.name.lower() for name in select.find_all(exp.Identifier)}
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -194,15 +206,14 @@ def _condition(block: Block, node: exp.Expr, scalar: Scalar, clause: str) -> Sca
 
 
 def _check_clauses(select: exp.Select, block: Block) -> None:
+    if not select.expressions:
+        block.fail(select, "SELECT without columns", "no-columns", "SELECT *")
     for clause, value in select.args.items():
         if not value or clause in CLAUSES:
             continue
         node = value if isinstance(value, exp.Expr) else value[0] if isinstance(value, list) else select
         hint = "SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ... LIMIT n"
         block.fail(node, f"{clause.strip('_').upper()} is not supported", "unsupported-clause", hint)
-    unique = select.args.get("distinct")
-    if isinstance(unique, exp.Distinct) and unique.args.get("on"):
-        block.fail(unique, "DISTINCT ON", "unsupported-clause", "row_number() OVER (PARTITION BY ..) = 1")
 
 
 def _expanded(select: exp.Select, block: Block) -> list[exp.Expr]:
@@ -262,7 +273,23 @@ def _finish(
         selection.order.append((scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
     if selection.windows or reader.qualify is not None:
         _windows(selection, reader.qualify)
+    first = _first_of(selection.select)
+    if first is not None:
+        partition = tuple(dict.fromkeys(reader.ordered(node) for node in first))
+        number = Var(f"?window{base.context.registry.number()}", INT)
+        function = WindowFunction("row_number", (), tuple(selection.order), None, INT)
+        selection.windows = [(number, partition, function)]
+        _windows(selection, call("eq", number, const(1)))
     return selection
+
+
+def _first_of(select: exp.Select) -> list[exp.Expr] | None:
+    """The expressions of DISTINCT ON: the first row of each combination of them is kept."""
+    unique = select.args.get("distinct")
+    on = unique.args.get("on") if isinstance(unique, exp.Distinct) else None
+    if on is None:
+        return None
+    return list(on.expressions) if isinstance(on, exp.Tuple) else [on.unnest()]
 
 
 def _typed(scalar: Scalar) -> Scalar:
@@ -344,18 +371,11 @@ def _windows(selection: Selection, qualify: Scalar | None) -> None:
     later = [*selection.scalars(), *([qualify] if qualify is not None else [])]
     block.expand([s for w in selection.windows for s in (*w[1], *w[2].args, *(o for o, _, _ in w[2].order))] + later)
     results = {w.name for w, _, _ in selection.windows}
-    needed = {v.name: v for s in later for v in vars_of(s) if v.name not in results}
-    spread(block, selection.windows, list(needed.values()))
+    needed = [v for name, v in vars_of(*later).items() if name not in results]
+    spread(block, selection.windows, needed)
     selection.windows = []
     if qualify is not None:
         block.filter(qualify)
-
-
-def vars_of(scalar: Scalar) -> list[Var]:
-    """The variables of a scalar."""
-    if isinstance(scalar, Var):
-        return [scalar]
-    return [v for a in getattr(scalar, "args", ()) for v in vars_of(a)]
 
 
 def settle(selection: Selection) -> None:
@@ -370,6 +390,7 @@ def settle(selection: Selection) -> None:
 
 def rows_of(selection: Selection, parent: Block) -> Rows:
     """The rows of a SELECT, with DISTINCT and LIMIT applied."""
+    single = _single(selection)
     settle(selection)
     rows, order = listed(selection)
     if selection.unique:
@@ -377,7 +398,16 @@ def rows_of(selection: Selection, parent: Block) -> Rows:
             distinct_rows(selection.block, rows, parent),
             [(Var(s.name, s.type), d, n) for s, d, n in order if isinstance(s, Var)],
         )
-    return limited(parent, rows, selection.select, order)
+    limit = count_of(selection.select, "limit", parent)
+    return replace(limited(parent, rows, selection.select, order), single=single or (limit is not None and limit <= 1))
+
+
+def _single(selection: Selection) -> bool:
+    """Whether there is at most one row: a total, or a row of tables that have one."""
+    grouped = selection.grouped
+    if grouped is None:
+        return selection.block.single
+    return len(grouped.sets) == 1 and (grouped.base.single or not grouped.sets[0])
 
 
 def listed(selection: Selection) -> tuple[Rows, list[tuple[Scalar, bool, bool]]]:

@@ -16,7 +16,7 @@ from m3.datatypes import BOOL
 from m3.scalars import Const, Scalar, Var, call, const
 from m3.simplify import simplify
 from m3.sql.block import Block, Case
-from m3.sql.correlation import existence
+from m3.sql.correlation import existence, several
 
 __all__ = ["SubqueryReader"]
 
@@ -48,6 +48,16 @@ class SubqueryReader:
 
     def leaf(self, node: exp.Expr) -> Scalar | None:
         """The placeholder for a subquery; None when ``node`` is none."""
+        if not isinstance(node, exp.Exists | exp.In | exp.Query | exp.Binary):
+            return None
+        if node not in self.block.known:
+            found = self._read(node)
+            if found is None:
+                return None
+            self.block.known[node] = found
+        return self.block.known[node]
+
+    def _read(self, node: exp.Expr) -> Scalar | None:
         if isinstance(node, exp.Exists):
             return self._truth("exists", self._cases(self.read_query(_query(node.this), self.block), "exists"))
         if isinstance(node, exp.In) and node.args.get("query") is not None:
@@ -111,8 +121,7 @@ class SubqueryReader:
                 Var(name, column.type), [(b.env[column.name], [_bare(b)]) for b in rows.branches]
             )
         if not _at_most_one_row(query, rows):
-            hint = "aggregate it, e.g. with MIN or MAX, or add LIMIT 1"
-            self.block.fail(node, "a scalar subquery that may have several rows", "scalar-subquery", hint)
+            self.block.several[name] = (node, several(self.block, rows))
         there = existence(self.block, rows, "some")
         kind = column.type.with_null()
         present = [(b.env[column.name], [_bare(b)]) for b in rows.branches]
@@ -177,12 +186,9 @@ def _aggregates(node: exp.Expr) -> bool:
 
 def _at_most_one_row(query: exp.Expr, rows: Rows) -> bool:
     """Whether a LIMIT, an aggregate, or a declared key that the correlation fixes says so."""
-    limit = query.args.get("limit")
-    if limit is not None and isinstance(limit.args.get("expression"), exp.Literal) and limit.expression.this == "1":
-        return True
     if isinstance(query, exp.Select) and not query.args.get("group") and any(_aggregates(i) for i in query.expressions):
         return True
-    return len(rows.branches) == 1 and _fixed(rows.branches[0])
+    return rows.single or (len(rows.branches) == 1 and _fixed(rows.branches[0]))
 
 
 def _fixed(branch: Branch) -> bool:

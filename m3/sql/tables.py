@@ -6,20 +6,21 @@ match exists (a derived relation, see :mod:`m3.sql.correlation`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from m3.algebra import Branch, Rows, add_conditions, bind, common_type, product
 from m3.program import Column
 from m3.scalars import Call, Const, Scalar, Var, call, variables
-from m3.sql.block import Block, Table
+from m3.sql.block import BRANCHES, Block, Table
 from m3.sql.correlation import existence, stored
 
-__all__ = ["compact", "read_from", "unite"]
+__all__ = ["read_from", "unite"]
 
-#: From how many branches on the rows of a derived table, and those of a join, are kept as a relation of their own.
-TABLE_BRANCHES, JOIN_BRANCHES = 3, 9
+#: A derived table with more branches is kept as a relation of its own.
+TABLE_BRANCHES = 3
 
 ReadQuery = Callable[[exp.Expr, Block], Rows]
 Read = Callable[[exp.Expr], Scalar]
@@ -34,27 +35,48 @@ def read_from(block: Block, select: exp.Select, read_query: ReadQuery, read: Rea
         )
 
 
-def compact(block: Block) -> None:
-    """Keep the block's rows as a relation of their own if they have many branches."""
-    if len(block.branches) > JOIN_BRANCHES:
-        known = [v for t in block.tables for _, v in t.columns] + [v for _, v in block.merged.values()]
-        block.branches = stored(block, block.branches, [Column(v.name, v.type) for v in known])
-
-
 class _Tables:
     def __init__(self, block: Block, read_query: ReadQuery, read: Read) -> None:
         self.block, self.read_query, self.read = block, read_query, read
 
     def all(self, first: exp.Expr, joins: Iterable[exp.Join], laterals: Iterable[exp.Expr]) -> None:
-        self._item(first)
-        for join in (*(first.args.get("joins") or ()), *joins):
-            self._join(join)
+        _, branches = self._operand(first, (), [])
+        self.block.branches = product(self.block.branches, branches)
+        for join, followers in _segments([*(first.args.get("joins") or ()), *joins]):
+            self._join(join, followers)
         for lateral in laterals:
             self.block.fail(lateral, "LATERAL VIEW", "unsupported-table", "join a derived table")
 
-    def _item(self, node: exp.Expr) -> None:
-        _, branches = self._table(node)
-        self.block.branches = product(self.block.branches, branches)
+    def _operand(
+        self, node: exp.Expr, joins: Sequence[exp.Join], known: Sequence[Table]
+    ) -> tuple[list[Table], list[Branch]]:
+        """The tables of an operand of a join, which may be a join itself, with its branches."""
+        while isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this):
+            if node.alias:
+                self.block.fail(node, "a join with an alias", "unsupported-join", "write (SELECT .. FROM ..) AS alias")
+            joins, node = [*(node.this.args.get("joins") or ()), *joins], node.this
+        if not joins:
+            table, branches = self._table(node)
+            return [table], branches
+        return self._inner_join(node, joins, known)
+
+    def _inner_join(
+        self, first: exp.Expr, joins: Sequence[exp.Join], known: Sequence[Table]
+    ) -> tuple[list[Table], list[Branch]]:
+        """A join that is joined as a whole; its conditions see its own tables only."""
+        block = self.block
+        before, merged = block.branches, block.merged
+        block.tables, block.branches, block.merged = [], [Branch()], {}
+        _, branches = self._operand(first, (), [])
+        block.branches = product(block.branches, branches)
+        for join, followers in _segments(joins):
+            self._join(join, followers)
+        tables, branches = block.tables, block.branches
+        twice = {t.alias.lower() for t in known} & {t.alias.lower() for t in tables}
+        if twice:
+            self.block.fail(first, f"table name {min(twice)!r} occurs twice", "duplicate-alias", "use aliases")
+        block.tables, block.branches, block.merged = [*known, *tables], before, {**merged, **block.merged}
+        return tables, branches
 
     def _table(self, node: exp.Expr) -> tuple[Table, list[Branch]]:
         """A table with its branches, not joined yet."""
@@ -65,10 +87,6 @@ class _Tables:
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
             return self._derived(node, node.this)
         if isinstance(node, exp.Subquery):
-            if isinstance(node.this, exp.Table):
-                self.block.fail(
-                    node, "a join in parentheses", "unsupported-join", "write it as a derived table: (SELECT ..)"
-                )
             return self._derived(node, node)
         if isinstance(node, exp.Values):
             return self._derived(node, node)
@@ -89,7 +107,7 @@ class _Tables:
         """A table of many branches becomes a relation of its own: joins multiply branches."""
         if len(rows.branches) <= TABLE_BRANCHES:
             return rows
-        return Rows(rows.columns, tuple(stored(self.block, rows.branches, rows.columns)))
+        return replace(rows, branches=tuple(stored(self.block, rows.branches, rows.columns)))
 
     def _named(self, node: exp.Table) -> Rows:
         scope: Block | None = self.block
@@ -126,7 +144,7 @@ class _Tables:
             table.columns[i] = (name, table.columns[i][1])
         return table
 
-    def _join(self, join: exp.Join) -> None:
+    def _join(self, join: exp.Join, followers: Sequence[exp.Join]) -> None:
         side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
         if kind in ("SEMI", "ANTI") or side in ("SEMI", "ANTI"):
             self._semi(join, anti="ANTI" in (kind, side))
@@ -134,30 +152,42 @@ class _Tables:
         if kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
             hint = "INNER, LEFT, RIGHT, FULL, CROSS, SEMI and ANTI joins"
             self.block.fail(join, f"{method} {side} {kind} JOIN".replace("  ", " "), "unsupported-join", hint)
-        known = list(self.block.tables)
-        item = join.this
-        table, branches = self._table(item)
-        using = (
-            self._common(join, known, table) if method == "NATURAL" else [i.name for i in join.args.get("using") or ()]
-        )
-        on = [self._equal(join, known, table, name) for name in using]
+        known, merged = list(self.block.tables), dict(self.block.merged)
+        tables, branches = self._operand(join.this, [*(join.this.args.get("joins") or ()), *followers], known)
+        using = [i.name for i in join.args.get("using") or ()]
+        if method == "NATURAL":
+            using = self._common(known, tables)
+        on = [self._equal(join, known, merged, tables, name) for name in using]
         if join.args.get("on") is not None:
-            on.append(self.read(join.args["on"]))
-        self._combine(join, branches, table, on, side)
+            on.append(self._condition(join.args["on"]))
+        self._combine(join, branches, tables, on, side)
         for equality, name in zip(on, using, strict=False):
             self._merge(equality, name, side)
-        for nested in item.args.get("joins") or ():
-            self._join(nested)
 
-    def _common(self, join: exp.Join, known: Sequence[Table], table: Table) -> list[str]:
-        left = {name.lower() for t in known for name, _ in t.columns} | set(self.block.merged)
-        return [name for name, _ in table.columns if name.lower() in left]
+    def _condition(self, node: exp.Expr) -> Scalar:
+        condition = self.read(node)
+        if condition.type.kind != "bool":
+            self.block.fail(node, f"ON of type {condition.type}", "type-mismatch", "write a comparison")
+        return condition
 
-    def _equal(self, join: exp.Join, known: Sequence[Table], table: Table, name: str) -> Scalar:
-        left = [v for t in known for n, v in t.columns if n.lower() == name.lower()]
-        if name.lower() in self.block.merged:
-            left = [self.block.merged[name.lower()][1]]
-        right = [v for n, v in table.columns if n.lower() == name.lower()]
+    def _common(self, known: Sequence[Table], tables: Sequence[Table]) -> list[str]:
+        left = {name.lower() for t in known for name, _ in t.columns}
+        return list(dict.fromkeys(name for t in tables for name, _ in t.columns if name.lower() in left))
+
+    def _equal(
+        self,
+        join: exp.Join,
+        known: Sequence[Table],
+        merged: Mapping[str, tuple[str, Var]],
+        tables: Sequence[Table],
+        name: str,
+    ) -> Scalar:
+        wanted = name.lower()
+        left, right = ([v for t in side for n, v in t.columns if n.lower() == wanted] for side in (known, tables))
+        if wanted in merged:
+            left = [merged[wanted][1]]
+        if wanted in self.block.merged and self.block.merged[wanted] != merged.get(wanted):
+            right = [self.block.merged[wanted][1]]
         if len(left) != 1 or len(right) != 1:
             hint = "the column must exist once on both sides of the join"
             self.block.fail(join, f"no common column {name!r}", "unknown-column", hint)
@@ -175,14 +205,21 @@ class _Tables:
         self.block.branches = [bind(b, {variable.name: b.value(merged)}) for b in self.block.branches]
         self.block.merged[name.lower()] = (name, variable)
 
-    def _combine(self, node: exp.Expr, right: list[Branch], table: Table, on: list[Scalar], side: str) -> None:
+    def _combine(
+        self, node: exp.Expr, right: list[Branch], tables: Sequence[Table], on: list[Scalar], side: str
+    ) -> None:
         left = self.block.branches
+        if len(left) * len(right) > BRANCHES and len(right) > 1:
+            merged = [v for _, v in self.block.merged.values() if v.name in right[0].env]
+            kept = [*(v for t in tables for _, v in t.columns), *merged]
+            right = stored(self.block, right, [Column(v.name, v.type) for v in kept])
         if side and any(v in self.block.placeholders for c in on for v in variables(c)):
             self.block.fail(node, "a subquery in the ON of an outer join", "unsupported-join", "join a derived table")
-        mine = [v for t in self.block.tables if t is not table for _, v in t.columns]
-        mine += [v for _, v in self.block.merged.values()]
+        new = {v.name for t in tables for _, v in t.columns} | {name for b in right for name in b.env}
+        every = [v for t in self.block.tables for _, v in t.columns] + [v for _, v in self.block.merged.values()]
+        theirs, mine = ([v for v in every if (v.name in new) == inside] for inside in (True, False))
         if side in ("LEFT", "FULL"):
-            lonely = self._without(left, right, on, [v for _, v in table.columns])
+            lonely = self._without(left, right, on, theirs)
         if side in ("RIGHT", "FULL"):
             others = self._without(right, left, on, mine)
         self.block.branches = product(left, right)
@@ -192,10 +229,23 @@ class _Tables:
             self.block.branches += lonely
         if side in ("RIGHT", "FULL"):
             self.block.branches += others
-        nullable = {v.name for _, v in table.columns} if side in ("LEFT", "FULL") else set()
+        nullable = {v.name for v in theirs} if side in ("LEFT", "FULL") else set()
         nullable |= {v.name for v in mine} if side in ("RIGHT", "FULL") else set()
         self._mark_nullable(nullable)
-        compact(self.block)
+        if side:
+            self.block.known.clear()
+        if side == "FULL":
+            self.block.single = False
+        if len(self.block.branches) > BRANCHES:
+            self._filter_early()
+        self.block.compact()
+
+    def _filter_early(self) -> None:
+        """Apply the conditions of WHERE that are about the tables so far, before their rows are kept."""
+        for node in list(self.block.early):
+            if all(len(list(self.block.candidates(c))) == 1 for c in node.find_all(exp.Column)):
+                self.block.early.remove(node)
+                self.block.filter(self._condition(node))
 
     def _without(
         self, kept: list[Branch], other: list[Branch], on: list[Scalar], missing: Sequence[Var]
@@ -221,13 +271,33 @@ class _Tables:
         known = list(self.block.tables)
         table, branches = self._table(join.this)
         using = [i.name for i in join.args.get("using") or ()]
-        on = [self._equal(join, known, table, name) for name in using]
+        on = [self._equal(join, known, self.block.merged, [table], name) for name in using]
         if join.args.get("on") is not None:
-            on.append(self.read(join.args["on"]))
+            on.append(self._condition(join.args["on"]))
         self.block.tables.remove(table)
         there = existence(self.block, Rows((), tuple(add_conditions(branches, on))), "matched")
         minus = Branch(-1, there.sources, there.conditions)
         self.block.branches = product(self.block.branches, [Branch(), minus] if anti else [there])
+
+
+def _is_join(node: exp.Expr) -> bool:
+    """Whether what is in parentheses is a table or a join of tables."""
+    return isinstance(node, exp.Table) or (isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this))
+
+
+def _segments(joins: Sequence[exp.Join]) -> list[tuple[exp.Join, list[exp.Join]]]:
+    """The joins, each with those that come first: a comma binds less than JOIN, which only outer joins show."""
+    found: list[tuple[exp.Join, list[exp.Join]]] = []
+    commas = [
+        i for i, j in enumerate(joins) if not any(j.args.get(x) for x in ("kind", "side", "method", "on", "using"))
+    ]
+    for start, end in zip([0, *commas], [*commas, len(joins)], strict=True):
+        segment = list(joins[start:end])
+        if start in commas and any(j.args.get("side") in ("RIGHT", "FULL") for j in segment):
+            found.append((segment[0], segment[1:]))
+        else:
+            found += [(j, []) for j in segment]
+    return found
 
 
 def unite(columns: Sequence[Column], others: Sequence[Column]) -> list[Column]:

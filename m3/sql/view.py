@@ -61,6 +61,9 @@ def parse_view(
     context = Context(source, {r.name: r for r in relations}, registry, name, dialect)
     try:
         return _View(context, node).read()
+    except RecursionError as error:
+        hint = "split it by WITH, or write long lists with IN"
+        raise CompileError("too deeply nested", kind="too-deep", span=source.span(node), hint=hint) from error
     except M3Error as error:
         if error.span is not None:
             raise
@@ -165,6 +168,7 @@ class _View:
             count_of(self.node, "offset", top) or 0,
             repeated,
             len(hidden),
+            tuple(self.context.checks),
         )
 
     def _check_names(self, names: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from m3.algebra import Branch, common_type, sum_type
 from m3.datatypes import DOUBLE, INT, Type
 from m3.program import Column, Frame, WindowFunction
-from m3.scalars import Const, Scalar, Var
+from m3.scalars import Const, Scalar, Var, vars_of
 from m3.sql.aggregates import _avg_type
 from m3.sql.block import Block
 from m3.sql.correlation import close, counted, plain
@@ -96,6 +96,8 @@ def _type(op: str, args: tuple[Scalar, ...]) -> Type:
         return INT
     if op in ("percent_rank", "cume_dist"):
         return DOUBLE
+    if op in ("sum", "avg") and args[0].type.kind == "double":
+        return DOUBLE.with_null()
     if op == "sum":
         return sum_type(args[0].type).with_null()
     if op == "avg":
@@ -118,10 +120,7 @@ def spread(block: Block, windows: Sequence[Windowed], needed: Sequence[Var]) -> 
         partition = left[0][1]
         now = [w for w in left if w[1] == partition]
         left = [w for w in left if w[1] != partition]
-        later = {v for w in left for s in _scalars(w) for v in _variables(s)}
-        carried = {
-            v.name: v for v in (*needed, *done, *later, *(v for w in now for s in _scalars(w) for v in _variables(s)))
-        }
+        carried = vars_of(*needed, *done, *(s for w in (*left, *now) for s in _scalars(w)))
         _spread(block, partition, now, list(carried.values()))
         done += [w[0] for w in now]
 
@@ -129,12 +128,6 @@ def spread(block: Block, windows: Sequence[Windowed], needed: Sequence[Var]) -> 
 def _scalars(window: Windowed) -> list[Scalar]:
     _, partition, function = window
     return [*partition, *function.args, *(s for s, _, _ in function.order)]
-
-
-def _variables(scalar: Scalar) -> list[Var]:
-    if isinstance(scalar, Var):
-        return [scalar]
-    return [v for a in getattr(scalar, "args", ()) for v in _variables(a)]
 
 
 def _spread(block: Block, partition: Sequence[Scalar], windows: Sequence[Windowed], carried: Sequence[Var]) -> None:

@@ -96,4 +96,6 @@ def _literal(value: Any) -> str:
         return "NULL"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, datetime.datetime):
+        return f"TIMESTAMP '{value}'"
     return f"DATE '{value}'" if isinstance(value, datetime.date) else str(value)

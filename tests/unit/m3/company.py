@@ -1,4 +1,4 @@
-"""A schema with many NULLs, and a stream on it: people, departments, projects; sales of products in stores."""
+"""A schema with many NULLs, and a stream on it: people, departments, projects; sales of products in stores; readings of devices."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from m3.datatypes import BOOL, DATE, INT, STRING, Type, decimal
+from m3.datatypes import BOOL, DATE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 from tests.support.random_streams import Batch, RandomStream
 
-_TYPES: dict[str, Type] = {"i": INT, "s": STRING, "d": DATE, "n": decimal(8, 2), "b": BOOL}
+_TYPES: dict[str, Type] = {"i": INT, "s": STRING, "d": DATE, "n": decimal(8, 2), "b": BOOL, "t": TIMESTAMP}
 
 
 def _relation(name: str, key: str, columns: str) -> Relation:
@@ -32,6 +32,7 @@ RELATIONS = (
     _relation("sales", "", "product_id:i? store_id:i? qty:i? price:n? day:d"),
     _relation("products", "product_id", "product_id:i category:s? list_price:n?"),
     _relation("stores", "store_id", "store_id:i city:s? opened:d?"),
+    _relation("readings", "", "device:i? at:t? level:n? state:s?"),
 )  # fmt: skip
 
 _DAYS = [datetime.date(2024, m, d) for m, d in ((1, 1), (1, 15), (1, 31), (2, 29), (3, 1), (12, 31))]
@@ -39,6 +40,7 @@ _BY_TYPE: dict[str, Sequence[Any]] = {
     "int": [1, 2, 3, 4],
     "string": ["ann", "bob", "cyd", "ann_b", "Bonn", "Paris"],
     "date": _DAYS,
+    "timestamp": [datetime.datetime(2024, 3, d, h, m) for d, h, m in ((1, 0, 0), (1, 0, 5), (1, 23, 59), (2, 7, 30))],
     "decimal": [Decimal(v) for v in ("0.00", "10.00", "12.50", "20.25", "-3.10")],
     "bool": [True, False],
 }
@@ -49,6 +51,7 @@ _BY_COLUMN: dict[str, Sequence[Any]] = {
     "category": ["toy", "food", "tool"],
     "role": ["lead", "dev"],
     "hours": [0, 3, 5, 8],
+    "state": ["on", "off", "err"],
 }
 
 

@@ -6,6 +6,8 @@ only one answer.
 
 from __future__ import annotations
 
+from tests.unit.m3.sql_analytics import ANALYTICS
+
 P, S = "postgres", "spark"
 
 JOINS = {
@@ -425,4 +427,4 @@ ORDERS = {
     "limit_union": (P, "select city from departments union select city from stores order by city limit 2"),
 }
 
-SUITE = {**JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS}
+SUITE = {**JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS}
