@@ -30,7 +30,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def program(folder: Path, kind: str) -> Iterator[Runtime]:
     project = make_project(folder, folder / "landing")
-    executor = ExecutorSettings(kind=kind, rows_per_task=20_000)
+    executor = ExecutorSettings(kind=kind)
     with started(dataclasses.replace(project, views=TEXTS, coordinators=1, executor=executor)) as rt:
         yield rt
 
