@@ -64,7 +64,8 @@ def test_without_corrections_validation_fails(
         rt.catalog.commit_correction([e for e in rt.catalog.history(at) if e.clock.prefix < at], at, (), {})
         return 0
 
-    monkeypatch.setattr("cumulus_ops.snapshot.commits.correct", only_advance_clocks)
+    for module in ("commits", "tidying"):
+        monkeypatch.setattr(f"cumulus_ops.snapshot.{module}.correct", only_advance_clocks)
     project = make_shop(tmp_path)
     initialise(project)
     with open_runtime(project, "inprocess") as inner:

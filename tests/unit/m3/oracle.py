@@ -43,7 +43,7 @@ def normal(rows: Sequence[Row]) -> Counter[Row]:
 
 def _number(value: Any) -> Any:
     if isinstance(value, float):
-        return Decimal(repr(value)).quantize(Decimal("0.0001"))
+        return Decimal(repr(value)).quantize(Decimal("0.000001"))
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return Decimal(value).normalize()
     return value
