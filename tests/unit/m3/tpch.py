@@ -1,41 +1,11 @@
-"""TPC-H: the tables and the official texts (validation parameters) of the queries that can be maintained."""
+"""Six tables of TPC-H and the official texts (validation parameters) of some queries, as small material for tests."""
 
 from __future__ import annotations
 
-from m3.datatypes import DATE, INT, STRING, Type, decimal
-from m3.program import Column, Relation
+from tests.support import tpch_small
 
-_TYPES: dict[str, Type] = {"i": INT, "s": STRING, "d": DATE, "n": decimal(15, 2)}
-
-
-def _relation(name: str, key: str, columns: str) -> Relation:
-    parts = (c.split(":") for c in columns.split())
-    return Relation(name, tuple(Column(n, _TYPES[t]) for n, t in parts), tuple(key.split()))
-
-
-RELATIONS = (
-    _relation("region", "r_regionkey", "r_regionkey:i r_name:s r_comment:s"),
-    _relation("nation", "n_nationkey", "n_nationkey:i n_name:s n_regionkey:i n_comment:s"),
-    _relation(
-        "supplier", "s_suppkey",
-        "s_suppkey:i s_name:s s_address:s s_nationkey:i s_phone:s s_acctbal:n s_comment:s",
-    ),
-    _relation(
-        "customer", "c_custkey",
-        "c_custkey:i c_name:s c_address:s c_nationkey:i c_phone:s c_acctbal:n c_mktsegment:s c_comment:s",
-    ),
-    _relation(
-        "orders", "o_orderkey",
-        "o_orderkey:i o_custkey:i o_orderstatus:s o_totalprice:n o_orderdate:d o_orderpriority:s o_clerk:s "
-        "o_shippriority:i o_comment:s",
-    ),
-    _relation(
-        "lineitem", "l_orderkey l_linenumber",
-        "l_orderkey:i l_partkey:i l_suppkey:i l_linenumber:i l_quantity:n l_extendedprice:n l_discount:n l_tax:n "
-        "l_returnflag:s l_linestatus:s l_shipdate:d l_commitdate:d l_receiptdate:d l_shipinstruct:s l_shipmode:s "
-        "l_comment:s",
-    ),
-)  # fmt: skip
+#: The tables that these queries are about.
+RELATIONS = tuple(r for r in tpch_small.RELATIONS if r.name not in ("part", "partsupp"))
 
 VIEWS = {
     "q1": """select
