@@ -201,7 +201,7 @@ def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) 
             _play(World(rt), data)
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=25)
 @given(program=m3_programs(), data=st.data())
 def test_random_m3_programs(program: Program, data: st.DataObject) -> None:
     text = format_program(check(program))
@@ -219,7 +219,7 @@ def test_random_m3_programs(program: Program, data: st.DataObject) -> None:
                 reject()  # squares of squares: the engine and the oracle both refuse
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=25)
 @given(views=sql_views(), data=st.data())
 def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -230,7 +230,7 @@ def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("granularity", ["event", "batch"])
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=25)
 @given(data=st.data())
 def test_derivations(granularity: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -242,7 +242,7 @@ def test_derivations(granularity: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("granularity", ["event", "batch"])
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=25)
 @given(text=derived_programs(), data=st.data())
 def test_random_derivations(granularity: str, text: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
