@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from m3.algebra import Branch, Rows
-from m3.datatypes import INT, STRING
+from m3.datatypes import INT
 from m3.program import Column, WindowFunction
-from m3.scalars import Const, Scalar, Var, call, const, vars_of
+from m3.scalars import Scalar, Var, call, const, vars_of
 from m3.sql.block import Block
 from m3.sql.correlation import close, converted, distinct
 from m3.sql.expressions import ExpressionReader
@@ -260,12 +260,10 @@ def _finish(
     for position, item in enumerate(items, start=1):
         body = item.unalias()
         name = item.alias or (body.name if isinstance(body, exp.Column) else f"{body.key.lower()}_{position}")
-        selection.items.append(Item(name, _typed(reader.read(body)), body))
+        selection.items.append(Item(name, reader.read(body), body))
     qualify = selection.select.args.get("qualify")
     if qualify is not None:
-        selection.block.placeholders["?qualify"] = []
         condition = _condition(selection.block, qualify.this, reader.read(qualify.this), "QUALIFY")
-        selection.block.placeholders.pop("?qualify")
         reader.qualify = condition
     order = selection.select.args.get("order")
     for node in order.expressions if order is not None else ():
@@ -290,13 +288,6 @@ def _first_of(select: exp.Select) -> list[exp.Expr] | None:
     if on is None:
         return None
     return list(on.expressions) if isinstance(on, exp.Tuple) else [on.unnest()]
-
-
-def _typed(scalar: Scalar) -> Scalar:
-    """A bare NULL is a text."""
-    if isinstance(scalar, Const) and scalar.value is None and scalar.type.kind == "null":
-        return Const(None, STRING.with_null())
-    return scalar
 
 
 class _ListReader:

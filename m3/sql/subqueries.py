@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from m3.algebra import Branch, Rows, add_conditions, common_type
 from m3.datatypes import BOOL
-from m3.scalars import Const, Scalar, Var, call, const
+from m3.scalars import Const, Scalar, Var, call, const, variables
 from m3.simplify import simplify
 from m3.sql.block import Block, Case
 from m3.sql.correlation import existence, several
@@ -212,6 +212,4 @@ def _fixed(branch: Branch) -> bool:
 
 
 def _known(scalar: Scalar, known: set[str]) -> bool:
-    from m3.scalars import variables
-
     return all("#" not in v.split(".", 1)[0] or v in known for v in variables(scalar))
