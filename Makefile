@@ -8,7 +8,7 @@ SF ?= 0.1
 EPOCHS ?= 4
 PORT ?= 8080
 
-.PHONY: help install install-dev run test check format clean
+.PHONY: help install install-dev run test check format bench clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ format: $(VENV)/.installed-dev ## rewrite the code in its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+bench: $(VENV)/.installed-bench ## measure beside recomputation and other systems (ARGS='stream --sf 0.1 --queries q3')
+	$(BIN)/python -m benchmarks run $(ARGS)
+
 clean: ## remove what runs and tools left (not .venv)
 	rm -rf var build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
@@ -46,4 +49,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@VENV=$(VENV) scripts/install '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@VENV=$(VENV) scripts/install '.[bench]'
 	@touch $@ $(VENV)/.installed

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from m3.program import Relation
 
-__all__ = ["EpochSettings", "ExecutorSettings", "Project", "load_project"]
+__all__ = ["EpochSettings", "ExecutorSettings", "LayoutChoice", "LayoutSettings", "Project", "load_project"]
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,31 @@ class ExecutorSettings:
 
 
 @dataclass(frozen=True)
+class LayoutChoice:
+    """Where the events of a relation, or a map's deltas, are in a partitioned apply: ``columns`` to partition by, none to
+    replicate a map or to leave events where they are. ``place`` is the file and line that says so."""
+
+    columns: tuple[str, ...]
+    place: str
+
+
+@dataclass(frozen=True)
+class LayoutSettings:
+    """What a project decides about the layout of large batches, by map and by relation; the rest is estimated."""
+
+    maps: Mapping[str, LayoutChoice] = field(default_factory=dict)
+    events: Mapping[str, LayoutChoice] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Project:
     """A checked project folder; all paths absolute.
 
     ``landing`` holds what sources deliver: ``<landing>/<coordinator>/<drop>/<relation>.<parquet|csv|ndjson>``; a drop is
-    a folder that appears by one rename, and becomes one mini-batch. ``state`` holds log and runs, ``published`` the
+    a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows. ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
-    one. ``validation_policy`` is ``fail`` or ``warn``.
+    one. ``validation_policy`` is ``fail`` or ``warn``. ``layout`` overrides the estimates' layout of large batches.
     """
 
     name: str
@@ -69,6 +86,8 @@ class Project:
     executor: ExecutorSettings
     validation_policy: str = "fail"
     dialect: str | None = None
+    layout: LayoutSettings = field(default_factory=LayoutSettings)
+    batch_rows: int = 1_000_000
 
 
 def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:

@@ -7,6 +7,7 @@ The shape, with defaults (see the README for a commented example)::
     sources: {landing: landing}
     coordinators: 1
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16}
+    batches: {rows: 1000000}                 # a larger drop is applied in several batches
     views: {revenue: views/revenue.sql}      # or  program: shop.m3
     dialect: postgres                        # how the views are written; without it sqlglot's generic SQL, much like Spark's
     state: ${CUMULUS_HOME:-var}/state
@@ -14,6 +15,7 @@ The shape, with defaults (see the README for a commented example)::
     publish: {path: }
     validation: {policy: fail, reports: <state>/reports}
     executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
+    layout: {maps: {m_orders_1: [o_custkey], m_customer_1: replicated}, events: {lineitem: [l_orderkey], part: anywhere}}
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
+from cumulus_ops.config import EpochSettings, ExecutorSettings, LayoutChoice, LayoutSettings, Project
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX
+from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
 from cumulus_ops.yaml_nodes import Item, Section, read_yaml
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
@@ -35,8 +37,8 @@ __all__ = ["FILE_NAME", "column_type", "read_project"]
 
 FILE_NAME = "cumulus.yaml"
 KEYS = (
-    *("name", "relations", "sources", "coordinators", "epochs", "views", "program", "dialect"),
-    *("state", "catalog", "publish", "validation", "executor"),
+    *("name", "relations", "sources", "coordinators", "epochs", "batches", "views", "program", "dialect"),
+    *("state", "catalog", "publish", "validation", "executor", "layout"),
 )
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -77,6 +79,8 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         executor=_executor(root),
         validation_policy=_choice(validation, "policy", ("fail", "warn")),
         dialect=_dialect(root.get("dialect")),
+        layout=_layout(root),
+        batch_rows=_batch_rows(root),
     )
 
 
@@ -155,6 +159,11 @@ def _epochs(root: Section) -> EpochSettings:
     )
 
 
+def _batch_rows(root: Section) -> int:
+    section = _sub(root, "batches", ("rows",))
+    return _integer(section, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if section else Project.batch_rows
+
+
 def _executor(root: Section) -> ExecutorSettings:
     section = _sub(root, "executor", ("kind", "master", "remote", "rows_per_task"))
     settings = ExecutorSettings()
@@ -168,6 +177,30 @@ def _executor(root: Section) -> ExecutorSettings:
         remote=remote.text() if remote else None,
         rows_per_task=_integer(section, "rows_per_task", settings.rows_per_task, 1, 2**31),
     )
+
+
+def _layout(root: Section) -> LayoutSettings:
+    section = _sub(root, "layout", ("maps", "events"))
+    maps, events = _get(section, "maps"), _get(section, "events")
+    return LayoutSettings(_layout_choices(maps, "replicated"), _layout_choices(events, "anywhere"))
+
+
+def _layout_choices(item: Item | None, word: str) -> dict[str, LayoutChoice]:
+    """Columns to partition by, or ``word``, by name; whether there are such columns, the program tells."""
+    entries = item.section().items() if item else ()
+    return {name: LayoutChoice(_layout_columns(entry, word), entry.place) for name, entry in entries}
+
+
+def _layout_columns(item: Item, word: str) -> tuple[str, ...]:
+    hint = f"write a list of columns, such as [o_orderkey], or {word}"
+    if item.is_list:
+        columns = item.words()
+        if not columns or len(set(columns)) < len(columns):
+            raise item.problem("an empty list, or a column twice", kind="bad-layout", hint=hint)
+        return columns
+    if item.text() != word:
+        raise item.problem(f"{item.text()!r} is neither columns nor {word}", kind="bad-layout", hint=hint)
+    return ()
 
 
 def _landing(root: Section, folder: Path) -> Path:

@@ -108,6 +108,11 @@ class Item:
             raise self.problem(f"the environment variable {match['name']} is not set", kind="no-variable", hint=hint)
         return value
 
+    @property
+    def is_list(self) -> bool:
+        """Whether the value is a list."""
+        return isinstance(self.node, yaml.SequenceNode)
+
     def words(self) -> tuple[str, ...]:
         """The value as a list of texts."""
         if not isinstance(self.node, yaml.SequenceNode):

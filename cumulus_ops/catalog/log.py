@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy import Connection, insert, select, update
@@ -28,28 +29,31 @@ class EventLog(Database):
         """Names of the drops that have been appended for a coordinator."""
         return {row[0] for row in self._read(select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator))}
 
-    def append(self, new: NewBatch) -> int:
-        """Make a batch's log files visible.
+    def append(self, batches: Sequence[NewBatch]) -> tuple[int, ...]:
+        """Make the log files of all batches of a drop visible, at once.
+
+        Args:
+            batches: consecutive ones, at least one.
 
         Returns:
-            the batch's id.
+            their ids.
 
         Raises:
             Conflict: the coordinator's epoch or sequence has moved, or the drop was appended by somebody else.
         """
-        c = t.coordinator.c
+        c, new = t.coordinator.c, batches[0]
         with self._engine.begin() as connection:
             moved = connection.execute(
                 update(t.coordinator)
                 .where(c.index == new.coordinator, c.epoch == new.epoch, c.next_sequence == new.first_sequence)
-                .values(next_sequence=new.next_sequence)
+                .values(next_sequence=batches[-1].next_sequence)
             )
             if moved.rowcount != 1:
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
             try:
-                return self._insert_batch(connection, new)
+                return tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
                 raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
 
@@ -80,15 +84,23 @@ class EventLog(Database):
         return [Batch(*row) for row in self._read(query)]
 
     def log_files(
-        self, *, batch: int | None = None, source: str | None = None, epoch: int | None = None
+        self,
+        *,
+        batch: int | None = None,
+        source: str | None = None,
+        offsets: tuple[int, int] | None = None,
+        epoch: int | None = None,
     ) -> list[LogFile]:
-        """Log files of a batch, of a source, or of all batches up to ``epoch`` (inclusive)."""
+        """Log files of a batch, of a source, with ``offsets`` in a range, or of all batches up to ``epoch``; bounds are
+        inclusive."""
         f = t.log_file.c
         query = select(*[f[name] for name in LogFile.__dataclass_fields__]).order_by(f.id)
         if batch is not None:
             query = query.where(f.batch == batch)
         if source is not None:
             query = query.where(f.source == source)
+        if offsets is not None:
+            query = query.where(f.min_offset <= offsets[1], f.max_offset >= offsets[0])
         if epoch is not None:
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch)
         return [LogFile(*row) for row in self._read(query)]

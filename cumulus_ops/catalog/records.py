@@ -48,7 +48,7 @@ class LogFile:
 
 @dataclass(frozen=True)
 class NewBatch:
-    """What an append puts into the catalog. Sequences: first inclusive, next exclusive."""
+    """What an append puts into the catalog: ``part`` (0, 1, ...) of a drop. Sequences: first inclusive, next exclusive."""
 
     coordinator: int
     drop: str
@@ -61,6 +61,7 @@ class NewBatch:
     duplicates: int
     log_files: tuple[LogFile, ...]
     quarantine_files: tuple[tuple[str, str, int], ...]  # (relation, path, rows)
+    part: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Batch:
     state: str
     commit: int | None
     seconds: float
+    part: int
 
     @property
     def events(self) -> int:

@@ -93,7 +93,8 @@ batch = Table(
     Column("state", String(10), nullable=False),  # 'appended', 'applied', 'retired'
     Column("commit", BigInteger),
     Column("seconds", Float, nullable=False),
-    UniqueConstraint("coordinator", "drop"),
+    Column("part", Integer, nullable=False),  # a large drop is several batches, appended together: 0, 1, ...
+    UniqueConstraint("coordinator", "drop", "part"),
 )
 
 log_file = Table(

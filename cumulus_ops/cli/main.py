@@ -105,6 +105,31 @@ def _draw(program: Program, file: Path) -> None:
 
 
 @main.command()
+@click.argument(
+    "folder", type=click.Path(path_type=Path), default=Path("."), envvar="CUMULUS_PROJECT", metavar="[PROJECT]"
+)
+@click.option("--relations", metavar="A,B", help="A batch with events of these relations only.")
+@click.option("--rows", multiple=True, metavar="RELATION=N", help="Rows of a relation, for the estimates; repeat it.")
+@click.option("--events", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="Events of the batch.")
+@click.option("--tasks", type=click.IntRange(min=2), default=4, show_default=True, help="Tasks of the Spark job.")
+@JSON
+def explain(folder: Path, relations: str | None, rows: tuple[str, ...], events: int, tasks: int, as_json: bool) -> None:
+    """Show how a large batch of PROJECT is spread over the tasks of a Spark job: which maps are partitioned by what or
+    replicated, what is sent in which stage, and how many bytes. `layout:` in cumulus.yaml overrides it."""
+    from cumulus_ops.cli.compiling import rows_by_relation
+    from cumulus_ops.cli.explaining import explain_layout, layout_json, plan_of, relations_of, scheduled
+
+    with explained():
+        project = load_project(folder)
+        plan, sizes = plan_of(project), rows_by_relation(project, rows)
+        stages, counts = scheduled(plan, project, relations_of(plan, relations), sizes, events, tasks)
+    if as_json:
+        click.echo(layout_json(stages, counts))
+    else:
+        click.echo(explain_layout(plan, project, stages, counts), nl=False)
+
+
+@main.command()
 @PROJECT
 @EXECUTOR
 @click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="How many epochs to complete.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cumulus_ops.catalog import LogFile
@@ -16,10 +15,22 @@ from cumulus_ops.coordination import BATCH
 from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import to_numpy, to_physical
+from cumulus_ops.mapstore import to_physical
 from cumulus_ops.versions import RANKS_MAX, batch_version, epoch_end, epoch_start
 
-__all__ = ["SIGN", "BatchRef", "first_version", "last_version", "load_events", "newest_version", "rows_of", "stamp_of"]
+__all__ = [
+    "SIGN",
+    "STAMP",
+    "BatchRef",
+    "events_of",
+    "first_version",
+    "last_version",
+    "load_events",
+    "newest_version",
+    "read_events",
+    "rows_of",
+    "stamp_of",
+]
 
 SIGN = "_sign"
 STAMP = "_version"
@@ -83,41 +94,81 @@ def load_events(
         relation: which relation.
         part: (i, n): only the i-th of n slices of each file's rows.
     """
+    table = read_events(plan, root, batches, relation, part)
+    if table is None:
+        return {}
+    signs = {s.sign for group in plan.statements.values() for s in group if s.relation == relation}
+    return {sign: events for sign in signs if (events := events_of(plan, relation, table, sign)).frame.rows}
+
+
+def read_events(
+    plan: ProgramPlan,
+    root: Path,
+    batches: Sequence[BatchRef],
+    relation: str,
+    part: tuple[int, int] = (0, 1),
+    columns: Collection[str] | None = None,
+) -> pa.Table | None:
+    """The stamped events of one relation as a table: its columns in physical form, ``_sign`` and ``_version``.
+
+    Args:
+        plan: the program's plan.
+        root: the state folder.
+        batches: which batches to read.
+        relation: which relation.
+        part: (i, n): only the i-th of n slices of each file's rows.
+        columns: only these columns; None for those that the program uses.
+
+    Returns:
+        the table, or None if no batch has events of the relation.
+    """
+    wanted = [c for c in plan.columns[relation] if columns is None or c in columns]
+    types = {c.name: c.type for c in plan.program.relation_by_name[relation].columns}
     tables = [
-        _read(plan, root, file, stamp_of(plan, batch, relation), part)
+        _read(root, file, wanted, stamp_of(plan, batch, relation), part)
         for batch in batches
         for file in batch.files
         if file.relation == relation
     ]
     if not tables:
-        return {}
+        return None
     table = pa.concat_tables(tables)
-    signs = {s.sign for group in plan.statements.values() for s in group if s.relation == relation}
-    return {sign: events for sign in signs if (events := _of_sign(plan, relation, table, sign)).frame.rows}
+    arrays = [*(to_physical(table[c], types[c]) for c in wanted), *(_whole(table[c]) for c in (SIGN, STAMP))]
+    return pa.table(dict(zip([*wanted, SIGN, STAMP], arrays, strict=True)))
 
 
-def _read(plan: ProgramPlan, root: Path, file: LogFile, stamp: int | None, part: tuple[int, int]) -> pa.Table:
-    table = pq.read_table(root / file.path, columns=[*plan.columns[file.relation], SIGN, STAMP], use_threads=False)
-    index, count = part
-    begin, end = len(table) * index // count, len(table) * (index + 1) // count
-    table = table.slice(begin, end - begin)
-    if stamp is None:
-        return table
-    return table.set_column(table.num_columns - 1, STAMP, pa.repeat(pa.scalar(stamp, pa.int64()), len(table)))
+def _read(root: Path, file: LogFile, columns: Sequence[str], stamp: int | None, part: tuple[int, int]) -> pa.Table:
+    names = [*columns, SIGN, *([STAMP] if stamp is None else [])]
+    with pq.ParquetFile(root / file.path, pre_buffer=False) as log:
+        table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
+    return table if stamp is None else table.append_column(STAMP, pa.array(np.full(len(table), stamp)))
 
 
-def _of_sign(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> Events:
-    if sign:
-        table = table.filter(pc.equal(table[SIGN], sign))
+def _read_slice(log: pq.ParquetFile, names: Sequence[str], begin: int, end: int) -> pa.Table:
+    """The rows from ``begin`` to ``end`` (exclusive), from the row groups that have them."""
+    starts = np.cumsum([0, *(log.metadata.row_group(i).num_rows for i in range(log.num_row_groups))])
+    groups = [i for i in range(log.num_row_groups) if starts[i] < end and starts[i + 1] > begin]
+    table = log.read_row_groups(groups, columns=names, use_threads=False).select(names)
+    return table.slice(begin - starts[groups[0]], end - begin) if groups else table
+
+
+def events_of(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> Events:
+    """The events of one sign (0 for both) in a table as :func:`read_events` returns it."""
+    signs = table[SIGN].to_numpy()
+    chosen = signs == sign
+    if sign and not chosen.all():
+        table, signs = table.filter(pa.array(chosen)), signs[chosen]
     trigger = plan.program.trigger(relation, sign or 1)
     assert trigger is not None  # there is a statement of this sign
     declared = plan.program.relation_by_name[relation].columns
     columns = {
-        param: to_physical(table[column.name], column.type)
+        param: _whole(table[column.name])
         for param, column in zip(trigger.params, declared, strict=True)
-        if column.name in plan.columns[relation]
+        if column.name in table.column_names
     }
-    if len(table) == 0:
-        return Events(Frame(columns, 0), np.zeros(0, np.int64), np.zeros(0, np.int64))
-    weights = np.ones(len(table), np.int64) if sign else to_numpy(table[SIGN].combine_chunks())
-    return Events(Frame(columns, len(table)), to_numpy(table[STAMP].combine_chunks()), weights)
+    weights = np.ones(len(table), np.int64) if sign else signs.astype(np.int64)
+    return Events(Frame(columns, len(table)), table[STAMP].to_numpy(), weights)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -15,7 +15,7 @@ from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.engine.sources import write_deltas
 from cumulus_ops.engine.start import start_deltas
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.layout import ProgramPlan, plan_program
+from cumulus_ops.layout import ProgramPlan, check_layout, plan_program
 from m3 import check, compile_views, format_program, parse
 from m3.program import Program
 
@@ -68,6 +68,7 @@ def initialise(project: Project) -> None:
     text = format_program(program)
     granularity = granularity_of(from_sql=project.program_file is None)
     plan = plan_program(program, granularity)
+    check_layout(plan, project.layout)
     catalog = Catalog(project.catalog_url)
     try:
         catalog.migrate()
@@ -108,5 +109,5 @@ def _executor(project: Project, kind: str) -> Executor:
     if kind == "spark":
         from cumulus_ops.engine.spark import SparkExecutor
 
-        return SparkExecutor(project.executor)
+        return SparkExecutor(project.executor, layout=project.layout)
     raise InputProblem(f"unknown executor {kind!r}", kind="unknown-executor", hint="use inprocess or spark")

@@ -1,39 +1,26 @@
 """The Spark executor: one Spark job per step, by the DataFrame API only (classic, standalone and Connect alike).
 
-A small batch is one task without an exchange. A larger one has a stage per level of the dataflow: each task evaluates
-the level's statements for its slice of the events, and sends every other task a **message** per map: (destination, map,
-Arrow payload of the whole slice of deltas), the papers' coalescing of all messages with one source, destination and
-version. A last stage writes the runs, each map in one task. What crosses a shuffle are messages, never rows.
+A small batch is one task without an exchange; the stages of a larger one are in :mod:`cumulus_ops.engine.staged`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import networkx as nx
-import pyarrow as pa
-
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine.apply import ApplyTask, apply_events
+from cumulus_ops.config import ExecutorSettings, LayoutSettings
+from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import rows_of
-from cumulus_ops.engine.sources import write_deltas
+from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, result_batch, staged_steps
 from cumulus_ops.engine.steps import StepResult, Task, run_step
-from cumulus_ops.faults import reach
-from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import sum_deltas
+from cumulus_ops.layout import fixed_labels
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkExecutor", "levels", "spark_session"]
-
-MESSAGE = "destination int, map string, payload binary"
-MESSAGE_ARROW = pa.schema([("destination", pa.int32()), ("map", pa.string()), ("payload", pa.binary())])
-RESULT = "result string"
-Batches = Iterator[pa.RecordBatch]
+__all__ = ["SparkExecutor", "spark_session"]
 
 
 def spark_session(settings: ExecutorSettings) -> SparkSession:
@@ -66,10 +53,14 @@ class SparkExecutor:
     Args:
         settings: which Spark, and how many events make up one task.
         session: a session to use instead; it is not stopped by :meth:`close`.
+        layout: what the project decides about the layout of large batches.
     """
 
-    def __init__(self, settings: ExecutorSettings, session: SparkSession | None = None) -> None:
+    def __init__(
+        self, settings: ExecutorSettings, session: SparkSession | None = None, layout: LayoutSettings | None = None
+    ) -> None:
         self._settings = settings
+        self._layout = layout or LayoutSettings()
         self._session = session
         self._owned = session is None
 
@@ -110,97 +101,19 @@ class SparkExecutor:
     def _staged(self, task: ApplyTask, tasks: int) -> DataFrame:
         from pyspark.sql import functions as f
 
-        frame = self.session.range(0, tasks, 1, tasks).select(
-            f.col("id").cast("int").alias("destination"), f.lit("").alias("map"), f.lit(b"").alias("payload")
-        )
-        stages = levels(task.plan)
-        for number, maps in enumerate(stages):
-            last = number == len(stages) - 1
-            frame = frame.repartitionById(tasks, "destination").mapInArrow(
-                _level_step(task, maps, tasks, last), MESSAGE
-            )
-        return frame.repartitionById(tasks, "destination").mapInArrow(_write_step(task, tasks), RESULT)
-
-
-def levels(plan: ProgramPlan) -> list[tuple[str, ...]]:
-    """The maps that apply maintains by depth: a map's statements read only maps of earlier levels (acyclic programs)."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    names = [name for name in plan.statements if name in plan.base]
-    graph.add_nodes_from(names)
-    for name in names:
-        graph.add_edges_from((read.path.map, name) for s in plan.statements[name] for read in s.reads)
-    return [tuple(sorted(generation)) for generation in nx.topological_generations(graph)]
+        empty = (f.lit("").alias("kind"), f.lit("").alias("name"), f.lit(b"").alias("payload"))
+        frame = self.session.range(0, tasks, 1, tasks).select(f.col("id").cast("int").alias("destination"), *empty)
+        first, *others = staged_steps(task, tasks, fixed_labels(self._layout))
+        frame = frame.mapInArrow(first, MESSAGE if others else RESULT)
+        for number, step in enumerate(others, 2):
+            schema = MESSAGE if number <= len(others) else RESULT
+            frame = frame.repartitionById(tasks, "destination").mapInArrow(step, schema)
+        return frame
 
 
 def _whole_step(task: Task) -> Callable[[Batches], Batches]:
     def step(batches: Batches) -> Batches:
         for _ in batches:
-            yield _result(run_step(task))
+            yield result_batch(run_step(task))
 
     return step
-
-
-def _result(result: StepResult) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"result": [result.to_json()]})
-
-
-def _level_step(task: ApplyTask, maps: tuple[str, ...], tasks: int, last: bool) -> Callable[[Batches], Batches]:
-    def step(batches: Batches) -> Batches:
-        here, received = _receive(batches)
-        if here is None:
-            return
-        given = {name: sum_deltas(tables, name) for name, tables in received.items()}
-        deltas = apply_events(task, (here, tasks), maps, given)
-        for name, table in given.items():  # everyone has these already
-            yield _message(here, name, table)
-        yield _message(here, "", None)
-        for name in maps:
-            table = deltas.table(name)
-            if table is not None and len(table):
-                for destination in [_owner(task.plan, name, tasks)] if last else range(tasks):
-                    yield _message(destination, name, table)
-
-    return step
-
-
-def _write_step(task: ApplyTask, tasks: int) -> Callable[[Batches], Batches]:
-    def step(batches: Batches) -> Batches:
-        here, received = _receive(batches)
-        if here is None:
-            return
-        reach("apply.before-files")
-        mine = {n: sum_deltas(tables, n) for n, tables in received.items() if _owner(task.plan, n, tasks) == here}
-        yield _result(StepResult(write_deltas(task.plan, task.root, {n: t for n, t in mine.items() if len(t)}), {}))
-
-    return step
-
-
-def _owner(plan: ProgramPlan, name: str, tasks: int) -> int:
-    """The task that writes a map's runs."""
-    return list(plan.statements).index(name) % tasks
-
-
-def _message(destination: int, name: str, table: pa.Table | None) -> pa.RecordBatch:
-    """A map's slice of deltas for one task; without a table, only a sign of life that keeps the task running."""
-    payload = b""
-    if table is not None:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        payload = sink.getvalue().to_pybytes()
-    return pa.RecordBatch.from_pydict(
-        {"destination": [destination], "map": [name], "payload": [payload]}, MESSAGE_ARROW
-    )
-
-
-def _receive(batches: Iterable[pa.RecordBatch]) -> tuple[int | None, dict[str, list[pa.Table]]]:
-    """This task's number and the slices it was sent, by map."""
-    here: int | None = None
-    received: dict[str, list[pa.Table]] = {}
-    for batch in batches:
-        columns = (batch.column(i) for i in range(3))
-        for destination, name, payload in zip(*columns, strict=True):
-            here = destination.as_py()
-            if name.as_py():
-                received.setdefault(name.as_py(), []).append(pa.ipc.open_stream(payload.as_buffer()).read_all())
-    return here, received

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.eventlog.types import arrow_type
+from cumulus_ops.eventlog.types import arrow_type, stored_type
 from m3.datatypes import Type
 
-__all__ = ["cast_exact", "is_readable_as", "plain_text"]
+__all__ = ["cast_exact", "is_readable_as", "is_repeating_text", "plain_text"]
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
@@ -25,6 +25,11 @@ PATTERNS = {
     "decimal": r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$",
     "date": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
 }
+
+
+def is_repeating_text(type_: pa.DataType) -> bool:
+    """Whether a column is a dictionary of texts, which is as good as ``string``."""
+    return bool(pa.types.is_dictionary(type_) and pa.types.is_string(type_.value_type))
 
 
 def plain_text(column: Column) -> Column:
@@ -61,13 +66,17 @@ def cast_exact(column: Column, type_: Type) -> tuple[Column, np.ndarray]:
         type_: the declared type; nullability is not looked at.
 
     Returns:
-        The column in :func:`~cumulus_ops.eventlog.types.arrow_type`, NULL where a value does not fit, and a bool mask
+        The column in :func:`~cumulus_ops.eventlog.types.stored_type`, NULL where a value does not fit, and a bool mask
         of those places.
     """
-    target = arrow_type(type_)
+    target = stored_type(type_)
     good = np.zeros(len(column), dtype=bool)
     if column.type == target:
         return column, good
+    if pa.types.is_decimal32(column.type) or pa.types.is_decimal64(column.type):
+        column = pc.cast(
+            column, pa.decimal128(column.type.precision, column.type.scale)
+        )  # Arrow knows more about these
     if pa.types.is_integer(column.type) and type_.kind == "decimal":
         column = pc.cast(column, pa.string())  # Arrow asks for digits that the values may not need
     try:
@@ -98,10 +107,10 @@ def _bad_values(values: pa.Array, type_: Type) -> pa.Array:
     if pattern and pa.types.is_string(values.type):
         matches = pc.match_substring_regex(values, pattern)
         obvious, values = values.filter(pc.invert(matches)), values.filter(matches)
-        return pa.concat_arrays([obvious, *_halve(values, arrow_type(type_))])
+        return pa.concat_arrays([obvious, *_halve(values, stored_type(type_))])
     if type_.kind == "date" and pa.types.is_timestamp(values.type):
         return values.filter(pc.not_equal(_midnight(values), values))
-    return pa.concat_arrays([values[:0], *_halve(values, arrow_type(type_))])
+    return pa.concat_arrays([values[:0], *_halve(values, stored_type(type_))])
 
 
 def _halve(values: pa.Array, target: pa.DataType) -> list[pa.Array]:

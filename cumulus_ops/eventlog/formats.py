@@ -1,12 +1,12 @@
 """The file formats of a drop, each read into raw columns without losing a digit.
 
-* Parquet: as typed in the file.
+* Parquet: as typed in the file (:mod:`cumulus_ops.eventlog.parquet`).
 * CSV (header line, UTF-8): every column as text. An empty field is NULL, a quoted empty field the empty string.
 * NDJSON: with the declared types, so that Arrow's parser turns a number's *text* into a decimal and no float is
   involved; dates and timestamps as text. A block of lines that does not fit is read again line by line with
   Python's parser, numbers kept as text: slow, but only for blocks with bad lines.
 
-Lines that are not rows at all come back as :class:`Malformed`.
+Lines that are not rows at all come back as :class:`~cumulus_ops.eventlog.raw.Malformed`.
 """
 
 from __future__ import annotations
@@ -23,48 +23,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
-import pyarrow.parquet as pq
 
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog.parquet import read_parquet
+from cumulus_ops.eventlog.raw import Malformed, RawFile, bad_columns, check_names
 
-__all__ = ["FORMATS", "Malformed", "RawFile", "read_raw"]
+__all__ = ["FORMATS", "read_raw"]
 
 BLOCK_BYTES = 4 << 20
 
 
-@dataclass(frozen=True)
-class Malformed:
-    """A line that is not a row: its 0-based row number, the reason, and its text."""
-
-    row: int
-    reason: str
-    text: str
-
-
-@dataclass(frozen=True)
-class RawFile:
-    """A file as read: ``columns`` of the wanted names, ``row`` their 0-based row numbers (malformed lines left out),
-    ``ignored`` the names of columns nobody asked for."""
-
-    columns: pa.Table
-    row: np.ndarray
-    ignored: tuple[str, ...] = ()
-    malformed: tuple[Malformed, ...] = ()
-
-
-def read_raw(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawFile:
-    """Reads one file of a drop.
+def read_raw(path: Path, schema: pa.Schema, required: Sequence[str], rows: int) -> Iterator[RawFile]:
+    """Reads one file of a drop, in pieces that no atomic event crosses.
 
     Args:
         path: the file; its suffix is one of :data:`FORMATS`.
         schema: the wanted columns with their declared Arrow types.
         required: those that must be there. A file of self-describing rows (NDJSON) may leave out the others.
+        rows: Parquet whose events are in order comes in pieces of at most so many rows; other files as one piece.
 
     Raises:
         InputProblem: the file cannot be read, or lacks a column.
     """
     try:
-        return FORMATS[path.suffix](path, schema, required)
+        yield from FORMATS[path.suffix](path, schema, required, rows)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
         raise InputProblem(
             f"cannot be read as {path.suffix[1:]}: {problem}",
@@ -74,17 +56,10 @@ def read_raw(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawFile:
         ) from problem
 
 
-def _read_parquet(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawFile:
-    with pq.ParquetFile(path, pre_buffer=True) as file:
-        ignored = _check_names(path, file.schema_arrow.names, schema.names)
-        columns = file.read(columns=schema.names).select(schema.names)
-    return RawFile(columns, np.arange(len(columns)), ignored)
-
-
-def _read_csv(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawFile:
+def _read_csv(path: Path, schema: pa.Schema, _required: Sequence[str], _rows: int) -> Iterator[RawFile]:
     with path.open(newline="", encoding="utf-8-sig") as text:
         header = next(csv.reader(text), [])
-    ignored = _check_names(path, header, schema.names)
+    ignored = check_names(path, header, schema.names)
     lines = _CsvLines()
     columns = pacsv.read_csv(
         path,
@@ -99,7 +74,7 @@ def _read_csv(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawFile
         ),
     )
     row = np.delete(np.arange(len(columns) + len(lines.found)), [m.row for m in lines.found])
-    return RawFile(columns, row, ignored, tuple(lines.found))
+    yield RawFile(columns, row, ignored, tuple(lines.found))
 
 
 @dataclass
@@ -114,7 +89,7 @@ class _CsvLines:
         return "skip"
 
 
-def _read_ndjson(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawFile:
+def _read_ndjson(path: Path, schema: pa.Schema, required: Sequence[str], _rows: int) -> Iterator[RawFile]:
     typed = pa.schema([(f.name, _json_type(f.type)) for f in schema])
     options = pajson.ParseOptions(explicit_schema=typed, unexpected_field_behavior="ignore")
     tables, rows, malformed, start = [], [np.arange(0)], list[Malformed](), 0
@@ -133,7 +108,7 @@ def _read_ndjson(path: Path, schema: pa.Schema, required: Sequence[str]) -> RawF
     _check_given(path, tables, set(required) - names)
     columns = _concat(tables, typed)
     ignored = tuple(sorted(names - set(schema.names)))
-    return RawFile(columns, np.concatenate(rows), ignored, tuple(malformed))
+    yield RawFile(columns, np.concatenate(rows), ignored, tuple(malformed))
 
 
 def _json_type(type_: pa.DataType) -> pa.DataType:
@@ -192,31 +167,15 @@ def _concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables([table.cast(schema) for table in tables]) if tables else schema.empty_table()
 
 
-def _check_names(path: Path, found: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """The columns to ignore; raises unless each wanted one is there, once."""
-    doubled = sorted({name for name in found if name in wanted and found.count(name) > 1})
-    if doubled:
-        raise _problem(path, f"has the column {doubled[0]!r} twice", "doubled-column")
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        raise _problem(path, f"has no column {', '.join(map(repr, missing))}", "missing-column")
-    return tuple(name for name in found if name not in wanted)
-
-
 def _check_given(path: Path, tables: Sequence[pa.Table], suspects: set[str]) -> None:
     for name in sorted(suspects):
         if tables and all(table.column(name).null_count == len(table) for table in tables):
-            raise _problem(path, f"has no column {name!r}", "missing-column")
-
-
-def _problem(path: Path, message: str, kind: str) -> InputProblem:
-    hint = "a file has the relation's columns, 'op' (I or D) and 'event' (its offset in the source)"
-    return InputProblem(message, kind=kind, place=str(path), hint=hint)
+            raise bad_columns(path, f"has no column {name!r}", "missing-column")
 
 
 #: Suffix -> reader.
-FORMATS: dict[str, Callable[[Path, pa.Schema, Sequence[str]], RawFile]] = {
-    ".parquet": _read_parquet,
+FORMATS: dict[str, Callable[[Path, pa.Schema, Sequence[str], int], Iterator[RawFile]]] = {
+    ".parquet": read_parquet,
     ".csv": _read_csv,
     ".ndjson": _read_ndjson,
 }

@@ -15,7 +15,7 @@ import functools
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +25,11 @@ import pyarrow.compute as pc
 
 from cumulus_ops.config import Project
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog.casting import cast_exact, is_readable_as, plain_text
-from cumulus_ops.eventlog.formats import FORMATS, RawFile, read_raw
-from cumulus_ops.eventlog.types import OFFSET, REJECTED_SCHEMA, event_schema, relation_schema
+from cumulus_ops.eventlog.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
+from cumulus_ops.eventlog.cuts import piece_rows
+from cumulus_ops.eventlog.formats import FORMATS, read_raw
+from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, relation_schema
 from m3.datatypes import INT, Type
 from m3.program import Relation
 
@@ -35,7 +37,6 @@ __all__ = ["RelationEvents", "read_drop", "read_relation", "split_duplicates"]
 
 log = logging.getLogger(__name__)
 
-OP, EVENT = "op", "event"
 OPS = pa.array(["I", "INSERT", "D", "DELETE"])
 SIGNS = pa.array([1, 1, -1, -1], pa.int8())
 Reasons = dict[int, list[str]]
@@ -43,11 +44,11 @@ Reasons = dict[int, list[str]]
 
 @dataclass(frozen=True)
 class RelationEvents:
-    """The events of one relation in one drop.
+    """Events of one relation in one drop: of its whole file, or of a piece that no atomic event crosses.
 
-    ``rows``: the relation's columns, ``_sign`` int8, ``_offset`` int64, in the order of the file. ``rejected``:
-    :data:`~cumulus_ops.eventlog.types.REJECTED_SCHEMA`, in the order of the file. ``source`` is
-    ``<coordinator>/<relation>``, within which offsets identify events.
+    ``rows``: :func:`~cumulus_ops.eventlog.types.event_schema`, in the order of the file; texts that repeat themselves may
+    be a dictionary. ``rejected``: :data:`~cumulus_ops.eventlog.types.REJECTED_SCHEMA`, in the order of the file.
+    ``source`` is ``<coordinator>/<relation>``, within which offsets identify events.
     """
 
     relation: str
@@ -56,19 +57,25 @@ class RelationEvents:
     rejected: pa.Table
 
 
-def read_drop(project: Project, drop: Path) -> tuple[RelationEvents, ...]:
-    """Reads and checks all files of a drop.
+def read_drop(project: Project, drop: Path) -> Iterator[RelationEvents]:
+    """Reads and checks all files of a drop, piece by piece.
 
     Returns:
-        One entry per file, in the order of the project's relations.
+        For each file, in the order of the project's relations, its events in one piece or several in the order of the file.
 
     Raises:
-        InputProblem: the drop is not a folder; a file is unreadable, lacks a column, has a column of a type that cannot
-            hold its values exactly, or belongs to no relation.
+        InputProblem: the drop is not a folder; a file belongs to no relation; and, when its turn comes, a file is
+            unreadable, lacks a column, or has a column of a type that cannot hold its values exactly.
     """
     files = _files_by_relation(project, drop)
-    source = drop.parent.name
-    return tuple(read_relation(r, files[r.name], f"{source}/{r.name}") for r in project.relations if r.name in files)
+    return (
+        events
+        for relation in project.relations
+        if relation.name in files
+        for events in read_relation(
+            relation, files[relation.name], f"{drop.parent.name}/{relation.name}", piece_rows(project.batch_rows)
+        )
+    )
 
 
 def _files_by_relation(project: Project, drop: Path) -> dict[str, Path]:
@@ -87,14 +94,14 @@ def _files_by_relation(project: Project, drop: Path) -> dict[str, Path]:
     return files
 
 
-def read_relation(relation: Relation, path: Path, source: str) -> RelationEvents:
-    """Reads and checks one file; see :func:`read_drop`."""
+def read_relation(relation: Relation, path: Path, source: str, rows: int) -> Iterator[RelationEvents]:
+    """Reads and checks one file, where possible in pieces of at most ``rows`` rows; see :func:`read_drop`."""
     schema = relation_schema(relation).append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
     required = [c.name for c in relation.columns if not c.type.nullable] + [OP, EVENT]
-    raw = read_raw(path, schema, required)
-    if raw.ignored:
-        _warn_ignored(source, raw.ignored)
-    return _Check(relation, path, raw).events(source)
+    for raw in read_raw(path, schema, required, rows):
+        if raw.ignored:
+            _warn_ignored(source, raw.ignored)
+        yield _Check(relation, path, raw).events(source)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -104,7 +111,7 @@ def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
 
 
 class _Check:
-    """The checks of one file: collects a reason for each bad row while casting column after column."""
+    """The checks of one piece: collects a reason for each bad row while casting column after column."""
 
     def __init__(self, relation: Relation, path: Path, raw: RawFile) -> None:
         self.relation, self.path, self.raw = relation, path, raw
@@ -117,14 +124,20 @@ class _Check:
         offset = self.cast(EVENT, INT)
         self.check_order(offset)
         self.reject_whole_events(offset)
-        table = pa.Table.from_arrays([*columns, sign, offset], schema=event_schema(self.relation))
-        keep = np.ones(len(table), dtype=bool)
-        keep[list(self.reasons)] = False
-        rows = table if keep.all() else table.filter(pa.array(keep))
+        names = [*(c.name for c in self.relation.columns), SIGN, OFFSET]
+        rows = pa.Table.from_arrays([*columns, sign, offset], names=names)
+        if self.reasons:
+            keep = np.ones(len(rows), dtype=bool)
+            keep[list(self.reasons)] = False
+            rows = rows.filter(pa.array(keep))
         return RelationEvents(self.relation.name, source, rows, self.rejected())
 
     def cast(self, name: str, type_: Type) -> pa.ChunkedArray:
-        column = plain_text(self.table.column(name))
+        column = self.table.column(name)
+        if type_.kind == "string" and is_repeating_text(column.type):
+            self.blame_missing(name, type_, column)
+            return column
+        column = plain_text(column)
         if not is_readable_as(column.type, type_):
             raise InputProblem(
                 f"column {name} is {column.type}, which cannot hold a {type_} exactly",
@@ -134,26 +147,38 @@ class _Check:
             )
         values, bad = cast_exact(column, type_)
         self.blame(bad, column, lambda value: f"{name}: not {_article(type_)} {type_}: {value!r}")
-        if not type_.nullable:
-            missing = "missing" if name == EVENT else "NULL in a NOT NULL column"
-            self.blame(_truth(pc.is_null(column)), column, lambda _: f"{name}: {missing}")
+        self.blame_missing(name, type_, column)
         return values
 
+    def blame_missing(self, name: str, type_: Type, column: pa.ChunkedArray) -> None:
+        if not type_.nullable and column.null_count:
+            missing = "missing" if name == EVENT else "NULL in a NOT NULL column"
+            self.blame(_truth(pc.is_null(column)), column, lambda _: f"{name}: {missing}")
+
     def sign(self) -> pa.ChunkedArray:
-        column = plain_text(self.table.column(OP))
-        if not pa.types.is_string(column.type) and not pa.types.is_null(column.type):
-            raise InputProblem("column op is not text", kind="wrong-type", place=str(self.path), hint="write I or D")
-        which = pc.index_in(pc.utf8_upper(pc.cast(column, pa.string())), value_set=OPS)
-        self.blame(_truth(pc.is_null(which)), column, lambda value: f"op: neither I nor D: {value!r}")
-        return SIGNS.take(which)
+        """Looked up once for each spelling of the operation."""
+        column = self.table.column(OP)
+        if not is_repeating_text(column.type):
+            column = plain_text(column)
+            if not pa.types.is_string(column.type) and not pa.types.is_null(column.type):
+                raise InputProblem(
+                    "column op is not text", kind="wrong-type", place=str(self.path), hint="write I or D"
+                )
+            column = pc.dictionary_encode(pc.cast(column, pa.string()))
+        signs = pa.chunked_array([_signs(chunk) for chunk in column.chunks], pa.int8())
+        if signs.null_count:
+            self.blame(_truth(pc.is_null(signs)), column, lambda value: f"op: neither I nor D: {value!r}")
+        return signs
 
     def blame(self, bad: np.ndarray, column: pa.ChunkedArray, reason: Callable[[object], str]) -> None:
         where = np.flatnonzero(bad)
+        if len(where) == 0:
+            return
         for index, value in zip(where.tolist(), column.take(pa.array(where)).to_pylist(), strict=True):
             self.reasons[index].append(reason(value))
 
     def check_order(self, offset: pa.ChunkedArray) -> None:
-        if len(offset) == 0:
+        if offset.null_count == 0 and not _decreases(offset.to_numpy()):
             return
         highest = pc.cumulative_max(offset, skip_nulls=True)
         behind = _truth(pc.fill_null(pc.less(offset, highest), False))
@@ -184,6 +209,8 @@ class _Check:
 
     def rejected(self) -> pa.Table:
         """Only rejected rows are touched one by one."""
+        if not self.reasons and not self.raw.malformed:
+            return REJECTED_SCHEMA.empty_table()
         where = sorted(self.reasons)
         records = self.table.take(pa.array(where, pa.int64())).to_pylist()
         found = [
@@ -193,6 +220,14 @@ class _Check:
         found += [(m.row, m.reason, _json({"line": m.text})) for m in self.raw.malformed]
         rows = [{"row": row, "reason": reason, "record": record} for row, reason, record in sorted(found)]
         return pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA)
+
+
+def _signs(op: pa.DictionaryArray) -> pa.Array:
+    return SIGNS.take(pc.index_in(pc.utf8_upper(op.dictionary), value_set=OPS)).take(op.indices)
+
+
+def _decreases(values: np.ndarray) -> bool:
+    return bool((values[1:] < values[:-1]).any())
 
 
 def _json(record: Mapping[str, object]) -> str:

@@ -12,10 +12,26 @@ from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Relation
 
-__all__ = ["OFFSET", "REJECTED_SCHEMA", "SIGN", "arrow_type", "event_schema", "m3_type", "relation_schema"]
+__all__ = [
+    "EVENT",
+    "OFFSET",
+    "OP",
+    "REJECTED_SCHEMA",
+    "SIGN",
+    "VERSION",
+    "arrow_type",
+    "event_schema",
+    "m3_type",
+    "relation_schema",
+    "stored_type",
+]
 
-SIGN = "_sign"
-OFFSET = "_offset"
+#: A landed file's columns beside the relation's.
+OP, EVENT = "op", "event"
+#: A log file's columns beside the relation's.
+SIGN, OFFSET, VERSION = "_sign", "_offset", "_version"
+
+DECIMAL64_DIGITS = 18
 
 #: Rows that were not accepted: why, the 0-based row in the file, and the row itself as JSON text.
 REJECTED_SCHEMA = pa.schema([("reason", pa.string()), ("row", pa.int64()), ("record", pa.string())])
@@ -35,13 +51,21 @@ def arrow_type(type_: Type) -> pa.DataType:
     return pa.decimal128(type_.precision, type_.scale) if type_.kind == "decimal" else ARROW[type_.kind]
 
 
+def stored_type(type_: Type) -> pa.DataType:
+    """The Arrow type of a column in the log: :func:`arrow_type`, but decimal64 for a DECIMAL that fits, which Parquet
+    keeps as integers: they take a third of the time to write and to read, and are what the engine computes with."""
+    if type_.kind == "decimal" and type_.precision <= DECIMAL64_DIGITS:
+        return pa.decimal64(type_.precision, type_.scale)
+    return arrow_type(type_)
+
+
 def m3_type(type_: pa.DataType, *, nullable: bool = False) -> Type:
     """The narrowest column type that holds every value of an Arrow type.
 
     Raises:
         InputProblem: no column type does, e.g. for lists and binary data.
     """
-    if pa.types.is_decimal128(type_) or pa.types.is_decimal256(type_):
+    if pa.types.is_decimal(type_):
         return decimal(type_.precision, type_.scale).with_null(nullable)
     if pa.types.is_dictionary(type_):
         return m3_type(type_.value_type, nullable=nullable)
@@ -70,10 +94,11 @@ _KINDS = (
 
 
 def relation_schema(relation: Relation) -> pa.Schema:
-    """The relation's columns in declared order."""
+    """The relation's columns in declared order, as a landed file has them."""
     return pa.schema([(column.name, arrow_type(column.type)) for column in relation.columns])
 
 
 def event_schema(relation: Relation) -> pa.Schema:
-    """The relation's columns, then ``_sign`` int8 and ``_offset`` int64."""
-    return relation_schema(relation).append(pa.field(SIGN, pa.int8())).append(pa.field(OFFSET, pa.int64()))
+    """The relation's columns as the log has them, then ``_sign`` int8 and ``_offset`` int64."""
+    columns = [(column.name, stored_type(column.type)) for column in relation.columns]
+    return pa.schema([*columns, (SIGN, pa.int8()), (OFFSET, pa.int64())])

@@ -1,6 +1,37 @@
-"""The physical plan: access paths and prepared statements and derivations."""
+"""The physical plan: access paths, prepared statements and derivations; and how a large batch is spread over tasks."""
 
+from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, Label, Labels, Problem
 from cumulus_ops.layout.derived import DerivedPlan, InputPlan
+from cumulus_ops.layout.estimates import events_per
+from cumulus_ops.layout.needs import Ref, find_needs, used_columns
+from cumulus_ops.layout.overrides import check_layout, fixed_labels
+from cumulus_ops.layout.partitioning import Layout, choose_layout
 from cumulus_ops.layout.plans import ProgramPlan, ReadPlan, StatementPlan, plan_program
+from cumulus_ops.layout.stages import Schedule, Shipment, Stage, levels, schedule
 
-__all__ = ["DerivedPlan", "InputPlan", "ProgramPlan", "ReadPlan", "StatementPlan", "plan_program"]
+__all__ = [
+    "ANYWHERE",
+    "REPLICATED",
+    "DerivedPlan",
+    "InputPlan",
+    "Label",
+    "Labels",
+    "Layout",
+    "Problem",
+    "ProgramPlan",
+    "ReadPlan",
+    "Ref",
+    "Schedule",
+    "Shipment",
+    "Stage",
+    "StatementPlan",
+    "check_layout",
+    "choose_layout",
+    "events_per",
+    "find_needs",
+    "fixed_labels",
+    "levels",
+    "plan_program",
+    "schedule",
+    "used_columns",
+]

@@ -47,15 +47,31 @@ def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
     if type_.kind != "decimal":
         return array if array.type == physical_type(type_) else array.cast(physical_type(type_))
     try:
-        array = array.cast(pa.decimal128(38, type_.scale))
-    except pa.ArrowInvalid as error:
+        if not pa.types.is_decimal(array.type) or array.type.scale != type_.scale:
+            array = array.cast(pa.decimal128(38, type_.scale))
+        return _units(array)
+    except (pa.ArrowInvalid, OverflowError) as error:
         raise _beyond(type_) from error
+
+
+def _units(array: pa.Array) -> pa.Array:
+    """The int64 units of a decimal array; without a copy if they are what it holds.
+
+    Raises:
+        OverflowError: one of them is beyond 64 bits.
+    """
+    if pa.types.is_decimal32(array.type):
+        array = array.cast(pa.decimal64(array.type.precision, array.type.scale))
+    if pa.types.is_decimal64(array.type):
+        return pa.Array.from_buffers(pa.int64(), len(array), array.buffers(), array.null_count, array.offset)
+    if pa.types.is_decimal256(array.type):
+        array = array.cast(pa.decimal128(38, array.type.scale))
     words = np.frombuffer(array.buffers()[1], dtype=np.int64)[2 * array.offset : 2 * (array.offset + len(array))]
     low, high = words[0::2], words[1::2]
     valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
     wrong = high != (low >> 63)
     if bool((wrong if valid is None else wrong & valid).any()):
-        raise _beyond(type_)
+        raise OverflowError
     return pa.array(low, mask=None if valid is None else ~valid)
 
 

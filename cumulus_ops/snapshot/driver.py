@@ -55,10 +55,11 @@ def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was."""
     everyone = range(rt.project.coordinators)
     batches = [rt.catalog.batches(coordinator=c) for c in everyone]
-    period = max(len(b) for b in batches)
+    drops = [sum(b.part == 0 for b in own) for own in batches]
+    period = max(drops)
     waiting = [c for c in everyone if pending_drops(rt.project, rt.catalog, c)]
     unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
-    behind = [c for c in waiting if len(batches[c]) < period]
+    behind = [c for c in waiting if drops[c] < period]
     holder = rt.catalog.token()
     if unfinished or behind:
         _apply(rt, (unfinished or behind)[0], on_progress)
@@ -72,7 +73,7 @@ def _had_its_periods(rt: Runtime, coordinator: int, batches: Sequence[Batch]) ->
     """N periods to an epoch; the first epoch of coordinator i lasts i periods longer."""
     epoch = current_epoch(rt, coordinator)
     length = rt.project.coordinators + (coordinator if epoch == 0 else 0)
-    return sum(b.epoch == epoch for b in batches) >= length
+    return sum(b.epoch == epoch and b.part == 0 for b in batches) >= length
 
 
 def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cumulus_ops.catalog import Batch
 from cumulus_ops.engine import ApplyTask, Runtime
 from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog import append_drop, pending_drops
@@ -19,7 +21,7 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What one mini-batch did; counts are rows."""
+    """What one mini-batch did; counts are rows. ``batch`` is the first one of a large drop's several."""
 
     batch: int
     drop: str
@@ -51,18 +53,31 @@ def run_minibatch(rt: Runtime, coordinator: int, drop: str | None = None) -> Bat
     started = time.monotonic()
     left = rt.catalog.batches(state="appended", coordinator=coordinator)
     if left:
-        batch = left[0].id
+        batches = tuple(b.id for b in left if b.drop == left[0].drop)
     else:
         landed = [p for p in pending_drops(rt.project, rt.catalog, coordinator) if drop in (None, p.name)]
         if not landed:
             return None
-        batch = append_drop(rt.project, rt.catalog, coordinator, landed[0])
-    apply_batch(rt, batch)
-    try_refresh(rt)
-    tidy(rt)
-    done = rt.catalog.batch(batch)
-    counts = (done.events, done.inserts, done.deletes, done.quarantined, done.duplicates)
-    return BatchReport(done.id, done.drop, done.epoch, *counts, time.monotonic() - started)
+        batches = append_drop(rt.project, rt.catalog, coordinator, landed[0])
+    for batch in batches:
+        apply_batch(rt, batch)
+        try_refresh(rt)
+        tidy(rt)
+    return _report([rt.catalog.batch(batch) for batch in batches], time.monotonic() - started)
+
+
+def _report(done: Sequence[Batch], seconds: float) -> BatchReport:
+    return BatchReport(
+        done[0].id,
+        done[0].drop,
+        done[0].epoch,
+        sum(b.events for b in done),
+        sum(b.inserts for b in done),
+        sum(b.deletes for b in done),
+        sum(b.quarantined for b in done),
+        sum(b.duplicates for b in done),
+        seconds,
+    )
 
 
 def apply_batch(rt: Runtime, batch: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,9 @@ def _outcome(project: Project) -> dict[str, object]:
     catalog = Catalog(project.catalog_url)
     with open_runtime(project, "inprocess") as rt:
         maps = [engine_maps(rt, epoch_end(e)) for e in range(EPOCHS)]
-    batches = [(b.coordinator, b.drop, b.epoch, b.first_sequence, b.inserts, b.deletes) for b in catalog.batches()]
+    batches = [
+        (b.coordinator, b.drop, b.part, b.epoch, b.first_sequence, b.inserts, b.deletes) for b in catalog.batches()
+    ]
     return {
         "maps": maps,
         "batches": sorted(batches),
@@ -45,8 +48,8 @@ def _views(folder: Path) -> Project:
 
 
 def _derived(folder: Path) -> Project:
-    """A project with derivations."""
-    project = make_shop(folder, program=SHOP)
+    """A project with derivations, whose drops are several batches each."""
+    project = dataclasses.replace(make_shop(folder, program=SHOP), batch_rows=8)
     initialise_as(project, "batch")
     return project
 

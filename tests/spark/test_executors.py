@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings, Project
+from cumulus_ops.config import ExecutorSettings, LayoutChoice, LayoutSettings, Project
 from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.engine.spark import SparkExecutor, levels
+from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.layout import REPLICATED, ProgramPlan, choose_layout, levels
 from cumulus_ops.snapshot import initialise, run_epochs, status
 from cumulus_ops.versions import epoch_end
 from tests.support.derived_programs import SHOP
@@ -50,6 +51,28 @@ def test_spark_ends_in_the_same_maps(
     outcome = _on_spark(project, spark, rows_per_task)
     assert outcome == in_process
     assert outcome[1] > 0, "no correction happened: the stream does not test them"
+
+
+def test_stages_that_partition_everything_end_in_the_same_maps(
+    spark: SparkSession, in_process: tuple[Maps, int], tmp_path: Path
+) -> None:
+    project = make_shop(tmp_path)
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        layout = _partitioned(rt.plan)
+        assert any(choice.columns for choice in layout.maps.values())
+        executor = SparkExecutor(ExecutorSettings(rows_per_task=8), spark, layout)
+        assert _run(dataclasses.replace(rt, executor=executor)) == in_process
+
+
+def _partitioned(plan: ProgramPlan) -> LayoutSettings:
+    """The layout of a batch that is large enough for nothing to be small."""
+    layout = choose_layout(plan, dict.fromkeys(plan.ranks, 1e9), 2)
+    choices = {node: LayoutChoice(label, "test") for node, label in layout.labels.items() if label != REPLICATED}
+    return LayoutSettings(
+        {name: choice for (kind, name), choice in choices.items() if kind == "map"},
+        {name: choice for (kind, name), choice in choices.items() if kind == "events"},
+    )
 
 
 def test_both_executors_agree_on_derivations(spark: SparkSession, tmp_path: Path) -> None:

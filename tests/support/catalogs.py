@@ -27,7 +27,8 @@ def append(catalog: Catalog, coordinator: int, drop: str, rows: int = 1, *, at: 
     """Append a batch at (epoch, sequence), by default the coordinator's position."""
     epoch, sequence = at or catalog.position(coordinator)
     file = LogFile(0, "r", f"log/r/{coordinator}-{drop}.parquet", rows, f"{coordinator}/r", 0, rows - 1)
-    return catalog.append(NewBatch(coordinator, drop, epoch, sequence, sequence + rows, rows, 0, 0, 0, (file,), ()))
+    new = NewBatch(coordinator, drop, epoch, sequence, sequence + rows, rows, 0, 0, 0, (file,), ())
+    return catalog.append([new])[0]
 
 
 def new_run(name: str = "m", epoch: int = 0, rows: int = 1, path: str = "runs/p.pack") -> NewRun:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from cumulus_ops.catalog import LogFile, NewBatch
 from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
 from cumulus_ops.engine import Runtime, initialise
-from cumulus_ops.eventlog.append import write_parquet
+from cumulus_ops.eventlog.files import write_parquet
 from cumulus_ops.mapstore import logical_type
 from cumulus_ops.query import read_map
 from cumulus_ops.versions import STATEMENT_BITS, event_version
@@ -75,16 +75,16 @@ def append_events(rt: Runtime, coordinator: int, events: Sequence[Event], drop: 
         stamped = [(sequence + i, s, row) for i, (name, s, row) in enumerate(events) if name == relation.name]
         if stamped:
             path = write_parquet(
-                rt.project.state, f"log/{relation.name}", _table(relation, epoch, coordinator, stamped)
+                rt.project.state, f"log/{relation.name}", log_table(relation, epoch, coordinator, stamped)
             )
             files.append(LogFile(0, relation.name, path, len(stamped), f"{coordinator}/{relation.name}", 0, 0))
     inserts = sum(s > 0 for _, s, _ in events)
     end = sequence + len(events)
     counts = (inserts, len(events) - inserts, 0, 0)
-    return rt.catalog.append(NewBatch(coordinator, drop, epoch, sequence, end, *counts, tuple(files), ()))
+    return rt.catalog.append([NewBatch(coordinator, drop, epoch, sequence, end, *counts, tuple(files), ())])[0]
 
 
-def _table(relation: Relation, epoch: int, coordinator: int, stamped: Sequence[tuple[int, int, Row]]) -> pa.Table:
+def log_table(relation: Relation, epoch: int, coordinator: int, stamped: Sequence[tuple[int, int, Row]]) -> pa.Table:
     columns = {
         c.name: pa.array([row[i] for _, _, row in stamped], logical_type(c.type))
         for i, c in enumerate(relation.columns)

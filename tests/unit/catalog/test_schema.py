@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect
 
 from cumulus_ops.catalog import Catalog
+from cumulus_ops.catalog.connection import connect, migrate
 from cumulus_ops.catalog.tables import metadata
-from cumulus_ops.errors import InputProblem, SetupProblem
-from tests.support.catalogs import PROGRAM, make_catalog, migrate_and_register, url_of
+from cumulus_ops.errors import Conflict, InputProblem, SetupProblem
+from tests.support.catalogs import PROGRAM, append, make_catalog, migrate_and_register, url_of
 
 
 def differences(connection: Connection) -> list[object]:
@@ -45,6 +48,25 @@ def test_migrating_again_keeps_everything(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
     catalog.migrate()
     assert catalog.program() == PROGRAM
+    catalog.close()
+
+
+def test_batches_from_before_drops_had_parts_are_kept(tmp_path: Path) -> None:
+    engine = connect(url_of(tmp_path))
+    upgrade = command.upgrade
+    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0002")):
+        migrate(engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            'INSERT INTO batch (coordinator, "drop", epoch, first_sequence, next_sequence, inserts, deletes, quarantined, '
+            "duplicates, state, seconds) VALUES (0, 'old', 0, 0, 1, 1, 0, 0, 0, 'appended', 0.0)"
+        )
+    engine.dispose()
+    catalog = make_catalog(tmp_path)
+    assert [(b.id, b.drop, b.part, b.inserts) for b in catalog.batches()] == [(1, "old", 0, 1)]
+    with pytest.raises(Conflict):
+        append(catalog, 0, "old")
+    assert append(catalog, 0, "new") == 2
     catalog.close()
 
 

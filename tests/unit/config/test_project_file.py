@@ -51,11 +51,18 @@ def test_minimal_project_has_the_documented_defaults(write):
     assert project.epoch.start == datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     assert project.epoch.count is None
     assert project.views == {"v": "SELECT COUNT(*) FROM orders"}
+    assert project.batch_rows == 1_000_000
 
 
 def test_file_and_folder_name_the_same_project(write):
     folder = write(MINIMAL)
     assert load_project(folder, {}) == load_project(folder / "cumulus.yaml", {})
+
+
+def test_the_size_of_batches_can_be_chosen(write):
+    assert load_project(write(MINIMAL + "batches: {rows: 5000}\n"), {}).batch_rows == 5000
+    with pytest.raises(InputProblem):
+        load_project(write(MINIMAL + "batches: {rows: 0}\n"), {})
 
 
 def test_types_keys_and_nullability(write):

@@ -16,9 +16,10 @@ import pytest
 
 from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog import readers
 from cumulus_ops.eventlog.casting import cast_exact
-from cumulus_ops.eventlog.readers import RelationEvents, read_drop, read_relation, split_duplicates
-from cumulus_ops.eventlog.types import arrow_type, event_schema, m3_type
+from cumulus_ops.eventlog.readers import RelationEvents, read_drop, split_duplicates
+from cumulus_ops.eventlog.types import arrow_type, event_schema, m3_type, stored_type
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 
@@ -71,6 +72,12 @@ def write(folder: Path, suffix: str, rows: list[dict[str, object]], name: str = 
             text = text.set_column(text.schema.get_field_index(column), column, text[column].cast(type_))
         pq.write_table(text, path)
     return path
+
+
+def read_relation(relation: Relation, path: Path, source: str) -> RelationEvents:
+    """A file that is small enough to come as one piece."""
+    (events,) = readers.read_relation(relation, path, source, 1_000_000)
+    return events
 
 
 def read(tmp_path: Path, suffix: str, rows: list[dict[str, object]]) -> RelationEvents:
@@ -276,13 +283,13 @@ def test_duplicates_of_earlier_offsets_are_dropped(tmp_path: Path) -> None:
 def test_casts_are_exact_or_named(column: pa.Array, type_: Type, bad: list[int]) -> None:
     values_, mask = cast_exact(column, type_)
     assert np.flatnonzero(mask).tolist() == bad
-    assert values_.type == arrow_type(type_)
+    assert values_.type == stored_type(type_)
     assert all((values_[i].as_py() is None) == (i in bad or column[i].as_py() is None) for i in range(len(column)))
 
 
 def test_types_round_trip_through_arrow() -> None:
-    for type_ in (INT, DOUBLE, STRING, DATE, TIMESTAMP, BOOL, decimal(20, 4)):
-        assert m3_type(arrow_type(type_)) == type_
+    for type_ in (INT, DOUBLE, STRING, DATE, TIMESTAMP, BOOL, decimal(20, 4), decimal(18, 4)):
+        assert m3_type(arrow_type(type_)) == m3_type(stored_type(type_)) == type_
     assert m3_type(pa.dictionary(pa.int8(), pa.string_view()), nullable=True) == STRING.with_null()
     with pytest.raises(InputProblem, match="list"):
         m3_type(pa.list_(pa.int64()))

@@ -1,0 +1,4 @@
+"""Benchmarks: Cumulus beside recomputation and other systems, in one session, with the answers checked.
+
+``python -m benchmarks run`` measures, ``python -m benchmarks report`` draws what was measured. See ``README.md`` here.
+"""

@@ -1,0 +1,73 @@
+"""Applies landed drops to a new project and commits them: ``python -m benchmarks.peers.cumulus_worker SPEC ANSWER``."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.peers.spark import session_of
+from benchmarks.states import project_of
+from cumulus_ops.config import ExecutorSettings
+from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.query import read_view
+from cumulus_ops.snapshot import collect_garbage, commit, run_minibatch, seal
+
+__all__ = ["apply_all"]
+
+
+def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
+    """Initialise a project, apply drops, seal and commit.
+
+    Args:
+        spec: ``folder`` of the project, ``queries``, ``landing``, ``batches`` (None for all drops), ``kind`` and
+            ``cores`` of the executor, ``answers`` (a folder for the views' rows, or None).
+
+    Returns:
+        ``seconds`` of everything after the start of processes (Spark's session is warm), ``batches`` (their seconds),
+        ``commit_seconds``, ``events``.
+    """
+    cores = spec.get("cores", 1)
+    executor = ExecutorSettings(kind=spec["kind"], master=f"local[{cores}]")
+    project = project_of(Path(spec["folder"]), spec["queries"], executor, Path(spec["landing"]))
+    initialise(project)
+    with open_runtime(project, "inprocess") as opened:
+        rt = opened
+        if spec["kind"] == "spark":
+            from cumulus_ops.engine.spark import SparkExecutor
+
+            rt = dataclasses.replace(opened, executor=SparkExecutor(executor, session_of(cores)))
+        result = _measure(rt, spec["batches"])
+        for query in spec["queries"] if spec.get("answers") else ():
+            pq.write_table(read_view(rt, query, ordered=False), Path(spec["answers"]) / f"{query}.parquet")
+        collect_garbage(rt, datetime.timedelta(0))
+    return result
+
+
+def _measure(rt: Runtime, batches: int | None) -> dict[str, Any]:
+    times: list[float] = []
+    events = 0
+    started = time.perf_counter()
+    while batches is None or len(times) < batches:
+        begun = time.perf_counter()
+        report = run_minibatch(rt, 0)
+        if report is None:
+            break
+        times.append(time.perf_counter() - begun)
+        events += report.events
+        print(f"batch {len(times)}: {report.events} events {times[-1]:.2f} s", flush=True)
+    begun = time.perf_counter()
+    seal(rt, 0, 0)
+    commit(rt, 0)
+    ended = time.perf_counter()
+    return {"seconds": ended - started, "batches": times, "commit_seconds": ended - begun, "events": events}
+
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).write_text(json.dumps(apply_all(json.loads(Path(sys.argv[1]).read_text()))))

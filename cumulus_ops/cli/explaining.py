@@ -1,0 +1,212 @@
+"""`cumulus explain`: how a large batch is spread over the tasks of a Spark job, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from cumulus_ops.config import Project
+from cumulus_ops.coordination import granularity_of
+from cumulus_ops.engine import build_program
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.layout import (
+    ANYWHERE,
+    REPLICATED,
+    Label,
+    ProgramPlan,
+    Schedule,
+    Shipment,
+    Stage,
+    check_layout,
+    choose_layout,
+    events_per,
+    fixed_labels,
+    levels,
+    plan_program,
+    schedule,
+)
+
+__all__ = ["explain_layout", "layout_json", "plan_of", "relations_of", "scheduled"]
+
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def plan_of(project: Project) -> ProgramPlan:
+    """The plan of what a project maintains, with its layout checked; nothing has to be initialised.
+
+    Raises:
+        M3Error: a view is wrong.
+        InputProblem: the layout of the project file does not fit the program.
+    """
+    plan = plan_program(build_program(project), granularity_of(from_sql=project.program_file is None))
+    check_layout(plan, project.layout)
+    return plan
+
+
+def relations_of(plan: ProgramPlan, given: str | None) -> list[str]:
+    """``"orders,lineitem"`` as a list; without it, all relations whose events some statement takes.
+
+    Raises:
+        InputProblem: there is no such relation.
+    """
+    known = [r.name for r in plan.program.relations]
+    used = {s.relation for name in plan.base for s in plan.statements[name]}
+    if not given:
+        return [name for name in known if name in used]
+    wanted = [name.strip() for name in given.split(",")]
+    for name in wanted:
+        if name not in known:
+            hint = f"known relations: {', '.join(known)}"
+            raise InputProblem(
+                f"no relation {name!r}", kind="unknown-relation", place=f"--relations {given}", hint=hint
+            )
+    return [name for name in known if name in wanted]
+
+
+def scheduled(
+    plan: ProgramPlan, project: Project, relations: Sequence[str], rows: Mapping[str, float], events: int, tasks: int
+) -> tuple[Schedule, dict[str, float]]:
+    """The stages of a batch of ``events`` events, in proportion to the tables, and how many are of each relation."""
+    counts = events_per(plan, events, relations, rows)
+    return schedule(choose_layout(plan, counts, tasks, fixed_labels(project.layout), rows)), counts
+
+
+def explain_layout(plan: ProgramPlan, project: Project, stages: Schedule, events: Mapping[str, float]) -> str:
+    """The whole explanation as text: access paths, needs, layout, stages, estimate."""
+    blocks = [
+        _heading(stages, events),
+        ["ACCESS PATHS (a map is kept once per set of key columns that some reader knows)", *_paths(plan, stages)],
+        ["READ IN THE SAME BATCH (everything else comes from stored runs, which any task reads)", *_needs(stages)],
+        ["LAYOUT", *_labels(project, stages)],
+        [
+            f"STAGES ({len(stages.stages)} for {len(_levels(plan, stages))} levels of the dataflow)",
+            *_stages(plan, stages),
+        ],
+        [_estimate(stages, events)],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def layout_json(stages: Schedule, events: Mapping[str, float]) -> str:
+    """The layout for scripts."""
+    labels = {f"{kind}:{name}": list(label) for (kind, name), label in stages.layout.labels.items()}
+    sent = [[{"kind": s.kind, "name": s.name, "by": list(s.by)} for s in stage.sent] for stage in stages.stages]
+    found = {"events": dict(events), "labels": labels, "sent": sent, "shuffled_bytes": stages.layout.bytes}
+    return json.dumps(found, indent=2)
+
+
+def _heading(stages: Schedule, events: Mapping[str, float]) -> list[str]:
+    total = sum(events.values())
+    shares = ", ".join(f"{name} {count / total:.0%}" for name, count in events.items()) if total else "none"
+    return [f"A BATCH OF {total:,.0f} EVENTS on {stages.layout.problem.tasks} tasks: {shares}"]
+
+
+def _paths(plan: ProgramPlan, stages: Schedule) -> Iterator[str]:
+    names = list(dict.fromkeys(ref[0] for ref in stages.layout.problem.statements))
+    width = max(map(len, names), default=0)
+    for name in names:
+        keys = [k.name for k in plan.program.map_by_name[name].keys]
+        shown = (f"[{', '.join(keys[i] for i in path.bound)}]" for path in plan.paths[name])
+        yield f"  {name:{width}}  {' '.join(shown)}"
+
+
+def _needs(stages: Schedule) -> Iterator[str]:
+    problem = stages.layout.problem
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for need in problem.needs:
+        consumer = problem.statements[need.consumer]
+        keys = problem.plan.program.map_by_name[need.map].keys
+        bound = ", ".join(keys[i].name for i in consumer.reads[need.read].path.bound) or "nothing: all of it"
+        sources = found.setdefault((consumer.relation, need.map, bound), [])
+        if (source := problem.statements[need.producer].relation) not in sources:
+            sources.append(source)
+    for (relation, name, bound), sources in found.items():
+        yield f"  {relation} reads {name} by {bound}; added by {', '.join(sources)}"
+    if not found:
+        yield "  nothing"
+
+
+def _labels(project: Project, stages: Schedule) -> Iterator[str]:
+    problem = stages.layout.problem
+    settings = {"events": project.layout.events, "map": project.layout.maps}
+    for (kind, name), label in sorted(stages.layout.labels.items()):
+        why = ""
+        if name in settings[kind]:
+            why = f" (decided in {settings[kind][name].place.rpartition('/')[2]})"
+        elif problem.labels[kind, name] == (REPLICATED,):
+            why = " (small)"
+        yield f"  {kind:6} {name}: {_where(label)}{why}"
+    if not stages.layout.labels:
+        yield "  events and deltas stay where they are"
+
+
+def _where(label: Label) -> str:
+    if label == REPLICATED:
+        return "replicated"
+    return "in the task that reads them" if label == ANYWHERE else f"by {', '.join(label)}"
+
+
+def _levels(plan: ProgramPlan, stages: Schedule) -> list[tuple[str, ...]]:
+    """The levels of the maps that the batch touches."""
+    touched = {ref[0] for ref in stages.layout.problem.statements}
+    return [level for level in levels(plan) if touched & set(level)]
+
+
+def _stages(plan: ProgramPlan, stages: Schedule) -> Iterator[str]:
+    depth = {name: i for i, level in enumerate(_levels(plan, stages), 1) for name in level}
+    for number, stage in enumerate(stages.stages, 1):
+        refs = [ref for group in stage.steps for ref in group]
+        places = sorted({depth[ref[0]] for ref in refs})
+        yield f"  {number}  {_statements(stages, stage)}; levels {', '.join(map(str, places)) or 'none'}"
+        yield from (f"     sends {line}" for line in _sent(stages, stage))
+        yield from (f"     {line}" for line in _why(stages, stage, places))
+
+
+def _statements(stages: Schedule, stage: Stage) -> str:
+    counts: dict[str, int] = {}
+    for group in stage.steps:
+        for ref in group:
+            relation = stages.layout.problem.statements[ref].relation
+            counts[relation] = counts.get(relation, 0) + 1
+    return ", ".join(f"{n} statement{'s' * (n > 1)} of {relation}" for relation, n in counts.items()) or "no statement"
+
+
+def _sent(stages: Schedule, stage: Stage) -> Iterator[str]:
+    for shipment in stage.sent:
+        what = f"events of {shipment.name}" if shipment.kind == "events" else f"deltas of {shipment.name}"
+        where = "to every task" if shipment.by == REPLICATED else _where(shipment.by)
+        yield f"{what} {where}, about {_bytes(_shipped(stages, stage, shipment))}"
+
+
+def _shipped(stages: Schedule, stage: Stage, shipment: Shipment) -> float:
+    problem = stages.layout.problem
+    if shipment.kind == "events":
+        return problem.move_cost(shipment.name, shipment.by)
+    refs = [ref for ref in stage.away if ref[0] == shipment.name]
+    events = [stages.layout.label("events", problem.statements[ref].relation) for ref in refs]
+    return sum(problem.pair_cost(ref, label, shipment.by) for ref, label in zip(refs, events, strict=True))
+
+
+def _why(stages: Schedule, stage: Stage, places: Sequence[int]) -> Iterator[str]:
+    """Why levels are one stage."""
+    for name in sorted({ref[0] for ref in stage.local}):
+        events = sorted({stages.layout.problem.statements[ref].relation for ref in stage.local if ref[0] == name})
+        labels = ", ".join(f"{e} {_where(stages.layout.label('events', e))}" for e in events)
+        yield f"fused over {name}: it is wanted {_where(stages.layout.label('map', name))}, and comes from {labels}: the same task"
+    if len(places) > 1 and not stage.local:
+        yield "fused: none of these statements reads what another one here adds"
+
+
+def _estimate(stages: Schedule, events: Mapping[str, float]) -> str:
+    total = sum(events.values())
+    each = stages.layout.bytes * 1e6 / total if total else 0.0
+    if len(stages.stages) == 1:
+        return "ESTIMATE: nothing is sent between tasks"
+    return f"ESTIMATE: {_bytes(each)} sent between tasks per 1 M events"
+
+
+def _bytes(size: float) -> str:
+    for factor, unit in UNITS:
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} B"

@@ -1,0 +1,150 @@
+"""The batches that a drop becomes: stamped, written row group by row group, and not yet in the catalog."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog import LogFile, NewBatch
+from cumulus_ops.eventlog.files import NewFile
+from cumulus_ops.eventlog.types import OFFSET, SIGN, VERSION
+from cumulus_ops.versions import STATEMENT_BITS, event_version
+
+__all__ = ["DropBatches"]
+
+#: Well below the age at which garbage collection takes a file that no row names for garbage.
+KEEP_ALIVE_S = 60.0
+
+
+@dataclass
+class _Events:
+    """The log file of one relation; offsets are inclusive."""
+
+    file: NewFile
+    source: str
+    min_offset: int
+    max_offset: int
+
+
+@dataclass
+class _Batch:
+    """A batch in the making. ``sequence`` is the place of its first event in the coordinator's epoch."""
+
+    sequence: int
+    inserts: int = 0
+    deletes: int = 0
+    duplicates: int = 0
+    log: dict[str, _Events] = field(default_factory=dict)
+    quarantine: dict[str, NewFile] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return self.inserts + self.deletes
+
+    def files(self) -> list[NewFile]:
+        return [*(e.file for e in self.log.values()), *self.quarantine.values()]
+
+
+class DropBatches:
+    """Takes a drop's events in their order, and starts another batch when one is full.
+
+    Args:
+        root: the state folder.
+        coordinator: whose drop it is.
+        drop: its name.
+        epoch: the coordinator's open epoch.
+        sequence: the place in it of the next event.
+        limit: how many rows a batch has at the most.
+    """
+
+    def __init__(self, root: Path, coordinator: int, drop: str, epoch: int, sequence: int, limit: int) -> None:
+        self._root, self._coordinator, self._drop, self._epoch = root, coordinator, drop, epoch
+        self._limit = limit
+        self._batches = [_Batch(sequence)]
+        self._touched = time.monotonic()
+
+    def add(self, relation: str, source: str, rows: pa.Table) -> None:
+        """Stamp and write events of a relation: whole atomic events, which stay in one batch."""
+        if len(rows) == 0:
+            return
+        batch = self._batch_for(len(rows))
+        rows = rows.append_column(VERSION, pa.array(self._stamps(batch.sequence + batch.rows, len(rows))))
+        lowest, highest = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
+        if relation not in batch.log:
+            file = NewFile(self._root, f"log/{relation}", rows.schema)
+            batch.log[relation] = _Events(file, source, lowest, highest)
+        batch.log[relation].file.write(rows)
+        batch.log[relation].max_offset = highest
+        inserts = int(np.count_nonzero(rows[SIGN].to_numpy() > 0))
+        batch.inserts += inserts
+        batch.deletes += len(rows) - inserts
+        self._keep_alive()
+
+    def leave_out(self, relation: str, rejected: pa.Table, duplicates: int) -> None:
+        """Write rejected rows to the quarantine, and count duplicates."""
+        batch = self._batches[-1]
+        batch.duplicates += duplicates
+        if len(rejected) == 0:
+            return
+        if relation not in batch.quarantine:
+            batch.quarantine[relation] = NewFile(self._root, f"quarantine/{relation}", rejected.schema)
+        batch.quarantine[relation].write(rejected)
+
+    def _batch_for(self, rows: int) -> _Batch:
+        last = self._batches[-1]
+        if last.rows and last.rows + rows > self._limit:
+            self._close(last)
+            self._batches.append(_Batch(last.sequence + last.rows))
+        return self._batches[-1]
+
+    def _stamps(self, sequence: int, rows: int) -> np.ndarray:
+        event_version(self._epoch, self._coordinator, sequence + rows - 1)  # checks the bounds
+        first = event_version(self._epoch, self._coordinator, sequence)
+        return first + (np.arange(rows, dtype=np.int64) << STATEMENT_BITS)
+
+    def _close(self, batch: _Batch) -> None:
+        for file in batch.files():
+            file.close()
+
+    def _keep_alive(self) -> None:
+        """A large drop takes longer to write than garbage collection leaves unnamed files alone."""
+        if time.monotonic() - self._touched > KEEP_ALIVE_S:
+            self._touched = time.monotonic()
+            for batch in self._batches:
+                for file in batch.files():
+                    os.utime(file.place)
+
+    def finish(self) -> list[NewBatch]:
+        """What the catalog is to append: at least one batch; all files are durable."""
+        self._close(self._batches[-1])
+        return [self._new(part, batch) for part, batch in enumerate(self._batches)]
+
+    def _new(self, part: int, batch: _Batch) -> NewBatch:
+        return NewBatch(
+            self._coordinator,
+            self._drop,
+            self._epoch,
+            batch.sequence,
+            batch.sequence + batch.rows,
+            batch.inserts,
+            batch.deletes,
+            sum(f.rows for f in batch.quarantine.values()),
+            batch.duplicates,
+            tuple(
+                LogFile(0, relation, e.file.path, e.file.rows, e.source, e.min_offset, e.max_offset)
+                for relation, e in batch.log.items()
+            ),
+            tuple((relation, f.path, f.rows) for relation, f in batch.quarantine.items()),
+            part,
+        )
+
+    def discard(self) -> None:
+        """Delete what was written: it will not be appended."""
+        for batch in self._batches:
+            for file in batch.files():
+                file.discard()

@@ -1,0 +1,89 @@
+"""Writing the log's files: durable before anything names them, quick to write and to read again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cumulus_ops.eventlog.types import SIGN
+
+__all__ = ["NewFile", "write_parquet"]
+
+#: Rows that are read independently of others.
+GROUP_ROWS = 1 << 17
+
+
+class NewFile:
+    """A Parquet file under a fresh name that is written table by table, all of the same schema.
+
+    ``path`` is relative to ``root``; ``rows`` are written so far. It is durable when it is closed.
+    """
+
+    def __init__(self, root: Path, folder: str, schema: pa.Schema) -> None:
+        self.path = f"{folder}/{uuid.uuid4().hex}.parquet"
+        self.place = root / self.path
+        self.rows = 0
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        self._sink = self.place.open("wb")
+        self._writer = pq.ParquetWriter(self._sink, schema, **_encoding(schema))
+
+    def write(self, table: pa.Table) -> None:
+        """Append the rows."""
+        self._writer.write_table(table.unify_dictionaries(), row_group_size=GROUP_ROWS)
+        self.rows += len(table)
+
+    def close(self) -> None:
+        """Make it durable, its name as well."""
+        self._writer.close()
+        self._sink.flush()
+        os.fsync(self._sink.fileno())
+        self._sink.close()
+        _sync_folder(self.place.parent)
+
+    def discard(self) -> None:
+        """Delete it, whether it is closed or not."""
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+            self._writer.close()
+        self._sink.close()
+        self.place.unlink(missing_ok=True)
+
+
+def write_parquet(root: Path, folder: str, table: pa.Table) -> str:
+    """Write a table durably under a fresh name; returns its path relative to ``root``."""
+    file = NewFile(root, folder, table.schema)
+    file.write(table)
+    file.close()
+    return file.path
+
+
+def _encoding(schema: pa.Schema) -> dict[str, Any]:
+    """Whole numbers as bit-packed differences, which need no compression; texts as dictionaries as long as they repeat
+    themselves. Statistics only where a reader skips by them. All of it is understood by Spark's vectorised reader."""
+    numbers = [f.name for f in schema if _is_whole(f.type)]
+    return {
+        "compression": {f.name: "none" if f.name in numbers else "lz4" for f in schema},
+        "use_dictionary": [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)],
+        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        "store_decimal_as_integer": True,
+        "write_statistics": [SIGN],
+    }
+
+
+def _is_whole(type_: pa.DataType) -> bool:
+    """Whether Parquet keeps the type as integers."""
+    moment = pa.types.is_date32(type_) or pa.types.is_timestamp(type_)
+    return bool(moment or pa.types.is_integer(type_) or pa.types.is_decimal64(type_))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

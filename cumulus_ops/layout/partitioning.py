@@ -1,0 +1,224 @@
+"""Choosing a layout of least cost: labels for relations and exchanged maps, by minimum cuts.
+
+Columns that statements equate form a **class** (all the order keys, all the customer keys). Starting from "everything is
+replicated", an **expansion** towards a class asks for each relation and map whether to keep its label or to be partitioned
+by its column of the class. Which of them should is a two-way problem with costs on nodes and on pairs, whose optimum is a
+minimum cut between *keep* and *switch* (Boykov, Veksler, Zabih: alpha-expansion). Expansions are repeated until none is
+cheaper. Relations' labels are then varied singly and in pairs, each map answering with its best label: with the relations'
+labels given, maps do not depend on each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import networkx as nx
+
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.layout.costs import ANYWHERE, IMPOSSIBLE, REPLICATED, Label, Labels, Node, Problem, pose
+from cumulus_ops.layout.estimates import Estimates
+from cumulus_ops.layout.needs import Need
+from cumulus_ops.layout.plans import ProgramPlan
+
+__all__ = ["Layout", "choose_labels", "choose_layout", "impossible", "unmet_needs"]
+
+Cut = dict[Node, Label]
+KEEP, SWITCH = "keep", "switch"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a batch's events and deltas are. ``labels`` are those of the relations and maps that the problem is about;
+    ``bytes``: the estimate of what is sent between tasks."""
+
+    problem: Problem
+    labels: Labels
+    bytes: int
+
+    def label(self, kind: str, name: str) -> Label:
+        """The label of ``events`` or of a ``map``; what nobody needs stays where it is."""
+        return self.labels.get((kind, name), ANYWHERE)
+
+
+def choose_layout(
+    plan: ProgramPlan,
+    events: Mapping[str, float],
+    tasks: int,
+    fixed: Labels | None = None,
+    rows: Mapping[str, float] | None = None,
+) -> Layout:
+    """The layout for a batch.
+
+    Args:
+        plan: the program's plan.
+        events: how many events of each relation the batch has.
+        tasks: how many tasks there are.
+        fixed: labels that somebody has decided on.
+        rows: rows by relation, where they are known better than the program knows them.
+
+    Raises:
+        InputProblem: ``fixed`` leaves no layout in which all reads find what they need.
+    """
+    estimates = Estimates(plan, events, rows or {})
+    problem = pose(plan, [r for r, n in events.items() if n], estimates, tasks, fixed)
+    labels = choose_labels(problem)
+    cost = problem.cost(labels)
+    if cost >= IMPOSSIBLE:
+        raise impossible(problem, labels, unmet_needs(problem, labels)[0])
+    return Layout(problem, labels, cost)
+
+
+def choose_labels(problem: Problem) -> Labels:
+    """Labels of low cost for every node of the problem."""
+    labels: Labels = {node: options[0] for node, options in problem.labels.items()}
+    cost = problem.cost(labels)
+    better = True
+    while better:
+        better = False
+        for proposal in _proposals(problem):
+            changed = _expand(problem, labels, proposal)
+            if problem.cost(changed) < cost:
+                labels, cost, better = changed, problem.cost(changed), True
+    return _improve(problem, labels)
+
+
+def unmet_needs(problem: Problem, labels: Labels) -> list[Need]:
+    """The needs that cannot be met under ``labels``."""
+    return [n for n in problem.needs if problem.pair_cost(n, *_pair_labels(problem, n, labels)) >= IMPOSSIBLE]
+
+
+def _pair_labels(problem: Problem, need: Need, labels: Labels) -> tuple[Label, Label]:
+    return labels["events", problem.statements[need.consumer].relation], labels["map", need.map]
+
+
+def impossible(problem: Problem, labels: Labels, need: Need, place: str = "") -> InputProblem:
+    """The error that says why a need cannot be met."""
+    consumer = problem.statements[need.consumer]
+    keys = problem.plan.program.map_by_name[need.map].keys
+    bound = ", ".join(keys[i].name for i in consumer.reads[need.read].path.bound) or "none of its keys"
+    events, deltas = _pair_labels(problem, need, labels)
+    return InputProblem(
+        f"layout: {need.map} by {', '.join(deltas)} and {consumer.relation} by {', '.join(events) or 'anywhere'} do not "
+        f"meet: {consumer.relation} reads {need.map} by {bound} for {need.consumer[0]}",
+        kind="layout-impossible",
+        place=place,
+        hint=f"write `{need.map}: replicated`, or leave one of the two out",
+    )
+
+
+def _proposals(problem: Problem) -> Iterator[Cut]:
+    """For each class the label that each node would have in it; and what every node would have on its own."""
+    graph: nx.Graph[tuple[Node, str]] = nx.Graph()
+    for node, options in problem.labels.items():
+        graph.add_nodes_from((node, column) for label in options for column in label)
+    for item, columns in problem.equal.items():
+        ref, name = (item.consumer, item.map) if isinstance(item, Need) else (item, item[0])
+        relation = problem.statements[ref].relation
+        graph.add_edges_from(((("map", name), key), (("events", relation), column)) for key, column in columns.items())
+    for members in nx.connected_components(graph):
+        proposal: Cut = {}
+        for node, options in problem.labels.items():
+            label = next((o for o in options if o and all((node, c) in members for c in o)), None)
+            if label is not None and label != REPLICATED:
+                proposal[node] = label
+        yield proposal
+    yield {n: o[0] for n, o in problem.labels.items()}
+
+
+def _expand(problem: Problem, labels: Labels, proposal: Labels) -> Cut:
+    """The best mixture of ``labels`` and ``proposal``: a minimum cut, exact where the pairs' costs are submodular."""
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    graph.add_nodes_from([KEEP, SWITCH])
+    free = {n for n, label in proposal.items() if labels[n] != label}
+    options = {n: (labels[n], proposal[n]) if n in free else (labels[n],) for n in problem.labels}
+    weights: dict[Node, list[int]] = {n: [0, 0] for n in free}
+    for node in free:
+        if node[0] == "events":
+            weights[node] = [problem.move_cost(node[1], label) for label in options[node]]
+    for (a, b), table in problem.tables.items():
+        _add_pair(graph, weights, a, b, [[table[x, y] for y in options[b]] for x in options[a]])
+    for node, (keep, switch) in weights.items():
+        low = min(keep, switch)
+        _add_arc(graph, KEEP, node, switch - low)  # cut when the node is on the side of SWITCH
+        _add_arc(graph, node, SWITCH, keep - low)
+    _, (kept, _) = nx.minimum_cut(graph, KEEP, SWITCH)
+    return {n: label if n not in free or n in kept else proposal[n] for n, label in labels.items()}
+
+
+def _add_pair(
+    graph: nx.DiGraph[object], weights: dict[Node, list[int]], a: Node, b: Node, table: list[list[int]]
+) -> None:
+    """The costs of a pair as arcs; ``table[i][j]``: ``a`` keeps (0) or switches (1), ``b`` keeps or switches.
+
+    With both free, the costs are those of ``a`` alone, of ``b`` alone, and of their being apart
+    (Kolmogorov and Zabih); a cost of being together that is left is dropped, and seen when the whole is added up."""
+    if len(table) == 1 and len(table[0]) == 1:
+        return
+    if len(table) == 1:
+        weights[b] = [w + c for w, c in zip(weights[b], table[0], strict=True)]
+    elif len(table[0]) == 1:
+        weights[a] = [w + c[0] for w, c in zip(weights[a], table, strict=True)]
+    else:
+        (both_keep, b_alone), (a_alone, both_switch) = table
+        weights[a] = [weights[a][0] + both_keep, weights[a][1] + a_alone]
+        weights[b] = [weights[b][0], weights[b][1] + both_switch - a_alone]
+        # what is left is paid when a keeps and b switches
+        _add_arc(graph, a, b, max(0, b_alone + a_alone - both_keep - both_switch))
+
+
+def _add_arc(graph: nx.DiGraph[object], source: object, target: object, capacity: int) -> None:
+    present = graph.get_edge_data(source, target, {"capacity": 0})["capacity"]
+    graph.add_edge(source, target, capacity=present + capacity)
+
+
+def _improve(problem: Problem, labels: Labels) -> Labels:
+    """Vary the labels of one or two relations as long as that is cheaper."""
+    relations = {n: labels[n] for n in problem.labels if n[0] == "events"}
+    answers = _Answers(problem)
+    cost = answers.cost(relations)
+    better = True
+    while better:
+        better = False
+        for changed in _varied(problem, relations):
+            if (found := answers.cost(changed)) < cost:
+                relations, cost, better = changed, found, True
+    return answers.labels(relations)
+
+
+def _varied(problem: Problem, labels: Labels) -> Iterator[Cut]:
+    for chosen in [*((r,) for r in labels), *itertools.combinations(labels, 2)]:
+        for options in itertools.product(*(problem.labels[r] for r in chosen)):
+            yield {**labels, **dict(zip(chosen, options, strict=True))}
+
+
+class _Answers:
+    """The best label of each map under given labels of the relations; remembered by those that concern the map."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._near: dict[Node, list[Node]] = {n: [] for n in problem.labels if n[0] == "map"}
+        for a, b in problem.tables:
+            self._near[b].append(a)
+        self._known: dict[tuple[Node, tuple[Label, ...]], tuple[int, Label]] = {}
+
+    def cost(self, relations: Labels) -> int:
+        moved = sum(self.problem.move_cost(node[1], label) for node, label in relations.items())
+        return moved + sum(self._answer(node, relations)[0] for node in self._near)
+
+    def labels(self, relations: Labels) -> Labels:
+        return {**relations, **{node: self._answer(node, relations)[1] for node in self._near}}
+
+    def _answer(self, node: Node, relations: Labels) -> tuple[int, Label]:
+        near = self._near[node]
+        given = tuple(relations[a] for a in near)
+        if (node, given) not in self._known:
+            tables = [self.problem.tables[a, node] for a in near]
+            costs = [
+                sum(table[x, label] for table, x in zip(tables, given, strict=True))
+                for label in self.problem.labels[node]
+            ]
+            best = min(range(len(costs)), key=costs.__getitem__)
+            self._known[node, given] = costs[best], self.problem.labels[node][best]
+        return self._known[node, given]

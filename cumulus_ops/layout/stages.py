@@ -1,0 +1,181 @@
+"""The stages of a partitioned apply: in which one each statement is run, and what is sent between them.
+
+A statement waits for what it needs: for events that have to be sent to it, and for the deltas of other statements, one
+stage later if those have to be sent, in the same stage if they are where they are needed. So levels of the dataflow
+whose access paths agree under the layout are one stage, and a batch without needs is one stage with no exchange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import networkx as nx
+
+from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, Label
+from cumulus_ops.layout.needs import Ref, used_columns
+from cumulus_ops.layout.partitioning import Layout
+from cumulus_ops.layout.plans import ProgramPlan
+
+__all__ = ["Schedule", "Shipment", "Stage", "levels", "schedule"]
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """Events of a relation, or deltas of a map, that go to other tasks: to the one that the hash of the columns ``by``
+    names, or to all if ``by`` is :data:`~cumulus_ops.layout.costs.REPLICATED`. ``columns``: the events' columns sent;
+    ``readers``: the statements that want the events."""
+
+    kind: str
+    name: str
+    by: Label
+    columns: tuple[str, ...] = ()
+    readers: tuple[Ref, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What each task does in one stage.
+
+    Attributes:
+        steps: the statements to run, in groups that do not need each other, one group after the other; a statement in
+            ``partitioned`` takes the events that were sent to the task, the others the task's slice of the log.
+        sent: what goes to other tasks at the end: events of the log, and deltas computed in this stage.
+        kept: (kind, name) of what a later stage needs and the task has already.
+        local: the statements whose deltas others need where they are computed.
+        away: the statements whose deltas others need elsewhere: those that are sent.
+    """
+
+    steps: tuple[tuple[Ref, ...], ...]
+    partitioned: frozenset[Ref]
+    sent: tuple[Shipment, ...]
+    kept: tuple[tuple[str, str], ...]
+    local: frozenset[Ref]
+    away: frozenset[Ref]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All stages of a batch under a layout."""
+
+    layout: Layout
+    stages: tuple[Stage, ...]
+    stage_of: dict[Ref, int]
+
+
+def levels(plan: ProgramPlan) -> list[tuple[str, ...]]:
+    """The maps that apply maintains by depth: a map's statements read only maps of earlier levels (acyclic programs)."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    names = [name for name in plan.statements if name in plan.base]
+    graph.add_nodes_from(names)
+    for name in names:
+        graph.add_edges_from((read.path.map, name) for s in plan.statements[name] for read in s.reads)
+    return [tuple(sorted(generation)) for generation in nx.topological_generations(graph)]
+
+
+def schedule(layout: Layout) -> Schedule:
+    """When each statement is run, and what is sent between stages, under a layout."""
+    return _Scheduler(layout).schedule()
+
+
+class _Scheduler:
+    def __init__(self, layout: Layout) -> None:
+        self.layout, self.problem = layout, layout.problem
+        self.statements, self.needs = self.problem.statements, self.problem.needs
+        self.partitioned = frozenset(ref for ref in self.statements if self._is_partitioned(ref))
+        self.local = frozenset(ref for ref in self.problem.deltas if self._fits(ref))
+        self.graph: nx.DiGraph[Ref] = nx.DiGraph()
+        self.graph.add_nodes_from(self.statements)
+        self.graph.add_edges_from((n.producer, n.consumer) for n in self.needs)
+        self.stage_of = self._stages()
+        self._gather()
+        self.last_use = self._last_uses()
+
+    def schedule(self) -> Schedule:
+        count = 1 + max(self.stage_of.values(), default=0)
+        return Schedule(self.layout, tuple(self._stage(k, k == count - 1) for k in range(count)), self.stage_of)
+
+    def _relation(self, ref: Ref) -> str:
+        return self.statements[ref].relation
+
+    def _is_partitioned(self, ref: Ref) -> bool:
+        """Whether a statement takes the events that were sent by columns, rather than the task's slice."""
+        if self.layout.label("events", self._relation(ref)) == ANYWHERE:
+            return False
+        labels = (self.layout.label("map", n.map) for n in self.needs if n.consumer == ref)
+        return self._fits(ref) or any(label != REPLICATED for label in labels)
+
+    def _fits(self, ref: Ref) -> bool:
+        if ref not in self.problem.deltas:
+            return False
+        events = self.layout.label("events", self._relation(ref))
+        return self.problem.fits(ref, events, self.layout.label("map", ref[0]))
+
+    def _stages(self) -> dict[Ref, int]:
+        found: dict[Ref, int] = {}
+        for ref in nx.topological_sort(self.graph):
+            waits = [found[p] + (p not in self.local) for p in self.graph.predecessors(ref)]
+            found[ref] = max([int(ref in self.partitioned), *waits])
+        return found
+
+    def _gather(self) -> None:
+        """Move statements that nobody waits for to where their relation's slice of the log is read anyway."""
+        for relation in {s.relation for s in self.statements.values()}:
+            mine = [r for r in self.statements if self._relation(r) == relation and r not in self.partitioned]
+            movable = [r for r in mine if r not in self.problem.deltas]
+            reading = {self.stage_of[r] for r in mine if r not in movable}
+            if (first := self._first_use(relation)) > 0:
+                reading.add(first - 1)
+            latest = max((self.stage_of[r] for r in movable), default=0)
+            for ref in movable:
+                self.stage_of[ref] = min((k for k in reading if k >= self.stage_of[ref]), default=latest)
+
+    def _last_uses(self) -> dict[tuple[str, str], int]:
+        """The last stage in which events that were sent, or the deltas of a map, are wanted."""
+        uses: dict[tuple[str, str], int] = {}
+        for ref in self.partitioned:
+            node = ("events", self._relation(ref))
+            uses[node] = max(uses.get(node, 0), self.stage_of[ref])
+        for need in self.needs:
+            node = ("map", need.map)
+            uses[node] = max(uses.get(node, 0), self.stage_of[need.consumer])
+        return uses
+
+    def _stage(self, number: int, last: bool) -> Stage:
+        mine = [ref for ref in self.statements if self.stage_of[ref] == number]
+        groups = nx.topological_generations(self.graph.subgraph(mine))
+        return Stage(
+            tuple(tuple(sorted(group)) for group in groups),
+            self.partitioned & set(mine),
+            () if last else (*self._events_sent(number), *self._deltas_sent(mine)),
+            () if last else tuple(self._kept(number)),
+            self.local & set(mine),
+            frozenset(ref for ref in mine if ref in self.problem.deltas and ref not in self.local),
+        )
+
+    def _first_use(self, relation: str) -> int:
+        return min((self.stage_of[r] for r in self.partitioned if self._relation(r) == relation), default=0)
+
+    def _events_sent(self, number: int) -> Iterable[Shipment]:
+        for relation in dict.fromkeys(self._relation(r) for r in sorted(self.partitioned)):
+            if self._first_use(relation) == number + 1:
+                readers = tuple(sorted(r for r in self.partitioned if self._relation(r) == relation))
+                plan = self.problem.plan
+                used = set().union(*(used_columns(plan, self.statements[r]) for r in readers))
+                columns = tuple(c for c in plan.columns[relation] if c in used)
+                yield Shipment("events", relation, self.layout.label("events", relation), columns, readers)
+
+    def _deltas_sent(self, mine: Iterable[Ref]) -> Iterable[Shipment]:
+        for name in dict.fromkeys(r[0] for r in mine if r in self.problem.deltas and r not in self.local):
+            yield Shipment("map", name, self.layout.label("map", name))
+
+    def _kept(self, number: int) -> Iterable[tuple[str, str]]:
+        for kind, name in sorted(self.last_use):
+            if self.last_use[kind, name] > number and self._is_here(kind, name, number):
+                yield kind, name
+
+    def _is_here(self, kind: str, name: str, number: int) -> bool:
+        if kind == "events":
+            return self._first_use(name) <= number
+        producers = (r for r in self.problem.deltas if r[0] == name)
+        return any(self.stage_of[p] + (p not in self.local) <= number for p in producers)

@@ -1,0 +1,98 @@
+"""The law of partitioned execution: whatever the program, the batches, the layout and the number of tasks, the stages add
+to the maps what the in-process executor adds, version by version."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import HealthCheck, assume, event, given, reject, settings
+from hypothesis import strategies as st
+
+from cumulus_ops.catalog import Run
+from cumulus_ops.engine.apply import ApplyTask
+from cumulus_ops.engine.staged import plan_stages
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.layout import Labels, ProgramPlan, levels, plan_program
+from cumulus_ops.layout.costs import IMPOSSIBLE, pose
+from cumulus_ops.layout.estimates import Estimates
+from cumulus_ops.layout.partitioning import choose_labels
+from m3 import check, compile_views
+from m3.errors import M3Error
+from m3.program import Program, Trigger
+from tests.support.projects import Event
+from tests.support.random_programs import RELATIONS, m3_programs, sql_views
+from tests.support.staging import in_process, in_stages, summed, visible, write_batch
+
+ROUGHLY = settings(deadline=None, suppress_health_check=list(HealthCheck))
+small = st.integers(0, 3)
+rows = st.one_of(
+    st.tuples(st.just("r"), st.tuples(small, small)),
+    st.tuples(st.just("s"), st.tuples(small, st.one_of(st.none(), small), small)),
+    st.tuples(st.just("t"), st.tuples(small, st.sampled_from([None, "", "x", "yy"]))),
+)
+events = st.tuples(rows, st.sampled_from([1, 1, -1])).map(lambda e: (e[0][0], e[1], e[0][1]))
+batches = st.lists(st.lists(events, min_size=1, max_size=25), min_size=1, max_size=3)
+
+
+@ROUGHLY
+@given(m3_programs(), st.booleans(), batches, st.integers(1, 4), st.data())
+def test_programs(program: Program, summing: bool, history: list[list[Event]], tasks: int, data: st.DataObject) -> None:
+    grain = "batch" if summing and program.semantics == "snapshot" else "event"
+    plan = plan_program(_checked(_acyclic(program)), grain)
+    assume(not any(plan.cyclic))
+    _agree(plan, history, tasks, data)
+
+
+@ROUGHLY
+@given(sql_views(), batches, st.integers(1, 4), st.data())
+def test_views(views: dict[str, str], history: list[list[Event]], tasks: int, data: st.DataObject) -> None:
+    try:
+        program = compile_views("random", RELATIONS, views)
+    except M3Error:
+        reject()
+    _agree(plan_program(program, "batch"), history, tasks, data)
+
+
+def _acyclic(program: Program) -> Program:
+    """Only the statements that read maps declared before their target."""
+    place = {m.name: i for i, m in enumerate(program.maps)}
+
+    def kept(trigger: Trigger) -> Trigger:
+        forward = (s for s in trigger.statements if all(place[r.map] < place[s.target] for r in s.reads()))
+        return replace(trigger, statements=tuple(forward))
+
+    return replace(program, triggers=tuple(t for t in map(kept, program.triggers) if t.statements))
+
+
+def _checked(program: Program) -> Program:
+    try:
+        return check(program)
+    except M3Error:
+        reject()
+
+
+def _agree(plan: ProgramPlan, history: list[list[Event]], tasks: int, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root, runs = Path(folder), tuple[Run, ...]()
+        for number, batch in enumerate(history):
+            task = ApplyTask(plan, root, write_batch(plan, root, number, batch), runs)
+            try:
+                expected = in_process(task)
+            except InputProblem:
+                reject()
+            labels = _labels(plan, {relation for relation, _, _ in batch}, tasks, data)
+            stages = plan_stages(task, tasks, labels).stages
+            event(f"{len(stages)} stages")
+            assert len(stages) <= len(levels(plan))
+            staged = in_stages(task, tasks, labels)
+            assert summed(plan, root, staged) == summed(plan, root, expected)
+            runs += visible(staged, number + 1)
+
+
+def _labels(plan: ProgramPlan, relations: set[str], tasks: int, data: st.DataObject) -> Labels:
+    """Any layout in which reads find what they need, or the one of least cost."""
+    problem = pose(plan, relations, Estimates(plan, dict.fromkeys(relations, 1e6)), tasks, small_bytes=0)
+    drawn: Labels = {node: data.draw(st.sampled_from(options)) for node, options in problem.labels.items()}
+    return drawn if problem.cost(drawn) < IMPOSSIBLE else choose_labels(problem)
