@@ -57,11 +57,20 @@ class RefreshTask:
     floor: int
 
 
-def refresh_maps(task: RefreshTask) -> OwnDeltas:
-    """The deltas of all maps that depend on derivations, in one pass in dataflow order."""
+def refresh_maps(task: RefreshTask, given: Mapping[str, pa.Table] | None = None) -> OwnDeltas:
+    """The deltas of all maps that depend on derivations, in one pass in dataflow order.
+
+    Args:
+        task: what to refresh.
+        given: deltas of base maps that are new but not among the task's runs: those of a batch just applied.
+
+    Returns:
+        the deltas, ``given`` included.
+    """
     step = _Step(task)
     bound = rows_of(task.fresh) + rows_of(task.history) + sum(r.rows for r in task.runs)
-    return settle(task.plan, [n for n in task.plan.statements if n not in task.plan.base], step.compute, bound)
+    maps = [n for n in task.plan.statements if n not in task.plan.base]
+    return settle(task.plan, maps, step.compute, bound, given)
 
 
 def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:

@@ -17,23 +17,28 @@ __all__ = ["EVER", "OwnDeltas", "StoredRuns", "write_deltas"]
 
 EVER = 2**63 - 1  # after all versions
 
-_open = lru_cache(maxsize=4096)(open_run)
+_open = lru_cache(maxsize=16384)(open_run)
 
 
 class StoredRuns:
     """Visible runs by access path. Files are opened when first needed and stay mapped in this process."""
 
     def __init__(self, root: Path, runs: Iterable[Run]) -> None:
-        self._root = root
+        self._root = str(root)
         self._by_path: dict[tuple[str, str], list[Run]] = {}
+        self._opened: dict[int, RunData] = {}
         for run in runs:
             self._by_path.setdefault((run.map, run.access_path), []).append(run)
 
     def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
         """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
         runs = self._by_path.get((path.map, path.label), ())
-        chosen = (r for r in runs if r.min_version < before and r.max_version >= since)
-        return [_open(self._root / r.path, r.offset, r.bytes) for r in chosen]
+        return [self._data(r) for r in runs if r.min_version < before and r.max_version >= since]
+
+    def _data(self, run: Run) -> RunData:
+        if run.id not in self._opened:
+            self._opened[run.id] = _open(f"{self._root}/{run.path}", run.offset, run.bytes)
+        return self._opened[run.id]
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether some run of ``path`` has a delta with a version below ``before`` (exclusive)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import AccessPath, build_run, merge_runs, open_run, versions, write_runs
 from cumulus_ops.versions import epoch_of
 
-__all__ = ["MergeTask", "StepResult", "Task", "run_step"]
+__all__ = ["MergeTask", "MinibatchTask", "StepResult", "Task", "run_step"]
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,43 @@ class MergeTask:
     oldest_retained: int
 
 
-Task = ApplyTask | CorrectTask | RefreshTask | MergeTask
+@dataclass(frozen=True)
+class MinibatchTask:
+    """Apply a batch and refresh, in one step: ``refresh`` sees the runs that ``apply`` sees, and among its fresh batches
+    the one that is applied."""
+
+    apply: ApplyTask
+    refresh: RefreshTask
+
+    @property
+    def plan(self) -> ProgramPlan:
+        """The program's plan."""
+        return self.apply.plan
+
+
+Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | MergeTask
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only)."""
+    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only). ``refreshed``:
+    whether the refresh of a mini-batch was done with it."""
 
     runs: tuple[NewRun, ...]
     corrected: Mapping[int, int]
+    refreshed: bool = False
 
     def to_json(self) -> str:
         """For the way back from a Spark task."""
-        return json.dumps({"runs": [asdict(r) for r in self.runs], "corrected": dict(self.corrected)})
+        runs = [astuple(r) for r in self.runs]
+        return json.dumps({"runs": runs, "corrected": dict(self.corrected), "refreshed": self.refreshed})
 
     @staticmethod
     def from_json(text: str) -> StepResult:
         """Inverse of :meth:`to_json`."""
         data = json.loads(text)
-        return StepResult(tuple(NewRun(**r) for r in data["runs"]), {int(e): n for e, n in data["corrected"].items()})
+        corrected = {int(e): n for e, n in data["corrected"].items()}
+        return StepResult(tuple(NewRun(*r) for r in data["runs"]), corrected, data["refreshed"])
 
 
 def run_step(task: Task) -> StepResult:
@@ -65,12 +83,23 @@ def run_step(task: Task) -> StepResult:
         case ApplyTask():
             reach("apply.before-files")
             return StepResult(write_deltas(task.plan, task.root, apply_events(task).tables()), {})
+        case MinibatchTask():
+            return _minibatch(task)
         case CorrectTask():
             return _correct(task)
         case RefreshTask():
             return _refresh(task)
         case MergeTask():
             return _merge(task)
+
+
+def _minibatch(task: MinibatchTask) -> StepResult:
+    reach("apply.before-files")
+    applied = apply_events(task.apply).tables()
+    reach("refresh.before-files")
+    deltas = refresh_maps(task.refresh, applied).tables()
+    corrected = _corrected(task.refresh, {n: t for n, t in deltas.items() if n not in task.plan.base})
+    return StepResult(write_deltas(task.plan, task.apply.root, deltas), corrected, refreshed=True)
 
 
 def _correct(task: CorrectTask) -> StepResult:
@@ -82,8 +111,12 @@ def _correct(task: CorrectTask) -> StepResult:
 def _refresh(task: RefreshTask) -> StepResult:
     reach("refresh.before-files")
     deltas = refresh_maps(task).tables()
-    corrected = {n: t.filter(pa.array(is_correction(task, versions(t)))) for n, t in deltas.items()}
-    return StepResult(write_deltas(task.plan, task.root, deltas), count_by_epoch(corrected))
+    return StepResult(write_deltas(task.plan, task.root, deltas), _corrected(task, deltas))
+
+
+def _corrected(task: RefreshTask, deltas: Mapping[str, pa.Table]) -> dict[int, int]:
+    """epoch -> deltas that make up for something computed before."""
+    return count_by_epoch({n: t.filter(pa.array(is_correction(task, versions(t)))) for n, t in deltas.items()})
 
 
 def count_by_epoch(deltas: Mapping[str, pa.Table]) -> dict[int, int]:

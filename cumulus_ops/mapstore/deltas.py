@@ -15,10 +15,22 @@ from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore.columns import physical_type, to_numpy
 from m3.program import MapDecl
 
-__all__ = ["VALUE", "VERSION", "delta_schema", "empty_delta", "multiply", "sum_deltas", "sum_values", "versions"]
+__all__ = [
+    "VALUE",
+    "VERSION",
+    "delta_schema",
+    "distinct_rows",
+    "empty_delta",
+    "fits",
+    "multiply",
+    "sum_deltas",
+    "sum_values",
+    "versions",
+]
 
 VERSION, VALUE = "_version", "_value"
-SAFE = float(2**62)
+SAFE = 2**62
+DISTINCT = b"distinct"
 _HIGH, _LOW = "_high", "_low"
 
 
@@ -43,10 +55,19 @@ def sum_deltas(tables: Sequence[pa.Table], place: str) -> pa.Table:
     Raises:
         InputProblem: a sum leaves the 64-bit range.
     """
-    table = pa.concat_tables(tables)
-    keys = [name for name in table.column_names if name != VALUE]
-    summed = sum_values(table, keys, [VALUE], place)
-    return summed.filter(pc.not_equal(summed[VALUE], 0)).combine_chunks()
+    if len(tables) == 1 and DISTINCT in (tables[0].schema.metadata or {}):
+        summed = tables[0].replace_schema_metadata(None)
+    else:
+        table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
+        keys = [name for name in table.column_names if name != VALUE]
+        summed = sum_values(table, keys, [VALUE], place)
+    counts = pc.not_equal(summed[VALUE], 0)
+    return (summed if pc.all(counts).as_py() else summed.filter(counts)).combine_chunks()
+
+
+def distinct_rows(table: pa.Table) -> pa.Table:
+    """The same delta table, marked as having no two rows with the same keys and version."""
+    return table.replace_schema_metadata({DISTINCT: b"1"})
 
 
 def sum_values(table: pa.Table, keys: Sequence[str], values: Sequence[str], place: str) -> pa.Table:
@@ -101,9 +122,7 @@ def multiply(a: np.ndarray, b: np.ndarray, place: str) -> np.ndarray:
     Raises:
         InputProblem: a product leaves the 64-bit range.
     """
-    if len(a) == 0:
-        return a * b
-    if float(np.abs(a.astype(np.float64)).max()) * float(np.abs(b.astype(np.float64)).max()) < SAFE:
+    if len(a) == 0 or _extent(a) * _extent(b) < SAFE:
         return a * b
     try:
         return pc.multiply_checked(pa.array(a), pa.array(b)).to_numpy()
@@ -111,6 +130,11 @@ def multiply(a: np.ndarray, b: np.ndarray, place: str) -> np.ndarray:
         raise InputProblem(
             "a product leaves the 64-bit range", kind="overflow", place=place, hint="use types with fewer decimals"
         ) from error
+
+
+def _extent(values: np.ndarray) -> int:
+    """The largest magnitude."""
+    return max(int(values.max()), -int(values.min()))
 
 
 def versions(table: pa.Table) -> np.ndarray:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore.deltas import SAFE, fits
-from cumulus_ops.mapstore.hashing import hash_columns
+from cumulus_ops.mapstore.hashing import hash_columns, is_invertible
 from cumulus_ops.mapstore.runs import RunData
 
 __all__ = ["Probe", "Slices", "equal_keys", "hits", "probe", "read_since", "read_slices", "spread", "sum_points"]
@@ -95,8 +95,11 @@ def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndar
     result = np.zeros(len(request.before), dtype=np.int64)
     if len(hit) == 0:
         return result
-    same = equal_keys(run, bound, request, hit, low)
-    hit, low = hit[same], low[same]
+    hit, low = _same(run, bound, request, hit, low)
+    if run.unique:
+        early = run.versions[low] < request.before[hit]
+        result[hit] = np.where(early, run.values[low], 0)
+        return result
     high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
     high = _lower_bound(run.versions, low, high, request.before[hit])
     some = np.flatnonzero(high > low)
@@ -153,14 +156,33 @@ def _matches(
     run: RunData, bound: tuple[int, ...], request: Probe, *, later: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (request, row of the run) with equal keys and an early enough version, or a ``later`` one."""
-    low, hit = hits(run, request)
-    high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
-    requested, rows = spread(hit, low, high - low)
+    rows, requested = hits(run, request)
+    if not run.unique:
+        high = np.searchsorted(run.hashes, request.hashes[requested], side="right")
+        requested, rows = spread(requested, rows, high - rows)
     early = run.versions[rows] < request.before[requested]
     chosen = ~early if later else early
-    requested, rows = requested[chosen], rows[chosen]
+    if not chosen.all():
+        requested, rows = requested[chosen], rows[chosen]
+    return _same(run, bound, request, requested, rows)
+
+
+def _same(
+    run: RunData, bound: tuple[int, ...], request: Probe, requested: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs with equal keys."""
+    if _hash_tells(run, bound, request):
+        return requested, rows
     same = equal_keys(run, bound, request, requested, rows)
-    return requested[same], rows[same]
+    return (requested, rows) if same.all() else (requested[same], rows[same])
+
+
+def _hash_tells(run: RunData, bound: tuple[int, ...], request: Probe) -> bool:
+    """Whether equal hashes mean equal keys: that of a single number that is never NULL can be undone."""
+    if len(bound) > 1:
+        return False
+    pairs = [(run.keys[position], asked) for position, asked in zip(bound, request.bound, strict=True)]
+    return all(is_invertible(a) and is_invertible(b) for a, b in pairs)
 
 
 def spread(items: np.ndarray, first: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
