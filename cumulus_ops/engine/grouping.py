@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import fits
+from cumulus_ops.mapstore import beyond, fits
 
 __all__ = ["Groups", "group_rows", "sum_groups"]
 
@@ -82,12 +81,7 @@ def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None, place
         return _added(len(groups.first), number, units)
     high, low = _added(len(groups.first), number, units >> 32), _added(len(groups.first), number, units & 0xFFFFFFFF)
     if not fits(high, low).all():
-        raise InputProblem(
-            f"a sum of {len(units)} deltas leaves the 64-bit range",
-            kind="overflow",
-            place=place,
-            hint="use a type with fewer decimals for the summed expression",
-        )
+        raise beyond(f"a sum of {len(units)} deltas", place)
     return (high << 32) + low
 
 

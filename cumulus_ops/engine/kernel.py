@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.engine.grouping import Groups, group_rows, sum_groups
 from cumulus_ops.engine.vector import Frame, evaluate, select
+from cumulus_ops.errors import InputProblem
 from cumulus_ops.layout import ReadPlan, StatementPlan
 from cumulus_ops.mapstore import (
     VALUE,
@@ -38,8 +39,8 @@ __all__ = ["Events", "Sources", "run_statement"]
 #: For the i-th read of a statement: the runs to look in.
 Sources = Callable[[int], Sequence[RunData]]
 
-#: As many rows of joins are remembered with the events of one relation.
-REMEMBERED_ROWS = 4_000_000
+#: As many rows of joins are remembered for the events of one relation.
+REMEMBERED_ROWS = 2_000_000
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Events:
     filtered: dict[tuple[Scalar, ...], Events] = field(default_factory=dict)
     products: dict[tuple[Scalar, ...], _Product] = field(default_factory=dict)
     groups: dict[tuple[Scalar, ...], Groups | None] = field(default_factory=dict)
-    joins: dict[object, _Joined] = field(default_factory=dict)
+    memory: _Memory = field(default_factory=lambda: _Memory())
 
     def where(self, conditions: tuple[Scalar, ...]) -> Events:
         """The events that satisfy all conditions."""
@@ -69,14 +70,7 @@ class Events:
 
     def at(self, rows: np.ndarray) -> Events:
         """The events at the given positions."""
-        return Events(self.frame.take(rows), self.versions[rows], self.weights[rows])
-
-    def remember(self, key: object, joined: _Joined) -> _Joined:
-        """Keep what a chain of reads has found, as long as there is room."""
-        if sum(j.rows for j in self.joins.values()) + joined.rows > REMEMBERED_ROWS:
-            self.joins.clear()
-        self.joins[key] = joined
-        return joined
+        return Events(self.frame.take(rows), self.versions[rows], self.weights[rows], memory=self.memory)
 
 
 @dataclass(frozen=True)
@@ -111,6 +105,25 @@ class _Joined:
         )
 
 
+class _Memory:
+    """What chains of reads have found for some events, as long as there is room."""
+
+    def __init__(self) -> None:
+        self._joins: dict[object, _Joined] = {}
+        self._rows = 0
+
+    def get(self, key: object) -> _Joined | None:
+        return self._joins.get(key)
+
+    def keep(self, key: object, joined: _Joined) -> _Joined:
+        if self._rows + joined.rows > REMEMBERED_ROWS:
+            self._joins.clear()
+            self._rows = 0
+        self._joins[key] = joined
+        self._rows += joined.rows
+        return joined
+
+
 def run_statement(
     plan: StatementPlan, target: MapDecl, events: Events, sources: Sources, first: int | None = None
 ) -> pa.Table | None:
@@ -133,8 +146,23 @@ def run_statement(
     if chosen.frame.rows == 0:
         return None
     groups = _groups(plan, chosen)
-    joined = _join_all(plan, chosen, groups, steps, target.name)
-    return _deltas(plan, target, chosen, groups, joined) if joined.rows else None
+    try:
+        return _run(plan, target, chosen, groups, steps)
+    except InputProblem as problem:
+        if problem.kind != "overflow" or groups is None:
+            raise
+        return _run(plan, target, chosen, None, steps)  # what single events add fits more easily than their sums
+
+
+def _run(
+    plan: StatementPlan,
+    target: MapDecl,
+    events: Events,
+    groups: Groups | None,
+    steps: Sequence[tuple[ReadPlan, tuple[RunData, ...]]],
+) -> pa.Table | None:
+    joined = _join_all(plan, events, groups, steps, target.name)
+    return _deltas(plan, target, events, groups, joined) if joined.rows else None
 
 
 def _order(plan: StatementPlan, first: int | None) -> list[int]:
@@ -164,13 +192,13 @@ def _join_all(
 ) -> _Joined:
     rows = events.frame.rows if groups is None else len(groups.first)
     joined = _Joined(None if groups is None else groups.first, rows, {}, None)
-    key: tuple[object, ...] = (id(groups), plan.offset)
+    key: tuple[object, ...] = (id(events), id(groups), plan.offset)
     for read, runs in steps:
         if joined.rows == 0:
             break
         key = (*key, read, tuple(map(id, runs)))
-        known = events.joins.get(key)
-        joined = events.remember(key, _join(plan, read, events, joined, runs, place)) if known is None else known
+        known = events.memory.get(key)
+        joined = events.memory.keep(key, _join(plan, read, events, joined, runs, place)) if known is None else known
     return joined
 
 

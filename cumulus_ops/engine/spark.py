@@ -153,7 +153,7 @@ def _level_step(task: ApplyTask, maps: tuple[str, ...], tasks: int, last: bool) 
         here, received = _receive(batches)
         if here is None:
             return
-        given = {name: sum_deltas(tables, name) for name, tables in received.items()}
+        given = {name: sum_deltas(tables) for name, tables in received.items()}
         deltas = apply_events(task, (here, tasks), maps, given)
         for name, table in given.items():  # everyone has these already
             yield _message(here, name, table)
@@ -173,7 +173,7 @@ def _write_step(task: ApplyTask, tasks: int) -> Callable[[Batches], Batches]:
         if here is None:
             return
         reach("apply.before-files")
-        mine = {n: sum_deltas(tables, n) for n, tables in received.items() if _owner(task.plan, n, tasks) == here}
+        mine = {n: sum_deltas(tables) for n, tables in received.items() if _owner(task.plan, n, tasks) == here}
         yield _result(StepResult(write_deltas(task.plan, task.root, {n: t for n, t in mine.items() if len(t)}), {}))
 
     return step

@@ -18,11 +18,11 @@ from cumulus_ops.catalog import NewRun, Run
 from cumulus_ops.engine.apply import ApplyTask, apply_events
 from cumulus_ops.engine.correct import CorrectTask, correct_history
 from cumulus_ops.engine.refresh import RefreshTask, is_correction, refresh_maps
-from cumulus_ops.engine.sources import write_deltas
+from cumulus_ops.engine.sources import OwnDeltas
 from cumulus_ops.faults import reach
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import AccessPath, build_run, merge_runs, open_run, versions, write_runs
-from cumulus_ops.versions import epoch_of
+from cumulus_ops.mapstore import AccessPath, Pack, build_run, merge_runs, open_run, write_runs
+from cumulus_ops.versions import EPOCH_SHIFT
 
 __all__ = ["MergeTask", "MinibatchTask", "StepResult", "Task", "run_step"]
 
@@ -79,53 +79,44 @@ class StepResult:
 
 def run_step(task: Task) -> StepResult:
     """Run a whole task in this process."""
+    if isinstance(task, MergeTask):
+        return _merge(task)
+    root = task.apply.root if isinstance(task, MinibatchTask) else task.root
+    own = OwnDeltas(task.plan, Pack(root))
+    corrected: Mapping[int, int] = {}
     match task:
         case ApplyTask():
             reach("apply.before-files")
-            return StepResult(write_deltas(task.plan, task.root, apply_events(task).tables()), {})
+            apply_events(task, own)
         case MinibatchTask():
-            return _minibatch(task)
-        case CorrectTask():
-            return _correct(task)
+            reach("apply.before-files")
+            apply_events(task.apply, own)
+            reach("refresh.before-files")
+            refresh_maps(task.refresh, own)
+            corrected = _refreshed(task.refresh, own)
         case RefreshTask():
-            return _refresh(task)
-        case MergeTask():
-            return _merge(task)
+            reach("refresh.before-files")
+            refresh_maps(task, own)
+            corrected = _refreshed(task, own)
+        case CorrectTask():
+            reach("correct.before-files")
+            correct_history(task, own)
+            corrected = count_by_epoch(own.versions())
+    return StepResult(own.finish(), corrected, isinstance(task, MinibatchTask))
 
 
-def _minibatch(task: MinibatchTask) -> StepResult:
-    reach("apply.before-files")
-    applied = apply_events(task.apply).tables()
-    reach("refresh.before-files")
-    deltas = refresh_maps(task.refresh, applied).tables()
-    corrected = _corrected(task.refresh, {n: t for n, t in deltas.items() if n not in task.plan.base})
-    return StepResult(write_deltas(task.plan, task.apply.root, deltas), corrected, refreshed=True)
+def _refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:
+    """epoch -> deltas of refreshed maps that make up for something computed before."""
+    found = {name: v for name, v in own.versions().items() if name not in task.plan.base}
+    return count_by_epoch({name: v[is_correction(task, v)] for name, v in found.items()})
 
 
-def _correct(task: CorrectTask) -> StepResult:
-    reach("correct.before-files")
-    deltas = correct_history(task).tables()
-    return StepResult(write_deltas(task.plan, task.root, deltas), count_by_epoch(deltas))
-
-
-def _refresh(task: RefreshTask) -> StepResult:
-    reach("refresh.before-files")
-    deltas = refresh_maps(task).tables()
-    return StepResult(write_deltas(task.plan, task.root, deltas), _corrected(task, deltas))
-
-
-def _corrected(task: RefreshTask, deltas: Mapping[str, pa.Table]) -> dict[int, int]:
-    """epoch -> deltas that make up for something computed before."""
-    return count_by_epoch({n: t.filter(pa.array(is_correction(task, versions(t)))) for n, t in deltas.items()})
-
-
-def count_by_epoch(deltas: Mapping[str, pa.Table]) -> dict[int, int]:
-    """epoch -> number of deltas with a version in it."""
+def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
+    """epoch -> number of deltas with a version in it, from the versions by map."""
     counts: Counter[int] = Counter()
-    for table in deltas.values():
-        found, rows = np.unique(versions(table), return_counts=True)
-        for version, count in zip(found.tolist(), rows.tolist(), strict=True):
-            counts[epoch_of(version)] += count
+    for found in deltas.values():
+        epochs, rows = np.unique(found >> EPOCH_SHIFT, return_counts=True)
+        counts.update(dict(zip(epochs.tolist(), rows.tolist(), strict=True)))
     return dict(counts)
 
 
@@ -138,4 +129,4 @@ def _merge(task: MergeTask) -> StepResult:
 def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:
     opened = [open_run(task.root / r.path, r.offset, r.bytes) for r in runs]
     names = [k.name for k in task.plan.program.map_by_name[path.map].keys]
-    return merge_runs(opened, names, task.committed, task.oldest_retained, path.map)
+    return merge_runs(opened, names, task.committed, task.oldest_retained)

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore.deltas import SAFE, fits
+from cumulus_ops.mapstore.deltas import LOW, SAFE, beyond, fits
 from cumulus_ops.mapstore.hashing import hash_columns, is_invertible
 from cumulus_ops.mapstore.runs import RunData
 
@@ -55,7 +54,7 @@ def sum_points(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) 
     """For maps whose whole key is bound: the total of each key's deltas before its version (int64, 0 if none).
 
     Raises:
-        InputProblem: a total leaves the 64-bit range.
+        InputProblem: a total leaves the 64-bit range. Maps and views may hold one, but who asks here multiplies it.
     """
     total = np.zeros(len(request.before), dtype=np.int64)
     if sum(run.magnitude for run in runs) >= SAFE:
@@ -79,13 +78,9 @@ def _checked_sums(runs: Sequence[RunData], bound: tuple[int, ...], request: Prob
         if len(run):
             requested, rows = _matches(run, bound, request)
             np.add.at(high, requested, run.values[rows] >> 32)
-            np.add.at(low, requested, run.values[rows] & 0xFFFFFFFF)
+            np.add.at(low, requested, run.values[rows] & LOW)
     if not fits(high, low).all():
-        raise InputProblem(
-            "a map's entry leaves the 64-bit range",
-            kind="overflow",
-            hint="use a type with fewer decimals for the summed expression",
-        )
+        raise beyond("a map's entry", "")
     return (high << 32) + low
 
 

@@ -29,7 +29,7 @@ from cumulus_ops.mapstore.columns import to_numpy
 from cumulus_ops.mapstore.deltas import VALUE, VERSION
 from cumulus_ops.mapstore.hashing import hash_columns
 
-__all__ = ["AccessPath", "RunData", "build_run", "open_run", "read_table", "write_runs"]
+__all__ = ["AccessPath", "Pack", "RunData", "build_run", "open_run", "read_table", "write_runs"]
 
 HASH, TOTAL = "_hash", "_total"
 COLLISIONS, MAGNITUDE, UNIQUE = b"collisions", b"magnitude", b"unique"
@@ -145,37 +145,72 @@ def _pack(file: str) -> pa.Buffer:
         return source.read_buffer()
 
 
+class Pack:
+    """A file below ``root``, with a fresh name, to which a step writes its runs one after the other: however many maps it
+    touches, it waits for the disk once. Until :meth:`close` has returned and the catalog names the runs, nobody knows of
+    it; what a step that dies leaves behind is an orphan.
+
+    Args:
+        root: the state folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._path = Path("runs") / f"{uuid.uuid4().hex}.pack"
+        self._runs: list[NewRun] = []
+        self._sink: BinaryIO | None = None  # nothing is made before the first run comes
+
+    def append(self, path: AccessPath, table: pa.Table) -> NewRun:
+        """Write the next run, for an access path."""
+        sink = self._opened()
+        offset = -(-sink.tell() // ALIGNMENT) * ALIGNMENT
+        sink.write(bytes(offset - sink.tell()))
+        with pa.ipc.new_file(pa.PythonFile(sink, mode="w"), table.schema) as writer:
+            writer.write_table(table, max_chunksize=max(1, len(table)))
+        versions = to_numpy(table[VERSION].combine_chunks())
+        low, high = (int(versions.min()), int(versions.max())) if len(versions) else (0, 0)
+        self._runs.append(
+            NewRun(path.map, path.label, str(self._path), offset, low, high, len(table), sink.tell() - offset)
+        )
+        return self._runs[-1]
+
+    def read(self, run: NewRun) -> RunData:
+        """A run that was written before, mapped from the file instead of held in memory."""
+        self._opened().flush()
+        with pa.memory_map(str(self._root / self._path)) as source:
+            return read_table(pa.ipc.open_file(source.read_buffer(run.bytes, run.offset)).read_all())
+
+    def close(self) -> tuple[NewRun, ...]:
+        """Make the file durable, and its name.
+
+        Returns:
+            the runs for the catalog; they are invisible until a transaction there names them.
+        """
+        if self._sink is not None:
+            self._sink.flush()
+            os.fsync(self._sink.fileno())
+            self._sink.close()
+            sync_folder((self._root / self._path).parent)
+        return tuple(self._runs)
+
+    def _opened(self) -> BinaryIO:
+        if self._sink is None:
+            target = self._root / self._path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._sink = target.open("wb")
+        return self._sink
+
+
 def write_runs(root: Path, runs: Iterable[tuple[AccessPath, pa.Table]]) -> tuple[NewRun, ...]:
-    """Write the runs of a step one after the other into one file, a **pack**, with a fresh name below ``root``, and
-    make it durable (file, then folder): a step costs one synchronous write, however many maps it touches.
+    """Write runs into one pack.
 
     Returns:
-        the runs for the catalog; they are invisible until a transaction there names them.
+        the runs for the catalog.
     """
-    relative = Path("runs") / f"{uuid.uuid4().hex}.pack"
-    target = root / relative
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with open(target, "wb") as sink:
-        written = tuple(_append_run(sink, str(relative), path, table) for path, table in runs)
-        sink.flush()
-        os.fsync(sink.fileno())
-    if not written:
-        target.unlink()
-        return ()
-    sync_folder(target.parent)
-    return written
-
-
-def _append_run(sink: BinaryIO, pack: str, path: AccessPath, table: pa.Table) -> NewRun:
-    offset = -(-sink.tell() // ALIGNMENT) * ALIGNMENT
-    sink.write(bytes(offset - sink.tell()))
-    buffer = pa.BufferOutputStream()
-    with pa.ipc.new_file(buffer, table.schema) as writer:
-        writer.write_table(table, max_chunksize=max(1, len(table)))
-    sink.write(buffer.getvalue())
-    versions = to_numpy(table[VERSION].combine_chunks())
-    low, high = (int(versions.min()), int(versions.max())) if len(versions) else (0, 0)
-    return NewRun(path.map, path.label, pack, offset, low, high, len(table), sink.tell() - offset)
+    pack = Pack(root)
+    for path, table in runs:
+        pack.append(path, table)
+    return pack.close()
 
 
 def sync_folder(folder: Path) -> None:

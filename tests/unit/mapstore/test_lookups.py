@@ -178,7 +178,7 @@ def test_a_total_beyond_64_bits_is_an_error_never_a_wrong_number(runs: list[list
 @given(DELTAS)
 def test_a_run_of_summed_deltas_has_one_row_per_key_and_version(deltas: list[Delta]) -> None:
     path = AccessPath("m", (0, 1))
-    once, twice = run_of(deltas, path), read_table(build_run(sum_deltas([table(deltas)], "m"), path))
+    once, twice = run_of(deltas, path), read_table(build_run(sum_deltas([table(deltas)]), path))
     asked = sorted({(a, b) for a, b, _, _ in deltas}, key=repr) or [(0, "")]
     for before in (0, 3, 9):
         request = probe(keys(asked, path.bound), np.full(len(asked), before))
