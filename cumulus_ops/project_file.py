@@ -3,7 +3,7 @@
 The shape, with defaults (see the README for a commented example)::
 
     name: shop
-    relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id]}}
+    relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
     sources: {landing: landing}
     coordinators: 1
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16}
@@ -41,6 +41,7 @@ KEYS = (
     *("state", "catalog", "publish", "validation", "executor", "layout"),
 )
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
+ROWS_MAX = 10**15
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 TYPES: Mapping[str, Type] = {
@@ -110,7 +111,7 @@ def _relations(item: Item) -> tuple[Relation, ...]:
 
 def _relation(name: str, item: Item) -> Relation:
     _identifier(name, item)
-    section = item.section(("columns", "key"))
+    section = item.section(("columns", "key", "rows"))
     columns = section.need("columns", "write `columns: {id: bigint}`").section()
     known = tuple(Column(_identifier(column, entry), column_type(entry)) for column, entry in columns.items())
     key_item = section.get("key")
@@ -120,7 +121,8 @@ def _relation(name: str, item: Item) -> Relation:
             raise key_item.problem(
                 f"{part!r} is not a column", kind="unknown-column", hint=f"columns: {', '.join(columns.entries)}"
             )
-    return Relation(name, known, key)
+    rows = section.get("rows")
+    return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None)
 
 
 def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:

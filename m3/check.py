@@ -57,6 +57,8 @@ def _check_declarations(program: Program) -> None:
     _unique("view", (v.name for v in program.views))
     _unique("trigger", (t.event for t in program.triggers))
     for relation in program.relations:
+        if relation.rows is not None and relation.rows < 1:
+            _fail(f"{relation.name} has {relation.rows} rows", "bad-rows", None, "leave ROWS out where it is not known")
         _unique(f"column of {relation.name}", (c.name for c in relation.columns))
         _unique(f"key column of {relation.name}", relation.key)
         for name in relation.key:
@@ -213,12 +215,20 @@ class _StatementCheck:
             self._fail("a decimal term for INT values", "scale", "declare the map DECIMAL")
 
     def _nullable(self, scalar: Scalar) -> bool:
-        """Whether the scalar can be NULL where all conditions hold."""
-        if not scalar.type.nullable or _is_not_null(scalar) in self.statement.conditions:
+        """Whether the scalar can be NULL where all conditions hold and all reads find something."""
+        if not scalar.type.nullable or _is_not_null(scalar) in self.statement.conditions or self._found(scalar):
             return False
         if isinstance(scalar, Call) and scalar.op in STRICT:
             return any(self._nullable(a) for a in scalar.args)
         return True
+
+    def _found(self, scalar: Scalar) -> bool:
+        """Whether some read looks it up in a key column that is never NULL, and so finds nothing for NULL."""
+        return any(
+            key == scalar and not column.type.nullable
+            for ref in self.statement.reads()
+            for key, column in zip(ref.keys, self.program.map_by_name[ref.map].keys, strict=True)
+        )
 
 
 def _is_not_null(scalar: Scalar) -> Scalar:

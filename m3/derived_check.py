@@ -57,7 +57,7 @@ def _check_derivation(program: Program, derived: Derivation, target: MapDecl) ->
         _fail(derived, "a key or input is named twice", "duplicate-name", "rename one of them")
     for column, key in zip(derived.outputs, target.keys[width:], strict=True):
         _check_scalar(derived, column.expression, types)
-        if not column.expression.type.same_as(key.type) or (column.expression.type.nullable and not key.type.nullable):
+        if not _fits(column.expression.type, key.type):
             _fail(derived, f"{column.name} is {column.expression.type}, not {key.type}", "type-mismatch", "CAST it")
     _check_scalar(derived, derived.count, types)
     if derived.count.type.kind != "int":
@@ -81,12 +81,18 @@ def _check_input(program: Program, derived: Derivation, given: Input, group: tup
 def _check_windowing(program: Program, derived: Windowing, target: MapDecl) -> None:
     source = program.map_by_name[derived.source]
     types = [k.type for k in source.keys] + [f.type for f in derived.functions]
-    if [k.type for k in target.keys] != types or not 0 <= derived.partition <= len(source.keys):
+    fitting = len(types) == len(target.keys) and all(_fits(t, k.type) for t, k in zip(types, target.keys, strict=False))
+    if not fitting or not 0 <= derived.partition <= len(source.keys):
         _fail(derived, "keys that are not the source's and the results", "type-mismatch", "declare them so")
     variables = {k.name: k.type for k in source.keys}
     for function in derived.functions:
         for scalar in (*function.args, *(s for s, _, _ in function.order)):
             _check_scalar(derived, scalar, variables)
+
+
+def _fits(given: Type, column: Type) -> bool:
+    """Whether a column can hold all values of a type."""
+    return given.same_as(column) and (column.nullable or not given.nullable)
 
 
 def _check_scalar(derived: Derived, scalar: Scalar, types: Mapping[str, Type]) -> None:

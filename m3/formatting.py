@@ -92,7 +92,8 @@ def _text(value: str) -> str:
 
 def _relation(relation: Relation) -> str:
     key = f" KEY ({', '.join(map(format_name, relation.key))})" if relation.key else ""
-    return f"RELATION {format_name(relation.name)}({', '.join(map(format_column, relation.columns))}){key};"
+    rows = "" if relation.rows is None else f" ROWS {relation.rows}"
+    return f"RELATION {format_name(relation.name)}({', '.join(map(format_column, relation.columns))}){key}{rows};"
 
 
 def _map(decl: MapDecl) -> str:

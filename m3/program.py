@@ -3,7 +3,7 @@
 Grammar (Cumulus paper, section 2 and Figure 1, with types, views and deletions made explicit)::
 
     Program   := Program(name, semantics, relations*, maps*, triggers*, views*, derivations*)
-    Relation  := Relation(name, columns: Column*, key: name*)
+    Relation  := Relation(name, columns: Column*, key: name*, rows: number?)
     Column    := Column(name, type)
     MapDecl   := MapDecl(name, keys: Column*, value: Type, meaning)
     Trigger   := Trigger(sign, relation, params: name*, statements: Statement*)
@@ -80,11 +80,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Relation:
-    """A base table whose inserts and deletes are the program's events; ``key`` is empty when rows may repeat."""
+    """A base table whose inserts and deletes are the program's events; ``key`` is empty when rows may repeat. ``rows``:
+    about how many it has, where that is known; plans are chosen by it, nothing else."""
 
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
+    rows: int | None = None
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,11 @@ class _Builder:
         return tuple(Column(name_of(c.children[0]), build_type(c.children[1], self.file)) for c in node.children)
 
     def _relation(self, node: Node) -> Relation:
-        name, columns, key = node.children
-        return Relation(name_of(name), self._columns(columns), tuple(name_of(k) for k in key.children) if key else ())
+        name, columns, key, rows = node.children
+        names = tuple(name_of(k) for k in key.children) if key else ()
+        if rows and not rows.isdigit():
+            raise self._fail(node, f"{name_of(name)} has {rows} rows", "bad-rows", "a whole number")
+        return Relation(name_of(name), self._columns(columns), names, int(rows) if rows else None)
 
     def _map(self, node: Node) -> MapDecl:
         name, keys, value, meaning = node.children

@@ -16,6 +16,7 @@ from cumulus_ops.catalog.records import (
     Clock,
     HistoryEntry,
     NewRun,
+    Refresh,
     Run,
 )
 from cumulus_ops.errors import Conflict
@@ -55,7 +56,9 @@ class Commits(Database):
             connection.execute(update(t.batch).where(this).values(**values))
             return int(program.last_commit)
 
-    def commit_apply(self, batch: int, read_at: int, runs: Sequence[NewRun], seconds: float) -> int | None:
+    def commit_apply(
+        self, batch: int, read_at: int, runs: Sequence[NewRun], seconds: float, refresh: Refresh | None = None
+    ) -> int | None:
         """Make an applied batch visible.
 
         Args:
@@ -63,6 +66,8 @@ class Commits(Database):
             read_at: the commit its reads saw (inclusive).
             runs: the delta runs it wrote.
             seconds: how long it took.
+            refresh: a refresh that was made from what was visible at ``read_at`` and this batch. It becomes visible, too,
+                unless somebody else has committed meanwhile: then it is due again.
 
         Returns:
             the commit's number, or None when the batch was applied by somebody else before.
@@ -82,6 +87,8 @@ class Commits(Database):
             connection.execute(update(t.batch).where(t.batch.c.id == batch).values(**values))
             clock = {"prefix": read_at, "exceptions": json.dumps([number]), "revision": 0}
             connection.execute(insert(t.reading_clock).values(batch=batch, **clock))
+            if refresh is not None and program.last_commit == read_at and program.refreshed == refresh.expected:
+                self._refresh(connection, self._lock(connection), number, refresh.runs, refresh.corrected)
             return number
 
     def history(self, at: int) -> list[HistoryEntry]:
@@ -159,10 +166,20 @@ class Commits(Database):
             program = self._lock(connection)
             if program.refreshed != expected:
                 raise Conflict("refreshed by somebody else", kind="refresh-conflict")
-            number = self._commit(connection, program, "refresh", runs, [read_at] * len(runs)) if runs else read_at
-            connection.execute(update(t.program).values(refreshed=read_at))
-            self._count(connection, number, corrected)
-            return number
+            return self._refresh(connection, program, read_at, runs, corrected)
+
+    def _refresh(
+        self,
+        connection: Connection,
+        program: Row[Any],
+        read_at: int,
+        runs: Sequence[NewRun],
+        corrected: Mapping[int, int],
+    ) -> int:
+        number = self._commit(connection, program, "refresh", runs, [read_at] * len(runs)) if runs else read_at
+        connection.execute(update(t.program).values(refreshed=read_at))
+        self._count(connection, number, corrected)
+        return number
 
     def _count(self, connection: Connection, number: int, corrected: Mapping[int, int]) -> None:
         rows = [{"commit": number, "epoch": e, "rows": n} for e, n in corrected.items() if n]
@@ -205,6 +222,13 @@ class Commits(Database):
         )
         if done.rowcount != len(runs):
             raise Conflict("merged by somebody else", kind="merge-conflict")
+
+    def is_crowded(self, at: int, limit: int) -> bool:
+        """Whether some access path has more than ``limit`` runs that are visible at commit ``at``."""
+        r = t.run.c
+        visible = (r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
+        query = select(r.map).where(*visible).group_by(r.map, r.access_path).having(func.count() > limit).limit(1)
+        return bool(self._read(query))
 
     def mergeable(self, at: int) -> list[Run]:
         """The runs visible at ``at`` that every live history entry, every apply under way, and the maps that depend on

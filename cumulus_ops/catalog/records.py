@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "NewBatch",
     "NewRun",
     "ProgramRecord",
+    "Refresh",
     "Run",
     "Snapshot",
     "Validation",
@@ -132,6 +134,16 @@ class HistoryEntry:
     batch: Batch
     clock: Clock
     revision: int
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """What a refresh wrote. ``expected``: the commit up to which the maps were refreshed when it began. ``corrected``:
+    epoch -> corrected map entries."""
+
+    expected: int
+    runs: tuple[NewRun, ...]
+    corrected: Mapping[int, int]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from cumulus_ops.engine.correct import CorrectTask, History, is_due
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.engine.refresh import RefreshTask
 from cumulus_ops.engine.runtime import Runtime, build_program, initialise, open_runtime
-from cumulus_ops.engine.steps import MergeTask, StepResult, run_step
+from cumulus_ops.engine.steps import MergeTask, MinibatchTask, StepResult, run_step
 from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "History",
     "InProcess",
     "MergeTask",
+    "MinibatchTask",
     "RefreshTask",
     "Runtime",
     "StepResult",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,31 +36,23 @@ class Loaded:
     plan: ProgramPlan
     root: Path
     batches: tuple[BatchRef, ...]
-    part: tuple[int, int] = (0, 1)
     _cache: dict[str, dict[int, Events]] = field(default_factory=dict)
 
     def get(self, relation: str, sign: int) -> Events | None:
         """The events of a relation and sign, None if there are none."""
         if relation not in self._cache:
-            self._cache[relation] = load_events(self.plan, self.root, self.batches, relation, self.part)
+            self._cache[relation] = load_events(self.plan, self.root, self.batches, relation)
         return self._cache[relation].get(sign)
 
 
-def apply_events(
-    task: ApplyTask,
-    part: tuple[int, int] = (0, 1),
-    maps: Iterable[str] | None = None,
-    given: Mapping[str, pa.Table] | None = None,
-) -> OwnDeltas:
+def apply_events(task: ApplyTask, own: OwnDeltas) -> None:
     """The deltas of a batch, read at the runs of ``task`` and at the batch's own deltas of shallower maps.
 
     Args:
         task: what to apply.
-        part: (i, n): only the i-th of n slices of the events.
-        maps: compute only these maps, None for all that follow from events alone.
-        given: the whole batch's summed deltas of shallower maps, when only some maps are computed here.
+        own: gets the deltas.
     """
-    loaded = Loaded(task.plan, task.root, (task.batch,), part)
+    loaded = Loaded(task.plan, task.root, (task.batch,))
     stored = StoredRuns(task.root, task.runs)
 
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
@@ -71,7 +62,7 @@ def apply_events(
         ]
         return [t for t in tables if t is not None]
 
-    return settle(task.plan, task.plan.base if maps is None else maps, compute, rows_of([task.batch]), given)
+    settle(task.plan, task.plan.base, compute, rows_of([task.batch]), own)
 
 
 def apply_statement(

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from cumulus_ops.engine.units import fit, rescale
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_numpy, to_physical
+from cumulus_ops.mapstore import is_wide, logical_type, physical_type, to_logical, to_numpy, to_physical
 from m3 import ValueProblem
 from m3.datatypes import Type
 from m3.evaluate import evaluate as evaluate_one
 from m3.functions import FUNCTIONS
-from m3.scalars import Call, Const, Scalar, Var, variables
+from m3.scalars import Call, Const, Scalar, Var, substitute, variables
 
 __all__ = ["by_arguments", "by_row", "by_value", "cast", "convert"]
 
@@ -91,7 +91,7 @@ def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Arr
 
     Args:
         scalar: the expression.
-        columns: physical arrays by variable.
+        columns: physical arrays by variable; they may be wide.
         rows: their length.
 
     Returns:
@@ -101,8 +101,9 @@ def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Arr
         InputProblem: of the kinds that it raises.
     """
     names = sorted(set(variables(scalar)))
-    types = {v.name: v.type for v in _leaves(scalar)}
-    inputs = [to_logical(columns[name], _wide(types[name])).to_pylist() for name in names]
+    types = {v.name: _with_all_digits(v.type, columns[v.name]) for v in _leaves(scalar)}
+    scalar = substitute(scalar, {name: Var(name, types[name]) for name in names if is_wide(columns[name].type)})
+    inputs = [to_logical(columns[name], types[name]).to_pylist() for name in names]
     environments = zip(*inputs, strict=True) if names else [()] * rows
     try:
         values = [evaluate_one(scalar, dict(zip(names, row, strict=True))) for row in environments]
@@ -119,8 +120,9 @@ def _leaves(scalar: Scalar) -> Iterator[Var]:
             yield from _leaves(arg)
 
 
-def _wide(type_: Type) -> Type:
-    return Type("decimal", 38, type_.scale) if type_.kind == "decimal" else type_
+def _with_all_digits(type_: Type, column: pa.Array) -> Type:
+    """A decimal, and a wide integer, as a decimal with all digits that there are."""
+    return Type("decimal", 38, type_.scale) if type_.kind == "decimal" or is_wide(column.type) else type_
 
 
 def _to_int(x: pa.Array, source: Type, to: Type) -> pa.Array:

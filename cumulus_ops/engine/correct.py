@@ -73,8 +73,8 @@ def is_due(task: CorrectTask) -> bool:
     )
 
 
-def correct_history(task: CorrectTask) -> OwnDeltas:
-    """The corrective deltas of all maps, in one pass in dataflow order."""
+def correct_history(task: CorrectTask, own: OwnDeltas) -> None:
+    """The corrective deltas of all base maps, in one pass in dataflow order, into ``own``."""
     groups = [_Group(task, h) for h in task.history]
 
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
@@ -86,7 +86,7 @@ def correct_history(task: CorrectTask) -> OwnDeltas:
             for table in _correct_statement(task.plan, statement, group, own)
         ]
 
-    return settle(task.plan, task.plan.base, compute, sum(rows_of(h.batches) for h in task.history))
+    settle(task.plan, task.plan.base, compute, sum(rows_of(h.batches) for h in task.history), own)
 
 
 def _correct_statement(plan: ProgramPlan, statement: StatementPlan, group: _Group, own: OwnDeltas) -> list[pa.Table]:

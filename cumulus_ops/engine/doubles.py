@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.mapstore import Slices
+from cumulus_ops.mapstore import Slices, sum_ranges
 from m3.floats import rounded_sum
 
 __all__ = ["sum_doubles"]
@@ -34,7 +34,7 @@ def sum_doubles(found: Slices, requests: int) -> pa.Array:
         if len(order)
         else order
     )
-    request, values, counts = request[fresh], values[fresh], np.add.reduceat(counts, fresh) if len(fresh) else counts
+    request, values, counts = request[fresh], values[fresh], sum_ranges(counts, fresh, "")
     kept = np.flatnonzero(counts)
     request, values, counts = request[kept], values[kept], counts[kept]
     starts = np.flatnonzero(np.r_[True, request[1:] != request[:-1]]) if len(request) else kept

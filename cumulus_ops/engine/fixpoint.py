@@ -7,7 +7,7 @@ ever read earlier versions, so each visit settles at least the earliest version 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
@@ -27,25 +27,22 @@ def settle(
     maps: Iterable[str] | None,
     compute: Compute,
     events: int,
-    given: Mapping[str, pa.Table] | None = None,
-) -> OwnDeltas:
+    own: OwnDeltas,
+) -> None:
     """Compute the deltas of all maps, shallow ones first.
 
     Args:
         plan: the program's plan.
         maps: only these maps, None for all.
         compute: the unsummed deltas of one map.
-        given: deltas known beforehand, of other maps.
         events: how many events the step is about, which bounds the visits of a cyclic stratum: each one settles at least
             the earliest version that was not, and an event has one version, or one per statement (sequential).
+        own: gets the deltas; may have those of other maps already.
 
     Raises:
         IntegrityProblem: a cyclic stratum did not settle.
     """
     wanted = None if maps is None else set(maps)
-    own = OwnDeltas()
-    for name, table in (given or {}).items():
-        own.put(name, table)
     visits = events * _versions_per_event(plan) + 1
     for stratum, cyclic in zip(plan.strata, plan.cyclic, strict=True):
         names = [n for n in stratum if wanted is None or n in wanted]
@@ -57,7 +54,6 @@ def settle(
                 break
         else:
             raise IntegrityProblem(f"{', '.join(names)} did not settle", kind="cycle-unsettled", hint="report a bug")
-    return own
 
 
 def _versions_per_event(plan: ProgramPlan) -> int:
@@ -68,10 +64,10 @@ def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cycli
     """Recompute one map's deltas; whether they changed."""
     tables = compute(name, own)
     before = own.table(name)
-    delta = sum_deltas(tables, name) if tables else empty_delta(plan.program.map_by_name[name])
+    delta = sum_deltas(tables) if tables else empty_delta(plan.program.map_by_name[name])
     if cyclic:
         delta = delta.sort_by([(column, "ascending") for column in delta.column_names])
         if (before is not None and before.equals(delta)) or (before is None and len(delta) == 0):
             return False
-    own.put(name, delta)
+    own.put(name, delta, final=not cyclic)
     return True

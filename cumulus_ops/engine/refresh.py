@@ -57,11 +57,16 @@ class RefreshTask:
     floor: int
 
 
-def refresh_maps(task: RefreshTask) -> OwnDeltas:
-    """The deltas of all maps that depend on derivations, in one pass in dataflow order."""
+def refresh_maps(task: RefreshTask, own: OwnDeltas) -> None:
+    """The deltas of all maps that depend on derivations, in one pass in dataflow order.
+
+    Args:
+        task: what to refresh.
+        own: gets the deltas; those of base maps that it has already, from a batch just applied, are new to the refresh.
+    """
     step = _Step(task)
     bound = rows_of(task.fresh) + rows_of(task.history) + sum(r.rows for r in task.runs)
-    return settle(task.plan, [n for n in task.plan.statements if n not in task.plan.base], step.compute, bound)
+    settle(task.plan, [n for n in task.plan.statements if n not in task.plan.base], step.compute, bound, own)
 
 
 def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.engine.sources import write_deltas
 from cumulus_ops.engine.start import start_deltas
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.layout import ProgramPlan, check_layout, plan_program
+from cumulus_ops.layout import ProgramPlan, check_layout, plan_program, plan_text
 from m3 import check, compile_views, format_program, parse
 from m3.program import Program
 
@@ -97,7 +97,7 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     runner = _executor(project, executor or project.executor.kind)
     try:
         record = catalog.program()
-        yield Runtime(project, plan_program(check(parse(record.text)), record.granularity), catalog, runner)
+        yield Runtime(project, plan_text(record.text, record.granularity), catalog, runner)
     finally:
         runner.close()
         catalog.close()

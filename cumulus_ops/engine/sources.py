@@ -6,34 +6,43 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog import NewRun, Run
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import VERSION, AccessPath, RunData, build_run, open_run, read_table, write_runs
+from cumulus_ops.mapstore import VERSION, AccessPath, Pack, RunData, build_run, open_run, read_table, versions
 
 __all__ = ["EVER", "OwnDeltas", "StoredRuns", "write_deltas"]
 
 EVER = 2**63 - 1  # after all versions
 
-_open = lru_cache(maxsize=4096)(open_run)
+#: From so many deltas of one map on, they are written as soon as they are final.
+WRITTEN_ROWS = 100_000
+
+_open = lru_cache(maxsize=16384)(open_run)
 
 
 class StoredRuns:
     """Visible runs by access path. Files are opened when first needed and stay mapped in this process."""
 
     def __init__(self, root: Path, runs: Iterable[Run]) -> None:
-        self._root = root
+        self._root = str(root)
         self._by_path: dict[tuple[str, str], list[Run]] = {}
+        self._opened: dict[int, RunData] = {}
         for run in runs:
             self._by_path.setdefault((run.map, run.access_path), []).append(run)
 
     def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
         """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
         runs = self._by_path.get((path.map, path.label), ())
-        chosen = (r for r in runs if r.min_version < before and r.max_version >= since)
-        return [_open(self._root / r.path, r.offset, r.bytes) for r in chosen]
+        return [self._data(r) for r in runs if r.min_version < before and r.max_version >= since]
+
+    def _data(self, run: Run) -> RunData:
+        if run.id not in self._opened:
+            self._opened[run.id] = _open(f"{self._root}/{run.path}", run.offset, run.bytes)
+        return self._opened[run.id]
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether some run of ``path`` has a delta with a version below ``before`` (exclusive)."""
@@ -45,26 +54,48 @@ class StoredRuns:
 
 
 class OwnDeltas:
-    """Deltas of this step, by map, and as sorted runs for whatever access path asks."""
+    """Deltas of this step, by map, and as sorted runs for whatever access path asks.
 
-    def __init__(self) -> None:
+    With a ``plan`` and a ``pack``, a map's many deltas are written as soon as they are final, and read from there: so the
+    memory that a step needs is bounded by what one map is changed by.
+    """
+
+    def __init__(self, plan: ProgramPlan | None = None, pack: Pack | None = None) -> None:
+        self._plan, self._pack = plan, pack
         self._tables: dict[str, pa.Table] = {}
+        self._built: dict[AccessPath, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
         self._first: dict[str, int] = {}
+        self._written: dict[str, np.ndarray] = {}
 
-    def put(self, name: str, delta: pa.Table) -> None:
-        """Set the summed deltas of a map."""
-        self._tables[name] = delta
+    def put(self, name: str, delta: pa.Table, *, final: bool = False) -> None:
+        """Set the summed deltas of a map. ``final``: they will not be set again."""
         self._first[name] = int(pc.min(delta[VERSION]).as_py()) if len(delta) else EVER
-        self._runs = {path: run for path, run in self._runs.items() if path.map != name}
+        for path in [p for p in self._runs if p.map == name]:
+            del self._runs[path], self._built[path]
+        self._tables[name] = delta
+        if final and self._plan is not None and self._pack is not None and len(delta) >= WRITTEN_ROWS:
+            self._write(self._plan.paths[name], self._pack)
+
+    def _write(self, paths: Iterable[AccessPath], pack: Pack) -> None:
+        for path in paths:
+            self._runs[path] = pack.read(pack.append(path, self._build(path)))
+            self._built.pop(path, None)
+            self._written[path.map] = self._runs[path].versions
+        for path in paths:
+            self._tables.pop(path.map, None)
+
+    def _build(self, path: AccessPath) -> pa.Table:
+        if path not in self._built:
+            self._built[path] = build_run(self._tables[path.map], path)
+        return self._built[path]
 
     def get(self, path: AccessPath) -> list[RunData]:
         """The map's deltas as zero or one run."""
-        table = self._tables.get(path.map)
-        if table is None or len(table) == 0:
-            return []
         if path not in self._runs:
-            self._runs[path] = read_table(build_run(table, path).combine_chunks())
+            if not len(self._tables.get(path.map, ())):
+                return []
+            self._runs[path] = read_table(self._build(path))
         return [self._runs[path]]
 
     def any_before(self, path: AccessPath, before: int) -> bool:
@@ -72,15 +103,34 @@ class OwnDeltas:
         return self._first.get(path.map, EVER) < before
 
     def table(self, name: str) -> pa.Table | None:
-        """The map's deltas, None if it was not touched."""
+        """The map's deltas, None if it was not touched, or they have been written."""
         return self._tables.get(name)
 
     def tables(self) -> Mapping[str, pa.Table]:
-        """All non-empty deltas by map."""
+        """All non-empty deltas by map that have not been written."""
         return {name: table for name, table in self._tables.items() if len(table)}
+
+    def versions(self) -> Mapping[str, np.ndarray]:
+        """The versions of all deltas, by map."""
+        return {name: versions(table) for name, table in self.tables().items()} | self._written
+
+    def finish(self) -> tuple[NewRun, ...]:
+        """Write all that has not been written, and make it durable.
+
+        Returns:
+            the runs of all maps, for the catalog.
+        """
+        assert self._plan is not None
+        assert self._pack is not None
+        for name in self.tables():
+            for path in self._plan.paths[name]:
+                self._pack.append(path, self._build(path))
+        return self._pack.close()
 
 
 def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table]) -> tuple[NewRun, ...]:
-    """Write the deltas of a step, once per access path of each map; nothing becomes visible by it."""
-    built = ((path, build_run(table, path)) for name, table in deltas.items() for path in plan.paths[name])
-    return write_runs(root, built)
+    """Write summed deltas, once per access path of each map; nothing becomes visible by it."""
+    own = OwnDeltas(plan, Pack(root))
+    for name, table in deltas.items():
+        own.put(name, table)
+    return own.finish()

@@ -14,7 +14,7 @@ from cumulus_ops.config import ExecutorSettings, LayoutSettings
 from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import rows_of
 from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, result_batch, staged_steps
-from cumulus_ops.engine.steps import StepResult, Task, run_step
+from cumulus_ops.engine.steps import MinibatchTask, StepResult, Task, run_step
 from cumulus_ops.layout import fixed_labels
 
 if TYPE_CHECKING:
@@ -74,10 +74,13 @@ class SparkExecutor:
     def run(self, task: Task) -> StepResult:
         """See :class:`~cumulus_ops.engine.executor.Executor`."""
         tasks = self._tasks(task)
+        if tasks > 1 and isinstance(task, MinibatchTask):
+            task = task.apply  # the refresh, one task, follows on its own
         frame = self._single(task) if tasks == 1 else self._staged(task, tasks)  # type: ignore[arg-type]
         results = [StepResult.from_json(row[0]) for row in frame.collect()]
-        corrected = results[0].corrected if len(results) == 1 else {}
-        return StepResult(tuple(r for result in results for r in result.runs), corrected)
+        if len(results) == 1:
+            return results[0]
+        return StepResult(tuple(r for result in results for r in result.runs), {})
 
     def close(self) -> None:
         """Stop the session if this executor started it."""
@@ -86,9 +89,10 @@ class SparkExecutor:
             self._session = None
 
     def _tasks(self, task: Task) -> int:
-        if not isinstance(task, ApplyTask) or any(task.plan.cyclic):
+        apply = task.apply if isinstance(task, MinibatchTask) else task
+        if not isinstance(apply, ApplyTask) or any(apply.plan.cyclic):
             return 1
-        wanted = -(-rows_of([task.batch]) // self._settings.rows_per_task)
+        wanted = -(-rows_of([apply.batch]) // self._settings.rows_per_task)
         return max(1, min(wanted, self._parallelism()))
 
     def _parallelism(self) -> int:

@@ -112,7 +112,7 @@ class _Worker:
         self.received = {name: pa.concat_tables(t) for (kind, name), t in inbox.tables.items() if kind == EVENTS}
         for (kind, name), tables in inbox.tables.items():
             if kind == DELTAS:
-                self.own.put(name, sum_deltas(tables, name))
+                self.own.put(name, sum_deltas(tables))
         self._computed: dict[str, list[pa.Table]] = {}
         self._away: dict[str, list[pa.Table]] = {}
         self._summed: dict[str, pa.Table] = {}
@@ -123,7 +123,7 @@ class _Worker:
         """Run the stage's statements, and write what they add."""
         for group in self.stage.steps:
             self._run_group(group)
-        self._summed = {name: sum_deltas(tables, name) for name, tables in self._computed.items()}
+        self._summed = {name: sum_deltas(tables) for name, tables in self._computed.items()}
         deltas = {name: table for name, table in self._summed.items() if len(table)}
         reach("apply.before-files")
         return StepResult(write_deltas(self.plan, self.task.root, deltas) if deltas else (), {})
@@ -141,7 +141,7 @@ class _Worker:
                 here.setdefault(ref[0], []).append(table)
         for name, tables in here.items():
             present = self.own.table(name)
-            self.own.put(name, sum_deltas([*tables, *([] if present is None else [present])], name))
+            self.own.put(name, sum_deltas([*tables, *([] if present is None else [present])]))
 
     def _run_statement(self, ref: Ref) -> pa.Table | None:
         statement, target = self.plan.statements[ref[0]][ref[1]], self.plan.program.map_by_name[ref[0]]
@@ -191,7 +191,7 @@ class _Worker:
         if name not in self._away:
             return None
         whole = len(self._away[name]) == len(self._computed[name])
-        return self._summed[name] if whole else sum_deltas(self._away[name], name)
+        return self._summed[name] if whole else sum_deltas(self._away[name])
 
     def _wanted(self, table: pa.Table, shipment: Shipment) -> pa.Table:
         """The events that some reader's conditions let through, with the columns that readers look at."""

@@ -23,5 +23,5 @@ def start_deltas(plan: ProgramPlan) -> Mapping[str, pa.Table]:
         table = run_statement(statement, plan.program.map_by_name[statement.target], event, lambda _: [])
         if table is not None:
             tables.setdefault(statement.target, []).append(table)
-    summed = {name: sum_deltas(parts, name) for name, parts in tables.items()}
+    summed = {name: sum_deltas(parts) for name, parts in tables.items()}
     return {name: table for name, table in summed.items() if len(table)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +18,13 @@ from cumulus_ops.catalog import NewRun, Run
 from cumulus_ops.engine.apply import ApplyTask, apply_events
 from cumulus_ops.engine.correct import CorrectTask, correct_history
 from cumulus_ops.engine.refresh import RefreshTask, is_correction, refresh_maps
-from cumulus_ops.engine.sources import write_deltas
+from cumulus_ops.engine.sources import OwnDeltas
 from cumulus_ops.faults import reach
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import AccessPath, build_run, merge_runs, open_run, versions, write_runs
-from cumulus_ops.versions import epoch_of
+from cumulus_ops.mapstore import AccessPath, Pack, build_run, merge_runs, open_run, write_runs
+from cumulus_ops.versions import EPOCH_SHIFT
 
-__all__ = ["MergeTask", "StepResult", "Task", "run_step"]
+__all__ = ["MergeTask", "MinibatchTask", "StepResult", "Task", "run_step"]
 
 
 @dataclass(frozen=True)
@@ -38,61 +38,85 @@ class MergeTask:
     oldest_retained: int
 
 
-Task = ApplyTask | CorrectTask | RefreshTask | MergeTask
+@dataclass(frozen=True)
+class MinibatchTask:
+    """Apply a batch and refresh, in one step: ``refresh`` sees the runs that ``apply`` sees, and among its fresh batches
+    the one that is applied."""
+
+    apply: ApplyTask
+    refresh: RefreshTask
+
+    @property
+    def plan(self) -> ProgramPlan:
+        """The program's plan."""
+        return self.apply.plan
+
+
+Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | MergeTask
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only)."""
+    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only). ``refreshed``:
+    whether the refresh of a mini-batch was done with it."""
 
     runs: tuple[NewRun, ...]
     corrected: Mapping[int, int]
+    refreshed: bool = False
 
     def to_json(self) -> str:
         """For the way back from a Spark task."""
-        return json.dumps({"runs": [asdict(r) for r in self.runs], "corrected": dict(self.corrected)})
+        runs = [astuple(r) for r in self.runs]
+        return json.dumps({"runs": runs, "corrected": dict(self.corrected), "refreshed": self.refreshed})
 
     @staticmethod
     def from_json(text: str) -> StepResult:
         """Inverse of :meth:`to_json`."""
         data = json.loads(text)
-        return StepResult(tuple(NewRun(**r) for r in data["runs"]), {int(e): n for e, n in data["corrected"].items()})
+        corrected = {int(e): n for e, n in data["corrected"].items()}
+        return StepResult(tuple(NewRun(*r) for r in data["runs"]), corrected, data["refreshed"])
 
 
 def run_step(task: Task) -> StepResult:
     """Run a whole task in this process."""
+    if isinstance(task, MergeTask):
+        return _merge(task)
+    root = task.apply.root if isinstance(task, MinibatchTask) else task.root
+    own = OwnDeltas(task.plan, Pack(root))
+    corrected: Mapping[int, int] = {}
     match task:
         case ApplyTask():
             reach("apply.before-files")
-            return StepResult(write_deltas(task.plan, task.root, apply_events(task).tables()), {})
-        case CorrectTask():
-            return _correct(task)
+            apply_events(task, own)
+        case MinibatchTask():
+            reach("apply.before-files")
+            apply_events(task.apply, own)
+            reach("refresh.before-files")
+            refresh_maps(task.refresh, own)
+            corrected = _refreshed(task.refresh, own)
         case RefreshTask():
-            return _refresh(task)
-        case MergeTask():
-            return _merge(task)
+            reach("refresh.before-files")
+            refresh_maps(task, own)
+            corrected = _refreshed(task, own)
+        case CorrectTask():
+            reach("correct.before-files")
+            correct_history(task, own)
+            corrected = count_by_epoch(own.versions())
+    return StepResult(own.finish(), corrected, isinstance(task, MinibatchTask))
 
 
-def _correct(task: CorrectTask) -> StepResult:
-    reach("correct.before-files")
-    deltas = correct_history(task).tables()
-    return StepResult(write_deltas(task.plan, task.root, deltas), count_by_epoch(deltas))
+def _refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:
+    """epoch -> deltas of refreshed maps that make up for something computed before."""
+    found = {name: v for name, v in own.versions().items() if name not in task.plan.base}
+    return count_by_epoch({name: v[is_correction(task, v)] for name, v in found.items()})
 
 
-def _refresh(task: RefreshTask) -> StepResult:
-    reach("refresh.before-files")
-    deltas = refresh_maps(task).tables()
-    corrected = {n: t.filter(pa.array(is_correction(task, versions(t)))) for n, t in deltas.items()}
-    return StepResult(write_deltas(task.plan, task.root, deltas), count_by_epoch(corrected))
-
-
-def count_by_epoch(deltas: Mapping[str, pa.Table]) -> dict[int, int]:
-    """epoch -> number of deltas with a version in it."""
+def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
+    """epoch -> number of deltas with a version in it, from the versions by map."""
     counts: Counter[int] = Counter()
-    for table in deltas.values():
-        found, rows = np.unique(versions(table), return_counts=True)
-        for version, count in zip(found.tolist(), rows.tolist(), strict=True):
-            counts[epoch_of(version)] += count
+    for found in deltas.values():
+        epochs, rows = np.unique(found >> EPOCH_SHIFT, return_counts=True)
+        counts.update(dict(zip(epochs.tolist(), rows.tolist(), strict=True)))
     return dict(counts)
 
 
@@ -105,4 +129,4 @@ def _merge(task: MergeTask) -> StepResult:
 def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:
     opened = [open_run(task.root / r.path, r.offset, r.bytes) for r in runs]
     names = [k.name for k in task.plan.program.map_by_name[path.map].keys]
-    return merge_runs(opened, names, task.committed, task.oldest_retained, path.map)
+    return merge_runs(opened, names, task.committed, task.oldest_retained)

@@ -21,23 +21,30 @@ from cumulus_ops.engine.vector_functions import apply
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import physical_type, to_logical, to_physical
 from m3.datatypes import INT64_MAX, INT64_MIN, TIMESTAMP, Type, to_units
-from m3.scalars import Call, Const, Scalar, Var
+from m3.scalars import Call, Const, Scalar, Var, variables
 
 __all__ = ["Frame", "evaluate", "evaluate_logical", "physical_scalar", "select"]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Columns of equal length, by variable name, and the results computed on them so far."""
+    """Columns of equal length, by variable name, and the results computed on them so far. ``wide``: the columns with units
+    beyond 64 bits, see :data:`~cumulus_ops.mapstore.WIDE`; expressions over them are computed row by row."""
 
     columns: Mapping[str, pa.Array]
     rows: int
     memo: dict[Scalar, pa.Array] = field(default_factory=dict, compare=False)
+    wide: frozenset[str] = frozenset()
 
     def take(self, indices: np.ndarray) -> Frame:
         """The frame of the given rows."""
         chosen = pa.array(indices)
-        return Frame({name: column.take(chosen) for name, column in self.columns.items()}, len(indices))
+        columns = {name: column.take(chosen) for name, column in self.columns.items()}
+        return Frame(columns, len(indices), wide=self.wide)
+
+    def is_wide(self, scalar: Scalar) -> bool:
+        """Whether an expression, other than a column as it is, reads a wide column."""
+        return bool(self.wide) and isinstance(scalar, Call) and not self.wide.isdisjoint(variables(scalar))
 
 
 def evaluate(scalar: Scalar, frame: Frame) -> pa.Array:
@@ -48,6 +55,8 @@ def evaluate(scalar: Scalar, frame: Frame) -> pa.Array:
     Raises:
         InputProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
     """
+    if frame.is_wide(scalar):
+        return to_physical(by_row(scalar, frame.columns, frame.rows), scalar.type)
     try:
         return _evaluate(scalar, frame)
     except InputProblem as problem:
@@ -63,10 +72,12 @@ def evaluate_logical(scalar: Scalar, frame: Frame) -> pa.Array:
     Raises:
         InputProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
     """
+    if frame.is_wide(scalar):
+        return by_row(scalar, frame.columns, frame.rows)
     try:
         return to_logical(_evaluate(scalar, frame), scalar.type)
     except InputProblem as problem:
-        if problem.kind != "overflow":
+        if problem.kind != "overflow" or not isinstance(scalar, Call):
             raise
         return by_row(scalar, frame.columns, frame.rows)
 

@@ -6,7 +6,7 @@ from cumulus_ops.layout.estimates import events_per
 from cumulus_ops.layout.needs import Ref, find_needs, used_columns
 from cumulus_ops.layout.overrides import check_layout, fixed_labels
 from cumulus_ops.layout.partitioning import Layout, choose_layout
-from cumulus_ops.layout.plans import ProgramPlan, ReadPlan, StatementPlan, plan_program
+from cumulus_ops.layout.plans import ProgramPlan, ReadPlan, StatementPlan, plan_program, plan_text
 from cumulus_ops.layout.stages import Schedule, Shipment, Stage, levels, schedule
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "fixed_labels",
     "levels",
     "plan_program",
+    "plan_text",
     "schedule",
     "used_columns",
 ]

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from cumulus_ops.layout.derived import DerivedPlan, plan_derivations, version_bits
 from cumulus_ops.mapstore import AccessPath
 from cumulus_ops.versions import start_version
+from m3 import check, format_program, parse
 from m3.dataflow import derivation_ranks, is_cyclic, strata
 from m3.program import START, Factor, MapRef, Program, Statement, Trigger
 from m3.scalars import Call, Const, Scalar, Var, variables
 
-__all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program"]
+__all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program", "plan_text"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,15 @@ class ProgramPlan:
     base: frozenset[str]
     start: tuple[StatementPlan, ...]
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travels as the program's text, and is made once per process: a task would carry megabytes otherwise."""
+        return plan_text, (self.text, self.granularity)
+
+    @cached_property
+    def text(self) -> str:
+        """The program as M3 text."""
+        return format_program(self.program)
+
     @property
     def version_bits(self) -> int:
         """How many bits of a version number the places within one batch, or within one event."""
@@ -124,6 +135,16 @@ def plan_program(program: Program, granularity: str) -> ProgramPlan:
     )
 
 
+@lru_cache(maxsize=8)
+def plan_text(text: str, granularity: str) -> ProgramPlan:
+    """The plan of a program given as M3 text; remembered, since workers get the same one again and again.
+
+    Raises:
+        M3Error: the text is wrong.
+    """
+    return plan_program(check(parse(text)), granularity)
+
+
 def _paths(
     name: str, width: int, plans: Iterable[StatementPlan], derived: Iterable[DerivedPlan]
 ) -> tuple[AccessPath, ...]:
@@ -148,12 +169,13 @@ def _plan_relation(program: Program, relation: str) -> list[StatementPlan]:
     """The statements of both triggers; once for both where the delete trigger is the insert trigger times -1."""
     insert, delete = program.trigger(relation, 1), program.trigger(relation, -1)
     if insert and delete and _mirrored(insert, delete):
-        return [replace(_plan(program, insert, i), sign=0) for i in range(len(insert.statements))]
+        return [replace(plan, sign=0) for plan in _plan_trigger(program, insert)]
     return [*_plan_trigger(program, insert), *_plan_trigger(program, delete)]
 
 
 def _plan_trigger(program: Program, trigger: Trigger | None) -> list[StatementPlan]:
-    return [_plan(program, trigger, i) for i in range(len(trigger.statements))] if trigger else []
+    names: dict[Scalar, str] = {}
+    return [_plan(program, trigger, i, names) for i in range(len(trigger.statements))] if trigger else []
 
 
 def _mirrored(insert: Trigger, delete: Trigger) -> bool:
@@ -177,11 +199,13 @@ def _unsigned(statement: Statement) -> tuple[int, Statement]:
 
 
 class _Carrier:
-    """Gives names to expressions over event parameters, one name per expression."""
+    """Gives names to expressions over event parameters, one name per expression in all statements of a trigger: so equal
+    reads are equal. ``used`` are those that one statement carries."""
 
-    def __init__(self, events: set[str]) -> None:
+    def __init__(self, events: set[str], names: dict[Scalar, str]) -> None:
         self.events = events
-        self.names: dict[Scalar, str] = {}
+        self.names = names
+        self.used: dict[Scalar, str] = {}
 
     def is_early(self, scalar: Scalar) -> bool:
         return set(variables(scalar)) <= self.events
@@ -189,7 +213,8 @@ class _Carrier:
     def carry(self, scalar: Scalar) -> Scalar:
         """``scalar`` itself if it needs loop variables (its event parameters are carried), else its carried name."""
         if self.is_early(scalar):
-            return Var(self.names.setdefault(scalar, f"${len(self.names)}"), scalar.type)
+            self.used[scalar] = self.names.setdefault(scalar, f"${len(self.names)}")
+            return Var(self.used[scalar], scalar.type)
         return self._inside(scalar)
 
     def _inside(self, scalar: Scalar) -> Scalar:
@@ -200,9 +225,9 @@ class _Carrier:
         return scalar
 
 
-def _plan(program: Program, trigger: Trigger, index: int) -> StatementPlan:
+def _plan(program: Program, trigger: Trigger, index: int, names: dict[Scalar, str]) -> StatementPlan:
     statement = trigger.statements[index]
-    carrier = _Carrier(set(trigger.params))
+    carrier = _Carrier(set(trigger.params), names)
     reads = _plan_reads(list(statement.reads()), carrier)
     factors = list(statement.scalars())
     early_conditions, late_conditions = _split(statement.conditions, carrier)
@@ -216,7 +241,7 @@ def _plan(program: Program, trigger: Trigger, index: int) -> StatementPlan:
         statement.target,
         early_conditions,
         early_factors,
-        tuple((name, scalar) for scalar, name in carrier.names.items()),
+        tuple((name, scalar) for scalar, name in carrier.used.items()),
         reads,
         late_conditions,
         late_factors,

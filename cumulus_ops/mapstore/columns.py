@@ -2,6 +2,9 @@
 
 Everything is an Arrow array; a decimal is an int64 array of its smallest units, so that sums and products are integer
 operations that are exact or fail. ``to_physical`` and ``to_logical`` convert whole arrays without touching rows.
+
+Totals of maps may need more than 64 bits. A column of units with such a total has the *wide* form instead, the type
+:data:`WIDE`; only views know it.
 """
 
 from __future__ import annotations
@@ -13,7 +16,19 @@ import pyarrow.compute as pc
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import Type
 
-__all__ = ["canonical", "logical_type", "physical_type", "to_logical", "to_numpy", "to_physical"]
+__all__ = [
+    "WIDE",
+    "canonical",
+    "is_wide",
+    "logical_type",
+    "physical_type",
+    "to_logical",
+    "to_numpy",
+    "to_physical",
+    "wide_array",
+]
+
+WIDE = pa.decimal128(38, 0)
 
 PHYSICAL = {
     "int": pa.int64(),
@@ -80,19 +95,45 @@ def _beyond(type_: Type) -> InputProblem:
 
 
 def to_logical(array: pa.Array, type_: Type) -> pa.Array:
-    """Inverse of :func:`to_physical`: an array of type :func:`logical_type`."""
-    if type_.kind != "decimal":
+    """Inverse of :func:`to_physical`: an array of type :func:`logical_type`. A wide array will do, too.
+
+    Raises:
+        InputProblem: a value does not fit the type.
+    """
+    wide = is_wide(array.type)
+    if type_.kind != "decimal" and not wide:
         return array
-    units = to_numpy(array, 0)
-    words = np.empty(2 * len(units), dtype=np.int64)
-    words[0::2], words[1::2] = units, units >> 63
-    wide = pa.Array.from_buffers(
-        pa.decimal128(38, type_.scale), len(units), [_validity(array), pa.py_buffer(words)], array.null_count
-    )
     try:
-        return wide.cast(logical_type(type_))
+        return _with_scale(array if wide else _widened(array), type_.scale).cast(logical_type(type_))
     except pa.ArrowInvalid as error:
         raise InputProblem(f"a result does not fit {type_}", kind="overflow", hint="widen the view's column") from error
+
+
+def is_wide(type_: pa.DataType) -> bool:
+    """Whether it is the type of units beyond 64 bits."""
+    return bool(type_ == WIDE)
+
+
+def wide_array(high: np.ndarray, low: np.ndarray) -> pa.Array:
+    """The units whose upper 64 bits are ``high`` and whose lower ones are ``low`` (int64, without NULL)."""
+    return _from_words(high, low, None, 0)
+
+
+def _widened(array: pa.Array) -> pa.Array:
+    units = to_numpy(array, 0)
+    return _from_words(units >> 63, units, _validity(array), array.null_count)
+
+
+def _from_words(high: np.ndarray, low: np.ndarray, validity: pa.Buffer | None, nulls: int) -> pa.Array:
+    words = np.empty(2 * len(low), dtype=np.int64)
+    words[0::2], words[1::2] = low, high
+    return pa.Array.from_buffers(WIDE, len(low), [validity, pa.py_buffer(words)], nulls)
+
+
+def _with_scale(wide: pa.Array, scale: int) -> pa.Array:
+    """The same 128 bits as units at a scale."""
+    type_ = pa.decimal128(38, scale)
+    return pa.Array.from_buffers(type_, len(wide), wide.buffers(), wide.null_count, wide.offset)
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:

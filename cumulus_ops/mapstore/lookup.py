@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore.deltas import SAFE, fits
-from cumulus_ops.mapstore.hashing import hash_columns
+from cumulus_ops.mapstore.deltas import LOW, SAFE, beyond, fits
+from cumulus_ops.mapstore.hashing import hash_columns, is_invertible
 from cumulus_ops.mapstore.runs import RunData
 
 __all__ = ["Probe", "Slices", "equal_keys", "hits", "probe", "read_since", "read_slices", "spread", "sum_points"]
@@ -55,7 +54,7 @@ def sum_points(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) 
     """For maps whose whole key is bound: the total of each key's deltas before its version (int64, 0 if none).
 
     Raises:
-        InputProblem: a total leaves the 64-bit range.
+        InputProblem: a total leaves the 64-bit range. Maps and views may hold one, but who asks here multiplies it.
     """
     total = np.zeros(len(request.before), dtype=np.int64)
     if sum(run.magnitude for run in runs) >= SAFE:
@@ -79,13 +78,9 @@ def _checked_sums(runs: Sequence[RunData], bound: tuple[int, ...], request: Prob
         if len(run):
             requested, rows = _matches(run, bound, request)
             np.add.at(high, requested, run.values[rows] >> 32)
-            np.add.at(low, requested, run.values[rows] & 0xFFFFFFFF)
+            np.add.at(low, requested, run.values[rows] & LOW)
     if not fits(high, low).all():
-        raise InputProblem(
-            "a map's entry leaves the 64-bit range",
-            kind="overflow",
-            hint="use a type with fewer decimals for the summed expression",
-        )
+        raise beyond("a map's entry", "")
     return (high << 32) + low
 
 
@@ -95,8 +90,11 @@ def _range_sums(run: RunData, bound: tuple[int, ...], request: Probe) -> np.ndar
     result = np.zeros(len(request.before), dtype=np.int64)
     if len(hit) == 0:
         return result
-    same = equal_keys(run, bound, request, hit, low)
-    hit, low = hit[same], low[same]
+    hit, low = _same(run, bound, request, hit, low)
+    if run.unique:
+        early = run.versions[low] < request.before[hit]
+        result[hit] = np.where(early, run.values[low], 0)
+        return result
     high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
     high = _lower_bound(run.versions, low, high, request.before[hit])
     some = np.flatnonzero(high > low)
@@ -153,14 +151,33 @@ def _matches(
     run: RunData, bound: tuple[int, ...], request: Probe, *, later: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (request, row of the run) with equal keys and an early enough version, or a ``later`` one."""
-    low, hit = hits(run, request)
-    high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
-    requested, rows = spread(hit, low, high - low)
+    rows, requested = hits(run, request)
+    if not run.unique:
+        high = np.searchsorted(run.hashes, request.hashes[requested], side="right")
+        requested, rows = spread(requested, rows, high - rows)
     early = run.versions[rows] < request.before[requested]
     chosen = ~early if later else early
-    requested, rows = requested[chosen], rows[chosen]
+    if not chosen.all():
+        requested, rows = requested[chosen], rows[chosen]
+    return _same(run, bound, request, requested, rows)
+
+
+def _same(
+    run: RunData, bound: tuple[int, ...], request: Probe, requested: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs with equal keys."""
+    if _hash_tells(run, bound, request):
+        return requested, rows
     same = equal_keys(run, bound, request, requested, rows)
-    return requested[same], rows[same]
+    return (requested, rows) if same.all() else (requested[same], rows[same])
+
+
+def _hash_tells(run: RunData, bound: tuple[int, ...], request: Probe) -> bool:
+    """Whether equal hashes mean equal keys: that of a single number that is never NULL can be undone."""
+    if len(bound) > 1:
+        return False
+    pairs = [(run.keys[position], asked) for position, asked in zip(bound, request.bound, strict=True)]
+    return all(is_invertible(a) and is_invertible(b) for a, b in pairs)
 
 
 def spread(items: np.ndarray, first: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -51,11 +51,9 @@ def collapse_versions(versions: np.ndarray, committed: int, oldest_retained: int
     return np.where(versions <= epoch_end(committed), ends, versions)
 
 
-def merge_runs(
-    runs: Sequence[RunData], key_names: Sequence[str], committed: int, oldest_retained: int, place: str
-) -> pa.Table:
+def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int, oldest_retained: int) -> pa.Table:
     """The deltas of ``runs`` summed into one delta table (see :func:`collapse_versions` for the epochs)."""
-    return sum_deltas([_delta_of(run, key_names, committed, oldest_retained) for run in runs], place)
+    return sum_deltas([_delta_of(run, key_names, committed, oldest_retained) for run in runs])
 
 
 def _delta_of(run: RunData, key_names: Sequence[str], committed: int, oldest_retained: int) -> pa.Table:

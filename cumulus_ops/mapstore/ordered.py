@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.mapstore.columns import to_numpy
+from cumulus_ops.mapstore.deltas import sum_ranges
 from cumulus_ops.mapstore.lookup import Probe, equal_keys, hits, spread
 from cumulus_ops.mapstore.runs import AccessPath, RunData
 
@@ -126,7 +127,7 @@ def _nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
     if len(order) == 0:
         return request, read.values
     fresh = np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | (places[1:] != places[:-1])])
-    live = (np.add.reduceat(units, fresh) > 0) & (places[fresh] < read.frontier[request[fresh]])
+    live = (sum_ranges(units, fresh, "") > 0) & (places[fresh] < read.frontier[request[fresh]])
     found, first = np.unique(request[fresh[live]], return_index=True)
     return found, read.values.take(pa.array(order[fresh[live][first]]))
 

@@ -6,18 +6,34 @@ the end of its epoch, below which nothing changes any more.
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.engine import Frame, Runtime, evaluate_logical, select
 from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.mapstore import VALUE, VERSION, RunData, logical_type, open_run, physical_type, sum_values, to_logical
+from cumulus_ops.mapstore import (
+    VALUE,
+    VERSION,
+    WIDE,
+    RunData,
+    is_wide,
+    logical_type,
+    open_run,
+    physical_type,
+    sum_exactly,
+    to_logical,
+)
 from cumulus_ops.versions import epoch_end
+from m3.datatypes import INT64_MAX, INT64_MIN
 from m3.interpreter import several_values
 from m3.program import MapDecl, View
 
 __all__ = ["read_groups", "read_map", "read_view"]
+
+LEAST, MOST = pa.scalar(INT64_MIN, WIDE), pa.scalar(INT64_MAX, WIDE)
 
 
 def read_view(
@@ -45,11 +61,11 @@ def read_view(
         if len(read_map(rt, name, upto)):
             problem = several_values(view)
             raise InputProblem(problem.message, kind=problem.kind, hint=problem.hint)
-    return _rows(rt, declared, _entries(rt, declared, upto), ordered)
+    return _rows(declared, _entries(rt, declared, upto), ordered)
 
 
 def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
-    """All non-zero entries of a map: its keys (physical types) and ``_value`` (units).
+    """All non-zero entries of a map: its keys (physical types) and ``_value`` (units, wide if some are beyond 64 bits).
 
     Args:
         rt: the open project.
@@ -109,7 +125,7 @@ def _sum_map(rt: Runtime, decl: MapDecl, upto: int | None) -> pa.Table:
     tables = [
         _run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, upto).cast(schema) for r in runs
     ]
-    return sum_values(pa.concat_tables(tables) if tables else schema.empty_table(), keys, [VALUE], decl.name)
+    return sum_exactly(pa.concat_tables(tables) if tables else schema.empty_table(), keys, [VALUE])
 
 
 def _run_entries(run: RunData, keys: list[str], upto: int | None) -> pa.Table:
@@ -134,34 +150,52 @@ def _totals(rt: Runtime, view: View, upto: int | None) -> tuple[pa.Table, list[s
     """One row per key with the entry of every map of the view: maps are stacked with zeros for each other and summed."""
     names = sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
     keys = [f"k{i}" for i in range(len(view.keys))]
+    tables = {n: _sum_map(rt, rt.program.map_by_name[n], upto).rename_columns([*keys, n]) for n in names}
+    types = {name: table[name].type for name, table in tables.items()}
     stacked = []
-    for name in names:
-        table = _sum_map(rt, rt.program.map_by_name[name], upto).rename_columns([*keys, name])
+    for name, table in tables.items():
+        zeros = pa.array(np.zeros(len(table), np.int64))
         for other in names:
             if other != name:
-                table = table.append_column(other, pa.array(np.zeros(len(table), np.int64)))
+                table = table.append_column(other, zeros.cast(types[other]))
         stacked.append(table.select([*keys, *names]))
-    return sum_values(pa.concat_tables(stacked), keys, names, view.name), names
+    return sum_exactly(pa.concat_tables(stacked), keys, names), names
 
 
 def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:
-    mask = np.zeros(len(total), dtype=bool)
-    for name in names:
-        mask |= total[name].to_numpy() != 0
-    return total.filter(pa.array(mask))
+    return total.filter(reduce(pc.or_, [pc.not_equal(total[name], 0) for name in names]))
 
 
-def _rows(rt: Runtime, view: View, entries: pa.Table, ordered: bool) -> pa.Table:
+def _rows(view: View, entries: pa.Table, ordered: bool) -> pa.Table:
+    table = pa.concat_tables([_evaluated(view, part) for part in _by_width(view, entries)]).combine_chunks()
+    return (_ordered(view, table) if ordered else table).select([c.name for c in view.visible])
+
+
+def _by_width(view: View, entries: pa.Table) -> list[pa.Table]:
+    """The entries whose totals fit 64 bits, and the others, which are computed row by row, apart."""
+    wide = sorted({v.map for v in view.values if is_wide(entries[v.map].type)})
+    if not wide:
+        return [entries]
+    fits = reduce(
+        pc.and_, [pc.and_(pc.less_equal(entries[n], MOST), pc.greater_equal(entries[n], LEAST)) for n in wide]
+    )
+    narrow = entries.filter(fits)
+    for name in wide:
+        narrow = narrow.set_column(narrow.column_names.index(name), name, narrow[name].cast(pa.int64()))
+    return [narrow, entries.filter(pc.invert(fits))]
+
+
+def _evaluated(view: View, entries: pa.Table) -> pa.Table:
     columns = {k.name: entries[f"k{i}"].combine_chunks() for i, k in enumerate(view.keys)}
     columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
-    frame = Frame(columns, len(entries))
+    wide = frozenset(name for name, column in columns.items() if is_wide(column.type))
+    frame = Frame(columns, len(entries), wide=wide)
     if view.having is not None:
         kept = select((view.having,), frame)
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
-    table = pa.Table.from_arrays([evaluate_logical(c.expression, frame) for c in view.columns], schema=schema)
-    return (_ordered(view, table) if ordered else table).select([c.name for c in view.visible])
+    return pa.Table.from_arrays([evaluate_logical(c.expression, frame) for c in view.columns], schema=schema)
 
 
 def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:

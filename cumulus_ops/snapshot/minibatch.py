@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cumulus_ops.catalog import Batch
-from cumulus_ops.engine import ApplyTask, Runtime
+from cumulus_ops.catalog import Batch, NewRun, Refresh
+from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime
 from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
-from cumulus_ops.snapshot.refreshing import try_refresh
+from cumulus_ops.snapshot.refreshing import refresh_task, try_refresh
 from cumulus_ops.snapshot.tidying import tidy
 
 __all__ = ["BatchReport", "apply_batch", "current_epoch", "run_minibatch", "seal", "sealed"]
@@ -81,9 +81,10 @@ def _report(done: Sequence[Batch], seconds: float) -> BatchReport:
 
 
 def apply_batch(rt: Runtime, batch: int) -> int | None:
-    """Compute an appended batch's deltas at the newest commit, and commit them.
+    """Compute an appended batch's deltas at the newest commit, and commit them; with them, where that is one step, the
+    refresh of the maps that depend on derivations.
 
-    Never waits for other coordinators: what they commit meanwhile is made up for by corrections.
+    Never waits for other coordinators: what they commit meanwhile is made up for by corrections, or by the next refresh.
 
     Returns:
         the commit's number, None if the batch was applied before.
@@ -94,19 +95,38 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
     for attempt in range(ATTEMPTS):
         started = time.monotonic()
         read_at = rt.catalog.begin_apply(batch)
-        reference = rt.reference(rt.catalog.batch(batch))
-        task = ApplyTask(rt.plan, rt.project.state, reference, tuple(rt.catalog.runs(read_at)))
-        result = rt.executor.run(task)
+        expected = rt.catalog.refreshed()
+        result = rt.executor.run(_task(rt, rt.catalog.batch(batch), read_at, expected))
+        base, others = _divided(rt, result.runs)
         reach("apply.before-commit")
+        refresh = Refresh(expected, others, result.corrected) if result.refreshed else None
+        if refresh:
+            reach("refresh.before-commit")
         try:
-            number = rt.catalog.commit_apply(batch, read_at, result.runs, time.monotonic() - started)
+            number = rt.catalog.commit_apply(batch, read_at, base, time.monotonic() - started, refresh)
         except Conflict:
             if attempt == ATTEMPTS - 1:
                 raise
             continue
         reach("apply.after-commit")
+        if refresh:
+            reach("refresh.after-commit")
         return number
     raise AssertionError("unreachable")
+
+
+def _task(rt: Runtime, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:
+    """Apply the batch at commit ``read_at``, and refresh what is refreshed up to commit ``refreshed``."""
+    runs = tuple(rt.catalog.runs(read_at))
+    apply = ApplyTask(rt.plan, rt.project.state, rt.reference(batch), runs)
+    refresh = refresh_task(rt, refreshed, read_at, runs, batch) if rt.plan.derived else None
+    return apply if refresh is None else MinibatchTask(apply, refresh)
+
+
+def _divided(rt: Runtime, runs: Sequence[NewRun]) -> tuple[tuple[NewRun, ...], tuple[NewRun, ...]]:
+    """The runs of base maps, and those of the maps that depend on derivations."""
+    base = tuple(r for r in runs if r.map in rt.plan.base)
+    return base, tuple(r for r in runs if r.map not in rt.plan.base)
 
 
 def seal(rt: Runtime, coordinator: int, epoch: int) -> None:

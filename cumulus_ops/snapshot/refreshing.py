@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cumulus_ops.catalog import Batch
+from collections.abc import Sequence
+
+from cumulus_ops.catalog import Batch, Run
 from cumulus_ops.engine import RefreshTask, Runtime
 from cumulus_ops.engine.events import BatchRef, first_version, last_version
 from cumulus_ops.errors import Conflict
@@ -47,10 +49,21 @@ def try_refresh(rt: Runtime) -> None:
             continue
 
 
-def refresh_task(rt: Runtime, refreshed: int, at: int) -> RefreshTask | None:
-    """What there is to do since commit ``refreshed`` up to ``at`` (inclusive), None if there is nothing."""
-    runs, live = rt.catalog.runs(at), [entry.batch for entry in rt.catalog.history(at)]
-    fresh = [b for b in live if (b.commit or 0) > refreshed]
+def refresh_task(
+    rt: Runtime, refreshed: int, at: int, runs: Sequence[Run] | None = None, batch: Batch | None = None
+) -> RefreshTask | None:
+    """What there is to do since commit ``refreshed`` up to ``at`` (inclusive), None if there is nothing.
+
+    Args:
+        rt: the open project.
+        refreshed: up to which commit the maps are refreshed (inclusive).
+        at: up to which they are to be.
+        runs: the runs visible at ``at``, if they are known.
+        batch: one that is being applied, to be taken in as well.
+    """
+    runs = rt.catalog.runs(at) if runs is None else runs
+    live = [entry.batch for entry in rt.catalog.history(at)]
+    fresh = [b for b in live if (b.commit or 0) > refreshed] + ([] if batch is None else [batch])
     starts = [r.min_version for r in runs if r.origin > refreshed]
     starts += [first_version(rt.plan, _bare(b)) for b in fresh]
     if not starts:

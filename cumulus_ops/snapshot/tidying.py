@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import Conflict
 from cumulus_ops.snapshot.commits import correct, merge
@@ -24,8 +22,7 @@ def tidy(rt: Runtime) -> int:
     Returns:
         the number of merged access paths.
     """
-    runs = Counter((r.map, r.access_path) for r in rt.catalog.runs(rt.catalog.last_commit()))
-    if max(runs.values(), default=0) <= RUNS:
+    if not rt.catalog.is_crowded(rt.catalog.last_commit(), RUNS):
         return 0
     try:
         correct(rt)

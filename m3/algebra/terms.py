@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from m3.datatypes import INT, MAX_PRECISION, Type
 from m3.errors import CompileError
 from m3.program import Column
-from m3.scalars import Scalar, as_decimal, call, numeric_as_decimal, substitute, variables
+from m3.scalars import Scalar, Var, as_decimal, call, numeric_as_decimal, substitute, variables
 
 __all__ = [
     "Atom",
@@ -31,6 +31,7 @@ __all__ = [
     "components",
     "free",
     "localised",
+    "narrowed",
     "polynomial",
     "sum_type",
     "value_type",
@@ -118,6 +119,25 @@ def variable_type(monomial: Monomial, variable: str) -> Type:
     found = [(atom, expr) for atom in monomial.atoms for name, expr in atom.bindings if name == variable]
     known = any(not e.type.nullable or call("not", call("is_null", e)) in a.conditions for a, e in found)
     return found[0][1].type.with_null(not known)
+
+
+def narrowed(polynomial: Polynomial) -> Polynomial:
+    """The same with columns that are NULL only where some term can make them NULL. What asks for it may know less; as
+    equal polynomials are one map, its columns must be as narrow as anyone needs them, whoever asks first."""
+    if not polynomial.terms:
+        return polynomial
+    columns = tuple(
+        Column(
+            c.name,
+            c.type.with_null(c.type.nullable and any(_key_type(t, t.keys[i]).nullable for t in polynomial.terms)),
+        )
+        for i, c in enumerate(polynomial.columns)
+    )
+    return replace(polynomial, columns=columns)
+
+
+def _key_type(term: Monomial, key: Scalar) -> Type:
+    return variable_type(term, key.name) if isinstance(key, Var) else key.type
 
 
 def free(scalars: Iterable[Scalar]) -> set[str]:

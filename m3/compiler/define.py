@@ -8,7 +8,7 @@ from dataclasses import replace
 from m3.algebra import DerivedQuery, ViewQuery, WindowQuery
 from m3.compiler.draft import Draft, Maps
 from m3.program import Derivation, Derived, Input, Relation, View, ViewValue, WindowFunction, Windowing
-from m3.scalars import rename
+from m3.scalars import Var, substitute
 
 __all__ = ["define_maps"]
 
@@ -32,16 +32,17 @@ def _derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
     name = query.relation.name
     if isinstance(query, WindowQuery):
         source = maps.keep(query.source, f"{name}_rows")
-        names = {old.name: new.name for old, new in zip(query.source.columns, maps.columns(source), strict=True)}
-        return Windowing(name, source, query.partition, tuple(_renamed(f, names) for f in query.functions))
+        kept = zip(query.source.columns, maps.columns(source), strict=True)
+        columns = {old.name: Var(new.name, new.type) for old, new in kept}
+        return Windowing(name, source, query.partition, tuple(_over(f, columns) for f in query.functions))
     inputs = tuple(Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind) for x in query.inputs)
     return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
 
 
-def _renamed(function: WindowFunction, names: Mapping[str, str]) -> WindowFunction:
-    """The function over the columns of the map that holds its rows, which may be older and named otherwise."""
-    order = tuple((rename(s, names), down, first) for s, down, first in function.order)
-    return replace(function, args=tuple(rename(a, names) for a in function.args), order=order)
+def _over(function: WindowFunction, columns: Mapping[str, Var]) -> WindowFunction:
+    """The function over the columns of the map that holds its rows, which may be older, named otherwise and narrower."""
+    order = tuple((substitute(s, columns), down, first) for s, down, first in function.order)
+    return replace(function, args=tuple(substitute(a, columns) for a in function.args), order=order)
 
 
 def _view(query: ViewQuery, maps: Maps) -> View:

@@ -14,6 +14,7 @@ from m3.algebra import (
     canonical,
     canonical_monomial,
     form_of,
+    narrowed,
     value_type,
     variable_type,
 )
@@ -85,7 +86,7 @@ class Maps:
         """
         form = canonical(polynomial)
         if form not in self._by_meaning:
-            self._define(form, polynomial, self._fresh(wish, numbered=False))
+            self._define(form, narrowed(polynomial), self._fresh(wish, numbered=False))
         return self._by_meaning[form]
 
     def auxiliary(self, monomial: Monomial) -> tuple[str, tuple[str, ...]]:

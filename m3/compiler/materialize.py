@@ -91,7 +91,12 @@ class _Maker:
         bound = dict(change.bound)
         targets = free(self.term.keys)
         parts = parts_to_read(
-            change.rest, set(bound), targets | free(self._open(bound)), self.relations, restricted=self.restricted
+            change.rest,
+            set(bound),
+            targets | free(self._open(bound)),
+            self.term.atoms,
+            self.relations,
+            restricted=self.restricted,
         )
         late = list(self._late(bound, [part for part, _ in parts]))
         wanted = targets | free(late)
@@ -172,10 +177,17 @@ def _binding_type(part: tuple[Atom, ...], variable: str) -> Type:
 
 
 def _ordered(reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
-    """The reads, each time the one that leaves the fewest keys open: what it binds narrows the later ones."""
+    """The reads, each time one with some key bound, of these the one that leaves the fewest open: what it binds narrows
+    the later ones."""
     known, left = set(bound), list(reads)
     while left:
-        best = min(left, key=lambda read: sum(v not in known for v, _ in read.keys))
+        best = min(left, key=lambda read: _openness(read, known))
         left.remove(best)
         known |= {v for v, _ in best.keys}
         yield best
+
+
+def _openness(read: _Read, known: set[str]) -> tuple[bool, int]:
+    """Whether a read would go through a whole map, and how many keys it leaves open."""
+    opened = sum(v not in known for v, _ in read.keys)
+    return 0 < opened == len(read.keys), opened

@@ -51,7 +51,7 @@ def compile_views(
         views: SQL by view name.
         dialect: sqlglot's name of the SQL dialect; None for its generic one.
         restricted: insist on the paper's restricted M3, where loop variables never join maps. By default they do where
-            that is provably cheaper (see :mod:`m3.compiler.split`), which needs relations with declared keys.
+            declared keys and numbers of rows make that cheaper (see :mod:`m3.compiler.lookups`).
 
     Returns:
         A program whose statements mean the same under both statement semantics.

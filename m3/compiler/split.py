@@ -1,6 +1,7 @@
 """Which parts of a remaining join become maps: the paper's rule, and where it would explode, lookups instead.
 
-The paper materialises each connected part as one map. When the part joins two large tables through a small domain, that
+Where an event meets few rows, every table is read by itself (:mod:`m3.compiler.lookups`). Otherwise the paper's rule
+holds: each connected part is materialised as one map. When the part joins two large tables through a small domain, that
 map is the join of everything with everything: in TPC-H Q5, for an inserted lineitem, orders and suppliers of the same
 nation, keyed by both. If declared keys prove that the event determines the variable in between (an order has one
 customer, who has one nation), reading one map per side and meeting in that variable takes constant time, and both maps
@@ -14,8 +15,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from m3.algebra import Atom, components
+from m3.compiler.lookups import is_looked_up, key_variables
 from m3.program import Relation
-from m3.scalars import Var
 
 __all__ = ["Part", "parts_to_read"]
 
@@ -26,6 +27,7 @@ def parts_to_read(
     rest: Sequence[tuple[Atom, bool | None]],
     bound: set[str],
     targets: set[str],
+    term: Sequence[Atom],
     relations: Mapping[str, Relation],
     *,
     restricted: bool,
@@ -36,7 +38,8 @@ def parts_to_read(
         rest: the atoms that the event leaves, and whether they must be read after it, before it, or either (None).
         bound: variables that the event binds.
         targets: variables that the statement needs otherwise.
-        relations: by name, for their keys.
+        term: all atoms of the product, the event's included.
+        relations: by name, for their keys and rows.
         restricted: never split a connected part, as the paper's restricted M3 demands.
 
     Returns:
@@ -50,7 +53,15 @@ def parts_to_read(
         for part in _of_one_time(component, when, bound)
     ]
     if not restricted:
-        whole = [part for component in whole for part in _split(component, bound, targets, relations)]
+        whole = [
+            part
+            for component in whole
+            for part in (
+                [(atom,) for atom in component]
+                if is_looked_up(component, bound, term, relations)
+                else _split(component, bound, targets, relations)
+            )
+        ]
     return [(part, any(when[id(atom)] for atom in part)) for part in whole]
 
 
@@ -105,15 +116,7 @@ def _closure(start: set[str], part: Part, relations: Mapping[str, Relation]) -> 
     while len(known) > before:
         before = len(known)
         for atom in part:
-            key = _key_variables(atom, relations[atom.relation])
+            key = key_variables(atom, relations[atom.relation])
             if key is not None and key <= known:
                 known |= atom.variables()
     return known
-
-
-def _key_variables(atom: Atom, relation: Relation) -> set[str] | None:
-    """The variables of the relation's key columns; None when it has no key or not all of it is bound."""
-    columns = {expr.name: name for name, expr in atom.bindings if isinstance(expr, Var)}
-    if not relation.key or not set(relation.key) <= set(columns):
-        return None
-    return {columns[c] for c in relation.key}

@@ -31,11 +31,12 @@ class Sizes:
 
     Args:
         program: a checked program.
-        statistics: rows by relation; relations may be missing.
+        statistics: rows by relation; relations may be missing, for which the declared numbers count, if there are any.
     """
 
     def __init__(self, program: Program, statistics: Mapping[str, float] | None = None) -> None:
-        self.program, self.rows = program, dict(statistics or {})
+        declared = {r.name: float(r.rows) for r in program.relations if r.rows is not None}
+        self.program, self.rows = program, declared | dict(statistics or {})
         self._values = _domain_values(program, self.rows)
         self._writers: dict[str, dict[str, list[tuple[Trigger, Statement]]]] = {}
         for trigger in program.triggers:

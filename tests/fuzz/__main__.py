@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from tests.fuzz import replay
 from tests.fuzz.checker import OK, UNSUPPORTED, Verdict, check
 from tests.fuzz.database import Database
+from tests.fuzz.lookups import looked_up
 from tests.fuzz.queries import Made, make_query
 from tests.fuzz.report import failure_text, summary_text, verdict_text
 from tests.fuzz.schema import RELATIONS, make_batches
@@ -23,6 +24,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--without", action="append", default=[], help="switch a feature, or its group, off (repeatable)"
     )
+    parser.add_argument("--looked-up", action="store_true", help="read every join table by table, without joined maps")
     parser.add_argument("--quiet", action="store_true", help="print only failures (and the summary)")
     parser.add_argument("--refused", action="store_true", help="with --quiet: print what is unsupported, too")
     parser.add_argument("--list", action="store_true", help="only print the queries; nothing is compiled")
@@ -54,9 +56,10 @@ def main() -> None:
     """Run the command."""
     args, done, started = arguments(), [], time.perf_counter()
     database = Database(RELATIONS)
-    for made, verdict in results(args, database):
-        show(made, verdict, args, database)
-        done.append((made, verdict))
+    with looked_up(args.looked_up):
+        for made, verdict in results(args, database):
+            show(made, verdict, args, database)
+            done.append((made, verdict))
     print("\n" + summary_text(done, time.perf_counter() - started))
 
 

@@ -70,7 +70,9 @@ def aggregate_item(draw: Draw, columns: Sequence[Col], kind: str | None = None) 
         case "coalesce":
             return Col(f"COALESCE({first.sql}, {constant(draw, first.kind)})", first.kind)
         case "case":
-            return Col(f"CASE WHEN COUNT(*) > 1 THEN {first.sql} ELSE {second.sql} END", first.kind)
+            # DuckDB rounds to the fewest decimals of the branches where both have 38 digits, as all sums have
+            other = f"(- ({first.sql}))" if first.kind == "dec" else second.sql
+            return Col(f"CASE WHEN COUNT(*) > 1 THEN {first.sql} ELSE {other} END", first.kind)
     return Col(f"({first.sql} * 1.00 / NULLIF(COUNT(*), 0))", APPROXIMATE)
 
 

@@ -17,16 +17,12 @@ MAP m_customer_1[c_custkey INT, c_nationkey INT] : INT
   MEANING 'SELECT customer.c_custkey, customer.c_nationkey, COUNT(*) FROM customer GROUP BY customer.c_custkey, customer.c_nationkey';
 MAP m_lineitem_1[o_orderkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, COUNT(*) FROM lineitem GROUP BY lineitem.l_orderkey';
-MAP m_customer_orders_1[c_nationkey INT, o_orderkey INT] : INT
-  MEANING 'SELECT customer.c_nationkey, orders.o_orderkey, COUNT(*) FROM customer, orders WHERE customer.c_custkey = orders.o_custkey GROUP BY customer.c_nationkey, orders.o_orderkey';
+MAP m_orders_1[c_custkey INT, o_orderkey INT] : INT
+  MEANING 'SELECT orders.o_custkey, orders.o_orderkey, COUNT(*) FROM orders GROUP BY orders.o_custkey, orders.o_orderkey';
 MAP m_lineitem_orders_2[c_custkey INT] : DECIMAL(38, 4)
   MEANING 'SELECT orders.o_custkey, SUM(orders.o_totalprice * lineitem.l_discount) FROM orders, lineitem WHERE orders.o_orderkey = lineitem.l_orderkey GROUP BY orders.o_custkey';
 MAP m_lineitem_2[o_orderkey INT] : DECIMAL(25, 2)
   MEANING 'SELECT lineitem.l_orderkey, SUM(lineitem.l_discount) FROM lineitem GROUP BY lineitem.l_orderkey';
-MAP m_customer_orders_2[c_nationkey INT, o_orderkey INT] : DECIMAL(25, 2)
-  MEANING 'SELECT customer.c_nationkey, orders.o_orderkey, SUM(orders.o_totalprice) FROM customer, orders WHERE customer.c_custkey = orders.o_custkey GROUP BY customer.c_nationkey, orders.o_orderkey';
-MAP m_orders_1[c_custkey INT, o_orderkey INT] : INT
-  MEANING 'SELECT orders.o_custkey, orders.o_orderkey, COUNT(*) FROM orders GROUP BY orders.o_custkey, orders.o_orderkey';
 MAP m_orders_2[c_custkey INT, o_orderkey INT] : DECIMAL(25, 2)
   MEANING 'SELECT orders.o_custkey, orders.o_orderkey, SUM(orders.o_totalprice) FROM orders GROUP BY orders.o_custkey, orders.o_orderkey';
 
@@ -43,16 +39,12 @@ group by c.c_nationkey';
 ON +customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
   example_count[c_nationkey] += m_lineitem_orders_1[c_custkey];
   example_weighted[c_nationkey] += m_lineitem_orders_2[c_custkey];
-  m_customer_orders_1[c_nationkey, o_orderkey] += m_orders_1[c_custkey, o_orderkey];
-  m_customer_orders_2[c_nationkey, o_orderkey] += m_orders_2[c_custkey, o_orderkey];
   m_customer_1[c_custkey, c_nationkey] += 1;
 }
 
 ON -customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
   example_count[c_nationkey] += -1 * m_lineitem_orders_1[c_custkey];
   example_weighted[c_nationkey] += -1 * m_lineitem_orders_2[c_custkey];
-  m_customer_orders_1[c_nationkey, o_orderkey] += -1 * m_orders_1[c_custkey, o_orderkey];
-  m_customer_orders_2[c_nationkey, o_orderkey] += -1 * m_orders_2[c_custkey, o_orderkey];
   m_customer_1[c_custkey, c_nationkey] += -1;
 }
 
@@ -60,9 +52,7 @@ ON +orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
   example_count[c_nationkey] += m_lineitem_1[o_orderkey] * m_customer_1[o_custkey, c_nationkey];
   example_weighted[c_nationkey] += o_totalprice * m_lineitem_2[o_orderkey] * m_customer_1[o_custkey, c_nationkey];
   m_lineitem_orders_1[o_custkey] += m_lineitem_1[o_orderkey];
-  m_customer_orders_1[c_nationkey, o_orderkey] += m_customer_1[o_custkey, c_nationkey];
   m_lineitem_orders_2[o_custkey] += o_totalprice * m_lineitem_2[o_orderkey];
-  m_customer_orders_2[c_nationkey, o_orderkey] += o_totalprice * m_customer_1[o_custkey, c_nationkey];
   m_orders_1[o_custkey, o_orderkey] += 1;
   m_orders_2[o_custkey, o_orderkey] += o_totalprice;
 }
@@ -71,16 +61,14 @@ ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
   example_count[c_nationkey] += -1 * m_lineitem_1[o_orderkey] * m_customer_1[o_custkey, c_nationkey];
   example_weighted[c_nationkey] += -1 * o_totalprice * m_lineitem_2[o_orderkey] * m_customer_1[o_custkey, c_nationkey];
   m_lineitem_orders_1[o_custkey] += -1 * m_lineitem_1[o_orderkey];
-  m_customer_orders_1[c_nationkey, o_orderkey] += -1 * m_customer_1[o_custkey, c_nationkey];
   m_lineitem_orders_2[o_custkey] += -1 * o_totalprice * m_lineitem_2[o_orderkey];
-  m_customer_orders_2[c_nationkey, o_orderkey] += -1 * o_totalprice * m_customer_1[o_custkey, c_nationkey];
   m_orders_1[o_custkey, o_orderkey] += -1;
   m_orders_2[o_custkey, o_orderkey] += -1 * o_totalprice;
 }
 
 ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  example_count[c_nationkey] += m_customer_orders_1[c_nationkey, l_orderkey];
-  example_weighted[c_nationkey] += l_discount * m_customer_orders_2[c_nationkey, l_orderkey];
+  example_count[c_nationkey] += m_orders_1[c_custkey, l_orderkey] * m_customer_1[c_custkey, c_nationkey];
+  example_weighted[c_nationkey] += l_discount * m_orders_2[c_custkey, l_orderkey] * m_customer_1[c_custkey, c_nationkey];
   m_lineitem_orders_1[c_custkey] += m_orders_1[c_custkey, l_orderkey];
   m_lineitem_orders_2[c_custkey] += l_discount * m_orders_2[c_custkey, l_orderkey];
   m_lineitem_1[l_orderkey] += 1;
@@ -88,8 +76,8 @@ ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
 }
 
 ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  example_count[c_nationkey] += -1 * m_customer_orders_1[c_nationkey, l_orderkey];
-  example_weighted[c_nationkey] += -1 * l_discount * m_customer_orders_2[c_nationkey, l_orderkey];
+  example_count[c_nationkey] += -1 * m_orders_1[c_custkey, l_orderkey] * m_customer_1[c_custkey, c_nationkey];
+  example_weighted[c_nationkey] += -1 * l_discount * m_orders_2[c_custkey, l_orderkey] * m_customer_1[c_custkey, c_nationkey];
   m_lineitem_orders_1[c_custkey] += -1 * m_orders_1[c_custkey, l_orderkey];
   m_lineitem_orders_2[c_custkey] += -1 * l_discount * m_orders_2[c_custkey, l_orderkey];
   m_lineitem_1[l_orderkey] += -1;

@@ -17,14 +17,14 @@ MAP q11_groups_2_count[ps_partkey INT] : INT
   MEANING 'SELECT partsupp.ps_partkey, COUNT(*) FROM partsupp, supplier, nation WHERE partsupp.ps_suppkey = supplier.s_suppkey AND supplier.s_nationkey = nation.n_nationkey AND nation.n_name = ''GERMANY'' GROUP BY partsupp.ps_partkey';
 MAP q11_groups_2_sum[ps_partkey INT] : DECIMAL(38, 2)
   MEANING 'SELECT partsupp.ps_partkey, SUM(partsupp.ps_supplycost * partsupp.ps_availqty) FROM partsupp, supplier, nation WHERE partsupp.ps_suppkey = supplier.s_suppkey AND supplier.s_nationkey = nation.n_nationkey AND nation.n_name = ''GERMANY'' GROUP BY partsupp.ps_partkey';
-MAP q11_rows[ps_partkey INT, value DECIMAL(38, 2) NULL] : INT
+MAP q11_rows[ps_partkey INT, value DECIMAL(38, 2)] : INT
   MEANING 'SELECT q11_groups_2.ps_partkey, q11_groups_2.sum_2, COUNT(*) FROM q11_groups_2, q11_groups WHERE q11_groups_2.sum_2 > (q11_groups.sum_2 * 0.0001) GROUP BY q11_groups_2.ps_partkey, q11_groups_2.sum_2';
-MAP m_nation_supplier_1[ps_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_suppkey, COUNT(*) FROM supplier, nation WHERE supplier.s_nationkey = nation.n_nationkey AND nation.n_name = ''GERMANY'' GROUP BY supplier.s_suppkey';
-MAP m_partsupp_1[ps_suppkey INT] : INT
-  MEANING 'SELECT partsupp.ps_suppkey, COUNT(*) FROM partsupp GROUP BY partsupp.ps_suppkey';
+MAP m_supplier_1[s_nationkey INT, ps_suppkey INT] : INT
+  MEANING 'SELECT supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_nationkey, supplier.s_suppkey';
 MAP m_nation_1[s_nationkey INT] : INT
   MEANING 'SELECT nation.n_nationkey, COUNT(*) FROM nation WHERE nation.n_name = ''GERMANY'' GROUP BY nation.n_nationkey';
+MAP m_partsupp_1[ps_suppkey INT] : INT
+  MEANING 'SELECT partsupp.ps_suppkey, COUNT(*) FROM partsupp GROUP BY partsupp.ps_suppkey';
 MAP m_partsupp_supplier_1[s_nationkey INT] : INT
   MEANING 'SELECT supplier.s_nationkey, COUNT(*) FROM partsupp, supplier WHERE partsupp.ps_suppkey = supplier.s_suppkey GROUP BY supplier.s_nationkey';
 MAP m_partsupp_2[ps_suppkey INT] : DECIMAL(38, 2)
@@ -41,8 +41,6 @@ MAP m_partsupp_supplier_4[ps_partkey INT, s_nationkey INT] : DECIMAL(38, 2)
   MEANING 'SELECT partsupp.ps_partkey, supplier.s_nationkey, SUM(partsupp.ps_supplycost * partsupp.ps_availqty) FROM partsupp, supplier WHERE partsupp.ps_suppkey = supplier.s_suppkey GROUP BY partsupp.ps_partkey, supplier.s_nationkey';
 MAP m_q11_groups_1[part DECIMAL(38, 6) NULL] : INT
   MEANING 'SELECT q11_groups.sum_2 * 0.0001, COUNT(*) FROM q11_groups GROUP BY q11_groups.sum_2 * 0.0001';
-MAP m_supplier_1[s_nationkey INT, ps_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_nationkey, supplier.s_suppkey';
 MAP q11_groups[sum_2 DECIMAL(38, 2) NULL] : INT
   MEANING 'one row';
 MAP q11_groups_2[ps_partkey INT, sum_2 DECIMAL(38, 2)] : INT
@@ -98,7 +96,6 @@ ON +nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q11_groups_sum[] += IF n_name = 'GERMANY' THEN m_partsupp_supplier_2[n_nationkey] ELSE 0;
   q11_groups_2_count[ps_partkey] += IF n_name = 'GERMANY' THEN m_partsupp_supplier_3[ps_partkey, n_nationkey] ELSE 0;
   q11_groups_2_sum[ps_partkey] += IF n_name = 'GERMANY' THEN m_partsupp_supplier_4[ps_partkey, n_nationkey] ELSE 0;
-  m_nation_supplier_1[ps_suppkey] += IF n_name = 'GERMANY' THEN m_supplier_1[n_nationkey, ps_suppkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'GERMANY' THEN 1 ELSE 0;
 }
 
@@ -107,7 +104,6 @@ ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q11_groups_sum[] += IF n_name = 'GERMANY' THEN -1 * m_partsupp_supplier_2[n_nationkey] ELSE 0;
   q11_groups_2_count[ps_partkey] += IF n_name = 'GERMANY' THEN -1 * m_partsupp_supplier_3[ps_partkey, n_nationkey] ELSE 0;
   q11_groups_2_sum[ps_partkey] += IF n_name = 'GERMANY' THEN -1 * m_partsupp_supplier_4[ps_partkey, n_nationkey] ELSE 0;
-  m_nation_supplier_1[ps_suppkey] += IF n_name = 'GERMANY' THEN -1 * m_supplier_1[n_nationkey, ps_suppkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'GERMANY' THEN -1 ELSE 0;
 }
 
@@ -116,7 +112,6 @@ ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
   q11_groups_sum[] += m_partsupp_2[s_suppkey] * m_nation_1[s_nationkey];
   q11_groups_2_count[ps_partkey] += m_nation_1[s_nationkey] * m_partsupp_3[ps_partkey, s_suppkey];
   q11_groups_2_sum[ps_partkey] += m_nation_1[s_nationkey] * m_partsupp_4[ps_partkey, s_suppkey];
-  m_nation_supplier_1[s_suppkey] += m_nation_1[s_nationkey];
   m_partsupp_supplier_1[s_nationkey] += m_partsupp_1[s_suppkey];
   m_partsupp_supplier_2[s_nationkey] += m_partsupp_2[s_suppkey];
   m_partsupp_supplier_3[ps_partkey, s_nationkey] += m_partsupp_3[ps_partkey, s_suppkey];
@@ -129,7 +124,6 @@ ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
   q11_groups_sum[] += -1 * m_partsupp_2[s_suppkey] * m_nation_1[s_nationkey];
   q11_groups_2_count[ps_partkey] += -1 * m_nation_1[s_nationkey] * m_partsupp_3[ps_partkey, s_suppkey];
   q11_groups_2_sum[ps_partkey] += -1 * m_nation_1[s_nationkey] * m_partsupp_4[ps_partkey, s_suppkey];
-  m_nation_supplier_1[s_suppkey] += -1 * m_nation_1[s_nationkey];
   m_partsupp_supplier_1[s_nationkey] += -1 * m_partsupp_1[s_suppkey];
   m_partsupp_supplier_2[s_nationkey] += -1 * m_partsupp_2[s_suppkey];
   m_partsupp_supplier_3[ps_partkey, s_nationkey] += -1 * m_partsupp_3[ps_partkey, s_suppkey];
@@ -138,10 +132,10 @@ ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
 }
 
 ON +partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO {
-  q11_groups_count[] += m_nation_supplier_1[ps_suppkey];
-  q11_groups_sum[] += (ps_supplycost * ps_availqty) * m_nation_supplier_1[ps_suppkey];
-  q11_groups_2_count[ps_partkey] += m_nation_supplier_1[ps_suppkey];
-  q11_groups_2_sum[ps_partkey] += (ps_supplycost * ps_availqty) * m_nation_supplier_1[ps_suppkey];
+  q11_groups_count[] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
+  q11_groups_sum[] += (ps_supplycost * ps_availqty) * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
+  q11_groups_2_count[ps_partkey] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
+  q11_groups_2_sum[ps_partkey] += (ps_supplycost * ps_availqty) * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
   m_partsupp_supplier_1[s_nationkey] += m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_supplier_2[s_nationkey] += (ps_supplycost * ps_availqty) * m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_supplier_3[ps_partkey, s_nationkey] += m_supplier_1[s_nationkey, ps_suppkey];
@@ -153,10 +147,10 @@ ON +partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO 
 }
 
 ON -partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO {
-  q11_groups_count[] += -1 * m_nation_supplier_1[ps_suppkey];
-  q11_groups_sum[] += -1 * (ps_supplycost * ps_availqty) * m_nation_supplier_1[ps_suppkey];
-  q11_groups_2_count[ps_partkey] += -1 * m_nation_supplier_1[ps_suppkey];
-  q11_groups_2_sum[ps_partkey] += -1 * (ps_supplycost * ps_availqty) * m_nation_supplier_1[ps_suppkey];
+  q11_groups_count[] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
+  q11_groups_sum[] += -1 * (ps_supplycost * ps_availqty) * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
+  q11_groups_2_count[ps_partkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
+  q11_groups_2_sum[ps_partkey] += -1 * (ps_supplycost * ps_availqty) * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
   m_partsupp_supplier_1[s_nationkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_supplier_2[s_nationkey] += -1 * (ps_supplycost * ps_availqty) * m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_supplier_3[ps_partkey, s_nationkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey];

@@ -15,9 +15,9 @@ MAP q15_groups_total_revenue[supplier_no INT] : DECIMAL(38, 4)
   MEANING 'SELECT lineitem.l_suppkey, SUM(lineitem.l_extendedprice * (1 - lineitem.l_discount)) FROM lineitem WHERE lineitem.l_shipdate >= DATE ''1996-01-01'' AND lineitem.l_shipdate < DATE ''1996-04-01'' GROUP BY lineitem.l_suppkey';
 MAP q15_groups_2_count[] : INT
   MEANING 'SELECT COUNT(*) FROM q15_groups';
-MAP q15_groups_2_max[value0 DECIMAL(38, 4) NULL] : INT
+MAP q15_groups_2_max[value0 DECIMAL(38, 4)] : INT
   MEANING 'SELECT q15_groups.total_revenue_2, COUNT(*) FROM q15_groups GROUP BY q15_groups.total_revenue_2';
-MAP q15_rows[s_suppkey INT, s_name STRING, s_address STRING, s_phone STRING, total_revenue DECIMAL(38, 4) NULL] : INT
+MAP q15_rows[s_suppkey INT, s_name STRING, s_address STRING, s_phone STRING, total_revenue DECIMAL(38, 4)] : INT
   MEANING 'SELECT supplier.s_suppkey, supplier.s_name, supplier.s_address, supplier.s_phone, q15_groups.total_revenue_2, COUNT(*) FROM supplier, q15_groups, q15_groups_2 WHERE supplier.s_suppkey = q15_groups.supplier_no AND q15_groups.total_revenue_2 = q15_groups_2.max_2 AND NOT q15_groups_2.max_2 IS NULL GROUP BY supplier.s_suppkey, supplier.s_name, supplier.s_address, supplier.s_phone, q15_groups.total_revenue_2';
 MAP m_q15_groups_q15_groups_2_1[s_suppkey INT, total_revenue DECIMAL(38, 4)] : INT
   MEANING 'SELECT q15_groups.supplier_no, q15_groups.total_revenue_2, COUNT(*) FROM q15_groups, q15_groups_2 WHERE q15_groups.total_revenue_2 = q15_groups_2.max_2 AND NOT q15_groups_2.max_2 IS NULL GROUP BY q15_groups.supplier_no, q15_groups.total_revenue_2';

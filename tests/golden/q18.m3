@@ -23,12 +23,10 @@ MAP m_lineitem_orders_q18_in_1[o_orderkey INT, c_custkey INT, o_orderdate DATE, 
   MEANING 'SELECT orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_totalprice, COUNT(*) FROM orders, lineitem, q18_in WHERE orders.o_orderkey = lineitem.l_orderkey AND orders.o_orderkey = q18_in.l_orderkey GROUP BY orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_totalprice';
 MAP m_customer_1[c_custkey INT, c_name STRING] : INT
   MEANING 'SELECT customer.c_custkey, customer.c_name, COUNT(*) FROM customer GROUP BY customer.c_custkey, customer.c_name';
-MAP m_customer_orders_1[c_custkey INT, c_name STRING, o_orderdate DATE, o_orderkey INT, o_totalprice DECIMAL(15, 2)] : INT
-  MEANING 'SELECT customer.c_custkey, customer.c_name, orders.o_orderdate, orders.o_orderkey, orders.o_totalprice, COUNT(*) FROM customer, orders WHERE customer.c_custkey = orders.o_custkey GROUP BY customer.c_custkey, customer.c_name, orders.o_orderdate, orders.o_orderkey, orders.o_totalprice';
-MAP m_lineitem_orders_q18_in_2[o_orderkey INT, c_custkey INT, o_orderdate DATE, o_totalprice DECIMAL(15, 2)] : DECIMAL(25, 2)
-  MEANING 'SELECT orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_totalprice, SUM(lineitem.l_quantity) FROM orders, lineitem, q18_in WHERE orders.o_orderkey = lineitem.l_orderkey AND orders.o_orderkey = q18_in.l_orderkey GROUP BY orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_totalprice';
 MAP m_orders_1[c_custkey INT, o_orderdate DATE, o_orderkey INT, o_totalprice DECIMAL(15, 2)] : INT
   MEANING 'SELECT orders.o_custkey, orders.o_orderdate, orders.o_orderkey, orders.o_totalprice, COUNT(*) FROM orders GROUP BY orders.o_custkey, orders.o_orderdate, orders.o_orderkey, orders.o_totalprice';
+MAP m_lineitem_orders_q18_in_2[o_orderkey INT, c_custkey INT, o_orderdate DATE, o_totalprice DECIMAL(15, 2)] : DECIMAL(25, 2)
+  MEANING 'SELECT orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_totalprice, SUM(lineitem.l_quantity) FROM orders, lineitem, q18_in WHERE orders.o_orderkey = lineitem.l_orderkey AND orders.o_orderkey = q18_in.l_orderkey GROUP BY orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_totalprice';
 MAP q18_groups[l_orderkey INT, sum_2 DECIMAL(25, 2)] : INT
   MEANING 'one row per (l_orderkey)';
 MAP q18_in[l_orderkey INT] : INT
@@ -93,14 +91,12 @@ limit 100
 ON +customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
   q18_count[c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice] += m_lineitem_orders_q18_in_1[o_orderkey, c_custkey, o_orderdate, o_totalprice];
   q18_total_quantity[c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice] += m_lineitem_orders_q18_in_2[o_orderkey, c_custkey, o_orderdate, o_totalprice];
-  m_customer_orders_1[c_custkey, c_name, o_orderdate, o_orderkey, o_totalprice] += m_orders_1[c_custkey, o_orderdate, o_orderkey, o_totalprice];
   m_customer_1[c_custkey, c_name] += 1;
 }
 
 ON -customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
   q18_count[c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice] += -1 * m_lineitem_orders_q18_in_1[o_orderkey, c_custkey, o_orderdate, o_totalprice];
   q18_total_quantity[c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice] += -1 * m_lineitem_orders_q18_in_2[o_orderkey, c_custkey, o_orderdate, o_totalprice];
-  m_customer_orders_1[c_custkey, c_name, o_orderdate, o_orderkey, o_totalprice] += -1 * m_orders_1[c_custkey, o_orderdate, o_orderkey, o_totalprice];
   m_customer_1[c_custkey, c_name] += -1;
 }
 
@@ -109,7 +105,6 @@ ON +orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
   q18_total_quantity[c_name, o_custkey, o_orderkey, o_orderdate, o_totalprice] += q18_groups_sum[o_orderkey] * q18_in[o_orderkey] * m_customer_1[o_custkey, c_name];
   m_lineitem_orders_q18_in_1[o_orderkey, o_custkey, o_orderdate, o_totalprice] += q18_groups_count[o_orderkey] * q18_in[o_orderkey];
   m_lineitem_orders_q18_in_2[o_orderkey, o_custkey, o_orderdate, o_totalprice] += q18_groups_sum[o_orderkey] * q18_in[o_orderkey];
-  m_customer_orders_1[o_custkey, c_name, o_orderdate, o_orderkey, o_totalprice] += m_customer_1[o_custkey, c_name];
   m_orders_1[o_custkey, o_orderdate, o_orderkey, o_totalprice] += 1;
 }
 
@@ -118,13 +113,12 @@ ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
   q18_total_quantity[c_name, o_custkey, o_orderkey, o_orderdate, o_totalprice] += -1 * q18_groups_sum[o_orderkey] * q18_in[o_orderkey] * m_customer_1[o_custkey, c_name];
   m_lineitem_orders_q18_in_1[o_orderkey, o_custkey, o_orderdate, o_totalprice] += -1 * q18_groups_count[o_orderkey] * q18_in[o_orderkey];
   m_lineitem_orders_q18_in_2[o_orderkey, o_custkey, o_orderdate, o_totalprice] += -1 * q18_groups_sum[o_orderkey] * q18_in[o_orderkey];
-  m_customer_orders_1[o_custkey, c_name, o_orderdate, o_orderkey, o_totalprice] += -1 * m_customer_1[o_custkey, c_name];
   m_orders_1[o_custkey, o_orderdate, o_orderkey, o_totalprice] += -1;
 }
 
 ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q18_count[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += q18_in[l_orderkey] * m_customer_orders_1[c_custkey, c_name, o_orderdate, l_orderkey, o_totalprice];
-  q18_total_quantity[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += l_quantity * q18_in[l_orderkey] * m_customer_orders_1[c_custkey, c_name, o_orderdate, l_orderkey, o_totalprice];
+  q18_count[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice] * m_customer_1[c_custkey, c_name];
+  q18_total_quantity[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += l_quantity * q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice] * m_customer_1[c_custkey, c_name];
   m_lineitem_orders_q18_in_1[l_orderkey, c_custkey, o_orderdate, o_totalprice] += q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice];
   m_lineitem_orders_q18_in_2[l_orderkey, c_custkey, o_orderdate, o_totalprice] += l_quantity * q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice];
   q18_groups_count[l_orderkey] += 1;
@@ -132,8 +126,8 @@ ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
 }
 
 ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q18_count[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += -1 * q18_in[l_orderkey] * m_customer_orders_1[c_custkey, c_name, o_orderdate, l_orderkey, o_totalprice];
-  q18_total_quantity[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += -1 * l_quantity * q18_in[l_orderkey] * m_customer_orders_1[c_custkey, c_name, o_orderdate, l_orderkey, o_totalprice];
+  q18_count[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += -1 * q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice] * m_customer_1[c_custkey, c_name];
+  q18_total_quantity[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += -1 * l_quantity * q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice] * m_customer_1[c_custkey, c_name];
   m_lineitem_orders_q18_in_1[l_orderkey, c_custkey, o_orderdate, o_totalprice] += -1 * q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice];
   m_lineitem_orders_q18_in_2[l_orderkey, c_custkey, o_orderdate, o_totalprice] += -1 * l_quantity * q18_in[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice];
   q18_groups_count[l_orderkey] += -1;
@@ -145,8 +139,8 @@ ON CHANGE q18_groups(l_orderkey, sum_2) DO {
 }
 
 ON CHANGE q18_in(l_orderkey) DO {
-  q18_count[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += q18_groups_count[l_orderkey] * m_customer_orders_1[c_custkey, c_name, o_orderdate, l_orderkey, o_totalprice];
-  q18_total_quantity[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += q18_groups_sum[l_orderkey] * m_customer_orders_1[c_custkey, c_name, o_orderdate, l_orderkey, o_totalprice];
+  q18_count[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += q18_groups_count[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice] * m_customer_1[c_custkey, c_name];
+  q18_total_quantity[c_name, c_custkey, l_orderkey, o_orderdate, o_totalprice] += q18_groups_sum[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice] * m_customer_1[c_custkey, c_name];
   m_lineitem_orders_q18_in_1[l_orderkey, c_custkey, o_orderdate, o_totalprice] += q18_groups_count[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice];
   m_lineitem_orders_q18_in_2[l_orderkey, c_custkey, o_orderdate, o_totalprice] += q18_groups_sum[l_orderkey] * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_totalprice];
 }

@@ -15,16 +15,16 @@ MAP q2_groups_min[ps_partkey INT, value0 DECIMAL(15, 2)] : INT
   MEANING 'SELECT partsupp.ps_partkey, partsupp.ps_supplycost, COUNT(*) FROM partsupp, supplier, nation, region WHERE partsupp.ps_suppkey = supplier.s_suppkey AND supplier.s_nationkey = nation.n_nationkey AND nation.n_regionkey = region.r_regionkey AND region.r_name = ''EUROPE'' GROUP BY partsupp.ps_partkey, partsupp.ps_supplycost';
 MAP q2_rows[s_acctbal DECIMAL(15, 2), s_name STRING, n_name STRING, p_partkey INT, p_mfgr STRING, s_address STRING, s_phone STRING, s_comment STRING] : INT
   MEANING 'SELECT supplier.s_acctbal, supplier.s_name, nation.n_name, part.p_partkey, part.p_mfgr, supplier.s_address, supplier.s_phone, supplier.s_comment, COUNT(*) FROM part, supplier, partsupp, nation, region, q2_groups WHERE part.p_partkey = partsupp.ps_partkey AND part.p_partkey = q2_groups.ps_partkey AND supplier.s_suppkey = partsupp.ps_suppkey AND supplier.s_nationkey = nation.n_nationkey AND partsupp.ps_supplycost = q2_groups.min_2 AND nation.n_regionkey = region.r_regionkey AND part.p_size = 15 AND part.p_type LIKE ''%BRASS'' AND region.r_name = ''EUROPE'' AND NOT q2_groups.min_2 IS NULL GROUP BY supplier.s_acctbal, supplier.s_name, nation.n_name, part.p_partkey, part.p_mfgr, supplier.s_address, supplier.s_phone, supplier.s_comment';
-MAP m_nation_region_supplier_1[s_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_suppkey, COUNT(*) FROM supplier, nation, region WHERE supplier.s_nationkey = nation.n_nationkey AND nation.n_regionkey = region.r_regionkey AND region.r_name = ''EUROPE'' GROUP BY supplier.s_suppkey';
-MAP m_partsupp_1[ps_partkey INT, s_suppkey INT] : INT
-  MEANING 'SELECT partsupp.ps_partkey, partsupp.ps_suppkey, COUNT(*) FROM partsupp GROUP BY partsupp.ps_partkey, partsupp.ps_suppkey';
-MAP m_nation_region_1[s_nationkey INT] : INT
-  MEANING 'SELECT nation.n_nationkey, COUNT(*) FROM nation, region WHERE nation.n_regionkey = region.r_regionkey AND region.r_name = ''EUROPE'' GROUP BY nation.n_nationkey';
-MAP m_partsupp_supplier_1[ps_partkey INT, s_nationkey INT] : INT
-  MEANING 'SELECT partsupp.ps_partkey, supplier.s_nationkey, COUNT(*) FROM partsupp, supplier WHERE partsupp.ps_suppkey = supplier.s_suppkey GROUP BY partsupp.ps_partkey, supplier.s_nationkey';
+MAP m_supplier_1[s_nationkey INT, s_suppkey INT] : INT
+  MEANING 'SELECT supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_nationkey, supplier.s_suppkey';
+MAP m_nation_1[s_nationkey INT, n_regionkey INT] : INT
+  MEANING 'SELECT nation.n_nationkey, nation.n_regionkey, COUNT(*) FROM nation GROUP BY nation.n_nationkey, nation.n_regionkey';
 MAP m_region_1[n_regionkey INT] : INT
   MEANING 'SELECT region.r_regionkey, COUNT(*) FROM region WHERE region.r_name = ''EUROPE'' GROUP BY region.r_regionkey';
+MAP m_partsupp_1[ps_partkey INT, s_suppkey INT] : INT
+  MEANING 'SELECT partsupp.ps_partkey, partsupp.ps_suppkey, COUNT(*) FROM partsupp GROUP BY partsupp.ps_partkey, partsupp.ps_suppkey';
+MAP m_partsupp_supplier_1[ps_partkey INT, s_nationkey INT] : INT
+  MEANING 'SELECT partsupp.ps_partkey, supplier.s_nationkey, COUNT(*) FROM partsupp, supplier WHERE partsupp.ps_suppkey = supplier.s_suppkey GROUP BY partsupp.ps_partkey, supplier.s_nationkey';
 MAP m_nation_partsupp_supplier_1[n_regionkey INT, ps_partkey INT] : INT
   MEANING 'SELECT nation.n_regionkey, partsupp.ps_partkey, COUNT(*) FROM partsupp, supplier, nation WHERE partsupp.ps_suppkey = supplier.s_suppkey AND supplier.s_nationkey = nation.n_nationkey GROUP BY nation.n_regionkey, partsupp.ps_partkey';
 MAP m_partsupp_2[ps_partkey INT, s_suppkey INT, value0 DECIMAL(15, 2)] : INT
@@ -37,12 +37,12 @@ MAP m_nation_partsupp_q2_groups_region_supplier_1[n_name STRING, p_partkey INT, 
   MEANING 'SELECT nation.n_name, partsupp.ps_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, COUNT(*) FROM supplier, partsupp, nation, region, q2_groups WHERE supplier.s_suppkey = partsupp.ps_suppkey AND supplier.s_nationkey = nation.n_nationkey AND partsupp.ps_partkey = q2_groups.ps_partkey AND partsupp.ps_supplycost = q2_groups.min_2 AND nation.n_regionkey = region.r_regionkey AND region.r_name = ''EUROPE'' AND NOT q2_groups.min_2 IS NULL GROUP BY nation.n_name, partsupp.ps_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone';
 MAP m_part_partsupp_q2_groups_1[p_mfgr STRING, p_partkey INT, s_suppkey INT] : INT
   MEANING 'SELECT part.p_mfgr, part.p_partkey, partsupp.ps_suppkey, COUNT(*) FROM part, partsupp, q2_groups WHERE part.p_partkey = partsupp.ps_partkey AND part.p_partkey = q2_groups.ps_partkey AND partsupp.ps_supplycost = q2_groups.min_2 AND part.p_size = 15 AND part.p_type LIKE ''%BRASS'' AND NOT q2_groups.min_2 IS NULL GROUP BY part.p_mfgr, part.p_partkey, partsupp.ps_suppkey';
-MAP m_nation_region_2[n_name STRING, s_nationkey INT] : INT
-  MEANING 'SELECT nation.n_name, nation.n_nationkey, COUNT(*) FROM nation, region WHERE nation.n_regionkey = region.r_regionkey AND region.r_name = ''EUROPE'' GROUP BY nation.n_name, nation.n_nationkey';
+MAP m_nation_2[n_name STRING, s_nationkey INT, n_regionkey INT] : INT
+  MEANING 'SELECT nation.n_name, nation.n_nationkey, nation.n_regionkey, COUNT(*) FROM nation GROUP BY nation.n_name, nation.n_nationkey, nation.n_regionkey';
 MAP m_part_1[p_mfgr STRING, p_partkey INT] : INT
   MEANING 'SELECT part.p_mfgr, part.p_partkey, COUNT(*) FROM part WHERE part.p_size = 15 AND part.p_type LIKE ''%BRASS'' GROUP BY part.p_mfgr, part.p_partkey';
-MAP m_nation_region_supplier_2[n_name STRING, s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_phone STRING, s_suppkey INT] : INT
-  MEANING 'SELECT nation.n_name, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, supplier.s_suppkey, COUNT(*) FROM supplier, nation, region WHERE supplier.s_nationkey = nation.n_nationkey AND nation.n_regionkey = region.r_regionkey AND region.r_name = ''EUROPE'' GROUP BY nation.n_name, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, supplier.s_suppkey';
+MAP m_supplier_2[s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_nationkey INT, s_phone STRING, s_suppkey INT] : INT
+  MEANING 'SELECT supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone, supplier.s_suppkey';
 MAP m_q2_groups_1[ps_supplycost DECIMAL(15, 2), p_partkey INT] : INT
   MEANING 'SELECT q2_groups.min_2, q2_groups.ps_partkey, COUNT(*) FROM q2_groups WHERE NOT q2_groups.min_2 IS NULL GROUP BY q2_groups.min_2, q2_groups.ps_partkey';
 MAP m_part_partsupp_q2_groups_supplier_1[p_mfgr STRING, p_partkey INT, s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_nationkey INT, s_phone STRING] : INT
@@ -51,24 +51,12 @@ MAP m_nation_part_partsupp_q2_groups_supplier_1[n_name STRING, n_regionkey INT, 
   MEANING 'SELECT nation.n_name, nation.n_regionkey, part.p_mfgr, part.p_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, COUNT(*) FROM part, supplier, partsupp, nation, q2_groups WHERE part.p_partkey = partsupp.ps_partkey AND part.p_partkey = q2_groups.ps_partkey AND supplier.s_suppkey = partsupp.ps_suppkey AND supplier.s_nationkey = nation.n_nationkey AND partsupp.ps_supplycost = q2_groups.min_2 AND part.p_size = 15 AND part.p_type LIKE ''%BRASS'' AND NOT q2_groups.min_2 IS NULL GROUP BY nation.n_name, nation.n_regionkey, part.p_mfgr, part.p_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone';
 MAP m_nation_partsupp_region_supplier_1[n_name STRING, p_partkey INT, ps_supplycost DECIMAL(15, 2), s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_phone STRING] : INT
   MEANING 'SELECT nation.n_name, partsupp.ps_partkey, partsupp.ps_supplycost, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, COUNT(*) FROM supplier, partsupp, nation, region WHERE supplier.s_suppkey = partsupp.ps_suppkey AND supplier.s_nationkey = nation.n_nationkey AND nation.n_regionkey = region.r_regionkey AND region.r_name = ''EUROPE'' GROUP BY nation.n_name, partsupp.ps_partkey, partsupp.ps_supplycost, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone';
-MAP m_supplier_1[s_nationkey INT, s_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_nationkey, supplier.s_suppkey';
-MAP m_nation_supplier_1[n_regionkey INT, s_suppkey INT] : INT
-  MEANING 'SELECT nation.n_regionkey, supplier.s_suppkey, COUNT(*) FROM supplier, nation WHERE supplier.s_nationkey = nation.n_nationkey GROUP BY nation.n_regionkey, supplier.s_suppkey';
-MAP m_nation_1[s_nationkey INT, n_regionkey INT] : INT
-  MEANING 'SELECT nation.n_nationkey, nation.n_regionkey, COUNT(*) FROM nation GROUP BY nation.n_nationkey, nation.n_regionkey';
 MAP m_partsupp_q2_groups_1[p_partkey INT, s_suppkey INT] : INT
   MEANING 'SELECT partsupp.ps_partkey, partsupp.ps_suppkey, COUNT(*) FROM partsupp, q2_groups WHERE partsupp.ps_partkey = q2_groups.ps_partkey AND partsupp.ps_supplycost = q2_groups.min_2 AND NOT q2_groups.min_2 IS NULL GROUP BY partsupp.ps_partkey, partsupp.ps_suppkey';
 MAP m_partsupp_q2_groups_supplier_1[p_partkey INT, s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_nationkey INT, s_phone STRING] : INT
   MEANING 'SELECT partsupp.ps_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone, COUNT(*) FROM supplier, partsupp, q2_groups WHERE supplier.s_suppkey = partsupp.ps_suppkey AND partsupp.ps_partkey = q2_groups.ps_partkey AND partsupp.ps_supplycost = q2_groups.min_2 AND NOT q2_groups.min_2 IS NULL GROUP BY partsupp.ps_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone';
 MAP m_nation_partsupp_q2_groups_supplier_1[n_name STRING, n_regionkey INT, p_partkey INT, s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_phone STRING] : INT
   MEANING 'SELECT nation.n_name, nation.n_regionkey, partsupp.ps_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, COUNT(*) FROM supplier, partsupp, nation, q2_groups WHERE supplier.s_suppkey = partsupp.ps_suppkey AND supplier.s_nationkey = nation.n_nationkey AND partsupp.ps_partkey = q2_groups.ps_partkey AND partsupp.ps_supplycost = q2_groups.min_2 AND NOT q2_groups.min_2 IS NULL GROUP BY nation.n_name, nation.n_regionkey, partsupp.ps_partkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone';
-MAP m_nation_2[n_name STRING, s_nationkey INT, n_regionkey INT] : INT
-  MEANING 'SELECT nation.n_name, nation.n_nationkey, nation.n_regionkey, COUNT(*) FROM nation GROUP BY nation.n_name, nation.n_nationkey, nation.n_regionkey';
-MAP m_supplier_2[s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_nationkey INT, s_phone STRING, s_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone, supplier.s_suppkey';
-MAP m_nation_supplier_2[n_name STRING, n_regionkey INT, s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_phone STRING, s_suppkey INT] : INT
-  MEANING 'SELECT nation.n_name, nation.n_regionkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, supplier.s_suppkey, COUNT(*) FROM supplier, nation WHERE supplier.s_nationkey = nation.n_nationkey GROUP BY nation.n_name, nation.n_regionkey, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_phone, supplier.s_suppkey';
 MAP m_partsupp_supplier_3[p_partkey INT, ps_supplycost DECIMAL(15, 2), s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_nationkey INT, s_phone STRING] : INT
   MEANING 'SELECT partsupp.ps_partkey, partsupp.ps_supplycost, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone, COUNT(*) FROM supplier, partsupp WHERE supplier.s_suppkey = partsupp.ps_suppkey GROUP BY partsupp.ps_partkey, partsupp.ps_supplycost, supplier.s_acctbal, supplier.s_address, supplier.s_comment, supplier.s_name, supplier.s_nationkey, supplier.s_phone';
 MAP m_nation_partsupp_supplier_3[n_name STRING, n_regionkey INT, p_partkey INT, ps_supplycost DECIMAL(15, 2), s_acctbal DECIMAL(15, 2), s_address STRING, s_comment STRING, s_name STRING, s_phone STRING] : INT
@@ -146,10 +134,6 @@ ON +region(r_regionkey, r_name, r_comment) DO {
   q2_groups_count[ps_partkey] += IF r_name = 'EUROPE' THEN m_nation_partsupp_supplier_1[r_regionkey, ps_partkey] ELSE 0;
   q2_groups_min[ps_partkey, value0] += IF r_name = 'EUROPE' THEN m_nation_partsupp_supplier_2[r_regionkey, ps_partkey, value0] ELSE 0;
   m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += IF r_name = 'EUROPE' THEN m_nation_partsupp_supplier_3[n_name, r_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] ELSE 0;
-  m_nation_region_supplier_1[s_suppkey] += IF r_name = 'EUROPE' THEN m_nation_supplier_1[r_regionkey, s_suppkey] ELSE 0;
-  m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += IF r_name = 'EUROPE' THEN m_nation_supplier_2[n_name, r_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] ELSE 0;
-  m_nation_region_1[s_nationkey] += IF r_name = 'EUROPE' THEN m_nation_1[s_nationkey, r_regionkey] ELSE 0;
-  m_nation_region_2[n_name, s_nationkey] += IF r_name = 'EUROPE' THEN m_nation_2[n_name, s_nationkey, r_regionkey] ELSE 0;
   m_region_1[r_regionkey] += IF r_name = 'EUROPE' THEN 1 ELSE 0;
 }
 
@@ -159,10 +143,6 @@ ON -region(r_regionkey, r_name, r_comment) DO {
   q2_groups_count[ps_partkey] += IF r_name = 'EUROPE' THEN -1 * m_nation_partsupp_supplier_1[r_regionkey, ps_partkey] ELSE 0;
   q2_groups_min[ps_partkey, value0] += IF r_name = 'EUROPE' THEN -1 * m_nation_partsupp_supplier_2[r_regionkey, ps_partkey, value0] ELSE 0;
   m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += IF r_name = 'EUROPE' THEN -1 * m_nation_partsupp_supplier_3[n_name, r_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] ELSE 0;
-  m_nation_region_supplier_1[s_suppkey] += IF r_name = 'EUROPE' THEN -1 * m_nation_supplier_1[r_regionkey, s_suppkey] ELSE 0;
-  m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += IF r_name = 'EUROPE' THEN -1 * m_nation_supplier_2[n_name, r_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] ELSE 0;
-  m_nation_region_1[s_nationkey] += IF r_name = 'EUROPE' THEN -1 * m_nation_1[s_nationkey, r_regionkey] ELSE 0;
-  m_nation_region_2[n_name, s_nationkey] += IF r_name = 'EUROPE' THEN -1 * m_nation_2[n_name, s_nationkey, r_regionkey] ELSE 0;
   m_region_1[r_regionkey] += IF r_name = 'EUROPE' THEN -1 ELSE 0;
 }
 
@@ -174,15 +154,9 @@ ON +nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q2_groups_min[ps_partkey, value0] += m_region_1[n_regionkey] * m_partsupp_supplier_2[ps_partkey, value0, n_nationkey];
   m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_region_1[n_regionkey] * m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone];
   m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_q2_groups_supplier_1[p_partkey, s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone];
-  m_nation_region_supplier_1[s_suppkey] += m_region_1[n_regionkey] * m_supplier_1[n_nationkey, s_suppkey];
   m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += m_partsupp_supplier_1[ps_partkey, n_nationkey];
   m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, value0] += m_partsupp_supplier_2[ps_partkey, value0, n_nationkey];
-  m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += m_region_1[n_regionkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone, s_suppkey];
   m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone];
-  m_nation_region_1[n_nationkey] += m_region_1[n_regionkey];
-  m_nation_region_2[n_name, n_nationkey] += m_region_1[n_regionkey];
-  m_nation_supplier_1[n_regionkey, s_suppkey] += m_supplier_1[n_nationkey, s_suppkey];
-  m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += m_supplier_2[s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone, s_suppkey];
   m_nation_1[n_nationkey, n_regionkey] += 1;
   m_nation_2[n_name, n_nationkey, n_regionkey] += 1;
 }
@@ -195,62 +169,48 @@ ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q2_groups_min[ps_partkey, value0] += -1 * m_region_1[n_regionkey] * m_partsupp_supplier_2[ps_partkey, value0, n_nationkey];
   m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_region_1[n_regionkey] * m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone];
   m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_q2_groups_supplier_1[p_partkey, s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone];
-  m_nation_region_supplier_1[s_suppkey] += -1 * m_region_1[n_regionkey] * m_supplier_1[n_nationkey, s_suppkey];
   m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += -1 * m_partsupp_supplier_1[ps_partkey, n_nationkey];
   m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, value0] += -1 * m_partsupp_supplier_2[ps_partkey, value0, n_nationkey];
-  m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += -1 * m_region_1[n_regionkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone, s_suppkey];
   m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone];
-  m_nation_region_1[n_nationkey] += -1 * m_region_1[n_regionkey];
-  m_nation_region_2[n_name, n_nationkey] += -1 * m_region_1[n_regionkey];
-  m_nation_supplier_1[n_regionkey, s_suppkey] += -1 * m_supplier_1[n_nationkey, s_suppkey];
-  m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += -1 * m_supplier_2[s_acctbal, s_address, s_comment, s_name, n_nationkey, s_phone, s_suppkey];
   m_nation_1[n_nationkey, n_regionkey] += -1;
   m_nation_2[n_name, n_nationkey, n_regionkey] += -1;
 }
 
 ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += m_nation_region_2[n_name, s_nationkey] * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
-  m_nation_partsupp_q2_groups_region_supplier_1[n_name, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_region_2[n_name, s_nationkey];
+  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_q2_groups_region_supplier_1[n_name, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
   m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  q2_groups_count[ps_partkey] += m_nation_region_1[s_nationkey] * m_partsupp_1[ps_partkey, s_suppkey];
-  q2_groups_min[ps_partkey, value0] += m_nation_region_1[s_nationkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
+  q2_groups_count[ps_partkey] += m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  q2_groups_min[ps_partkey, value0] += m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_part_partsupp_q2_groups_supplier_1[p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
-  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_nation_region_2[n_name, s_nationkey] * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
+  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
   m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  m_nation_region_supplier_1[s_suppkey] += m_nation_region_1[s_nationkey];
   m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey];
   m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, value0] += m_nation_1[s_nationkey, n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
-  m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += m_nation_region_2[n_name, s_nationkey];
   m_partsupp_q2_groups_supplier_1[p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_partsupp_q2_groups_1[p_partkey, s_suppkey];
   m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey];
   m_partsupp_supplier_1[ps_partkey, s_nationkey] += m_partsupp_1[ps_partkey, s_suppkey];
   m_partsupp_supplier_2[ps_partkey, value0, s_nationkey] += m_partsupp_2[ps_partkey, s_suppkey, value0];
-  m_nation_supplier_1[n_regionkey, s_suppkey] += m_nation_1[s_nationkey, n_regionkey];
-  m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += m_nation_2[n_name, s_nationkey, n_regionkey];
   m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
   m_supplier_1[s_nationkey, s_suppkey] += 1;
   m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, s_suppkey] += 1;
 }
 
 ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += -1 * m_nation_region_2[n_name, s_nationkey] * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
-  m_nation_partsupp_q2_groups_region_supplier_1[n_name, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_region_2[n_name, s_nationkey];
+  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += -1 * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_q2_groups_region_supplier_1[n_name, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
   m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  q2_groups_count[ps_partkey] += -1 * m_nation_region_1[s_nationkey] * m_partsupp_1[ps_partkey, s_suppkey];
-  q2_groups_min[ps_partkey, value0] += -1 * m_nation_region_1[s_nationkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
+  q2_groups_count[ps_partkey] += -1 * m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  q2_groups_min[ps_partkey, value0] += -1 * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_part_partsupp_q2_groups_supplier_1[p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
-  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_nation_region_2[n_name, s_nationkey] * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
+  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
   m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  m_nation_region_supplier_1[s_suppkey] += -1 * m_nation_region_1[s_nationkey];
   m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += -1 * m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey];
   m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, value0] += -1 * m_nation_1[s_nationkey, n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
-  m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += -1 * m_nation_region_2[n_name, s_nationkey];
   m_partsupp_q2_groups_supplier_1[p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_partsupp_q2_groups_1[p_partkey, s_suppkey];
   m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey];
   m_partsupp_supplier_1[ps_partkey, s_nationkey] += -1 * m_partsupp_1[ps_partkey, s_suppkey];
   m_partsupp_supplier_2[ps_partkey, value0, s_nationkey] += -1 * m_partsupp_2[ps_partkey, s_suppkey, value0];
-  m_nation_supplier_1[n_regionkey, s_suppkey] += -1 * m_nation_1[s_nationkey, n_regionkey];
-  m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, s_suppkey] += -1 * m_nation_2[n_name, s_nationkey, n_regionkey];
   m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
   m_supplier_1[s_nationkey, s_suppkey] += -1;
   m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, s_suppkey] += -1;
@@ -273,19 +233,19 @@ ON -part(p_partkey, p_name, p_mfgr, p_brand, p_type, p_size, p_container, p_reta
 }
 
 ON +partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO {
-  q2_rows[s_acctbal, s_name, n_name, ps_partkey, p_mfgr, s_address, s_phone, s_comment] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_partsupp_q2_groups_region_supplier_1[n_name, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  q2_groups_count[ps_partkey] += m_nation_region_supplier_1[ps_suppkey];
-  q2_groups_min[ps_partkey, ps_supplycost] += m_nation_region_supplier_1[ps_suppkey];
+  q2_rows[s_acctbal, s_name, n_name, ps_partkey, p_mfgr, s_address, s_phone, s_comment] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_q2_groups_region_supplier_1[n_name, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
+  q2_groups_count[ps_partkey] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  q2_groups_min[ps_partkey, ps_supplycost] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
   m_part_partsupp_q2_groups_supplier_1[p_mfgr, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey];
-  m_nation_partsupp_region_supplier_1[n_name, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += m_nation_supplier_1[n_regionkey, ps_suppkey];
-  m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, ps_supplycost] += m_nation_supplier_1[n_regionkey, ps_suppkey];
+  m_nation_partsupp_region_supplier_1[n_name, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, ps_supplycost] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey];
   m_part_partsupp_q2_groups_1[p_mfgr, ps_partkey, ps_suppkey] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey];
   m_partsupp_q2_groups_supplier_1[ps_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_q2_groups_1[ps_supplycost, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey];
-  m_nation_partsupp_supplier_3[n_name, n_regionkey, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
+  m_nation_partsupp_supplier_3[n_name, n_regionkey, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
   m_partsupp_supplier_1[ps_partkey, s_nationkey] += m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_supplier_2[ps_partkey, ps_supplycost, s_nationkey] += m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_q2_groups_1[ps_partkey, ps_suppkey] += m_q2_groups_1[ps_supplycost, ps_partkey];
@@ -295,19 +255,19 @@ ON +partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO 
 }
 
 ON -partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO {
-  q2_rows[s_acctbal, s_name, n_name, ps_partkey, p_mfgr, s_address, s_phone, s_comment] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_partsupp_q2_groups_region_supplier_1[n_name, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  q2_groups_count[ps_partkey] += -1 * m_nation_region_supplier_1[ps_suppkey];
-  q2_groups_min[ps_partkey, ps_supplycost] += -1 * m_nation_region_supplier_1[ps_suppkey];
+  q2_rows[s_acctbal, s_name, n_name, ps_partkey, p_mfgr, s_address, s_phone, s_comment] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_q2_groups_region_supplier_1[n_name, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
+  q2_groups_count[ps_partkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  q2_groups_min[ps_partkey, ps_supplycost] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
   m_part_partsupp_q2_groups_supplier_1[p_mfgr, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey];
-  m_nation_partsupp_region_supplier_1[n_name, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_nation_region_supplier_2[n_name, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
-  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += -1 * m_nation_supplier_1[n_regionkey, ps_suppkey];
-  m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, ps_supplycost] += -1 * m_nation_supplier_1[n_regionkey, ps_suppkey];
+  m_nation_partsupp_region_supplier_1[n_name, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, ps_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, ps_supplycost] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[s_nationkey, n_regionkey];
   m_part_partsupp_q2_groups_1[p_mfgr, ps_partkey, ps_suppkey] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_part_1[p_mfgr, ps_partkey];
   m_partsupp_q2_groups_supplier_1[ps_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey] * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey];
-  m_nation_partsupp_supplier_3[n_name, n_regionkey, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_nation_supplier_2[n_name, n_regionkey, s_acctbal, s_address, s_comment, s_name, s_phone, ps_suppkey];
+  m_nation_partsupp_supplier_3[n_name, n_regionkey, ps_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_supplier_2[s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone, ps_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
   m_partsupp_supplier_1[ps_partkey, s_nationkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_supplier_2[ps_partkey, ps_supplycost, s_nationkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey];
   m_partsupp_q2_groups_1[ps_partkey, ps_suppkey] += -1 * m_q2_groups_1[ps_supplycost, ps_partkey];

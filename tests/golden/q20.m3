@@ -29,8 +29,6 @@ MAP m_nation_1[s_nationkey INT] : INT
   MEANING 'SELECT nation.n_nationkey, COUNT(*) FROM nation WHERE nation.n_name = ''CANADA'' GROUP BY nation.n_nationkey';
 MAP m_q20_in_2_supplier_1[s_address STRING, s_name STRING, s_nationkey INT] : INT
   MEANING 'SELECT supplier.s_address, supplier.s_name, supplier.s_nationkey, COUNT(*) FROM supplier, q20_in_2 WHERE supplier.s_suppkey = q20_in_2.ps_suppkey GROUP BY supplier.s_address, supplier.s_name, supplier.s_nationkey';
-MAP m_nation_supplier_1[s_address STRING, s_name STRING, ps_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_address, supplier.s_name, supplier.s_suppkey, COUNT(*) FROM supplier, nation WHERE supplier.s_nationkey = nation.n_nationkey AND nation.n_name = ''CANADA'' GROUP BY supplier.s_address, supplier.s_name, supplier.s_suppkey';
 MAP m_supplier_1[s_address STRING, s_name STRING, s_nationkey INT, ps_suppkey INT] : INT
   MEANING 'SELECT supplier.s_address, supplier.s_name, supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_address, supplier.s_name, supplier.s_nationkey, supplier.s_suppkey';
 MAP q20_in[p_partkey INT] : INT
@@ -98,27 +96,23 @@ order by
 
 ON +nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q20_rows[s_name, s_address] += IF n_name = 'CANADA' THEN m_q20_in_2_supplier_1[s_address, s_name, n_nationkey] ELSE 0;
-  m_nation_supplier_1[s_address, s_name, ps_suppkey] += IF n_name = 'CANADA' THEN m_supplier_1[s_address, s_name, n_nationkey, ps_suppkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'CANADA' THEN 1 ELSE 0;
 }
 
 ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q20_rows[s_name, s_address] += IF n_name = 'CANADA' THEN -1 * m_q20_in_2_supplier_1[s_address, s_name, n_nationkey] ELSE 0;
-  m_nation_supplier_1[s_address, s_name, ps_suppkey] += IF n_name = 'CANADA' THEN -1 * m_supplier_1[s_address, s_name, n_nationkey, ps_suppkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'CANADA' THEN -1 ELSE 0;
 }
 
 ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
   q20_rows[s_name, s_address] += m_nation_1[s_nationkey] * q20_in_2[s_suppkey];
   m_q20_in_2_supplier_1[s_address, s_name, s_nationkey] += q20_in_2[s_suppkey];
-  m_nation_supplier_1[s_address, s_name, s_suppkey] += m_nation_1[s_nationkey];
   m_supplier_1[s_address, s_name, s_nationkey, s_suppkey] += 1;
 }
 
 ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
   q20_rows[s_name, s_address] += -1 * m_nation_1[s_nationkey] * q20_in_2[s_suppkey];
   m_q20_in_2_supplier_1[s_address, s_name, s_nationkey] += -1 * q20_in_2[s_suppkey];
-  m_nation_supplier_1[s_address, s_name, s_suppkey] += -1 * m_nation_1[s_nationkey];
   m_supplier_1[s_address, s_name, s_nationkey, s_suppkey] += -1;
 }
 
@@ -163,6 +157,6 @@ ON CHANGE q20_groups(l_partkey, l_suppkey, sum_2) DO {
 }
 
 ON CHANGE q20_in_2(ps_suppkey) DO {
-  q20_rows[s_name, s_address] += m_nation_supplier_1[s_address, s_name, ps_suppkey];
+  q20_rows[s_name, s_address] += m_supplier_1[s_address, s_name, s_nationkey, ps_suppkey] * m_nation_1[s_nationkey];
   m_q20_in_2_supplier_1[s_address, s_name, s_nationkey] += m_supplier_1[s_address, s_name, s_nationkey, ps_suppkey];
 }

@@ -23,8 +23,8 @@ MAP m_lineitem_orders_q21_exists_1[l_suppkey INT] : INT
   MEANING 'SELECT lineitem.l_suppkey, COUNT(*) FROM lineitem, orders, q21_exists WHERE lineitem.l_orderkey = orders.o_orderkey AND lineitem.l_orderkey = q21_exists.l_orderkey AND lineitem.l_suppkey = q21_exists.l_suppkey AND lineitem.l_receiptdate > lineitem.l_commitdate AND orders.o_orderstatus = ''F'' GROUP BY lineitem.l_suppkey';
 MAP m_nation_1[s_nationkey INT] : INT
   MEANING 'SELECT nation.n_nationkey, COUNT(*) FROM nation WHERE nation.n_name = ''SAUDI ARABIA'' GROUP BY nation.n_nationkey';
-MAP m_nation_supplier_1[s_name STRING, l_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_name, supplier.s_suppkey, COUNT(*) FROM supplier, nation WHERE supplier.s_nationkey = nation.n_nationkey AND nation.n_name = ''SAUDI ARABIA'' GROUP BY supplier.s_name, supplier.s_suppkey';
+MAP m_supplier_1[s_name STRING, s_nationkey INT, l_suppkey INT] : INT
+  MEANING 'SELECT supplier.s_name, supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_name, supplier.s_nationkey, supplier.s_suppkey';
 MAP m_orders_1[l_orderkey INT] : INT
   MEANING 'SELECT orders.o_orderkey, COUNT(*) FROM orders WHERE orders.o_orderstatus = ''F'' GROUP BY orders.o_orderkey';
 MAP m_lineitem_nation_q21_exists_supplier_1[l_orderkey INT, s_name STRING] : INT
@@ -39,8 +39,6 @@ MAP m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name STRING, s_nation
   MEANING 'SELECT supplier.s_name, supplier.s_nationkey, COUNT(*) FROM supplier, lineitem, orders, q21_exists, q21_exists_2 WHERE supplier.s_suppkey = lineitem.l_suppkey AND supplier.s_suppkey = q21_exists.l_suppkey AND supplier.s_suppkey = q21_exists_2.l_suppkey AND lineitem.l_orderkey = orders.o_orderkey AND lineitem.l_orderkey = q21_exists.l_orderkey AND lineitem.l_orderkey = q21_exists_2.l_orderkey AND lineitem.l_receiptdate > lineitem.l_commitdate AND orders.o_orderstatus = ''F'' GROUP BY supplier.s_name, supplier.s_nationkey';
 MAP m_lineitem_q21_exists_1[l_orderkey INT, l_suppkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, lineitem.l_suppkey, COUNT(*) FROM lineitem, q21_exists WHERE lineitem.l_orderkey = q21_exists.l_orderkey AND lineitem.l_suppkey = q21_exists.l_suppkey AND lineitem.l_receiptdate > lineitem.l_commitdate GROUP BY lineitem.l_orderkey, lineitem.l_suppkey';
-MAP m_supplier_1[s_name STRING, s_nationkey INT, l_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_name, supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_name, supplier.s_nationkey, supplier.s_suppkey';
 MAP m_lineitem_q21_exists_supplier_1[l_orderkey INT, s_name STRING, s_nationkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, supplier.s_name, supplier.s_nationkey, COUNT(*) FROM supplier, lineitem, q21_exists WHERE supplier.s_suppkey = lineitem.l_suppkey AND supplier.s_suppkey = q21_exists.l_suppkey AND lineitem.l_orderkey = q21_exists.l_orderkey AND lineitem.l_receiptdate > lineitem.l_commitdate GROUP BY lineitem.l_orderkey, supplier.s_name, supplier.s_nationkey';
 MAP m_lineitem_q21_exists_q21_exists_2_1[l_orderkey INT, l_suppkey INT] : INT
@@ -119,7 +117,6 @@ ON +nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q21_count[s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_q21_exists_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
-  m_nation_supplier_1[s_name, l_suppkey] += IF n_name = 'SAUDI ARABIA' THEN m_supplier_1[s_name, n_nationkey, l_suppkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'SAUDI ARABIA' THEN 1 ELSE 0;
 }
 
@@ -128,7 +125,6 @@ ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   q21_count[s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_q21_exists_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
-  m_nation_supplier_1[s_name, l_suppkey] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_supplier_1[s_name, n_nationkey, l_suppkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'SAUDI ARABIA' THEN -1 ELSE 0;
 }
 
@@ -141,7 +137,6 @@ ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
   m_lineitem_orders_q21_exists_supplier_1[s_name, s_nationkey] += m_lineitem_orders_q21_exists_1[s_suppkey];
   m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, s_nationkey] += m_lineitem_q21_exists_q21_exists_2_1[l_orderkey, s_suppkey];
   m_lineitem_q21_exists_supplier_1[l_orderkey, s_name, s_nationkey] += m_lineitem_q21_exists_1[l_orderkey, s_suppkey];
-  m_nation_supplier_1[s_name, s_suppkey] += m_nation_1[s_nationkey];
   m_supplier_1[s_name, s_nationkey, s_suppkey] += 1;
 }
 
@@ -154,7 +149,6 @@ ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
   m_lineitem_orders_q21_exists_supplier_1[s_name, s_nationkey] += -1 * m_lineitem_orders_q21_exists_1[s_suppkey];
   m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, s_nationkey] += -1 * m_lineitem_q21_exists_q21_exists_2_1[l_orderkey, s_suppkey];
   m_lineitem_q21_exists_supplier_1[l_orderkey, s_name, s_nationkey] += -1 * m_lineitem_q21_exists_1[l_orderkey, s_suppkey];
-  m_nation_supplier_1[s_name, s_suppkey] += -1 * m_nation_1[s_nationkey];
   m_supplier_1[s_name, s_nationkey, s_suppkey] += -1;
 }
 
@@ -179,11 +173,11 @@ ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
 }
 
 ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
-  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
+  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
-  m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN q21_exists[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
+  m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_supplier_1[s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_1[l_suppkey] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] ELSE 0;
   m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
@@ -198,11 +192,11 @@ ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
 }
 
 ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
-  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN -1 * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
+  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN -1 * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
-  m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN -1 * q21_exists[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey] ELSE 0;
+  m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN -1 * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_supplier_1[s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_1[l_suppkey] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] ELSE 0;
   m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN -1 * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
@@ -222,11 +216,11 @@ ON CHANGE q21_domain(l_orderkey, l_suppkey) DO {
 }
 
 ON CHANGE q21_exists(l_orderkey, l_suppkey) DO {
-  q21_count[s_name] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * m_nation_supplier_1[s_name, l_suppkey];
-  q21_count[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists_2[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey];
-  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey];
+  q21_count[s_name] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
+  q21_count[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
+  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];
-  m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey];
+  m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_orders_q21_exists_supplier_1[s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];
   m_lineitem_orders_q21_exists_q21_exists_2_1[l_suppkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists_2[l_orderkey, l_suppkey];
   m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];
@@ -237,8 +231,8 @@ ON CHANGE q21_exists(l_orderkey, l_suppkey) DO {
 }
 
 ON CHANGE q21_exists_2(l_orderkey, l_suppkey) DO {
-  q21_count[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey];
-  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists[l_orderkey, l_suppkey] * m_nation_supplier_1[s_name, l_suppkey];
+  q21_count[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
+  m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];
   m_lineitem_orders_q21_exists_q21_exists_2_1[l_suppkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey];
   m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];

@@ -135,8 +135,8 @@ ON CHANGE q22_groups(avg) DO {
 }
 
 ON CHANGE q22_exists(o_custkey) DO {
-  q22_count[cntrycode] += IF c_acctbal > avg THEN -1 * q22_groups[avg] * m_customer_2[cntrycode, c_acctbal, o_custkey] ELSE 0;
-  q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * q22_groups[avg] * m_customer_4[cntrycode, c_acctbal, o_custkey] ELSE 0;
+  q22_count[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_2[cntrycode, c_acctbal, o_custkey] * q22_groups[avg] ELSE 0;
+  q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_4[cntrycode, c_acctbal, o_custkey] * q22_groups[avg] ELSE 0;
   m_customer_q22_exists_1[cntrycode, c_acctbal] += m_customer_2[cntrycode, c_acctbal, o_custkey];
   m_customer_q22_exists_2[cntrycode, c_acctbal] += m_customer_4[cntrycode, c_acctbal, o_custkey];
 }

@@ -17,14 +17,12 @@ MAP m_customer_1[c_custkey INT] : INT
   MEANING 'SELECT customer.c_custkey, COUNT(*) FROM customer WHERE customer.c_mktsegment = ''BUILDING'' GROUP BY customer.c_custkey';
 MAP m_lineitem_1[l_orderkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, COUNT(*) FROM lineitem WHERE lineitem.l_shipdate > DATE ''1995-03-15'' GROUP BY lineitem.l_orderkey';
-MAP m_customer_orders_1[o_orderdate DATE, l_orderkey INT, o_shippriority INT] : INT
-  MEANING 'SELECT orders.o_orderdate, orders.o_orderkey, orders.o_shippriority, COUNT(*) FROM customer, orders WHERE customer.c_custkey = orders.o_custkey AND customer.c_mktsegment = ''BUILDING'' AND orders.o_orderdate < DATE ''1995-03-15'' GROUP BY orders.o_orderdate, orders.o_orderkey, orders.o_shippriority';
+MAP m_orders_1[c_custkey INT, o_orderdate DATE, l_orderkey INT, o_shippriority INT] : INT
+  MEANING 'SELECT orders.o_custkey, orders.o_orderdate, orders.o_orderkey, orders.o_shippriority, COUNT(*) FROM orders WHERE orders.o_orderdate < DATE ''1995-03-15'' GROUP BY orders.o_custkey, orders.o_orderdate, orders.o_orderkey, orders.o_shippriority';
 MAP m_lineitem_orders_2[l_orderkey INT, c_custkey INT, o_orderdate DATE, o_shippriority INT] : DECIMAL(38, 4)
   MEANING 'SELECT orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_shippriority, SUM(lineitem.l_extendedprice * (1 - lineitem.l_discount)) FROM orders, lineitem WHERE orders.o_orderkey = lineitem.l_orderkey AND orders.o_orderdate < DATE ''1995-03-15'' AND lineitem.l_shipdate > DATE ''1995-03-15'' GROUP BY orders.o_orderkey, orders.o_custkey, orders.o_orderdate, orders.o_shippriority';
 MAP m_lineitem_2[l_orderkey INT] : DECIMAL(38, 4)
   MEANING 'SELECT lineitem.l_orderkey, SUM(lineitem.l_extendedprice * (1 - lineitem.l_discount)) FROM lineitem WHERE lineitem.l_shipdate > DATE ''1995-03-15'' GROUP BY lineitem.l_orderkey';
-MAP m_orders_1[c_custkey INT, o_orderdate DATE, l_orderkey INT, o_shippriority INT] : INT
-  MEANING 'SELECT orders.o_custkey, orders.o_orderdate, orders.o_orderkey, orders.o_shippriority, COUNT(*) FROM orders WHERE orders.o_orderdate < DATE ''1995-03-15'' GROUP BY orders.o_custkey, orders.o_orderdate, orders.o_orderkey, orders.o_shippriority';
 
 VIEW q3[l_orderkey INT, o_orderdate DATE, o_shippriority INT]
   VALUES revenue = q3_revenue
@@ -53,14 +51,12 @@ limit 10';
 ON +customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
   q3_count[l_orderkey, o_orderdate, o_shippriority] += IF c_mktsegment = 'BUILDING' THEN m_lineitem_orders_1[l_orderkey, c_custkey, o_orderdate, o_shippriority] ELSE 0;
   q3_revenue[l_orderkey, o_orderdate, o_shippriority] += IF c_mktsegment = 'BUILDING' THEN m_lineitem_orders_2[l_orderkey, c_custkey, o_orderdate, o_shippriority] ELSE 0;
-  m_customer_orders_1[o_orderdate, l_orderkey, o_shippriority] += IF c_mktsegment = 'BUILDING' THEN m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] ELSE 0;
   m_customer_1[c_custkey] += IF c_mktsegment = 'BUILDING' THEN 1 ELSE 0;
 }
 
 ON -customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
   q3_count[l_orderkey, o_orderdate, o_shippriority] += IF c_mktsegment = 'BUILDING' THEN -1 * m_lineitem_orders_1[l_orderkey, c_custkey, o_orderdate, o_shippriority] ELSE 0;
   q3_revenue[l_orderkey, o_orderdate, o_shippriority] += IF c_mktsegment = 'BUILDING' THEN -1 * m_lineitem_orders_2[l_orderkey, c_custkey, o_orderdate, o_shippriority] ELSE 0;
-  m_customer_orders_1[o_orderdate, l_orderkey, o_shippriority] += IF c_mktsegment = 'BUILDING' THEN -1 * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] ELSE 0;
   m_customer_1[c_custkey] += IF c_mktsegment = 'BUILDING' THEN -1 ELSE 0;
 }
 
@@ -68,7 +64,6 @@ ON +orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
   q3_count[o_orderkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN m_customer_1[o_custkey] * m_lineitem_1[o_orderkey] ELSE 0;
   q3_revenue[o_orderkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN m_customer_1[o_custkey] * m_lineitem_2[o_orderkey] ELSE 0;
   m_lineitem_orders_1[o_orderkey, o_custkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN m_lineitem_1[o_orderkey] ELSE 0;
-  m_customer_orders_1[o_orderdate, o_orderkey, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN m_customer_1[o_custkey] ELSE 0;
   m_lineitem_orders_2[o_orderkey, o_custkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN m_lineitem_2[o_orderkey] ELSE 0;
   m_orders_1[o_custkey, o_orderdate, o_orderkey, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN 1 ELSE 0;
 }
@@ -77,14 +72,13 @@ ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
   q3_count[o_orderkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN -1 * m_customer_1[o_custkey] * m_lineitem_1[o_orderkey] ELSE 0;
   q3_revenue[o_orderkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN -1 * m_customer_1[o_custkey] * m_lineitem_2[o_orderkey] ELSE 0;
   m_lineitem_orders_1[o_orderkey, o_custkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN -1 * m_lineitem_1[o_orderkey] ELSE 0;
-  m_customer_orders_1[o_orderdate, o_orderkey, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN -1 * m_customer_1[o_custkey] ELSE 0;
   m_lineitem_orders_2[o_orderkey, o_custkey, o_orderdate, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN -1 * m_lineitem_2[o_orderkey] ELSE 0;
   m_orders_1[o_custkey, o_orderdate, o_orderkey, o_shippriority] += IF o_orderdate < DATE '1995-03-15' THEN -1 ELSE 0;
 }
 
 ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q3_count[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN m_customer_orders_1[o_orderdate, l_orderkey, o_shippriority] ELSE 0;
-  q3_revenue[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN (l_extendedprice * (1 - l_discount)) * m_customer_orders_1[o_orderdate, l_orderkey, o_shippriority] ELSE 0;
+  q3_count[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] * m_customer_1[c_custkey] ELSE 0;
+  q3_revenue[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN (l_extendedprice * (1 - l_discount)) * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] * m_customer_1[c_custkey] ELSE 0;
   m_lineitem_orders_1[l_orderkey, c_custkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] ELSE 0;
   m_lineitem_orders_2[l_orderkey, c_custkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN (l_extendedprice * (1 - l_discount)) * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] ELSE 0;
   m_lineitem_1[l_orderkey] += IF l_shipdate > DATE '1995-03-15' THEN 1 ELSE 0;
@@ -92,8 +86,8 @@ ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
 }
 
 ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q3_count[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN -1 * m_customer_orders_1[o_orderdate, l_orderkey, o_shippriority] ELSE 0;
-  q3_revenue[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN -1 * (l_extendedprice * (1 - l_discount)) * m_customer_orders_1[o_orderdate, l_orderkey, o_shippriority] ELSE 0;
+  q3_count[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN -1 * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] * m_customer_1[c_custkey] ELSE 0;
+  q3_revenue[l_orderkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN -1 * (l_extendedprice * (1 - l_discount)) * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] * m_customer_1[c_custkey] ELSE 0;
   m_lineitem_orders_1[l_orderkey, c_custkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN -1 * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] ELSE 0;
   m_lineitem_orders_2[l_orderkey, c_custkey, o_orderdate, o_shippriority] += IF l_shipdate > DATE '1995-03-15' THEN -1 * (l_extendedprice * (1 - l_discount)) * m_orders_1[c_custkey, o_orderdate, l_orderkey, o_shippriority] ELSE 0;
   m_lineitem_1[l_orderkey] += IF l_shipdate > DATE '1995-03-15' THEN -1 ELSE 0;

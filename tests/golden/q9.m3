@@ -21,8 +21,8 @@ MAP m_nation_1[nation STRING, s_nationkey INT] : INT
   MEANING 'SELECT nation.n_name, nation.n_nationkey, COUNT(*) FROM nation GROUP BY nation.n_name, nation.n_nationkey';
 MAP m_part_1[p_partkey INT] : INT
   MEANING 'SELECT part.p_partkey, COUNT(*) FROM part WHERE part.p_name LIKE ''%green%'' GROUP BY part.p_partkey';
-MAP m_nation_supplier_1[nation STRING, ps_suppkey INT] : INT
-  MEANING 'SELECT nation.n_name, supplier.s_suppkey, COUNT(*) FROM supplier, nation WHERE supplier.s_nationkey = nation.n_nationkey GROUP BY nation.n_name, supplier.s_suppkey';
+MAP m_supplier_1[s_nationkey INT, ps_suppkey INT] : INT
+  MEANING 'SELECT supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_nationkey, supplier.s_suppkey';
 MAP m_partsupp_1[p_partkey INT, ps_suppkey INT] : INT
   MEANING 'SELECT partsupp.ps_partkey, partsupp.ps_suppkey, COUNT(*) FROM partsupp GROUP BY partsupp.ps_partkey, partsupp.ps_suppkey';
 MAP m_orders_1[o_year INT, o_orderkey INT] : INT
@@ -63,8 +63,6 @@ MAP m_lineitem_orders_partsupp_supplier_1[p_partkey INT, o_year INT, s_nationkey
   MEANING 'SELECT lineitem.l_partkey, YEAR(orders.o_orderdate), supplier.s_nationkey, COUNT(*) FROM supplier, lineitem, partsupp, orders WHERE supplier.s_suppkey = lineitem.l_suppkey AND supplier.s_suppkey = partsupp.ps_suppkey AND lineitem.l_partkey = partsupp.ps_partkey AND lineitem.l_orderkey = orders.o_orderkey GROUP BY lineitem.l_partkey, YEAR(orders.o_orderdate), supplier.s_nationkey';
 MAP m_lineitem_part_partsupp_1[o_orderkey INT, ps_suppkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, lineitem.l_suppkey, COUNT(*) FROM part, lineitem, partsupp WHERE part.p_partkey = lineitem.l_partkey AND part.p_partkey = partsupp.ps_partkey AND lineitem.l_suppkey = partsupp.ps_suppkey AND part.p_name LIKE ''%green%'' GROUP BY lineitem.l_orderkey, lineitem.l_suppkey';
-MAP m_supplier_1[s_nationkey INT, ps_suppkey INT] : INT
-  MEANING 'SELECT supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_nationkey, supplier.s_suppkey';
 MAP m_lineitem_1[o_orderkey INT, p_partkey INT, ps_suppkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, lineitem.l_partkey, lineitem.l_suppkey, COUNT(*) FROM lineitem GROUP BY lineitem.l_orderkey, lineitem.l_partkey, lineitem.l_suppkey';
 MAP m_lineitem_part_partsupp_supplier_1[o_orderkey INT, s_nationkey INT] : INT
@@ -161,7 +159,6 @@ ON +nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   m_lineitem_nation_partsupp_supplier_1[o_orderkey, p_partkey, n_name] += m_lineitem_partsupp_supplier_1[o_orderkey, p_partkey, n_nationkey];
   m_lineitem_nation_partsupp_supplier_2[o_orderkey, p_partkey, n_name] += m_lineitem_partsupp_supplier_2[o_orderkey, p_partkey, n_nationkey];
   m_lineitem_nation_partsupp_supplier_3[o_orderkey, p_partkey, n_name] += m_lineitem_partsupp_supplier_3[o_orderkey, p_partkey, n_nationkey];
-  m_nation_supplier_1[n_name, ps_suppkey] += m_supplier_1[n_nationkey, ps_suppkey];
   m_nation_1[n_name, n_nationkey] += 1;
 }
 
@@ -178,7 +175,6 @@ ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
   m_lineitem_nation_partsupp_supplier_1[o_orderkey, p_partkey, n_name] += -1 * m_lineitem_partsupp_supplier_1[o_orderkey, p_partkey, n_nationkey];
   m_lineitem_nation_partsupp_supplier_2[o_orderkey, p_partkey, n_name] += -1 * m_lineitem_partsupp_supplier_2[o_orderkey, p_partkey, n_nationkey];
   m_lineitem_nation_partsupp_supplier_3[o_orderkey, p_partkey, n_name] += -1 * m_lineitem_partsupp_supplier_3[o_orderkey, p_partkey, n_nationkey];
-  m_nation_supplier_1[n_name, ps_suppkey] += -1 * m_supplier_1[n_nationkey, ps_suppkey];
   m_nation_1[n_name, n_nationkey] += -1;
 }
 
@@ -207,7 +203,6 @@ ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
   m_lineitem_partsupp_supplier_1[o_orderkey, p_partkey, s_nationkey] += m_lineitem_partsupp_1[o_orderkey, p_partkey, s_suppkey];
   m_lineitem_partsupp_supplier_2[o_orderkey, p_partkey, s_nationkey] += m_lineitem_partsupp_2[o_orderkey, p_partkey, s_suppkey];
   m_lineitem_partsupp_supplier_3[o_orderkey, p_partkey, s_nationkey] += m_lineitem_partsupp_3[o_orderkey, p_partkey, s_suppkey];
-  m_nation_supplier_1[nation, s_suppkey] += m_nation_1[nation, s_nationkey];
   m_supplier_1[s_nationkey, s_suppkey] += 1;
 }
 
@@ -236,7 +231,6 @@ ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
   m_lineitem_partsupp_supplier_1[o_orderkey, p_partkey, s_nationkey] += -1 * m_lineitem_partsupp_1[o_orderkey, p_partkey, s_suppkey];
   m_lineitem_partsupp_supplier_2[o_orderkey, p_partkey, s_nationkey] += -1 * m_lineitem_partsupp_2[o_orderkey, p_partkey, s_suppkey];
   m_lineitem_partsupp_supplier_3[o_orderkey, p_partkey, s_nationkey] += -1 * m_lineitem_partsupp_3[o_orderkey, p_partkey, s_suppkey];
-  m_nation_supplier_1[nation, s_suppkey] += -1 * m_nation_1[nation, s_nationkey];
   m_supplier_1[s_nationkey, s_suppkey] += -1;
 }
 
@@ -285,28 +279,28 @@ ON -part(p_partkey, p_name, p_mfgr, p_brand, p_type, p_size, p_container, p_reta
 }
 
 ON +partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO {
-  q9_count[nation, o_year] += m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
-  q9_sum_profit[nation, o_year] += m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
-  q9_sum_profit[nation, o_year] += -1 * ps_supplycost * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_orders_partsupp_supplier_1[ps_partkey, nation, o_year] += m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
+  q9_count[nation, o_year] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += -1 * ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_orders_partsupp_supplier_1[ps_partkey, nation, o_year] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_part_partsupp_supplier_1[o_year, s_nationkey] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_orders_partsupp_supplier_2[ps_partkey, nation, o_year] += m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_2[ps_partkey, nation, o_year] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_part_partsupp_supplier_2[o_year, s_nationkey] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_orders_partsupp_supplier_3[ps_partkey, nation, o_year] += ps_supplycost * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += ps_supplycost * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_3[ps_partkey, nation, o_year] += ps_supplycost * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_part_partsupp_supplier_3[o_year, s_nationkey] += ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
   m_lineitem_orders_part_partsupp_1[ps_suppkey, o_year] += m_part_1[ps_partkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
   m_lineitem_orders_part_partsupp_2[ps_suppkey, o_year] += m_part_1[ps_partkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
   m_lineitem_orders_part_partsupp_3[ps_suppkey, o_year] += ps_supplycost * m_part_1[ps_partkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_partsupp_supplier_1[o_orderkey, ps_partkey, nation] += m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_partsupp_supplier_1[o_orderkey, ps_partkey, nation] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_supplier_1[ps_partkey, o_year, s_nationkey] += m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
   m_lineitem_part_partsupp_supplier_1[o_orderkey, s_nationkey] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
-  m_lineitem_nation_partsupp_supplier_2[o_orderkey, ps_partkey, nation] += m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_partsupp_supplier_2[o_orderkey, ps_partkey, nation] += m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_supplier_2[ps_partkey, o_year, s_nationkey] += m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
   m_lineitem_part_partsupp_supplier_2[o_orderkey, s_nationkey] += m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
-  m_lineitem_nation_partsupp_supplier_3[o_orderkey, ps_partkey, nation] += ps_supplycost * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_partsupp_supplier_3[o_orderkey, ps_partkey, nation] += ps_supplycost * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_supplier_3[ps_partkey, o_year, s_nationkey] += ps_supplycost * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
   m_lineitem_part_partsupp_supplier_3[o_orderkey, s_nationkey] += ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_1[ps_partkey, ps_suppkey, o_year] += m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
@@ -326,28 +320,28 @@ ON +partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO 
 }
 
 ON -partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO {
-  q9_count[nation, o_year] += -1 * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
-  q9_sum_profit[nation, o_year] += -1 * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
-  q9_sum_profit[nation, o_year] += ps_supplycost * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_orders_partsupp_supplier_1[ps_partkey, nation, o_year] += -1 * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += -1 * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
+  q9_count[nation, o_year] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_orders_partsupp_supplier_1[ps_partkey, nation, o_year] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_part_partsupp_supplier_1[o_year, s_nationkey] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_orders_partsupp_supplier_2[ps_partkey, nation, o_year] += -1 * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += -1 * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_2[ps_partkey, nation, o_year] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_part_partsupp_supplier_2[o_year, s_nationkey] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_orders_partsupp_supplier_3[ps_partkey, nation, o_year] += -1 * ps_supplycost * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += -1 * ps_supplycost * m_part_1[ps_partkey] * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_3[ps_partkey, nation, o_year] += -1 * ps_supplycost * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
+  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += -1 * ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_part_partsupp_supplier_3[o_year, s_nationkey] += -1 * ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
   m_lineitem_orders_part_partsupp_1[ps_suppkey, o_year] += -1 * m_part_1[ps_partkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
   m_lineitem_orders_part_partsupp_2[ps_suppkey, o_year] += -1 * m_part_1[ps_partkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
   m_lineitem_orders_part_partsupp_3[ps_suppkey, o_year] += -1 * ps_supplycost * m_part_1[ps_partkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
-  m_lineitem_nation_partsupp_supplier_1[o_orderkey, ps_partkey, nation] += -1 * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_partsupp_supplier_1[o_orderkey, ps_partkey, nation] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_supplier_1[ps_partkey, o_year, s_nationkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
   m_lineitem_part_partsupp_supplier_1[o_orderkey, s_nationkey] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_1[o_orderkey, ps_partkey, ps_suppkey];
-  m_lineitem_nation_partsupp_supplier_2[o_orderkey, ps_partkey, nation] += -1 * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_partsupp_supplier_2[o_orderkey, ps_partkey, nation] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_supplier_2[ps_partkey, o_year, s_nationkey] += -1 * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_2[ps_partkey, ps_suppkey, o_year];
   m_lineitem_part_partsupp_supplier_2[o_orderkey, s_nationkey] += -1 * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_2[o_orderkey, ps_partkey, ps_suppkey];
-  m_lineitem_nation_partsupp_supplier_3[o_orderkey, ps_partkey, nation] += -1 * ps_supplycost * m_nation_supplier_1[nation, ps_suppkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
+  m_lineitem_nation_partsupp_supplier_3[o_orderkey, ps_partkey, nation] += -1 * ps_supplycost * m_supplier_1[s_nationkey, ps_suppkey] * m_nation_1[nation, s_nationkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_supplier_3[ps_partkey, o_year, s_nationkey] += -1 * ps_supplycost * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_orders_3[ps_partkey, ps_suppkey, o_year];
   m_lineitem_part_partsupp_supplier_3[o_orderkey, s_nationkey] += -1 * ps_supplycost * m_part_1[ps_partkey] * m_supplier_1[s_nationkey, ps_suppkey] * m_lineitem_3[o_orderkey, ps_partkey, ps_suppkey];
   m_lineitem_orders_partsupp_1[ps_partkey, ps_suppkey, o_year] += -1 * m_lineitem_orders_1[ps_partkey, ps_suppkey, o_year];
@@ -417,28 +411,28 @@ ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
 }
 
 ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q9_count[nation, o_year] += m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  q9_sum_profit[nation, o_year] += (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  q9_sum_profit[nation, o_year] += -1 * l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_orders_partsupp_supplier_1[l_partkey, nation, o_year] += m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_part_partsupp_supplier_1[l_orderkey, nation] += m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  q9_count[nation, o_year] += m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  q9_sum_profit[nation, o_year] += (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  q9_sum_profit[nation, o_year] += -1 * l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_orders_partsupp_supplier_1[l_partkey, nation, o_year] += m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_part_partsupp_supplier_1[l_orderkey, nation] += m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_part_partsupp_supplier_1[o_year, s_nationkey] += m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_orders_partsupp_supplier_2[l_partkey, nation, o_year] += (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_part_partsupp_supplier_2[l_orderkey, nation] += (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_2[l_partkey, nation, o_year] += (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_part_partsupp_supplier_2[l_orderkey, nation] += (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_part_partsupp_supplier_2[o_year, s_nationkey] += (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_orders_partsupp_supplier_3[l_partkey, nation, o_year] += l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_part_partsupp_supplier_3[l_orderkey, nation] += l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_3[l_partkey, nation, o_year] += l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_part_partsupp_supplier_3[l_orderkey, nation] += l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_part_partsupp_supplier_3[o_year, s_nationkey] += l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_orders_part_partsupp_1[l_suppkey, o_year] += m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_orders_part_partsupp_2[l_suppkey, o_year] += (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_orders_part_partsupp_3[l_suppkey, o_year] += l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_partsupp_supplier_1[l_orderkey, l_partkey, nation] += m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_partsupp_supplier_1[l_orderkey, l_partkey, nation] += m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_partsupp_supplier_1[l_partkey, o_year, s_nationkey] += m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_part_partsupp_supplier_1[l_orderkey, s_nationkey] += m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey];
-  m_lineitem_nation_partsupp_supplier_2[l_orderkey, l_partkey, nation] += (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_partsupp_supplier_2[l_orderkey, l_partkey, nation] += (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_partsupp_supplier_2[l_partkey, o_year, s_nationkey] += (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_part_partsupp_supplier_2[l_orderkey, s_nationkey] += (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey];
-  m_lineitem_nation_partsupp_supplier_3[l_orderkey, l_partkey, nation] += l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_partsupp_supplier_3[l_orderkey, l_partkey, nation] += l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_partsupp_supplier_3[l_partkey, o_year, s_nationkey] += l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_part_partsupp_supplier_3[l_orderkey, s_nationkey] += l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey];
   m_lineitem_orders_partsupp_1[l_partkey, l_suppkey, o_year] += m_partsupp_1[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
@@ -462,28 +456,28 @@ ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
 }
 
 ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q9_count[nation, o_year] += -1 * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  q9_sum_profit[nation, o_year] += -1 * (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  q9_sum_profit[nation, o_year] += l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_orders_partsupp_supplier_1[l_partkey, nation, o_year] += -1 * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_part_partsupp_supplier_1[l_orderkey, nation] += -1 * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  q9_count[nation, o_year] += -1 * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  q9_sum_profit[nation, o_year] += -1 * (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  q9_sum_profit[nation, o_year] += l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_orders_partsupp_supplier_1[l_partkey, nation, o_year] += -1 * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_part_partsupp_supplier_1[l_orderkey, nation] += -1 * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_part_partsupp_supplier_1[o_year, s_nationkey] += -1 * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_orders_partsupp_supplier_2[l_partkey, nation, o_year] += -1 * (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_part_partsupp_supplier_2[l_orderkey, nation] += -1 * (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_2[l_partkey, nation, o_year] += -1 * (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_part_partsupp_supplier_2[l_orderkey, nation] += -1 * (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_part_partsupp_supplier_2[o_year, s_nationkey] += -1 * (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_orders_partsupp_supplier_3[l_partkey, nation, o_year] += -1 * l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_part_partsupp_supplier_3[l_orderkey, nation] += -1 * l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_orders_partsupp_supplier_3[l_partkey, nation, o_year] += -1 * l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey] * m_orders_1[o_year, l_orderkey];
+  m_lineitem_nation_part_partsupp_supplier_3[l_orderkey, nation] += -1 * l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_part_partsupp_supplier_3[o_year, s_nationkey] += -1 * l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_orders_part_partsupp_1[l_suppkey, o_year] += -1 * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_orders_part_partsupp_2[l_suppkey, o_year] += -1 * (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_orders_part_partsupp_3[l_suppkey, o_year] += -1 * l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
-  m_lineitem_nation_partsupp_supplier_1[l_orderkey, l_partkey, nation] += -1 * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_partsupp_supplier_1[l_orderkey, l_partkey, nation] += -1 * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_partsupp_supplier_1[l_partkey, o_year, s_nationkey] += -1 * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_part_partsupp_supplier_1[l_orderkey, s_nationkey] += -1 * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey];
-  m_lineitem_nation_partsupp_supplier_2[l_orderkey, l_partkey, nation] += -1 * (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_partsupp_supplier_2[l_orderkey, l_partkey, nation] += -1 * (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_partsupp_supplier_2[l_partkey, o_year, s_nationkey] += -1 * (l_extendedprice * (1 - l_discount)) * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_part_partsupp_supplier_2[l_orderkey, s_nationkey] += -1 * (l_extendedprice * (1 - l_discount)) * m_part_1[l_partkey] * m_partsupp_1[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey];
-  m_lineitem_nation_partsupp_supplier_3[l_orderkey, l_partkey, nation] += -1 * l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_nation_supplier_1[nation, l_suppkey];
+  m_lineitem_nation_partsupp_supplier_3[l_orderkey, l_partkey, nation] += -1 * l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_nation_1[nation, s_nationkey];
   m_lineitem_orders_partsupp_supplier_3[l_partkey, o_year, s_nationkey] += -1 * l_quantity * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey] * m_orders_1[o_year, l_orderkey];
   m_lineitem_part_partsupp_supplier_3[l_orderkey, s_nationkey] += -1 * l_quantity * m_part_1[l_partkey] * m_partsupp_2[l_partkey, l_suppkey] * m_supplier_1[s_nationkey, l_suppkey];
   m_lineitem_orders_partsupp_1[l_partkey, l_suppkey, o_year] += -1 * m_partsupp_1[l_partkey, l_suppkey] * m_orders_1[o_year, l_orderkey];

@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from cumulus_ops.catalog import LogFile, NewRun, Run
-from cumulus_ops.engine.apply import ApplyTask, apply_events
+from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import BatchRef
-from cumulus_ops.engine.sources import write_deltas
 from cumulus_ops.engine.staged import MESSAGE_ARROW, staged_steps
-from cumulus_ops.engine.steps import StepResult
+from cumulus_ops.engine.steps import StepResult, run_step
 from cumulus_ops.eventlog.files import write_parquet
 from cumulus_ops.layout import Labels, ProgramPlan
 from cumulus_ops.mapstore import VALUE, VERSION, open_run, sum_deltas
@@ -55,7 +54,7 @@ def _alive(task: int) -> dict[str, object]:
 
 def in_process(task: ApplyTask) -> tuple[NewRun, ...]:
     """The runs that one process writes."""
-    return write_deltas(task.plan, task.root, apply_events(task).tables())
+    return run_step(task).runs
 
 
 def visible(runs: Sequence[NewRun], commit: int) -> tuple[Run, ...]:

@@ -1,6 +1,7 @@
 """The `cumulus` command as a user types it: results, errors that explain themselves, exit codes."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -87,12 +88,18 @@ def test_compile_of_an_unknown_view_names_the_known_ones(call, emit):
     assert "known views: " in done.stderr
 
 
-def test_compile_takes_rows_for_its_estimates(call):
+def test_compile_takes_rows_for_its_estimates(call, tmp_path):
     file = EXAMPLE / "views" / "q17.sql"
-    symbolic = call("compile", file, "--project", EXAMPLE).stdout
-    known = call("compile", file, "--project", EXAMPLE, "--rows", "part=10", "--rows", "lineitem=300").stdout
+    text = (EXAMPLE / "cumulus.yaml").read_text()
+    (tmp_path / "cumulus.yaml").write_text("".join(x for x in text.splitlines(True) if not x.startswith("    rows: ")))
+    shutil.copytree(EXAMPLE / "views", tmp_path / "views")
+    symbolic = call("compile", file, "--project", tmp_path).stdout
+    known = call("compile", file, "--project", tmp_path, "--rows", "part=10", "--rows", "lineitem=300").stdout
     assert "s1 = entries of" in symbolic
     assert "s1 = " not in known
+    declared = call("compile", file, "--project", EXAMPLE).stdout
+    assert "s1 = " not in declared
+    assert declared != call("compile", file, "--project", EXAMPLE, "--rows", "lineitem=300").stdout
     for wrong in ("nowhere=1", "part", "part=many", "part=-1"):
         done = call("compile", file, "--project", EXAMPLE, "--rows", wrong)
         assert done.exit_code == 2

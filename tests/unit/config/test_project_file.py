@@ -77,12 +77,19 @@ def test_types_keys_and_nullability(write):
         "b": BOOL,
     }
     assert relation.key == ("id",)
+    assert relation.rows is None
+
+
+def test_numbers_of_rows_reach_the_program(write):
+    project = load_project(write(MINIMAL.replace("key: [id]", "key: [id]\n    rows: 1500000")), {})
+    assert build_program(project).relation_by_name["orders"].rows == 1_500_000
 
 
 def test_the_example_declares_all_of_tpch():
     project = load_project(EXAMPLE, {})
     assert len(project.relations) == 8
     assert len([c for r in project.relations for c in r.columns]) == 61
+    assert all(r.rows for r in project.relations)
     assert set(project.views) == {"q1", "q3", "q5", "q6", "q10", "example21"}
 
 
@@ -106,6 +113,9 @@ MISTAKES = [
     ("id: bigint", "id: bigtin", "bad-type", 4, "bigint"),
     ("note: string null", 'note: "decimal(40,2)"', "bad-type", 4, "38"),
     ("key: [id]", "key: [ident]", "unknown-column", 5, "columns: id, note"),
+    ("key: [id]", "key: [id]\n    rows: many", "bad-value", 6, "an integer from 1 to"),
+    ("key: [id]", "key: [id]\n    rows: 0", "bad-value", 6, "an integer from 1 to"),
+    ("key: [id]", "key: [id]\n    row: 7", "unknown-key", 6, "did you mean `rows`?"),
     ("key: [id]", "keys: [id]", "unknown-key", 5, "did you mean `key`?"),
     ("length: 15m", "length: 15 minutes", "bad-value", 7, "30s, 15m"),
     ("length: 15m", "length: 0s", "bad-value", 7, "30s, 15m"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_numpy, to_physical
+from cumulus_ops.mapstore.columns import wide_array
 from cumulus_ops.mapstore.hashing import hash_columns
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type, decimal
 
@@ -80,6 +81,25 @@ def test_what_a_null_hides_is_not_looked_at() -> None:
 def test_a_view_column_that_is_too_narrow_is_an_error() -> None:
     with pytest.raises(InputProblem, match=r"does not fit DECIMAL\(3, 2\)"):
         to_logical(pa.array([1000]), decimal(3, 2))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-(2**120), 2**120), min_size=1), st.integers(0, 9))
+def test_wide_units_become_decimals_and_fit_or_are_an_error(units: list[int], scale: int) -> None:
+    low = np.array([u % 2**64 for u in units], np.uint64).astype(np.int64)
+    wide = wide_array(np.array([u >> 64 for u in units], np.int64), low)
+    assert wide.to_pylist() == units
+    for array, expected in ((wide, units), (wide[1:], units[1:])):
+        values = [D(f"{u}e-{scale}") for u in expected]
+        assert to_logical(array, decimal(38, scale)).to_pylist() == values
+        for type_ in (decimal(20, scale), INT):
+            limit = 10**20 if type_ != INT else 2**63
+            if all(abs(u) < limit for u in expected):
+                assert to_logical(array, type_).to_pylist() == (values if type_ != INT else expected)
+            else:
+                with pytest.raises(InputProblem, match="does not fit") as caught:
+                    to_logical(array, type_)
+                assert caught.value.kind == "overflow"
 
 
 def test_dates_and_booleans_become_integers_also_inside_other_arrays() -> None:

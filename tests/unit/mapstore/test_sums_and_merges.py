@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import (
     VALUE,
     VERSION,
+    WIDE,
     AccessPath,
     build_run,
     delta_schema,
@@ -25,8 +27,12 @@ from cumulus_ops.mapstore import (
     merge_runs,
     multiply,
     pick_tier,
+    probe,
     read_table,
     sum_deltas,
+    sum_exactly,
+    sum_points,
+    sum_ranges,
     sum_values,
 )
 from cumulus_ops.mapstore.merge import FANOUT, collapse_versions
@@ -52,32 +58,94 @@ def table(entries: Sequence[Entry], decl: MapDecl = MAP) -> pa.Table:
 
 @settings(max_examples=150, deadline=None)
 @given(TABLES, st.booleans())
-def test_sums_are_exact_or_an_error(tables: list[list[Entry]], keyed: bool) -> None:
+def test_sums_are_exact_and_take_several_rows_beyond_64_bits(tables: list[list[Entry]], keyed: bool) -> None:
     exact: Counter[object] = Counter()
     for key, version, value in (e for t in tables for e in t):
         exact[(*(key if keyed else ()), version)] += value
-    arrow = [table(t, MAP if keyed else GLOBAL) for t in tables]
-    if all(INT64_MIN <= total <= INT64_MAX for total in exact.values()):
-        rows = sum_deltas(arrow, "m").to_pydict()
-        values = rows.pop(VALUE)
-        got = dict(zip(zip(*rows.values(), strict=True), values, strict=True))
-        assert len(got) == len(values)
-        assert got == {k: total for k, total in exact.items() if total}
-    else:
-        with pytest.raises(InputProblem) as caught:
-            sum_deltas(arrow, "m")
-        assert (caught.value.kind, caught.value.place) == ("overflow", "m")
+    rows = sum_deltas([table(t, MAP if keyed else GLOBAL) for t in tables]).to_pydict()
+    values = rows.pop(VALUE)
+    got: dict[object, list[int]] = {}
+    for group, value in zip(zip(*rows.values(), strict=True), values, strict=True):
+        got.setdefault(group, []).append(value)
+    assert {group: sum(parts) for group, parts in got.items()} == {k: total for k, total in exact.items() if total}
+    for parts in got.values():
+        total = sum(parts)
+        assert len(parts) == (1 if INT64_MIN <= total <= INT64_MAX else -(-abs(total) // 2**62))
+        assert all(0 < abs(part) <= max(2**62, abs(total) // len(parts)) and part * total > 0 for part in parts)
+
+
+@pytest.mark.parametrize(
+    "total", [2**63, 2**63 + 1, 2**64 - 1, 3 * 2**62, 2**66, -(2**63) - 1, -(2**64), -5 * 2**62 + 1]
+)
+def test_a_sum_just_beyond_64_bits_is_split_at_two_to_the_62(total: int) -> None:
+    sign = 1 if total > 0 else -1
+    entries = [(("x", 0), 1, sign * (abs(total) // 16)) for _ in range(16)] + [(("x", 0), 1, sign * (abs(total) % 16))]
+    values = sum_deltas([table(entries)])[VALUE].to_pylist()
+    assert sum(values) == total
+    assert values[:-1] == [sign * 2**62] * (len(values) - 1)
+    assert 0 < sign * values[-1] <= 2**62
 
 
 def test_sums_just_beyond_64_bits_are_seen_in_spite_of_rounding() -> None:
     entries = [(("x", 0), 1, value) for value in (2**63 - 1024, 511, 511, 511)]
-    with pytest.raises(InputProblem):
-        sum_deltas([table(entries)], "m")
+    assert sum(sum_deltas([table(entries)])[VALUE].to_pylist()) == 2**63 + 509
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.lists(st.tuples(KEY, st.integers(0, 2), VALUES), max_size=8), max_size=3), max_size=3))
+def test_summed_merged_and_read_totals_are_pythons(steps: list[list[list[Entry]]]) -> None:
+    path = AccessPath("m", (0, 1))
+    exact: Counter[object] = Counter()
+    for key, _, value in (e for step in steps for t in step for e in t):
+        exact[key] += value
+    runs = [read_table(build_run(sum_deltas([table(t) for t in step]), path)) for step in steps if step]
+    merged = [read_table(build_run(merge_runs(runs[:2], ["k", "d"], 0, 0), path))] if runs else []
+    again = [read_table(build_run(merge_runs([*merged, *runs[2:]], ["k", "d"], 0, 0), path))] if runs else []
+    for stored in (runs, merged + runs[2:], again):
+        entries = [pa.table({"k": r.keys[0], "d": r.keys[1], VALUE: pa.array(r.values)}) for r in stored]
+        read = sum_exactly(pa.concat_tables([table([]).drop_columns([VERSION]), *entries]), ["k", "d"], [VALUE])
+        totals = {(row["k"], row["d"]): row[VALUE] for row in read.to_pylist() if row[VALUE]}
+        assert totals == {key: total for key, total in exact.items() if total}
+        fits = all(INT64_MIN <= total <= INT64_MAX for total in exact.values())
+        assert read[VALUE].type == (pa.int64() if fits else WIDE)
+        for before, total in ((0, 0), (1 << 62, exact["x", 0])):
+            request = probe([pa.array(["x"]), pa.array([0])], np.array([before]))
+            if INT64_MIN <= total <= INT64_MAX:
+                assert sum_points(stored, path.bound, request).tolist() == [total]
+            else:
+                with pytest.raises(InputProblem):
+                    sum_points(stored, path.bound, request)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), VALUES | st.integers(-(2**100), 2**100)), max_size=8), st.booleans())
+def test_wide_columns_are_summed_again_with_columns_that_fit(rows: list[tuple[int, int]], keyed: bool) -> None:
+    columns = {"k": [k for k, _ in rows], "w": pa.array([Decimal(v) for _, v in rows], WIDE), "n": [1] * len(rows)}
+    given = pa.table(columns, schema=pa.schema([("k", pa.int64()), ("w", WIDE), ("n", pa.int64())]))
+    read = sum_exactly(given, ["k"] if keyed else [], ["w", "n"])
+    assert read.schema.field("w").type == WIDE
+    expected: dict[int, tuple[int, int]] = {}
+    for key, value in rows:
+        total, count = expected.get(key if keyed else 0, (0, 0))
+        expected[key if keyed else 0] = total + value, count + 1
+    assert {row.get("k", 0): (row["w"], row["n"]) for row in read.to_pylist()} == expected
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(VALUES, min_size=1, max_size=4), max_size=4))
+def test_sums_of_ranges_are_exact_or_an_error(ranges: list[list[int]]) -> None:
+    units = np.array([v for r in ranges for v in r], np.int64)
+    starts = np.cumsum([0, *map(len, ranges)])[:-1].astype(np.int64)
+    if all(INT64_MIN <= sum(r) <= INT64_MAX for r in ranges):
+        assert sum_ranges(units, starts, "m").tolist() == [sum(r) for r in ranges]
+    else:
+        with pytest.raises(InputProblem, match="64-bit"):
+            sum_ranges(units, starts, "m")
 
 
 def test_large_inserts_and_deletes_that_cancel_are_no_overflow() -> None:
     entries = [(("x", 0), 1, value) for value in (INT64_MAX, -INT64_MAX, INT64_MIN, INT64_MAX)]
-    assert sum_deltas([table(entries)], "m")[VALUE].to_pylist() == [-1]
+    assert sum_deltas([table(entries)])[VALUE].to_pylist() == [-1]
 
 
 @settings(max_examples=60, deadline=None)
@@ -92,8 +160,8 @@ def test_a_sum_without_keys_is_one_row_or_none(values: list[int]) -> None:
 
 
 def test_no_deltas_sum_to_none_and_zeros_vanish() -> None:
-    assert len(sum_deltas([empty_delta(MAP)], "m")) == 0
-    summed = sum_deltas([table([((None, 1), 1, 5)]), table([((None, 1), 1, -5), ((None, 1), 2, 1)])], "m")
+    assert len(sum_deltas([empty_delta(MAP)])) == 0
+    summed = sum_deltas([table([((None, 1), 1, 5)]), table([((None, 1), 1, -5), ((None, 1), 2, 1)])])
     assert summed.to_pylist() == [{"k": None, "d": 1, VERSION: 2, VALUE: 1}]
     assert summed.schema.equals(delta_schema(MAP))
 
@@ -150,7 +218,7 @@ VERSIONS = st.builds(lambda epoch, low: (epoch << EPOCH_SHIFT) + low, st.integer
 def test_merging_keeps_every_sum_that_may_be_asked_for(parts: list[list[Entry]], committed: int, oldest: int) -> None:
     path = AccessPath("m", (0, 1))
     runs = [read_table(build_run(table(p), path)) for p in parts]
-    merged = merge_runs(runs, ["k", "d"], committed, oldest, "m")
+    merged = merge_runs(runs, ["k", "d"], committed, oldest)
     after = [((r["k"], r["d"]), r[VERSION], r[VALUE]) for r in merged.to_pylist()]
     before = [e for p in parts for e in p]
     open_versions = {v for _, v, _ in before if v > epoch_end(committed)}

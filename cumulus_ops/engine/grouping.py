@@ -1,0 +1,93 @@
+"""Grouping events, so that those that agree in everything a statement looks at are joined once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.mapstore import beyond, fits
+
+__all__ = ["Groups", "group_rows", "sum_groups"]
+
+#: Fewer rows are joined one by one sooner than they are grouped.
+FEWEST = 2048
+#: Versions of their own, as single events have, leave nothing to group.
+SHARED = 4
+SAFE = 2**62
+
+
+@dataclass(frozen=True)
+class Groups:
+    """``number[row]`` is the group of a row, ``first[group]`` one row of it."""
+
+    number: np.ndarray
+    first: np.ndarray
+
+
+def group_rows(columns: Sequence[pa.Array], versions: np.ndarray) -> Groups | None:
+    """Rows with equal columns (NULL equals NULL) and equal versions, as groups.
+
+    Args:
+        columns: Arrow arrays of one length.
+        versions: int64, of the same length.
+
+    Returns:
+        None where there are too few rows to gain anything.
+    """
+    rows = len(versions)
+    if rows < FEWEST:
+        return None
+    codes, count = np.zeros(rows, np.int64), 1
+    if versions[0] != versions[-1] or versions.min() != versions.max():
+        codes, count = _combined(codes, count, pa.array(versions))
+        if count * SHARED > rows:
+            return None
+    for column in columns:
+        codes, count = _combined(codes, count, column)
+    first = np.full(count, -1)
+    first[codes[::-1]] = np.arange(rows - 1, -1, -1)
+    return Groups(codes, first)
+
+
+def _combined(codes: np.ndarray, count: int, column: pa.Array) -> tuple[np.ndarray, int]:
+    """The numbering of the pairs (code, value), without gaps."""
+    encoded = column.dictionary_encode(null_encoding="encode")
+    own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    width = len(encoded.dictionary)
+    if count == 1:
+        return own, width
+    pairs = pa.array(codes * width + own).dictionary_encode()
+    return pairs.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(pairs.dictionary)
+
+
+def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None, place: str) -> np.ndarray:
+    """The exact sum of ``units`` in each group.
+
+    Args:
+        groups: the groups.
+        units: int64, one per row.
+        rows: only these rows count, None for all.
+        place: the map's name, for errors.
+
+    Raises:
+        InputProblem: a sum leaves the 64-bit range.
+    """
+    number = groups.number if rows is None else groups.number[rows]
+    units = units if rows is None else units[rows]
+    if len(units) and max(int(units.max()), -int(units.min())) * len(units) < SAFE:
+        return _added(len(groups.first), number, units)
+    high, low = _added(len(groups.first), number, units >> 32), _added(len(groups.first), number, units & 0xFFFFFFFF)
+    if not fits(high, low).all():
+        raise beyond(f"a sum of {len(units)} deltas", place)
+    return (high << 32) + low
+
+
+def _added(count: int, number: np.ndarray, units: np.ndarray) -> np.ndarray:
+    if len(units) == count and count and (number == np.arange(count)).all():
+        return units
+    total = np.zeros(count, np.int64)
+    np.add.at(total, number, units)
+    return total
