@@ -35,7 +35,7 @@ def _list(text: str | None) -> tuple[str, ...]:
     "--part", type=click.FloatRange(0, 1, min_open=True), default=1.0, help="How much of the stream peers get."
 )
 @click.option("--budget-minutes", type=float, help="Begin nothing new after that; earlier rows stay.")
-@click.option("--keep", is_flag=True, help="Keep changes that are otherwise deleted after use.")
+@click.option("--keep", is_flag=True, help="Keep states, drops and changes that are otherwise deleted after use.")
 def run(
     cases: tuple[str, ...],
     sf: str | None,

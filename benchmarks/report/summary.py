@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
@@ -30,7 +31,7 @@ def summary(rows: Sequence[Row]) -> str:
         chosen = [row for row in rows if row.case == case]
         if chosen:
             parts += ["", f"## {title}", "", *section(chosen), *_notes(chosen)]
-    return "\n".join(parts) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
 
 
 def _scales(rows: Iterable[Row]) -> list[tuple[float, list[Row]]]:

@@ -49,7 +49,7 @@ def test_spark_ends_in_the_same_maps(
 ) -> None:
     project = make_shop(tmp_path)
     outcome = _on_spark(project, spark, rows_per_task)
-    assert outcome == in_process
+    assert outcome[0] == in_process[0]  # how many corrections led there depends on how often runs were tidied up
     assert outcome[1] > 0, "no correction happened: the stream does not test them"
 
 
@@ -62,7 +62,7 @@ def test_stages_that_partition_everything_end_in_the_same_maps(
         layout = _partitioned(rt.plan)
         assert any(choice.columns for choice in layout.maps.values())
         executor = SparkExecutor(ExecutorSettings(rows_per_task=8), spark, layout)
-        assert _run(dataclasses.replace(rt, executor=executor)) == in_process
+        assert _run(dataclasses.replace(rt, executor=executor))[0] == in_process[0]
 
 
 def _partitioned(plan: ProgramPlan) -> LayoutSettings:
