@@ -178,7 +178,8 @@ class Pack:
         """A run that was written before, mapped from the file instead of held in memory."""
         self._opened().flush()
         with pa.memory_map(str(self._root / self._path)) as source:
-            return read_table(pa.ipc.open_file(source.read_buffer(run.bytes, run.offset)).read_all())
+            source.seek(run.offset)
+            return read_table(pa.ipc.open_file(source.read_buffer(run.bytes)).read_all())
 
     def close(self) -> tuple[NewRun, ...]:
         """Make the file durable, and its name.

@@ -7,14 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cumulus_ops.catalog import Batch, NewRun, Refresh
-from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime
+from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime, StepResult
 from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
 from cumulus_ops.snapshot.refreshing import refresh_task, try_refresh
 from cumulus_ops.snapshot.tidying import tidy
 
-__all__ = ["BatchReport", "apply_batch", "current_epoch", "run_minibatch", "seal", "sealed"]
+__all__ = [
+    "BatchReport",
+    "Computed",
+    "apply_batch",
+    "commit_batch",
+    "compute_batch",
+    "current_epoch",
+    "run_minibatch",
+    "seal",
+    "sealed",
+]
 
 ATTEMPTS = 5
 
@@ -93,26 +103,55 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
         Conflict: the runs it read were merged away, several times in a row.
     """
     for attempt in range(ATTEMPTS):
-        started = time.monotonic()
-        read_at = rt.catalog.begin_apply(batch)
-        expected = rt.catalog.refreshed()
-        result = rt.executor.run(_task(rt, rt.catalog.batch(batch), read_at, expected))
-        base, others = _divided(rt, result.runs)
-        reach("apply.before-commit")
-        refresh = Refresh(expected, others, result.corrected) if result.refreshed else None
-        if refresh:
-            reach("refresh.before-commit")
+        computed = compute_batch(rt, batch)
         try:
-            number = rt.catalog.commit_apply(batch, read_at, base, time.monotonic() - started, refresh)
+            return commit_batch(rt, batch, computed)
         except Conflict:
             if attempt == ATTEMPTS - 1:
                 raise
-            continue
-        reach("apply.after-commit")
-        if refresh:
-            reach("refresh.after-commit")
-        return number
     raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A batch's deltas, written but not committed: ``read_at`` and ``refreshed`` are the commits up to which it has read
+    (inclusive), and up to which the maps that depend on derivations were refreshed then."""
+
+    read_at: int
+    refreshed: int
+    result: StepResult
+    seconds: float
+
+
+def compute_batch(rt: Runtime, batch: int) -> Computed:
+    """Compute an appended batch's deltas at the newest commit."""
+    started = time.monotonic()
+    read_at = rt.catalog.begin_apply(batch)
+    refreshed = rt.catalog.refreshed()
+    result = rt.executor.run(_task(rt, rt.catalog.batch(batch), read_at, refreshed))
+    return Computed(read_at, refreshed, result, time.monotonic() - started)
+
+
+def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
+    """Make computed deltas visible.
+
+    Returns:
+        the commit's number, None if the batch was applied before.
+
+    Raises:
+        Conflict: the runs it read were merged away.
+    """
+    result = computed.result
+    base, others = _divided(rt, result.runs)
+    refresh = Refresh(computed.refreshed, others, result.corrected) if result.refreshed else None
+    reach("apply.before-commit")
+    if refresh:
+        reach("refresh.before-commit")
+    number = rt.catalog.commit_apply(batch, computed.read_at, base, computed.seconds, refresh)
+    reach("apply.after-commit")
+    if refresh:
+        reach("refresh.after-commit")
+    return number
 
 
 def _task(rt: Runtime, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import unittest.mock
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.catalog import HistoryEntry
-from cumulus_ops.engine import ApplyTask, CorrectTask, Runtime, StepResult, initialise, open_runtime
+from cumulus_ops.engine import CorrectTask, Runtime, StepResult, grouping, initialise, open_runtime, sources
 from cumulus_ops.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.snapshot import commit, merge, refresh, seal
 from cumulus_ops.snapshot.commits import _by_clock
+from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
 from cumulus_ops.snapshot.refreshing import refresh_task
 from cumulus_ops.versions import epoch_end
 from m3 import check, format_program
@@ -139,20 +141,16 @@ class World:
 
     def start(self, index: int) -> None:
         _, batch, _, _ = self.flight[index]
-        read_at = self.rt.catalog.begin_apply(batch)
-        reference = self.rt.reference(next(b for b in self.rt.catalog.batches() if b.id == batch))
-        task = ApplyTask(self.rt.plan, self.rt.project.state, reference, tuple(self.rt.catalog.runs(read_at)))
-        self.flight[index] = ("apply", batch, read_at, self.rt.executor.run(task))
+        self.flight[index] = ("apply", batch, None, compute_batch(self.rt, batch))
 
     def finish(self, index: int) -> None:
         kind, what, read_at, result = self.flight.pop(index)
+        if isinstance(result, Computed):
+            assert commit_batch(self.rt, what, result) is not None
+            assert commit_batch(self.rt, what, result) is None  # a task run twice commits once
+            return
         assert isinstance(result, StepResult)
-        if kind == "apply":
-            assert self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is not None
-            assert (
-                self.rt.catalog.commit_apply(what, read_at, result.runs, 0.0) is None
-            )  # a task run twice commits once
-        elif kind == "refresh":
+        if kind == "refresh":
             with contextlib.suppress(Conflict):  # another refresh was faster
                 self.rt.catalog.commit_refresh(what, read_at, result.runs, result.corrected)
         else:
@@ -258,6 +256,16 @@ def test_random_derivations(granularity: str, text: str, data: st.DataObject) ->
 
 
 def _play(world: World, data: st.DataObject) -> None:
+    """Also with few events to a group, and deltas written early, as only large batches have it."""
+    small = data.draw(st.booleans())
+    with (
+        unittest.mock.patch.object(grouping, "FEWEST", 1 if small else grouping.FEWEST),
+        unittest.mock.patch.object(sources, "WRITTEN_ROWS", 1 if small else sources.WRITTEN_ROWS),
+    ):
+        _play_on(world, data)
+
+
+def _play_on(world: World, data: st.DataObject) -> None:
     actions = ["append", "append", "start", "start", "finish", "finish", "correct", "merge", "seal", "commit"]
     actions += ["refresh", "seal", *["minibatch"] * 5] if world.rt.plan.derived else []
     for _ in range(data.draw(st.integers(5, 25))):
