@@ -1,6 +1,8 @@
 """Deltas of a map as Arrow tables, and the exact sums over them.
 
 A delta table has the map's keys (physical types, in the map's order), ``_version`` int64 and ``_value`` int64 (units).
+The same keys and version may stand in several rows; whoever reads them adds them up. So a sum that leaves 64 bits is simply
+stored as several rows.
 """
 
 from __future__ import annotations
@@ -104,21 +106,21 @@ def beyond(what: str, place: str) -> InputProblem:
 def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
     """The sums of ``values`` by ``keys``. Arrow's sums of int64 wrap around: of a column that may, the upper and the lower
     halves are summed instead, which never do."""
-    summands = {}
+    summed = list(values)
     for value in values:
         column = table[value]
-        if is_wide(column.type) or not _may_overflow(column):
-            summands[value] = column
-        else:
+        if not is_wide(column.type) and _may_overflow(column):
             units = to_numpy(column.combine_chunks())
-            summands |= {_high(value): pa.array(units >> 32), _low(value): pa.array(units & LOW)}
+            table = table.append_column(_high(value), pa.array(units >> 32))
+            table = table.append_column(_low(value), pa.array(units & LOW))
+            summed.remove(value)
+            summed += [_high(value), _low(value)]
     if not keys:
-        sums = {name: pa.array([pc.sum(column).as_py() or 0], column.type) for name, column in summands.items()}
+        sums = {name: pa.array([pc.sum(table[name]).as_py() or 0], table[name].type) for name in summed}
         return pa.table(sums).slice(0, 1 if len(table) else 0)
-    groups = pa.table({**{key: table[key] for key in keys}, **summands}).group_by(list(keys), use_threads=False)
-    summed = groups.aggregate([(name, "sum") for name in summands])
-    named = [*keys, *summands] if summed.column_names[0] == keys[0] else [*summands, *keys]
-    return summed.rename_columns(named).select([*keys, *summands])
+    totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
+    keys_first = totals.column_names[0] == keys[0]
+    return totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
 
 
 def _high(value: str) -> str:

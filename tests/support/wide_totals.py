@@ -37,9 +37,9 @@ def large_batch(k: int, rows: int, sign: int = 1) -> list[Event]:
     return [*(("r", 1, (k, amount(i, sign))) for i in range(rows)), ("r", 1, (k, None))]
 
 
-def make(folder: Path) -> Project:
-    """A project with one coordinator."""
-    return make_project(folder, RELATIONS, views=VIEWS, coordinators=1)
+def make(folder: Path, views: Iterable[str] = VIEWS) -> Project:
+    """A project with one coordinator and some of the views."""
+    return make_project(folder, RELATIONS, views={view: VIEWS[view] for view in views}, coordinators=1)
 
 
 def expected(events: Iterable[Event]) -> dict[str, list[Row]]:

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical
+from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_physical
+from cumulus_ops.mapstore import WIDE, logical_type, physical_type, to_logical, to_physical
 from m3 import ValueProblem
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type, decimal, to_units
 from m3.evaluate import Value
@@ -203,3 +204,45 @@ def check(scalar: Scalar, rows: Sequence[Row]) -> None:
 @given(ANY, ROWS)
 def test_equals_the_reference_row_by_row(scalar: Scalar, rows: list[Row]) -> None:
     check(scalar, rows)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(ANY, ROWS, st.lists(st.integers(-(2**100), 2**100), min_size=4, max_size=4))
+def test_totals_beyond_64_bits_equal_the_reference_row_by_row(scalar: Scalar, rows: list[Row], wide: list[int]) -> None:
+    rows = [{**row, "w": D(f"{units}e-10")} for row, units in zip(rows, wide, strict=False)]
+    narrow = frame([{**row, "w": None} for row in rows]).columns
+    totals = pa.array([D(units) for units in wide[: len(rows)]], WIDE)
+    given_ = Frame({**narrow, "w": totals}, len(rows), wide=frozenset({"w"}))
+    expected = [outcome(scalar, row) for row in rows]
+    kinds = {kind for _, kind in expected if kind}
+    if kinds:
+        with pytest.raises(InputProblem) as caught:
+            evaluate_logical(scalar, given_)
+        assert caught.value.kind in kinds
+    else:
+        got = evaluate_logical(scalar, given_)
+        assert got.type == logical_type(scalar.type)
+        assert [*map(same, got.to_pylist(), (value for value, _ in expected))] == [True] * len(rows)
+
+
+def test_conditions_over_totals_beyond_64_bits() -> None:
+    total, one = Var("t", decimal(28, 2)), const(1)
+    columns = {"t": pa.array([D(2**70), D(5), D(-(2**70))], WIDE), "z": pa.array([0, 1, 0])}
+    given_ = Frame(columns, 3, wide=frozenset({"t"}))
+    over = call("gt", call("mul", total, const(2)), one)
+    guarded = call("gt", call("div", total, Var("z", INT)), const(0))
+    assert evaluate(over, given_).to_pylist() == [True, False, False]
+    assert select((call("ne", Var("z", INT), const(0)), guarded), given_).tolist() == [1]
+    assert evaluate_logical(total, given_.take(np.array([2]))).to_pylist() == [D(-(2**70)).scaleb(-2)]
+    with pytest.raises(InputProblem, match="does not fit"):
+        evaluate_logical(Var("t", decimal(18, 2)), given_)
+
+
+def test_wide_totals_of_integers_count_as_decimals_until_the_result_is_an_integer() -> None:
+    total = Var("t", INT)
+    given_ = Frame({"t": pa.array([D(2**64)], WIDE)}, 1, wide=frozenset({"t"}))
+    assert evaluate_logical(call("div", total, const(2)), given_).to_pylist() == [D(2**63)]
+    for scalar in (total, call("sub", total, const(1))):
+        with pytest.raises(InputProblem) as caught:
+            evaluate_logical(scalar, given_)
+        assert caught.value.kind == "overflow"
