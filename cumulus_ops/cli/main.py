@@ -13,6 +13,8 @@ from cumulus_ops.cli.problems import EXIT_INVALID, explained
 from cumulus_ops.config import Project, load_project
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from m3 import Program
 
 __all__ = ["main"]
@@ -127,6 +129,37 @@ def explain(folder: Path, relations: str | None, rows: tuple[str, ...], events: 
         click.echo(layout_json(stages, counts))
     else:
         click.echo(explain_layout(plan, project, stages, counts), nl=False)
+
+
+@main.command()
+@click.argument("tables", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@PROJECT
+@EXECUTOR
+@JSON
+def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> None:
+    """Begin with existing tables: land the files RELATION.parquet of the folder TABLES as the first drop, and apply it in
+    large batches. Run again after an interruption, it goes on; done before, it does nothing."""
+    from cumulus_ops.eventlog import TABLES, land_tables
+    from cumulus_ops.snapshot import open_runtime, run_minibatch
+
+    out = console()
+    with explained():
+        project = load_project(folder)
+        _initialise(project)
+        land_tables(project, tables)
+        with open_runtime(project, executor) as runtime:
+            report = run_minibatch(runtime, 0, TABLES, on_batch=lambda rows: _progress(out, rows, silent=as_json))
+    if as_json:
+        print_json(report)
+    elif report is None:
+        out.print("these tables were loaded before")
+    else:
+        out.print(f"loaded {report.events:,} rows in {report.seconds:.1f} s, {report.quarantined:,} quarantined")
+
+
+def _progress(out: Console, rows: int, *, silent: bool) -> None:
+    if not silent:
+        out.print(f"{rows:,} rows applied")
 
 
 @main.command()

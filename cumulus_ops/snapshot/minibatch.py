@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cumulus_ops.catalog import Batch, NewRun, Refresh
@@ -49,13 +49,16 @@ def current_epoch(rt: Runtime, coordinator: int) -> int:
     return rt.catalog.position(coordinator)[0]
 
 
-def run_minibatch(rt: Runtime, coordinator: int, drop: str | None = None) -> BatchReport | None:
+def run_minibatch(
+    rt: Runtime, coordinator: int, drop: str | None = None, on_batch: Callable[[int], None] = lambda _: None
+) -> BatchReport | None:
     """Finish what a killed run left, or append and apply the next landed drop.
 
     Args:
         rt: the open project.
         coordinator: whose drops.
         drop: take only the drop of this name; None takes the first.
+        on_batch: called with the events applied so far after each batch of a large drop.
 
     Returns:
         what was done, or None when nothing (of that name) is waiting.
@@ -69,10 +72,13 @@ def run_minibatch(rt: Runtime, coordinator: int, drop: str | None = None) -> Bat
         if not landed:
             return None
         batches = append_drop(rt.project, rt.catalog, coordinator, landed[0])
+    applied = 0
     for batch in batches:
         apply_batch(rt, batch)
         try_refresh(rt)
         tidy(rt)
+        applied += rt.catalog.batch(batch).events
+        on_batch(applied)
     return _report([rt.catalog.batch(batch) for batch in batches], time.monotonic() - started)
 
 

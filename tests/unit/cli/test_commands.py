@@ -2,8 +2,11 @@
 
 import json
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -182,3 +185,22 @@ def test_run_and_query_as_of_each_epoch(call, shop):
     newest = json.loads(call("query", "revenue", "--project", shop, "--json").stdout)
     assert first == [{"o_customer": "ann", "revenue": "10.50", "orders": 1}]
     assert newest == [{"o_customer": "ann", "revenue": "10.75", "orders": 2}]
+
+
+def test_existing_tables_are_loaded_once_in_batches_before_all_drops(call, shop, tmp_path):
+    rows = [{"o_id": i, "o_customer": f"c{i % 3}", "o_price": Decimal("1.50"), "o_note": None} for i in range(10)]
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    text = (shop / "cumulus.yaml").read_text()
+    (shop / "cumulus.yaml").write_text(text + "\nbatches: {rows: 4}\n")
+    nothing = call("load", tables, "--project", shop)
+    assert nothing.exit_code != 0
+    assert "orders.parquet" in nothing.output
+    pq.write_table(pa.Table.from_pylist(rows), tables / "orders.parquet")
+    done = call("load", tables, "--project", shop, "--executor", "inprocess")
+    assert done.exit_code == 0, done.output
+    assert "loaded 10 rows" in done.output
+    assert "4 rows applied" in done.output
+    assert "before" in call("load", tables, "--project", shop).output
+    found = json.loads(call("query", "revenue", "--project", shop, "--tentative", "--json").output)
+    assert len(found) == 3
