@@ -83,8 +83,12 @@ def test_both_executors_agree_on_derivations(spark: SparkSession, tmp_path: Path
         with open_runtime(project, "inprocess") as rt:
             executor = rt.executor if name == "inprocess" else SparkExecutor(ExecutorSettings(rows_per_task=8), spark)
             outcomes.append(_run(dataclasses.replace(rt, executor=executor)))
-    assert outcomes[0] == outcomes[1]
-    assert outcomes[0][0][-1]["ranked"]
+    (maps, corrections), (maps_on_spark, corrections_on_spark) = outcomes
+    assert maps == maps_on_spark
+    assert min(corrections, corrections_on_spark) > 0, (
+        "how many depends on when runs are merged: tasks write more of them"
+    )
+    assert maps[-1]["ranked"]
 
 
 def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:

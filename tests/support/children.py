@@ -12,7 +12,7 @@ from cumulus_ops.config import Project
 from cumulus_ops.errors import NotYet
 from cumulus_ops.snapshot import current_epoch, open_runtime, run_epochs, run_minibatch, seal
 
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 
 
 def context() -> ForkServerContext:
