@@ -36,6 +36,7 @@ def test_racing_coordinators_on_postgresql(server: PostgreSQL, tmp_path: Path) -
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(900)
 def test_main_job_on_postgresql_and_a_standalone_cluster(server: PostgreSQL, tmp_path: Path) -> None:
     (tmp_path / "served").mkdir()
     (tmp_path / "embedded").mkdir()
