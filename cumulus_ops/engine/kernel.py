@@ -85,14 +85,13 @@ class _Product:
 class _Joined:
     """Events joined with what a chain of reads has found. Row i belongs to event ``origin[i]`` (None: to event i), has
     the loop variables ``loops`` and the product ``found`` of what was read (None: 1). ``columns`` are carried columns
-    that were needed so far; ``runs`` keeps alive what the chain is remembered by."""
+    that were needed so far."""
 
     origin: np.ndarray | None
     rows: int
     loops: Mapping[str, pa.Array]
     found: np.ndarray | None
     columns: dict[str, pa.Array] = field(default_factory=dict)
-    runs: tuple[RunData, ...] = ()
 
     def take(self, rows: np.ndarray) -> _Joined:
         chosen = pa.array(rows)
@@ -106,20 +105,22 @@ class _Joined:
 
 
 class _Memory:
-    """What chains of reads have found for some events, as long as there is room."""
+    """What chains of reads have found for some events, as long as there is room. A chain is known by its runs' identities,
+    so they are kept alive with it: no other run can have the identity of one that is gone."""
 
     def __init__(self) -> None:
-        self._joins: dict[object, _Joined] = {}
+        self._joins: dict[object, tuple[_Joined, tuple[RunData, ...]]] = {}
         self._rows = 0
 
     def get(self, key: object) -> _Joined | None:
-        return self._joins.get(key)
+        found = self._joins.get(key)
+        return None if found is None else found[0]
 
-    def keep(self, key: object, joined: _Joined) -> _Joined:
+    def keep(self, key: object, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
         if self._rows + joined.rows > REMEMBERED_ROWS:
             self._joins.clear()
             self._rows = 0
-        self._joins[key] = joined
+        self._joins[key] = joined, runs
         self._rows += joined.rows
         return joined
 
@@ -193,12 +194,15 @@ def _join_all(
     rows = events.frame.rows if groups is None else len(groups.first)
     joined = _Joined(None if groups is None else groups.first, rows, {}, None)
     key: tuple[object, ...] = (id(events), id(groups), plan.offset)
+    chain: tuple[RunData, ...] = ()
     for read, runs in steps:
         if joined.rows == 0:
             break
-        key = (*key, read, tuple(map(id, runs)))
+        key, chain = (*key, read, tuple(map(id, runs))), (*chain, *runs)
         known = events.memory.get(key)
-        joined = events.memory.keep(key, _join(plan, read, events, joined, runs, place)) if known is None else known
+        if known is None:
+            known = events.memory.keep(key, _join(plan, read, events, joined, runs, place), chain)
+        joined = known
     return joined
 
 
@@ -218,7 +222,7 @@ def _join(
         loops, kept = _bind(read, joined.loops, slices.free, hit)
     next_ = joined.take(hit)
     units = found if next_.found is None else multiply(next_.found, found, place)
-    result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, units, next_.columns, runs)
+    result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, units, next_.columns)
     return result if kept is None else result.take(kept)
 
 
