@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import to_physical
 from cumulus_ops.versions import RANKS_MAX, batch_version, epoch_end, epoch_start
+from m3.datatypes import Type
 
 __all__ = [
     "SIGN",
@@ -123,25 +124,26 @@ def read_events(
         the table, or None if no batch has events of the relation.
     """
     wanted = [c for c in plan.columns[relation] if columns is None or c in columns]
-    types = {c.name: c.type for c in plan.program.relation_by_name[relation].columns}
+    types = {c.name: c.type for c in plan.program.relation_by_name[relation].columns if c.name in wanted}
     tables = [
-        _read(root, file, wanted, stamp_of(plan, batch, relation), part)
+        _read(root, file, types, stamp_of(plan, batch, relation), part)
         for batch in batches
         for file in batch.files
         if file.relation == relation
     ]
     if not tables:
         return None
-    table = pa.concat_tables(tables)
-    arrays = [*(to_physical(table[c], types[c]) for c in wanted), *(_whole(table[c]) for c in (SIGN, STAMP))]
-    return pa.table(dict(zip([*wanted, SIGN, STAMP], arrays, strict=True)))
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
 
 
-def _read(root: Path, file: LogFile, columns: Sequence[str], stamp: int | None, part: tuple[int, int]) -> pa.Table:
-    names = [*columns, SIGN, *([STAMP] if stamp is None else [])]
+def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | None, part: tuple[int, int]) -> pa.Table:
+    """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
+    names = [*types, SIGN, *([STAMP] if stamp is None else [])]
     with pq.ParquetFile(root / file.path, pre_buffer=False) as log:
         table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
-    return table if stamp is None else table.append_column(STAMP, pa.array(np.full(len(table), stamp)))
+    stamps = _whole(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
+    arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
+    return pa.table([*arrays, _whole(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
 
 
 def _read_slice(log: pq.ParquetFile, names: Sequence[str], begin: int, end: int) -> pa.Table:

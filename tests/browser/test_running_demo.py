@@ -39,6 +39,7 @@ class Running:
             with self.changed:
                 self.lines.append(line.rstrip())
                 self.changed.notify_all()
+        self.process.wait()
         with self.changed:
             self.changed.notify_all()
 

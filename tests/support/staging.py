@@ -89,5 +89,5 @@ def _entries(plan: ProgramPlan, name: str, root: Path, runs: Sequence[NewRun]) -
     ]
     if not tables:
         return {}
-    table = sum_deltas(tables, name)
+    table = sum_deltas(tables)
     return {tuple(row[n] for n in names): row[VALUE] for row in table.to_pylist()}

@@ -59,13 +59,21 @@ def table(signs: list[int]) -> pa.Table:
     )
 
 
-def rows(plan: ProgramPlan, root: Path, file: LogFile, part: tuple[int, int] = (0, 1)) -> list[tuple[object, ...]]:
+def plain(root: Path, table: pa.Table) -> LogFile:
+    """A file of today whose texts were not worth a dictionary."""
+    file = NewFile(root, "log/sale", table.schema)
+    file.write(table)
+    file.close()
+    return LogFile(2, "sale", file.path, file.rows, "1/sale", 0, 9)
+
+
+def rows(plan: ProgramPlan, root: Path, *files: LogFile, part: tuple[int, int] = (0, 1)) -> list[tuple[object, ...]]:
     """(sign, version, weight, price, kind) of everything that is loaded."""
     trigger = plan.program.trigger("sale", 1)
     assert trigger is not None
     names = [trigger.params[1], trigger.params[3]]
     found = []
-    for sign, events in load_events(plan, root, [BatchRef(1, 2, 3, (file,))], "sale", part).items():
+    for sign, events in load_events(plan, root, [BatchRef(1, 2, 3, files)], "sale", part).items():
         assert len(events.frame.columns) == 2
         columns = (events.frame.columns[n].to_pylist() for n in names)
         found += [(sign, *row) for row in zip(events.versions.tolist(), events.weights.tolist(), *columns, strict=True)]
@@ -94,5 +102,11 @@ def test_events_are_what_was_written(write: object, grain: str, signs: list[int]
     ]
     assert rows(plan, tmp_path, file) == sorted(expected, key=repr)
     for count in (2, 3, 40):
-        parts = [row for i in range(count) for row in rows(plan, tmp_path, file, (i, count))]
+        parts = [row for i in range(count) for row in rows(plan, tmp_path, file, part=(i, count))]
         assert sorted(parts, key=repr) == sorted(expected, key=repr)
+
+
+def test_files_of_one_relation_may_store_its_columns_differently(tmp_path: Path) -> None:
+    plan = plan_program(compile_views("test", (SALE,), VIEWS), "batch")
+    files = [write(tmp_path, table([1] * ROWS)) for write in (today, plain, before)]
+    assert rows(plan, tmp_path, *files) == sorted(3 * rows(plan, tmp_path, files[0]), key=repr)
