@@ -148,7 +148,7 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
         _initialise(project)
         land_tables(project, tables)
         with open_runtime(project, executor) as runtime:
-            report = run_minibatch(runtime, 0, TABLES, on_batch=lambda rows: _progress(out, rows, silent=as_json))
+            report = run_minibatch(runtime, 0, [TABLES], on_batch=lambda rows: _progress(out, rows, silent=as_json))
     if as_json:
         print_json(report)
     elif report is None:

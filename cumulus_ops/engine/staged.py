@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ from cumulus_ops.layout import (
     REPLICATED,
     Label,
     Labels,
+    ProgramPlan,
     Ref,
     Schedule,
     Shipment,
@@ -52,17 +54,26 @@ Step = Callable[[Batches], Batches]
 
 
 def plan_stages(task: ApplyTask, tasks: int, fixed: Labels | None = None) -> Schedule:
-    """The stages of a batch, from the numbers of its events.
+    """The stages of a batch, from the numbers of its events: rounded up to powers of two, since they decide by their order of
+    magnitude, and the layout of a program with many maps takes seconds to find.
 
     Args:
         task: what to apply.
         tasks: how many tasks each stage has.
         fixed: what the project decides about the layout.
     """
-    events: dict[str, float] = {}
+    events: dict[str, int] = {}
     for file in task.batch.files:
-        events[file.relation] = events.get(file.relation, 0.0) + file.rows
-    return schedule(choose_layout(task.plan, events, tasks, fixed))
+        events[file.relation] = events.get(file.relation, 0) + file.rows
+    rounded = tuple((name, 1 << (rows - 1).bit_length()) for name, rows in sorted(events.items()) if rows)
+    return _stages_of(task.plan, rounded, tasks, tuple(sorted((fixed or {}).items())))
+
+
+@lru_cache(maxsize=64)
+def _stages_of(
+    plan: ProgramPlan, events: tuple[tuple[str, int], ...], tasks: int, fixed: tuple[tuple[tuple[str, str], Label], ...]
+) -> Schedule:
+    return schedule(choose_layout(plan, dict(events), tasks, dict(fixed)))
 
 
 def staged_steps(task: ApplyTask, tasks: int, fixed: Labels | None = None) -> list[Step]:

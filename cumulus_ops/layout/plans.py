@@ -62,9 +62,9 @@ class StatementPlan:
     reorderable: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProgramPlan:
-    """All that the engine needs to know of a program.
+    """All that the engine needs to know of a program. Equal only to itself, so that what follows from it can be remembered.
 
     ``strata`` are sets of maps in dataflow order; ``cyclic`` says which of them read their own members.
     ``columns`` are the event columns used, by relation. ``granularity``: see :mod:`cumulus_ops.coordination`.

@@ -83,7 +83,7 @@ def apply_epoch(
             return None
         while current_epoch(runtime, coordinator) <= epoch:
             is_over = until is None or _now() >= until
-            report = run_minibatch(runtime, coordinator, _next_drop(runtime, coordinator, until, leave))
+            report = run_minibatch(runtime, coordinator, _next_drops(runtime, coordinator, until, leave))
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
@@ -192,15 +192,12 @@ def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
     )
 
 
-def _next_drop(runtime: Runtime, coordinator: int, until: datetime.datetime | None, leave: int) -> str:
-    """The name of the drop to take now: the first that landed before ``until``, if more than ``leave`` are pending.
-
-    A name that no drop has ("") only lets a batch be finished that a killed run left.
-    """
+def _next_drops(runtime: Runtime, coordinator: int, until: datetime.datetime | None, leave: int) -> list[str]:
+    """The names of the drops to take: those that landed before ``until``, but for the last ``leave`` that are pending."""
     pending = _pending(runtime, coordinator)
     if until is not None:
         pending = [drop for drop in pending if _landed_at(drop) < until]
-    return pending[0].name if len(pending) > leave else ""
+    return [drop.name for drop in pending[: max(0, len(pending) - leave)]]
 
 
 def _landed_at(drop: Path) -> datetime.datetime:

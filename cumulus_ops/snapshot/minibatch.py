@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from cumulus_ops.catalog import Batch, NewRun, Refresh
 from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime, StepResult
-from cumulus_ops.errors import Conflict
+from cumulus_ops.errors import Conflict, CumulusError
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
 from cumulus_ops.snapshot.refreshing import refresh_task, try_refresh
@@ -50,36 +53,54 @@ def current_epoch(rt: Runtime, coordinator: int) -> int:
 
 
 def run_minibatch(
-    rt: Runtime, coordinator: int, drop: str | None = None, on_batch: Callable[[int], None] = lambda _: None
+    rt: Runtime,
+    coordinator: int,
+    drops: Sequence[str] | None = None,
+    on_batch: Callable[[int], None] = lambda _: None,
 ) -> BatchReport | None:
-    """Finish what a killed run left, or append and apply the next landed drop.
+    """Apply what is appended and not applied yet, or else append and apply the next drop.
 
     Args:
         rt: the open project.
         coordinator: whose drops.
-        drop: take only the drop of this name; None takes the first.
+        drops: the names of landed drops in their order. The first that is not appended yet is taken; the one after what is
+            applied now is appended meanwhile, to the epoch that is open now, so that the next call finds it appended.
+            None takes the first that has landed, and nothing else.
         on_batch: called with the events applied so far after each batch of a large drop.
 
     Returns:
-        what was done, or None when nothing (of that name) is waiting.
+        what was done, or None when nothing (of these names) is waiting.
     """
     started = time.monotonic()
+    landed = pending_drops(rt.project, rt.catalog, coordinator)
+    waiting = landed[:1] if drops is None else [drop for drop in landed if drop.name in set(drops)]
     left = rt.catalog.batches(state="appended", coordinator=coordinator)
     if left:
         batches = tuple(b.id for b in left if b.drop == left[0].drop)
+    elif waiting:
+        batches = append_drop(rt.project, rt.catalog, coordinator, waiting.pop(0))
     else:
-        landed = [p for p in pending_drops(rt.project, rt.catalog, coordinator) if drop in (None, p.name)]
-        if not landed:
-            return None
-        batches = append_drop(rt.project, rt.catalog, coordinator, landed[0])
+        return None
     applied = 0
-    for batch in batches:
-        apply_batch(rt, batch)
-        try_refresh(rt)
-        tidy(rt)
-        applied += rt.catalog.batch(batch).events
-        on_batch(applied)
+    with _appending(rt, coordinator, waiting[:1] if drops else []):
+        for batch in batches:
+            apply_batch(rt, batch)
+            try_refresh(rt)
+            tidy(rt)
+            applied += rt.catalog.batch(batch).events
+            on_batch(applied)
     return _report([rt.catalog.batch(batch) for batch in batches], time.monotonic() - started)
+
+
+@contextmanager
+def _appending(rt: Runtime, coordinator: int, drops: Sequence[Path]) -> Iterator[None]:
+    """Append drops in a thread of its own. What is wrong with one is reported when its turn comes and it is read again."""
+    with ThreadPoolExecutor(1, "append") as pool:
+        appends = [pool.submit(append_drop, rt.project, rt.catalog, coordinator, drop) for drop in drops]
+        yield
+    for append in appends:
+        with suppress(CumulusError):
+            append.result()
 
 
 def _report(done: Sequence[Batch], seconds: float) -> BatchReport:

@@ -10,6 +10,7 @@ from multiprocessing.process import BaseProcess
 
 from cumulus_ops.config import Project
 from cumulus_ops.errors import NotYet
+from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.snapshot import current_epoch, open_runtime, run_epochs, run_minibatch, seal
 
 TIMEOUT_S = 600
@@ -47,8 +48,9 @@ def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int
     """Do one coordinator's whole work: its drops, and its seals as soon as it has the token."""
     with open_runtime(project, "inprocess") as rt:
         for epoch in range(epochs):
-            for _ in range(drops_per_epoch):
-                assert run_minibatch(rt, coordinator) is not None
+            drops = [d.name for d in pending_drops(project, rt.catalog, coordinator)][:drops_per_epoch]
+            for _ in drops:
+                assert run_minibatch(rt, coordinator, drops) is not None
             while current_epoch(rt, coordinator) == epoch:
                 try:
                     seal(rt, coordinator, epoch)

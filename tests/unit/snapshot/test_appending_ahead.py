@@ -1,0 +1,67 @@
+"""While a drop is applied the next one is appended: the same log and the same maps, and errors where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog import pending_drops
+from cumulus_ops.query import read_view
+from cumulus_ops.snapshot import run_minibatch
+from tests.support.drops import make_shop
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[tuple[Runtime, list[Path]]]:
+    """A project with three drops for coordinator 0, and these."""
+    project = make_shop(folder, periods=3)
+    initialise(project)
+    with open_runtime(project) as rt:
+        yield rt, pending_drops(project, rt.catalog, 0)
+
+
+def states(rt: Runtime) -> list[tuple[str, str]]:
+    return [(b.drop, b.state) for b in rt.catalog.batches(coordinator=0)]
+
+
+def answers(rt: Runtime) -> list[object]:
+    return [read_view(rt, view.name, tentative=True).to_pylist() for view in rt.program.views]
+
+
+def test_the_next_drop_is_appended_meanwhile(tmp_path: Path) -> None:
+    with opened(tmp_path / "ahead") as (rt, drops), opened(tmp_path / "alone") as (alone, _):
+        names = [drop.name for drop in drops]
+        for seen in (["applied", "appended"], ["applied", "applied", "appended"], 3 * ["applied"]):
+            report = run_minibatch(rt, 0, names)
+            assert report is not None
+            assert report.drop == names[seen.count("applied") - 1]
+            assert states(rt) == list(zip(names, seen, strict=False))
+            assert run_minibatch(alone, 0) is not None
+        assert run_minibatch(rt, 0, names) is None
+        assert answers(rt) == answers(alone)
+
+
+def test_only_drops_of_the_given_names_are_appended(tmp_path: Path) -> None:
+    with opened(tmp_path) as (rt, drops):
+        run_minibatch(rt, 0, [drops[0].name])
+        assert states(rt) == [(drops[0].name, "applied")]
+        assert run_minibatch(rt, 0, []) is None
+
+
+def test_what_is_wrong_with_the_next_drop_is_reported_in_its_turn(tmp_path: Path) -> None:
+    with opened(tmp_path) as (rt, drops):
+        names = [drop.name for drop in drops]
+        (drops[1] / "nonsense.txt").write_text("no events")
+        assert run_minibatch(rt, 0, names) is not None
+        assert states(rt) == [(names[0], "applied")]
+        with pytest.raises(InputProblem, match="nonsense"):
+            run_minibatch(rt, 0, names)
+        (drops[1] / "nonsense.txt").unlink()
+        for _ in names[1:]:
+            assert run_minibatch(rt, 0, names) is not None
+        assert states(rt) == [(name, "applied") for name in names]
