@@ -81,9 +81,7 @@ def last_version(plan: ProgramPlan, batch: BatchRef) -> int:
     return last if plan.granularity == BATCH else epoch_end(batch.epoch)
 
 
-def load_events(
-    plan: ProgramPlan, root: Path, batches: Sequence[BatchRef], relation: str, part: tuple[int, int] = (0, 1)
-) -> dict[int, Events]:
+def load_events(plan: ProgramPlan, root: Path, batches: Sequence[BatchRef], relation: str) -> dict[int, Events]:
     """The events of one relation in some batches, as {sign: events}; only the columns that the program uses.
 
     Sign 1 are the inserts, -1 the deletes, 0 all of them weighted by their signs.
@@ -93,9 +91,8 @@ def load_events(
         root: the state folder.
         batches: which batches to read.
         relation: which relation.
-        part: (i, n): only the i-th of n slices of each file's rows.
     """
-    table = read_events(plan, root, batches, relation, part)
+    table = read_events(plan, root, batches, relation)
     if table is None:
         return {}
     signs = {s.sign for group in plan.statements.values() for s in group if s.relation == relation}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cumulus_ops.catalog import LogFile
-from cumulus_ops.engine.events import BatchRef, load_events
+from cumulus_ops.engine.events import BatchRef, events_of, load_events, read_events
+from cumulus_ops.engine.kernel import Events
 from cumulus_ops.eventlog.files import NewFile
 from cumulus_ops.layout import ProgramPlan, plan_program
 from cumulus_ops.versions import batch_version
@@ -67,13 +69,28 @@ def plain(root: Path, table: pa.Table) -> LogFile:
     return LogFile(2, "sale", file.path, file.rows, "1/sale", 0, 9)
 
 
-def rows(plan: ProgramPlan, root: Path, *files: LogFile, part: tuple[int, int] = (0, 1)) -> list[tuple[object, ...]]:
+def rows(plan: ProgramPlan, root: Path, *files: LogFile) -> list[tuple[object, ...]]:
     """(sign, version, weight, price, kind) of everything that is loaded."""
+    return listed(plan, load_events(plan, root, [BatchRef(1, 2, 3, files)], "sale"))
+
+
+def slice_of(plan: ProgramPlan, root: Path, file: LogFile, part: tuple[int, int]) -> list[tuple[object, ...]]:
+    """The same of a slice."""
+    table = read_events(plan, root, [BatchRef(1, 2, 3, (file,))], "sale", part)
+    assert table is not None
+    return listed(plan, {sign: events_of(plan, "sale", table, sign) for sign in signs_handled(plan)})
+
+
+def signs_handled(plan: ProgramPlan) -> set[int]:
+    return {s.sign for group in plan.statements.values() for s in group if s.relation == "sale"}
+
+
+def listed(plan: ProgramPlan, events_by_sign: Mapping[int, Events]) -> list[tuple[object, ...]]:
     trigger = plan.program.trigger("sale", 1)
     assert trigger is not None
     names = [trigger.params[1], trigger.params[3]]
     found = []
-    for sign, events in load_events(plan, root, [BatchRef(1, 2, 3, files)], "sale", part).items():
+    for sign, events in events_by_sign.items():
         assert len(events.frame.columns) == 2
         columns = (events.frame.columns[n].to_pylist() for n in names)
         found += [(sign, *row) for row in zip(events.versions.tolist(), events.weights.tolist(), *columns, strict=True)]
@@ -86,7 +103,6 @@ def rows(plan: ProgramPlan, root: Path, *files: LogFile, part: tuple[int, int] =
 def test_events_are_what_was_written(write: object, grain: str, signs: list[int], tmp_path: Path) -> None:
     plan = plan_program(compile_views("test", (SALE,), VIEWS), grain)
     file = write(tmp_path, table(signs))  # type: ignore[operator]
-    handled = {s.sign for group in plan.statements.values() for s in group if s.relation == "sale"}
     stamp = batch_version(2, 3, plan.ranks["sale"])
     expected = [
         (
@@ -97,12 +113,12 @@ def test_events_are_what_was_written(write: object, grain: str, signs: list[int]
             None if i % 5 == 0 else f"k{i % 3}",
         )
         for i, sign in enumerate(signs)
-        for handling in handled
+        for handling in signs_handled(plan)
         if handling in (0, sign)
     ]
     assert rows(plan, tmp_path, file) == sorted(expected, key=repr)
     for count in (2, 3, 40):
-        parts = [row for i in range(count) for row in rows(plan, tmp_path, file, part=(i, count))]
+        parts = [row for i in range(count) for row in slice_of(plan, tmp_path, file, (i, count))]
         assert sorted(parts, key=repr) == sorted(expected, key=repr)
 
 
