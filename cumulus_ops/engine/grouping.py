@@ -45,7 +45,9 @@ def group_rows(columns: Sequence[pa.Array], versions: np.ndarray) -> Groups | No
         codes, count = _combined(codes, count, pa.array(versions))
         if count * SHARED > rows:
             return None
-    for column in columns:
+    for column in sorted(columns, key=_ascends, reverse=True):  # numbered at once, and often different in each row
+        if count == rows:
+            break
         codes, count = _combined(codes, count, column)
     first = np.full(count, -1)
     first[codes[::-1]] = np.arange(rows - 1, -1, -1)
@@ -54,6 +56,10 @@ def group_rows(columns: Sequence[pa.Array], versions: np.ndarray) -> Groups | No
 
 def _combined(codes: np.ndarray, count: int, column: pa.Array) -> tuple[np.ndarray, int]:
     """The numbering of the pairs (code, value), without gaps."""
+    if count == 1 and _ascends(column):
+        values = column.to_numpy()
+        own = np.cumsum(np.concatenate([[0], values[1:] != values[:-1]]))
+        return own, int(own[-1]) + 1
     encoded = column.dictionary_encode(null_encoding="encode")
     own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     width = len(encoded.dictionary)
@@ -61,6 +67,14 @@ def _combined(codes: np.ndarray, count: int, column: pa.Array) -> tuple[np.ndarr
         return own, width
     pairs = pa.array(codes * width + own).dictionary_encode()
     return pairs.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(pairs.dictionary)
+
+
+def _ascends(column: pa.Array) -> bool:
+    """Whether a column is of whole numbers that never decrease, as keys often come."""
+    if not pa.types.is_integer(column.type) or column.null_count:
+        return False
+    values = column.to_numpy()
+    return bool((values[1:] >= values[:-1]).all())
 
 
 def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None, place: str) -> np.ndarray:
