@@ -56,8 +56,7 @@ def _contest(settings: Settings, scale_factor: float, query: str) -> list[Row]:
             if settings.wants(name):
                 entries[f"{name}: {variant}"] = _entry(settings.home, tables, landing, query, cores)
     label = Label("hotkey", query, "", scale_factor, events, settings.cores)
-    cores_of = {name: 1 for name in entries if name.startswith("cumulus:")}
-    rows = compete(label, entries, settings.repetitions or REPETITIONS, 0, cores_of)
+    rows = compete(label, entries, settings.repetitions or REPETITIONS)
     for landing in landings:
         forget(landing, settings.keep)
     parts = [row.contestant.split(": ") for row in rows]

@@ -36,6 +36,6 @@ def _contest(settings: Settings, scale_factor: float, query: str) -> list[Row]:
     label = Label("memory", query, "", scale_factor, events, settings.cores)
     wanted = settings.contestants or ("cumulus",)
     chosen = {n: entry for n, entry in entries.items() if n in wanted}
-    rows = compete(label, chosen, settings.repetitions or 1, 0, {"cumulus": 1})
+    rows = compete(label, chosen, settings.repetitions or 1)
     forget(landing, settings.keep)
     return rows

@@ -41,7 +41,7 @@ def _contest(settings: Settings, scale_factor: float, query: str, events: int, *
         entries |= _peers(settings, tables, query, events)
     label = Label("stream", query, "", scale_factor, events, settings.cores)
     chosen = {n: entry for n, entry in entries.items() if settings.wants(n)}
-    rows = compete(label, chosen, settings.repetitions or REPETITIONS, 0, {"cumulus": 1, "postgres-ivm": 1})
+    rows = compete(label, chosen, settings.repetitions or REPETITIONS, 0, {"postgres-ivm": 1})
     forget(landing, settings.keep)
     if peers and settings.wants(dbtoaster.NAME):
         rows.append(dbtoaster.published(label))

@@ -1,6 +1,12 @@
-"""The control plane: one mutable database, the commit point of everything."""
+"""The control plane: one mutable database, the commit point of everything.
 
-from cumulus_ops.catalog.catalog import Catalog
+Its records are known in many places, the database library only where the catalog is opened: it is imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from cumulus_ops.catalog.records import (
     Batch,
     Clock,
@@ -14,6 +20,9 @@ from cumulus_ops.catalog.records import (
     Snapshot,
     Validation,
 )
+
+if TYPE_CHECKING:
+    from cumulus_ops.catalog.catalog import Catalog
 
 __all__ = [
     "Batch",
@@ -29,3 +38,11 @@ __all__ = [
     "Snapshot",
     "Validation",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Catalog":
+        from cumulus_ops.catalog.catalog import Catalog
+
+        return Catalog
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
