@@ -19,7 +19,7 @@ from m3.algebra import Atom
 from m3.program import Relation
 from m3.scalars import Var
 
-__all__ = ["MEETINGS", "is_looked_up", "key_variables"]
+__all__ = ["MEETINGS", "is_looked_up", "key_variables", "meetings"]
 
 #: As many rows may one event be expected to meet.
 MEETINGS = 1000.0
@@ -28,21 +28,29 @@ MEETINGS = 1000.0
 def is_looked_up(
     component: Sequence[Atom], bound: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]
 ) -> bool:
-    """Whether the rows of a connected remainder are few enough to be met one table at a time.
+    """Whether the rows of a connected remainder are few enough to be met one table at a time; see :func:`meetings`."""
+    return meetings(component, bound, term, relations) <= MEETINGS
+
+
+def meetings(atoms: Sequence[Atom], bound: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> float:
+    """How many rows are met, one table after the other, the table with the fewest first.
 
     Args:
-        component: the atoms of the remainder.
-        bound: the variables that the event binds.
+        atoms: the tables to join.
+        bound: the variables that are known.
         term: all atoms of the product: whose keys a variable is, tells how many values it has.
         relations: by name, for their keys and rows.
+
+    Returns:
+        infinity where nothing tells.
     """
-    known, left, meetings = set(bound), list(component), 1.0
-    while left and meetings <= MEETINGS:
+    known, left, met = set(bound), list(atoms), 1.0
+    while left and met < math.inf:
         best = min(left, key=lambda atom: matches(atom, known, term, relations))
-        meetings *= matches(best, known, term, relations)
+        met *= matches(best, known, term, relations)
         left.remove(best)
         known |= best.variables()
-    return meetings <= MEETINGS
+    return met
 
 
 def matches(atom: Atom, known: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> float:

@@ -15,6 +15,7 @@ from functools import partial
 
 from m3.algebra import Atom, DeltaTerm, Monomial, delta, free, localised
 from m3.compiler.draft import Definition, Draft, Maps
+from m3.compiler.lookups import meetings
 from m3.compiler.split import Part, parts_to_read
 from m3.datatypes import Type
 from m3.program import START, MapRef, Relation, Statement
@@ -64,11 +65,12 @@ def _constant(definition: Definition, term: Monomial) -> Statement:
 
 @dataclass(frozen=True)
 class _Read:
-    """An auxiliary map to read: its name, and for each of its keys the variable and the type."""
+    """An auxiliary map to read: its name, for each of its keys the variable and the type, and the tables it is made of."""
 
     map: str
     keys: tuple[tuple[str, Type], ...]
     after: bool
+    part: Part
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class _Maker:
         typed = tuple(Var(k, _binding_type(part, k)) for k in keys)
         name, order = self.maps.auxiliary(localised(Monomial(typed, part, conditions, factors)))
         types = tuple(c.type for c in self.maps.columns(name))
-        return _Read(name, tuple(zip(order, types, strict=True)), after)
+        return _Read(name, tuple(zip(order, types, strict=True)), after, part)
 
     def _decided(self, scalar: Scalar, mine: set[str], before: list[set[str]]) -> bool:
         """Whether a part is the first that has all variables of a condition or factor."""
@@ -140,7 +142,7 @@ class _Maker:
         values = dict(bound)
         names = self._loop_names(reads, values)
         references = []
-        for read in _ordered(reads, set(values)):
+        for read in self._ordered(reads, set(values)):
             for variable, kind in read.keys:
                 values.setdefault(variable, Var(names.get(variable, variable), kind))
             references.append(MapRef(read.map, tuple(values[v] for v, _ in read.keys), read.after))
@@ -156,6 +158,23 @@ class _Maker:
             (*coefficient, *change.factors, *factors, *references),
             tuple(dict.fromkeys((*change.conditions, *conditions))),
         )
+
+    def _ordered(self, reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
+        """The reads, each time one with some key bound, of these the one that leaves the fewest open, and of these the one
+        that finds the fewest entries: what it binds narrows the later ones. What a read merely adds to the row comes last,
+        so that statements begin alike and share their joins."""
+        known, left = set(bound), list(reads)
+        while left:
+            best = min(left, key=lambda read: self._openness(read, known))
+            left.remove(best)
+            known |= {v for v, _ in best.keys}
+            yield best
+
+    def _openness(self, read: _Read, known: set[str]) -> tuple[bool, int, float]:
+        """Whether a read would go through a whole map, how many keys it leaves open, about how many entries it finds."""
+        opened = sum(v not in known for v, _ in read.keys)
+        entries = meetings(read.part, known, self.term.atoms, self.relations) if opened else 1.0
+        return 0 < opened == len(read.keys), opened, entries
 
     def _loop_names(self, reads: list[_Read], bound: Mapping[str, Scalar]) -> dict[str, str]:
         """A name for every variable that the event leaves open: its own, unless it is a parameter of the trigger."""
@@ -174,20 +193,3 @@ class _Maker:
 
 def _binding_type(part: tuple[Atom, ...], variable: str) -> Type:
     return next(expr.type for atom in part for name, expr in atom.bindings if name == variable)
-
-
-def _ordered(reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
-    """The reads, each time one with some key bound, of these the one that leaves the fewest open: what it binds narrows
-    the later ones."""
-    known, left = set(bound), list(reads)
-    while left:
-        best = min(left, key=lambda read: _openness(read, known))
-        left.remove(best)
-        known |= {v for v, _ in best.keys}
-        yield best
-
-
-def _openness(read: _Read, known: set[str]) -> tuple[bool, int]:
-    """Whether a read would go through a whole map, and how many keys it leaves open."""
-    opened = sum(v not in known for v, _ in read.keys)
-    return 0 < opened == len(read.keys), opened

@@ -58,14 +58,14 @@ where
 ';
 
 ON +part(p_partkey, p_name, p_mfgr, p_brand, p_type, p_size, p_container, p_retailprice, p_comment) DO {
-  q17_count[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN m_lineitem_1[p_partkey, l_quantity] * m_q17_groups_1[part, p_partkey] ELSE 0;
-  q17_avg_yearly[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN m_lineitem_2[p_partkey, l_quantity] * m_q17_groups_1[part, p_partkey] ELSE 0;
+  q17_count[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN m_q17_groups_1[part, p_partkey] * m_lineitem_1[p_partkey, l_quantity] ELSE 0;
+  q17_avg_yearly[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN m_q17_groups_1[part, p_partkey] * m_lineitem_2[p_partkey, l_quantity] ELSE 0;
   m_part_1[p_partkey] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' THEN 1 ELSE 0;
 }
 
 ON -part(p_partkey, p_name, p_mfgr, p_brand, p_type, p_size, p_container, p_retailprice, p_comment) DO {
-  q17_count[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN -1 * m_lineitem_1[p_partkey, l_quantity] * m_q17_groups_1[part, p_partkey] ELSE 0;
-  q17_avg_yearly[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN -1 * m_lineitem_2[p_partkey, l_quantity] * m_q17_groups_1[part, p_partkey] ELSE 0;
+  q17_count[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN -1 * m_q17_groups_1[part, p_partkey] * m_lineitem_1[p_partkey, l_quantity] ELSE 0;
+  q17_avg_yearly[] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' AND l_quantity < part THEN -1 * m_q17_groups_1[part, p_partkey] * m_lineitem_2[p_partkey, l_quantity] ELSE 0;
   m_part_1[p_partkey] += IF p_brand = 'Brand#23' AND p_container = 'MED BOX' THEN -1 ELSE 0;
 }
 

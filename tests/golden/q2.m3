@@ -177,18 +177,18 @@ ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
 }
 
 ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
   m_nation_partsupp_q2_groups_region_supplier_1[n_name, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
-  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  q2_groups_count[ps_partkey] += m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_nation_2[n_name, s_nationkey, n_regionkey] * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
+  q2_groups_count[ps_partkey] += m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_1[ps_partkey, s_suppkey];
   q2_groups_min[ps_partkey, value0] += m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_part_partsupp_q2_groups_supplier_1[p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
-  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
   m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += m_nation_1[s_nationkey, n_regionkey] * m_partsupp_1[ps_partkey, s_suppkey];
   m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, value0] += m_nation_1[s_nationkey, n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_partsupp_q2_groups_supplier_1[p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_partsupp_q2_groups_1[p_partkey, s_suppkey];
-  m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += m_nation_2[n_name, s_nationkey, n_regionkey] * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
   m_partsupp_supplier_1[ps_partkey, s_nationkey] += m_partsupp_1[ps_partkey, s_suppkey];
   m_partsupp_supplier_2[ps_partkey, value0, s_nationkey] += m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
@@ -197,18 +197,18 @@ ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
 }
 
 ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += -1 * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  q2_rows[s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment] += -1 * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
   m_nation_partsupp_q2_groups_region_supplier_1[n_name, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
-  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  q2_groups_count[ps_partkey] += -1 * m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_part_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_nation_2[n_name, s_nationkey, n_regionkey] * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
+  q2_groups_count[ps_partkey] += -1 * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_1[ps_partkey, s_suppkey];
   q2_groups_min[ps_partkey, value0] += -1 * m_nation_1[s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_part_partsupp_q2_groups_supplier_1[p_mfgr, p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_part_partsupp_q2_groups_1[p_mfgr, p_partkey, s_suppkey];
-  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey];
+  m_nation_partsupp_region_supplier_1[n_name, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_nation_2[n_name, s_nationkey, n_regionkey] * m_region_1[n_regionkey] * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
   m_nation_partsupp_q2_groups_supplier_1[n_name, n_regionkey, p_partkey, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_q2_groups_1[p_partkey, s_suppkey] * m_nation_2[n_name, s_nationkey, n_regionkey];
-  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += -1 * m_partsupp_1[ps_partkey, s_suppkey] * m_nation_1[s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_1[n_regionkey, ps_partkey] += -1 * m_nation_1[s_nationkey, n_regionkey] * m_partsupp_1[ps_partkey, s_suppkey];
   m_nation_partsupp_supplier_2[n_regionkey, ps_partkey, value0] += -1 * m_nation_1[s_nationkey, n_regionkey] * m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_partsupp_q2_groups_supplier_1[p_partkey, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_partsupp_q2_groups_1[p_partkey, s_suppkey];
-  m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost] * m_nation_2[n_name, s_nationkey, n_regionkey];
+  m_nation_partsupp_supplier_3[n_name, n_regionkey, p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_phone] += -1 * m_nation_2[n_name, s_nationkey, n_regionkey] * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];
   m_partsupp_supplier_1[ps_partkey, s_nationkey] += -1 * m_partsupp_1[ps_partkey, s_suppkey];
   m_partsupp_supplier_2[ps_partkey, value0, s_nationkey] += -1 * m_partsupp_2[ps_partkey, s_suppkey, value0];
   m_partsupp_supplier_3[p_partkey, ps_supplycost, s_acctbal, s_address, s_comment, s_name, s_nationkey, s_phone] += -1 * m_partsupp_2[p_partkey, s_suppkey, ps_supplycost];

@@ -179,17 +179,17 @@ ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
 }
 
 ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q9_count[nation, o_year] += m_lineitem_orders_part_partsupp_1[s_suppkey, o_year] * m_nation_1[nation, s_nationkey];
-  q9_sum_profit[nation, o_year] += m_lineitem_orders_part_partsupp_2[s_suppkey, o_year] * m_nation_1[nation, s_nationkey];
-  q9_sum_profit[nation, o_year] += -1 * m_lineitem_orders_part_partsupp_3[s_suppkey, o_year] * m_nation_1[nation, s_nationkey];
+  q9_count[nation, o_year] += m_nation_1[nation, s_nationkey] * m_lineitem_orders_part_partsupp_1[s_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += m_nation_1[nation, s_nationkey] * m_lineitem_orders_part_partsupp_2[s_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_orders_part_partsupp_3[s_suppkey, o_year];
   m_lineitem_nation_orders_partsupp_supplier_1[p_partkey, nation, o_year] += m_nation_1[nation, s_nationkey] * m_lineitem_orders_partsupp_1[p_partkey, s_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += m_lineitem_part_partsupp_1[o_orderkey, s_suppkey] * m_nation_1[nation, s_nationkey];
+  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += m_nation_1[nation, s_nationkey] * m_lineitem_part_partsupp_1[o_orderkey, s_suppkey];
   m_lineitem_orders_part_partsupp_supplier_1[o_year, s_nationkey] += m_lineitem_orders_part_partsupp_1[s_suppkey, o_year];
   m_lineitem_nation_orders_partsupp_supplier_2[p_partkey, nation, o_year] += m_nation_1[nation, s_nationkey] * m_lineitem_orders_partsupp_2[p_partkey, s_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += m_lineitem_part_partsupp_2[o_orderkey, s_suppkey] * m_nation_1[nation, s_nationkey];
+  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += m_nation_1[nation, s_nationkey] * m_lineitem_part_partsupp_2[o_orderkey, s_suppkey];
   m_lineitem_orders_part_partsupp_supplier_2[o_year, s_nationkey] += m_lineitem_orders_part_partsupp_2[s_suppkey, o_year];
   m_lineitem_nation_orders_partsupp_supplier_3[p_partkey, nation, o_year] += m_nation_1[nation, s_nationkey] * m_lineitem_orders_partsupp_3[p_partkey, s_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += m_lineitem_part_partsupp_3[o_orderkey, s_suppkey] * m_nation_1[nation, s_nationkey];
+  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += m_nation_1[nation, s_nationkey] * m_lineitem_part_partsupp_3[o_orderkey, s_suppkey];
   m_lineitem_orders_part_partsupp_supplier_3[o_year, s_nationkey] += m_lineitem_orders_part_partsupp_3[s_suppkey, o_year];
   m_lineitem_nation_partsupp_supplier_1[o_orderkey, p_partkey, nation] += m_nation_1[nation, s_nationkey] * m_lineitem_partsupp_1[o_orderkey, p_partkey, s_suppkey];
   m_lineitem_orders_partsupp_supplier_1[p_partkey, o_year, s_nationkey] += m_lineitem_orders_partsupp_1[p_partkey, s_suppkey, o_year];
@@ -207,17 +207,17 @@ ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
 }
 
 ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q9_count[nation, o_year] += -1 * m_lineitem_orders_part_partsupp_1[s_suppkey, o_year] * m_nation_1[nation, s_nationkey];
-  q9_sum_profit[nation, o_year] += -1 * m_lineitem_orders_part_partsupp_2[s_suppkey, o_year] * m_nation_1[nation, s_nationkey];
-  q9_sum_profit[nation, o_year] += m_lineitem_orders_part_partsupp_3[s_suppkey, o_year] * m_nation_1[nation, s_nationkey];
+  q9_count[nation, o_year] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_orders_part_partsupp_1[s_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_orders_part_partsupp_2[s_suppkey, o_year];
+  q9_sum_profit[nation, o_year] += m_nation_1[nation, s_nationkey] * m_lineitem_orders_part_partsupp_3[s_suppkey, o_year];
   m_lineitem_nation_orders_partsupp_supplier_1[p_partkey, nation, o_year] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_orders_partsupp_1[p_partkey, s_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += -1 * m_lineitem_part_partsupp_1[o_orderkey, s_suppkey] * m_nation_1[nation, s_nationkey];
+  m_lineitem_nation_part_partsupp_supplier_1[o_orderkey, nation] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_part_partsupp_1[o_orderkey, s_suppkey];
   m_lineitem_orders_part_partsupp_supplier_1[o_year, s_nationkey] += -1 * m_lineitem_orders_part_partsupp_1[s_suppkey, o_year];
   m_lineitem_nation_orders_partsupp_supplier_2[p_partkey, nation, o_year] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_orders_partsupp_2[p_partkey, s_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += -1 * m_lineitem_part_partsupp_2[o_orderkey, s_suppkey] * m_nation_1[nation, s_nationkey];
+  m_lineitem_nation_part_partsupp_supplier_2[o_orderkey, nation] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_part_partsupp_2[o_orderkey, s_suppkey];
   m_lineitem_orders_part_partsupp_supplier_2[o_year, s_nationkey] += -1 * m_lineitem_orders_part_partsupp_2[s_suppkey, o_year];
   m_lineitem_nation_orders_partsupp_supplier_3[p_partkey, nation, o_year] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_orders_partsupp_3[p_partkey, s_suppkey, o_year];
-  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += -1 * m_lineitem_part_partsupp_3[o_orderkey, s_suppkey] * m_nation_1[nation, s_nationkey];
+  m_lineitem_nation_part_partsupp_supplier_3[o_orderkey, nation] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_part_partsupp_3[o_orderkey, s_suppkey];
   m_lineitem_orders_part_partsupp_supplier_3[o_year, s_nationkey] += -1 * m_lineitem_orders_part_partsupp_3[s_suppkey, o_year];
   m_lineitem_nation_partsupp_supplier_1[o_orderkey, p_partkey, nation] += -1 * m_nation_1[nation, s_nationkey] * m_lineitem_partsupp_1[o_orderkey, p_partkey, s_suppkey];
   m_lineitem_orders_partsupp_supplier_1[p_partkey, o_year, s_nationkey] += -1 * m_lineitem_orders_partsupp_1[p_partkey, s_suppkey, o_year];
