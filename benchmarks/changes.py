@@ -17,7 +17,7 @@ import duckdb
 
 from benchmarks.answers import connect, net_tables
 from benchmarks.progress import say
-from benchmarks.workload import count_rows
+from benchmarks.workload import count_rows, first_rows
 
 __all__ = ["Changes", "make_changes", "make_continuation"]
 
@@ -72,7 +72,7 @@ class Changes:
     def _after(self, relation: str, batches: int) -> str:
         files = [f for b in self.batches[:batches] if (f := b / f"{relation}.parquet").is_file()]
         rows = rows_loaded(self.tables, relation, self.loaded)
-        base = f"SELECT * FROM (SELECT * FROM read_parquet('{self.tables / relation}.parquet') LIMIT {rows})"
+        base = f"SELECT * FROM ({first_rows(self.tables / f'{relation}.parquet', rows)})"
         if not files or relation in ("region", "nation"):
             return base
         changes = f"read_parquet([{', '.join(repr(str(f)) for f in files)}])"

@@ -22,6 +22,7 @@ __all__ = [
     "count_rows",
     "csv_of",
     "drops_of",
+    "first_rows",
     "forget",
     "relations_of",
     "scale_name",
@@ -91,11 +92,15 @@ def csv_of(tables: Path, relations: Sequence[str], *, header: bool, part: float 
         source = tables / f"{relation}.parquet"
         rows = int(_rows(source) * part)
         temporary = file.with_suffix(".tmp")
-        duckdb.execute(
-            f"COPY (SELECT * FROM read_parquet('{source}') LIMIT {rows}) TO '{temporary}' (FORMAT csv, HEADER {header})"
-        )
+        duckdb.execute(f"COPY ({first_rows(source, rows)}) TO '{temporary}' (FORMAT csv, HEADER {header})")
         temporary.rename(file)
     return folder
+
+
+def first_rows(table: Path, rows: int) -> str:
+    """SQL for a table's first rows. (A LIMIT inside a larger query may take any rows.)"""
+    source = f"read_parquet('{table}', file_row_number = true)"
+    return f"SELECT * EXCLUDE (file_row_number) FROM {source} WHERE file_row_number < {rows}"
 
 
 def drops_of(home: Path, tables: Path, relations: Sequence[str], batch_events: int) -> Path:

@@ -14,7 +14,7 @@ from benchmarks.answers import check_answer
 from benchmarks.contest import Contestant, Turn
 from benchmarks.peers.environments import python_of
 from benchmarks.processes import run_script
-from benchmarks.workload import csv_of, relations_of
+from benchmarks.workload import csv_of, first_rows, relations_of
 
 __all__ = ["REQUIREMENT", "pathway_stream"]
 
@@ -58,5 +58,5 @@ def pathway_stream(home: Path, tables: Path, query: str, cores: int, part: float
     rows = {r: int(pq.read_metadata(tables / f"{r}.parquet").num_rows * part) for r in relations}
     folder = csv_of(tables, relations, header=True, part=part)
     spec = {"query": query, "tables": str(folder), "events": sum(rows.values())}
-    expected = {r: f"SELECT * FROM read_parquet('{tables / r}.parquet') LIMIT {n}" for r, n in rows.items()}
+    expected = {r: first_rows(tables / f"{r}.parquet", n) for r, n in rows.items()}
     yield _Pathway(python, query, cores, spec, expected)

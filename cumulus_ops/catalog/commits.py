@@ -37,7 +37,7 @@ class Commits(Database):
         """The runs visible at commit ``at``."""
         r = t.run.c
         query = select(*RUN_FIELDS).where(r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at)).order_by(r.id)
-        return [Run(**row._mapping) for row in self._read(query)]
+        return [Run(*row) for row in self._read(query)]  # the fields are in their order
 
     def begin_apply(self, batch: int) -> int:
         """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging.

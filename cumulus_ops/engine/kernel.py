@@ -29,6 +29,7 @@ from cumulus_ops.mapstore import (
     probe,
     read_slices,
     sum_points,
+    take_rows,
     to_numpy,
 )
 from m3.program import MapDecl
@@ -94,13 +95,12 @@ class _Joined:
     columns: dict[str, pa.Array] = field(default_factory=dict)
 
     def take(self, rows: np.ndarray) -> _Joined:
-        chosen = pa.array(rows)
         return _Joined(
             rows if self.origin is None else self.origin[rows],
             len(rows),
-            {name: column.take(chosen) for name, column in self.loops.items()},
+            {name: take_rows(column, rows) for name, column in self.loops.items()},
             None if self.found is None else self.found[rows],
-            {name: column.take(chosen) for name, column in self.columns.items()},
+            {name: take_rows(column, rows) for name, column in self.columns.items()},
         )
 
 
@@ -235,7 +235,7 @@ def _bind(
     for (_, name), value in zip(read.free, values, strict=True):
         known = fresh.get(name)
         if known is None and name in loops:
-            known = loops[name].take(pa.array(hit))
+            known = take_rows(loops[name], hit)
         if known is None:
             fresh[name] = value
             continue
@@ -252,7 +252,7 @@ def _frame(plan: StatementPlan, events: Events, joined: _Joined, needed: Sequenc
     for name in names:
         if name not in joined.loops and name not in joined.columns:
             column = evaluate(carried[name], events.frame)
-            joined.columns[name] = column if joined.origin is None else column.take(pa.array(joined.origin))
+            joined.columns[name] = column if joined.origin is None else take_rows(column, joined.origin)
     return Frame({n: joined.loops[n] if n in joined.loops else joined.columns[n] for n in names}, joined.rows)
 
 

@@ -19,7 +19,7 @@ from cumulus_ops.engine.conversions import by_row, cast, convert
 from cumulus_ops.engine.units import divide_doubles, divide_units, fit, rescale
 from cumulus_ops.engine.vector_functions import apply
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import physical_type, to_logical, to_physical
+from cumulus_ops.mapstore import physical_type, take_rows, to_logical, to_physical
 from m3.datatypes import INT64_MAX, INT64_MIN, TIMESTAMP, Type, to_units
 from m3.scalars import Call, Const, Scalar, Var, variables
 
@@ -38,8 +38,7 @@ class Frame:
 
     def take(self, indices: np.ndarray) -> Frame:
         """The frame of the given rows."""
-        chosen = pa.array(indices)
-        columns = {name: column.take(chosen) for name, column in self.columns.items()}
+        columns = {name: take_rows(column, indices) for name, column in self.columns.items()}
         return Frame(columns, len(indices), wide=self.wide)
 
     def is_wide(self, scalar: Scalar) -> bool:

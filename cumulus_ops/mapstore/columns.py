@@ -22,6 +22,7 @@ __all__ = [
     "is_wide",
     "logical_type",
     "physical_type",
+    "take_rows",
     "to_logical",
     "to_numpy",
     "to_physical",
@@ -150,6 +151,13 @@ def canonical(array: pa.Array) -> pa.Array:
     values = array.to_numpy(zero_copy_only=False) + 0.0
     values[np.isnan(values)] = np.nan
     return pa.array(values, mask=array.is_null().to_numpy(zero_copy_only=False))
+
+
+def take_rows(column: pa.Array, rows: np.ndarray) -> pa.Array:
+    """The rows at the given positions. Numpy needs half of Arrow's time for a few whole numbers, and joins are many of such."""
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return pa.array(column.to_numpy()[rows])
+    return column.take(pa.array(rows))
 
 
 def to_numpy(array: pa.Array, null: int = 0) -> np.ndarray:

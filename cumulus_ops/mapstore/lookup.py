@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.mapstore.columns import take_rows
 from cumulus_ops.mapstore.deltas import LOW, SAFE, beyond, fits
 from cumulus_ops.mapstore.hashing import hash_columns, is_invertible
 from cumulus_ops.mapstore.runs import RunData
@@ -46,8 +47,7 @@ def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
     """A probe for the given key columns."""
     hashes = hash_columns(bound, len(before))
     order = np.argsort(hashes)
-    chosen = pa.array(order)
-    return Probe(tuple(b.take(chosen) for b in bound), hashes[order], before[order], order)
+    return Probe(tuple(take_rows(b, order) for b in bound), hashes[order], before[order], order)
 
 
 def sum_points(runs: Sequence[RunData], bound: tuple[int, ...], request: Probe) -> np.ndarray:
@@ -134,9 +134,10 @@ def read_since(runs: Sequence[RunData], bound: tuple[int, ...], free: tuple[int,
 
 
 def _slices(parts: Sequence[tuple[RunData, np.ndarray, np.ndarray]], free: tuple[int, ...], request: Probe) -> Slices:
+    parts = [part for part in parts if len(part[2])] or parts[:1]
     columns = []
     for position in free:
-        taken = [run.keys[position].take(pa.array(rows)) for run, _, rows in parts]
+        taken = [take_rows(run.keys[position], rows) for run, _, rows in parts]
         columns.append(pa.concat_arrays(taken) if taken else pa.nulls(0))
     if not parts:
         nothing = np.zeros(0, np.int64)
@@ -152,6 +153,8 @@ def _matches(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (request, row of the run) with equal keys and an early enough version, or a ``later`` one."""
     rows, requested = hits(run, request)
+    if len(requested) == 0:
+        return requested, rows
     if not run.unique:
         high = np.searchsorted(run.hashes, request.hashes[requested], side="right")
         requested, rows = spread(requested, rows, high - rows)
@@ -192,7 +195,7 @@ def equal_keys(
     """Which pairs have equal key columns; NULL equals NULL in a map's key."""
     same = np.ones(len(rows), dtype=bool)
     for position, asked in zip(bound, request.bound, strict=True):
-        a, b = asked.take(pa.array(requested)), run.keys[position].take(pa.array(rows))
+        a, b = take_rows(asked, requested), take_rows(run.keys[position], rows)
         equal = pc.equal(a, b) if not pa.types.is_floating(a.type) else _equal_doubles(a, b)
         if equal.null_count:
             equal = pc.if_else(pc.is_valid(equal), equal, pc.and_(pc.is_null(a), pc.is_null(b)))
