@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from benchmarks.rows import Row
 
-__all__ = ["break_even", "fraction_of", "geometric_mean", "measured", "ratio", "ratios", "seconds_by"]
+__all__ = ["break_even", "fraction_of", "geometric_mean", "measured", "ratio", "ratios"]
 
 
 def measured(rows: Iterable[Row], **fields: object) -> list[Row]:
@@ -21,21 +21,20 @@ def measured(rows: Iterable[Row], **fields: object) -> list[Row]:
     ]
 
 
-def seconds_by(rows: Iterable[Row], *names: str) -> dict[tuple[object, ...], float]:
-    """Values of some fields -> seconds."""
-    return {tuple(getattr(row, n) for n in names): row.seconds for row in rows if row.seconds is not None}
-
-
 def ratio(ours: float | None, theirs: float | None) -> float | None:
     """How many times ours is theirs."""
     return ours / theirs if ours and theirs else None
 
 
-def ratios(rows: Sequence[Row], contestant: str, other: str, *names: str) -> dict[tuple[object, ...], float]:
-    """Values of some fields -> seconds of one contestant over those of another, where both have a number."""
-    ours = seconds_by(measured(rows, contestant=contestant), *names)
-    theirs = seconds_by(measured(rows, contestant=other), *names)
-    return {key: ours[key] / theirs[key] for key in ours if key in theirs}
+def ratios(
+    rows: Sequence[Row], contestant: str, other: str, *names: str, of: str = "seconds"
+) -> dict[tuple[object, ...], float]:
+    """Values of some fields -> the number ``of`` one contestant over that of another, where both have one."""
+    ours, theirs = (
+        {tuple(getattr(row, n) for n in names): getattr(row, of) for row in measured(rows, contestant=name)}
+        for name in (contestant, other)
+    )
+    return {key: ours[key] / theirs[key] for key in ours if ours[key] and theirs.get(key)}
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:

@@ -82,6 +82,15 @@ def _state(rows: Sequence[Row]) -> list[str]:
     return [*lines, "Target: largest / smallest at most 1.5x for a state 100 times as large."]
 
 
+#: Who is compared by rates, and what was aimed at.
+PEERS = {
+    "flink": "; target: 5x",
+    "pathway": "; target: 5x",
+    "postgres-ivm": "",
+    "dbtoaster-published": "; target: 0.5x",
+}
+
+
 def _stream(rows: Sequence[Row]) -> list[str]:
     lines = []
     for scale, chosen in _scales(rows):
@@ -89,12 +98,11 @@ def _stream(rows: Sequence[Row]) -> list[str]:
             same = [row for row in chosen if row.batch_events == size]
             lines += [f"Events per second, SF {scale:g}, batches of {number(size)} events:", ""]
             lines += [*grid(same, "query", "contestant", rate), ""]
-            for other in ("flink", "pathway", "postgres-ivm"):
-                mean = geometric_mean(ratios(same, other, "cumulus", "query").values())
-                if mean is not None:
-                    lines.append(
-                        f"- {other}: {times(mean)} the time of Cumulus in process (geometric mean where both answered)"
-                    )
+            for other, target in PEERS.items():
+                found = ratios(same, "cumulus", other, "query", of="events_per_s")
+                if found:
+                    mean = f"{times(geometric_mean(found.values()))} the events per second of {other}"
+                    lines.append(f"- cumulus: {mean} (geometric mean of {len(found)} queries){target}")
             lines.append("")
     return lines
 
