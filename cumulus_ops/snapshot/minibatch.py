@@ -73,7 +73,8 @@ def run_minibatch(
     """
     started = time.monotonic()
     landed = pending_drops(rt.project, rt.catalog, coordinator)
-    waiting = landed[:1] if drops is None else [drop for drop in landed if drop.name in set(drops)]
+    wanted = {drop.name for drop in landed[:1]} if drops is None else set(drops)
+    waiting = [drop for drop in landed if drop.name in wanted]
     left = rt.catalog.batches(state="appended", coordinator=coordinator)
     if left:
         batches = tuple(b.id for b in left if b.drop == left[0].drop)
