@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, or_, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, now
@@ -23,21 +23,47 @@ from cumulus_ops.errors import Conflict
 
 __all__ = ["Commits"]
 
+
+def _replaced(since: int, at: int) -> Select[tuple[int]]:
+    """The runs that were replaced after commit ``since``, up to commit ``at``."""
+    return select(t.run.c.id).where(t.run.c.retired_by > since, t.run.c.retired_by <= at)
+
+
 RUN_FIELDS = [t.run.c[name] for name in Run.__dataclass_fields__]
 
 
 class Commits(Database):
     """The map store's only way to change."""
 
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        #: A commit and the runs visible there: what is asked next is mostly what has changed since.
+        self._known_runs: tuple[int, dict[int, Run]] | None = None
+
     def last_commit(self) -> int:
         """The newest commit number; everything up to it is visible."""
         return cast(int, self._read(select(t.program.c.last_commit))[0][0])
 
     def runs(self, at: int) -> list[Run]:
-        """The runs visible at commit ``at``."""
+        """The runs visible at commit ``at``, in the order of their ids."""
+        known = self._known_runs
+        if known is None or known[0] > at:
+            found = {run.id: run for run in self._runs_since(-1, at)}
+        else:
+            found = known[1] if known[0] == at else {**known[1]}
+            if known[0] < at:
+                for (replaced,) in self._read(_replaced(known[0], at)):
+                    found.pop(replaced, None)
+                found |= {run.id: run for run in self._runs_since(known[0], at)}
+        if known is None or known[0] < at:
+            self._known_runs = at, found
+        return list(found.values())
+
+    def _runs_since(self, since: int, at: int) -> list[Run]:
+        """The runs visible at ``at`` that came after commit ``since``."""
         r = t.run.c
-        query = select(*RUN_FIELDS).where(r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at)).order_by(r.id)
-        return [Run(*row) for row in self._read(query)]  # the fields are in their order
+        visible = (r.commit > since, r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
+        return [Run(*row) for row in self._read(select(*RUN_FIELDS).where(*visible).order_by(r.id))]
 
     def begin_apply(self, batch: int) -> int:
         """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging.

@@ -25,7 +25,8 @@ class ProgramRecord:
     """The registered program: its M3 ``text`` and the ``granularity`` of its versions (``batch`` or ``event``).
 
     ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
-    derivations (0 at first); None for a program without derivations."""
+    derivations (0 at first); None for a program without derivations. ``format`` is that of the runs; ``compiled`` is the
+    program as JSON (:mod:`m3.serial`)."""
 
     name: str
     digest: str
@@ -33,6 +34,8 @@ class ProgramRecord:
     granularity: str
     coordinators: int
     refreshed: int | None = None
+    format: int = 0
+    compiled: str = ""
 
 
 @dataclass(frozen=True)

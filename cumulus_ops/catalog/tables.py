@@ -57,6 +57,8 @@ program = Table(
     Column("token", Integer, nullable=False),  # the coordinator that may move to its next epoch
     Column("coordinators", Integer, nullable=False),
     Column("refreshed", BigInteger),  # the maps that depend on derivations incorporate commits <= this; NULL: none do
+    Column("format", Integer, nullable=False),  # of the runs, see mapstore
+    Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.serial
 )
 
 coordinator = Table(
@@ -153,7 +155,7 @@ run = Table(
     Column("max_version", BigInteger, nullable=False),  # inclusive
     Column("rows", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
-    Column("retired_by", BigInteger),  # the commit that replaced it, NULL while it counts
+    Column("retired_by", BigInteger, index=True),  # the commit that replaced it, NULL while it counts
     Column("retired_at", DateTime(timezone=True)),
 )
 

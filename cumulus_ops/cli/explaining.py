@@ -68,7 +68,7 @@ def scheduled(
 ) -> tuple[Schedule, dict[str, float]]:
     """The stages of a batch of ``events`` events, in proportion to the tables, and how many are of each relation."""
     counts = events_per(plan, events, relations, rows)
-    return schedule(choose_layout(plan, counts, tasks, fixed_labels(project.layout), rows)), counts
+    return schedule(choose_layout(plan, counts, tasks, fixed_labels(plan, project.layout), rows)), counts
 
 
 def explain_layout(plan: ProgramPlan, project: Project, stages: Schedule, events: Mapping[str, float]) -> str:
@@ -116,7 +116,7 @@ def _needs(stages: Schedule) -> Iterator[str]:
     for need in problem.needs:
         consumer = problem.statements[need.consumer]
         keys = problem.plan.program.map_by_name[need.map].keys
-        bound = ", ".join(keys[i].name for i in consumer.reads[need.read].path.bound) or "nothing: all of it"
+        bound = ", ".join(keys[i].name for i in consumer.reads[need.read].places) or "nothing: all of it"
         sources = found.setdefault((consumer.relation, need.map, bound), [])
         if (source := problem.statements[need.producer].relation) not in sources:
             sources.append(source)

@@ -12,9 +12,8 @@ from cumulus_ops.engine.events import BatchRef, load_events, rows_of
 from cumulus_ops.engine.fixpoint import settle
 from cumulus_ops.engine.kernel import Events, run_statement
 from cumulus_ops.engine.sources import OwnDeltas, StoredRuns
-from cumulus_ops.layout import ProgramPlan, StatementPlan
+from cumulus_ops.layout import Group, ProgramPlan, StatementPlan
 from cumulus_ops.mapstore import RunData
-from m3.program import MapDecl
 
 __all__ = ["ApplyTask", "Loaded", "apply_events", "apply_statement"]
 
@@ -45,28 +44,33 @@ class Loaded:
         return self._cache[relation].get(sign)
 
 
-def apply_events(task: ApplyTask, own: OwnDeltas) -> None:
+def apply_events(task: ApplyTask, own: OwnDeltas) -> Loaded:
     """The deltas of a batch, read at the runs of ``task`` and at the batch's own deltas of shallower maps.
 
     Args:
         task: what to apply.
         own: gets the deltas.
+
+    Returns:
+        the batch's events, for whoever goes on with them.
     """
     loaded = Loaded(task.plan, task.root, (task.batch,))
-    stored = StoredRuns(task.root, task.runs)
+    stored = StoredRuns(task.plan, task.root, task.runs)
 
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
-        target = task.plan.program.map_by_name[name]
+        target = task.plan.groups[name]
         tables = [
             apply_statement(s, target, loaded.get(s.relation, s.sign), stored, own) for s in task.plan.statements[name]
         ]
         return [t for t in tables if t is not None]
 
-    settle(task.plan, task.plan.base, compute, rows_of([task.batch]), own)
+    concerned = {name for r in task.batch.relations() for name in task.plan.triggered.get(r, ())} & task.plan.base
+    settle(task.plan, concerned, concerned, compute, rows_of([task.batch]), own)
+    return loaded
 
 
 def apply_statement(
-    plan: StatementPlan, target: MapDecl, events: Events | None, stored: StoredRuns, own: OwnDeltas
+    plan: StatementPlan, target: Group, events: Events | None, stored: StoredRuns, own: OwnDeltas
 ) -> pa.Table | None:
     """One statement's unsummed deltas for ``events``, None if there are none."""
     if events is None:

@@ -24,9 +24,8 @@ from cumulus_ops.engine.events import BatchRef, newest_version, rows_of
 from cumulus_ops.engine.fixpoint import settle
 from cumulus_ops.engine.kernel import Events, run_statement
 from cumulus_ops.engine.sources import OwnDeltas, StoredRuns
-from cumulus_ops.layout import ProgramPlan, ReadPlan, StatementPlan
+from cumulus_ops.layout import Group, ProgramPlan, ReadPlan, StatementPlan
 from cumulus_ops.mapstore import RunData
-from m3.program import MapDecl
 
 __all__ = ["CorrectTask", "History", "States", "correct_history", "correct_statement", "is_due"]
 
@@ -55,8 +54,8 @@ class _Group:
     def __init__(self, task: CorrectTask, history: History) -> None:
         self.history = history
         self.loaded = Loaded(task.plan, task.root, history.batches)
-        self.old = StoredRuns(task.root, [r for r in task.runs if history.clock.covers(r.origin)])
-        self.new = StoredRuns(task.root, [r for r in task.runs if not history.clock.covers(r.origin)])
+        self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if history.clock.covers(r.origin)])
+        self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if not history.clock.covers(r.origin)])
         self.relations = {r for b in history.batches for r in b.relations()}
 
 
@@ -86,13 +85,15 @@ def correct_history(task: CorrectTask, own: OwnDeltas) -> None:
             for table in _correct_statement(task.plan, statement, group, own)
         ]
 
-    settle(task.plan, task.plan.base, compute, sum(rows_of(h.batches) for h in task.history), own)
+    changed = {name for group in groups for name in group.new.maps}
+    first = {name for other in changed for name in task.plan.dependents[other]}
+    settle(task.plan, first, task.plan.base, compute, sum(rows_of(h.batches) for h in task.history), own)
 
 
 def _correct_statement(plan: ProgramPlan, statement: StatementPlan, group: _Group, own: OwnDeltas) -> list[pa.Table]:
     return correct_statement(
         statement,
-        plan.program.map_by_name[statement.target],
+        plan.groups[statement.target],
         newest_version(plan, group.history.batches, statement.relation),
         lambda: group.loaded.get(statement.relation, statement.sign),
         States(group.old, group.new, own),
@@ -114,13 +115,13 @@ class States:
 
 
 def correct_statement(
-    statement: StatementPlan, target: MapDecl, newest: int, load: Callable[[], Events | None], states: States
+    statement: StatementPlan, target: Group, newest: int, load: Callable[[], Events | None], states: States
 ) -> list[pa.Table]:
     """The corrective deltas of one statement for the events of one history.
 
     Args:
         statement: the statement.
-        target: declaration of its target map.
+        target: its target.
         newest: an upper bound (inclusive) of the versions of the events.
         load: the events; called only if some read has changed.
         states: what the events have read, and what they have yet to.

@@ -23,9 +23,8 @@ from cumulus_ops.engine.doubles import sum_doubles
 from cumulus_ops.engine.sources import EVER
 from cumulus_ops.engine.vector import Frame, evaluate
 from cumulus_ops.engine.windowing import window_rows
-from cumulus_ops.layout import DerivedPlan, InputPlan, ProgramPlan
+from cumulus_ops.layout import DerivedPlan, GroupLookup, InputPlan, ProgramPlan
 from cumulus_ops.mapstore import (
-    VALUE,
     VERSION,
     AccessPath,
     Probe,
@@ -38,6 +37,7 @@ from cumulus_ops.mapstore import (
     read_slices,
     sum_points,
     to_numpy,
+    value_column,
 )
 from cumulus_ops.versions import stage_version, whole_version
 from m3.program import Derivation, Windowing
@@ -52,9 +52,9 @@ class _Groups:
     keys: tuple[pa.Array, ...]
     since: np.ndarray
 
-    def request(self) -> Probe:
+    def request(self, lookup: GroupLookup) -> Probe:
         """A lookup of every group's deltas from there on."""
-        return probe(self.keys, self.since)
+        return probe(lookup.bound(self.keys), self.since)
 
 
 @dataclass(frozen=True)
@@ -103,18 +103,22 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.T
 
 
 def _width(derived: DerivedPlan) -> int:
-    return len(derived.group.bound)
+    return derived.group.width
 
 
-def _distinct(derived: DerivedPlan) -> list[AccessPath]:
-    return list(dict.fromkeys(i.path for i in derived.inputs))
+def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
+    """A lookup of each copy that the inputs are read from."""
+    return list({i.lookup.path: i.lookup for i in derived.inputs}.values())
 
 
 def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
     names = [f"k{i}" for i in range(_width(derived))]
-    runs = [run for path in _distinct(derived) for run in states.new.get(path) + states.own.get(path)]
+    paths = [lookup.path for lookup in _distinct(derived)]
+    runs = [run for path in paths for run in states.new.get(path) + states.own.get(path)]
     tables = [
-        pa.table(dict(zip([*names, VERSION], [*run.keys[: len(names)], pa.array(run.versions)], strict=True)))
+        pa.table(
+            [*(run.keys[i].all() for i in range(len(names))), pa.array(run.versions.all_units())], [*names, VERSION]
+        )
         for run in runs
     ]
     if not tables:
@@ -131,8 +135,11 @@ def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups
 
 def _points(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> _Points:
     """Every group's start, and all its versions from there on."""
-    request, earliest = groups.request(), int(groups.since.min())
-    found = [read_since(_runs(states, path, since=earliest), path.bound, (), request) for path in _distinct(derived)]
+    earliest = int(groups.since.min())
+    found = [
+        read_since(_runs(states, given.path, since=earliest), (), (), groups.request(given))
+        for given in _distinct(derived)
+    ]
     group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found)])
     stages = [stage_version(f.versions, plan.version_bits, derived.stage) for f in found]
     before = np.concatenate([groups.since, *stages])
@@ -152,9 +159,7 @@ def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, po
     """At each point the group's row, if there is one."""
     derivation = derived.derived
     assert isinstance(derivation, Derivation)
-    request = probe(points.keys, points.before)
-    newest = int(points.before.max())
-    inputs = {i.name: _input(plan, i, _runs(states, i.path, newest), request) for i in derived.inputs}
+    inputs = _inputs(plan, derived, states, points)
     rows = np.flatnonzero(_any_given(list(inputs.values())))
     frame = Frame(dict(zip(derivation.keys, points.keys, strict=True)) | inputs, len(points.group)).take(rows)
     counts = to_numpy(evaluate(derivation.count, frame))
@@ -165,14 +170,33 @@ def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, po
     return _Rows(rows[there], columns, counts[there])
 
 
+def _inputs(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Points) -> dict[str, pa.Array]:
+    """The inputs of a derivation at each point; those that are totals in one copy are looked up together."""
+    newest = int(points.before.max())
+    requests: dict[AccessPath, Probe] = {}
+    totals: dict[AccessPath, dict[str, np.ndarray]] = {}
+    result = {}
+    for given in derived.inputs:
+        path = given.lookup.path
+        runs = _runs(states, path, newest)
+        if path not in requests:
+            requests[path] = probe(given.lookup.bound(points.keys), points.before)
+            names = [i.lookup.column for i in derived.inputs if i.kind == "value" and i.lookup.path == path]
+            totals[path] = sum_points(runs, names, requests[path]) if names else {}
+        if given.kind == "value":
+            result[given.name] = pa.array(totals[path][given.lookup.column])
+        else:
+            result[given.name] = _input(plan, given, runs, requests[path])
+    return result
+
+
 def _input(plan: ProgramPlan, given: InputPlan, runs: Sequence[RunData], request: Probe) -> pa.Array:
-    if given.kind == "value":
-        return pa.array(sum_points(runs, given.path.bound, request))
+    """An input that is not a total: the key column after the group's is looked at."""
+    width, column = given.lookup.width, given.lookup.column
     if given.kind == "sum":
-        width = len(given.path.bound)
-        return sum_doubles(read_slices(runs, given.path.bound, (width,), request), len(request.before))
-    kind = physical_type(plan.program.map_by_name[given.path.map].keys[given.path.order].type)
-    return first_live(runs, given.path, request, kind, descending=given.kind == "max")
+        return sum_doubles(read_slices(runs, [column], (width,), request), column, len(request))
+    kind = physical_type(plan.program.map_by_name[column].keys[width].type)
+    return first_live(runs, (width, column), request, kind, descending=given.kind == "max")
 
 
 def _any_given(inputs: Sequence[pa.Array]) -> np.ndarray:
@@ -194,8 +218,9 @@ def _windowing_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, poi
     (given,) = derived.inputs
     source = plan.program.map_by_name[windowing.source]
     free = tuple(range(_width(derived), len(source.keys)))
-    runs = _runs(states, given.path, int(points.before.max()))
-    found = read_slices(runs, given.path.bound, free, probe(points.keys, points.before))
+    runs = _runs(states, given.lookup.path, int(points.before.max()))
+    request = probe(given.lookup.bound(points.keys), points.before)
+    found = read_slices(runs, [windowing.source], free, request)
     return _Rows(*window_rows(windowing, source, points.keys, found))
 
 
@@ -214,11 +239,11 @@ def _telescoped(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: 
 
 def _stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> pa.Table:
     """What is stored of the groups' later versions, negated."""
-    path, total = derived.group, len(plan.program.map_by_name[derived.derived.map].keys)
-    runs = states.old.get(path, since=int(groups.since.min()))
-    found = read_since(runs, path.bound, tuple(range(_width(derived), total)), groups.request())
+    name, total = derived.derived.map, len(plan.program.map_by_name[derived.derived.map].keys)
+    runs = states.old.get(derived.group.path, since=int(groups.since.min()))
+    found = read_since(runs, [name], tuple(range(_width(derived), total)), groups.request(derived.group))
     keys = [k.take(pa.array(found.request)) for k in groups.keys]
-    return _delta(plan, derived, [*keys, *found.free], found.versions, -found.values)
+    return _delta(plan, derived, [*keys, *found.free], found.versions, -found.values[name])
 
 
 def _delta(
@@ -226,5 +251,5 @@ def _delta(
 ) -> pa.Table:
     declared = plan.program.map_by_name[derived.derived.map].keys
     columns = [k.cast(physical_type(d.type)) for k, d in zip(keys, declared, strict=True)]
-    names = [*(d.name for d in declared), VERSION, VALUE]
+    names = [*(d.name for d in declared), VERSION, value_column(derived.derived.map)]
     return pa.table(dict(zip(names, [*columns, pa.array(versions), pa.array(values)], strict=True)))

@@ -19,16 +19,17 @@ SPLITTER = 2.0**27 + 1  # Veltkamp: splits a double into two halves of 26 bits
 SAFE = 2.0**900  # beyond, splitting could overflow
 
 
-def sum_doubles(found: Slices, requests: int) -> pa.Array:
+def sum_doubles(found: Slices, name: str, requests: int) -> pa.Array:
     """For each request the sum of its values, each times its count; NULL where there are none.
 
     Args:
         found: deltas with one free column, DOUBLE.
+        name: the value column that says how often a value is there.
         requests: how many there are.
     """
-    values = found.free[0].to_numpy(zero_copy_only=False).astype(np.float64) if len(found.values) else np.zeros(0)
+    values = found.free[0].to_numpy(zero_copy_only=False).astype(np.float64) if len(found.request) else np.zeros(0)
     order = np.lexsort((values, found.request))
-    request, values, counts = found.request[order], values[order], found.values[order]
+    request, values, counts = found.request[order], values[order], found.values[name][order]
     fresh = (
         np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | (values[1:] != values[:-1])])
         if len(order)

@@ -7,14 +7,16 @@ ever read earlier versions, so each visit settles at least the earliest version 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import heapq
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 
 from cumulus_ops.engine.sources import OwnDeltas
 from cumulus_ops.errors import IntegrityProblem
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import empty_delta, sum_deltas
+from cumulus_ops.mapstore import delta_schema, sum_deltas
 
 __all__ = ["settle"]
 
@@ -23,17 +25,14 @@ Compute = Callable[[str, OwnDeltas], list[pa.Table]]
 
 
 def settle(
-    plan: ProgramPlan,
-    maps: Iterable[str] | None,
-    compute: Compute,
-    events: int,
-    own: OwnDeltas,
+    plan: ProgramPlan, first: Iterable[str], allowed: Collection[str], compute: Compute, events: int, own: OwnDeltas
 ) -> None:
-    """Compute the deltas of all maps, shallow ones first.
+    """Compute the deltas of all maps that have some, shallow ones first.
 
     Args:
         plan: the program's plan.
-        maps: only these maps, None for all.
+        first: the maps that may have deltas whatever others have. Where a map gets deltas, those that depend on it follow.
+        allowed: no other maps than these are computed.
         compute: the unsummed deltas of one map.
         events: how many events the step is about, which bounds the visits of a cyclic stratum: each one settles at least
             the earliest version that was not, and an event has one version, or one per statement (sequential).
@@ -42,20 +41,33 @@ def settle(
     Raises:
         IntegrityProblem: a cyclic stratum did not settle.
     """
-    wanted = None if maps is None else set(maps)
     visits = events * _versions_per_event(plan) + 1
-    for stratum, cyclic in zip(plan.strata, plan.cyclic, strict=True):
-        names = [n for n in stratum if wanted is None or n in wanted]
-        if not names:
-            continue
-        for _ in range(visits):
-            changed = [_visit(plan, name, own, compute, cyclic) for name in names]
-            if not cyclic or not any(changed):
-                break
-        else:
-            raise IntegrityProblem(f"{', '.join(names)} did not settle", kind="cycle-unsettled", hint="report a bug")
+    waiting = {name for name in first if name in allowed}
+    strata = sorted({plan.place_of[name] for name in waiting})
+    while strata:
+        place = heapq.heappop(strata)
+        cyclic = plan.cyclic[place]
+        names = [name for name in plan.strata[place] if name in (allowed if cyclic else waiting)]
+        _settle_stratum(plan, names, cyclic, compute, visits, own)
+        for name in names:
+            if own.touches(name):
+                after = {n for n in plan.dependents[name] if n in allowed and plan.place_of[n] > place} - waiting
+                for other in {plan.place_of[n] for n in after} - set(strata):
+                    heapq.heappush(strata, other)
+                waiting |= after
 
 
+def _settle_stratum(
+    plan: ProgramPlan, names: Sequence[str], cyclic: bool, compute: Compute, visits: int, own: OwnDeltas
+) -> None:
+    for _ in range(visits):
+        changed = [_visit(plan, name, own, compute, cyclic) for name in names]
+        if not cyclic or not any(changed):
+            return
+    raise IntegrityProblem(f"{', '.join(names)} did not settle", kind="cycle-unsettled", hint="report a bug")
+
+
+@lru_cache(maxsize=8)
 def _versions_per_event(plan: ProgramPlan) -> int:
     return 1 + max((s.offset for group in plan.statements.values() for s in group), default=0)
 
@@ -64,7 +76,8 @@ def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cycli
     """Recompute one map's deltas; whether they changed."""
     tables = compute(name, own)
     before = own.table(name)
-    delta = sum_deltas(tables) if tables else empty_delta(plan.program.map_by_name[name])
+    group = plan.groups[name]
+    delta = sum_deltas(tables) if tables else delta_schema(group.keys, group.members).empty_table()
     if cyclic:
         delta = delta.sort_by([(column, "ascending") for column in delta.column_names])
         if (before is not None and before.equals(delta)) or (before is None and len(delta) == 0):

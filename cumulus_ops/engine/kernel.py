@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 from cumulus_ops.engine.grouping import Groups, group_rows, sum_groups
 from cumulus_ops.engine.vector import Frame, evaluate, select
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.layout import ReadPlan, StatementPlan
+from cumulus_ops.layout import Group, Product, ReadPlan, StatementPlan, reordered
 from cumulus_ops.mapstore import (
-    VALUE,
     VERSION,
     RunData,
     canonical,
@@ -31,8 +30,8 @@ from cumulus_ops.mapstore import (
     sum_points,
     take_rows,
     to_numpy,
+    value_column,
 )
-from m3.program import MapDecl
 from m3.scalars import Scalar, Var, variables
 
 __all__ = ["Events", "Sources", "run_statement"]
@@ -55,8 +54,9 @@ class Events:
     versions: np.ndarray
     weights: np.ndarray
     filtered: dict[tuple[Scalar, ...], Events] = field(default_factory=dict)
-    products: dict[tuple[Scalar, ...], _Product] = field(default_factory=dict)
+    products: dict[tuple[Scalar, ...], _Units] = field(default_factory=dict)
     groups: dict[tuple[Scalar, ...], Groups | None] = field(default_factory=dict)
+    sums: dict[tuple[int, tuple[Scalar, ...]], np.ndarray] = field(default_factory=dict)
     memory: _Memory = field(default_factory=lambda: _Memory())
 
     def where(self, conditions: tuple[Scalar, ...]) -> Events:
@@ -75,7 +75,7 @@ class Events:
 
 
 @dataclass(frozen=True)
-class _Product:
+class _Units:
     """The weights times some factors; ``counts`` says for which events, None for all: a NULL factor adds nothing."""
 
     units: np.ndarray
@@ -85,13 +85,13 @@ class _Product:
 @dataclass(frozen=True)
 class _Joined:
     """Events joined with what a chain of reads has found. Row i belongs to event ``origin[i]`` (None: to event i), has
-    the loop variables ``loops`` and the product ``found`` of what was read (None: 1). ``columns`` are carried columns
-    that were needed so far."""
+    the loop variables ``loops``, and in ``found`` the products of the values that were read, by the value columns that they
+    are of (the empty product is left out: it is 1). ``columns`` are carried columns that were needed so far."""
 
     origin: np.ndarray | None
     rows: int
     loops: Mapping[str, pa.Array]
-    found: np.ndarray | None
+    found: Mapping[tuple[str, ...], np.ndarray]
     columns: dict[str, pa.Array] = field(default_factory=dict)
 
     def take(self, rows: np.ndarray) -> _Joined:
@@ -99,7 +99,7 @@ class _Joined:
             rows if self.origin is None else self.origin[rows],
             len(rows),
             {name: take_rows(column, rows) for name, column in self.loops.items()},
-            None if self.found is None else self.found[rows],
+            {names: units[rows] for names, units in self.found.items()},
             {name: take_rows(column, rows) for name, column in self.columns.items()},
         )
 
@@ -126,52 +126,63 @@ class _Memory:
 
 
 def run_statement(
-    plan: StatementPlan, target: MapDecl, events: Events, sources: Sources, first: int | None = None
+    plan: StatementPlan, group: Group, events: Events, sources: Sources, first: int | None = None
 ) -> pa.Table | None:
     """The deltas of ``plan``'s target for all ``events``, not yet summed.
 
     Args:
         plan: the statement.
-        target: declaration of its target map.
+        group: its target.
         events: events of its relation and sign.
         sources: the runs for each read.
         first: a read to do before the others, because few keys match it (only where reads may be reordered).
 
     Returns:
-        a delta table of ``target``, or None when there is nothing to add.
+        a delta table of the target, or None when there is nothing to add.
     """
-    steps = [(plan.reads[i], tuple(sources(i))) for i in _order(plan, first)]
-    if not all(runs for _, runs in steps):
+    chain = _chain(plan, sources, first)
+    if chain is None:
         return None
     chosen = events.where(plan.conditions)
     if chosen.frame.rows == 0:
         return None
     groups = _groups(plan, chosen)
     try:
-        return _run(plan, target, chosen, groups, steps)
+        return _run(plan, group, chosen, groups, chain)
     except InputProblem as problem:
         if problem.kind != "overflow" or groups is None:
             raise
-        return _run(plan, target, chosen, None, steps)  # what single events add fits more easily than their sums
+        return _run(plan, group, chosen, None, chain)  # what single events add fits more easily than their sums
 
 
-def _run(
-    plan: StatementPlan,
-    target: MapDecl,
-    events: Events,
-    groups: Groups | None,
-    steps: Sequence[tuple[ReadPlan, tuple[RunData, ...]]],
-) -> pa.Table | None:
-    joined = _join_all(plan, events, groups, steps, target.name)
-    return _deltas(plan, target, events, groups, joined) if joined.rows else None
+@dataclass(frozen=True)
+class _Chain:
+    """Reads in the order in which they are done, with their runs; and for each product the value columns that it takes."""
+
+    steps: tuple[tuple[ReadPlan, tuple[RunData, ...]], ...]
+    taken: tuple[tuple[str, ...], ...]
 
 
-def _order(plan: StatementPlan, first: int | None) -> list[int]:
+def _chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Chain | None:
+    """None where a read has nothing to find."""
     order = list(range(len(plan.reads)))
+    reads, taken = plan.reads, tuple(product.reads for product in plan.products)
     if first is not None and plan.reorderable:
         order.remove(first)
         order.insert(0, first)
-    return order
+        reads, taken = reordered(plan, order)
+    steps = []
+    for i, read in zip(order, reads, strict=True):
+        runs = tuple(sources(i))
+        if not runs:
+            return None
+        steps.append((read, runs))
+    return _Chain(tuple(steps), taken)
+
+
+def _run(plan: StatementPlan, group: Group, events: Events, groups: Groups | None, chain: _Chain) -> pa.Table | None:
+    joined = _join_all(plan, events, groups, chain)
+    return _deltas(plan, group, events, groups, joined, chain) if joined.rows else None
 
 
 def _groups(plan: StatementPlan, events: Events) -> Groups | None:
@@ -184,45 +195,45 @@ def _groups(plan: StatementPlan, events: Events) -> Groups | None:
     return events.groups[carried]
 
 
-def _join_all(
-    plan: StatementPlan,
-    events: Events,
-    groups: Groups | None,
-    steps: Sequence[tuple[ReadPlan, tuple[RunData, ...]]],
-    place: str,
-) -> _Joined:
+def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain) -> _Joined:
     rows = events.frame.rows if groups is None else len(groups.first)
-    joined = _Joined(None if groups is None else groups.first, rows, {}, None)
+    joined = _Joined(None if groups is None else groups.first, rows, {}, {})
     key: tuple[object, ...] = (id(events), id(groups), plan.offset)
-    chain: tuple[RunData, ...] = ()
-    for read, runs in steps:
+    seen: tuple[RunData, ...] = ()
+    for read, runs in chain.steps:
         if joined.rows == 0:
             break
-        key, chain = (*key, read, tuple(map(id, runs))), (*chain, *runs)
+        key, seen = (*key, read, tuple(map(id, runs))), (*seen, *runs)
         known = events.memory.get(key)
         if known is None:
-            known = events.memory.keep(key, _join(plan, read, events, joined, runs, place), chain)
+            known = events.memory.keep(key, _join(plan, read, events, joined, runs), seen)
         joined = known
     return joined
 
 
-def _join(
-    plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...], place: str
-) -> _Joined:
+def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
     frame = _frame(plan, events, joined, read.bound)
     versions = events.versions if joined.origin is None else events.versions[joined.origin]
     request = probe([evaluate(b, frame) for b in read.bound], versions + (plan.offset + read.after))
+    names = list(dict.fromkeys(taken[-1] for taken in read.taken))
+    kept: np.ndarray | None = None
+    loops: dict[str, pa.Array] = {}
     if not read.free:
-        found = sum_points(runs, read.path.bound, request)
-        hit = np.flatnonzero(found)
-        found, loops, kept = found[hit], dict[str, pa.Array](), None
+        totals = sum_points(runs, names, request)
+        hit = np.flatnonzero(np.logical_or.reduce([total != 0 for total in totals.values()]))
+        found: Mapping[str, np.ndarray] = {name: total[hit] for name, total in totals.items()}
     else:
-        slices = read_slices(runs, read.path.bound, tuple(i for i, _ in read.free), request)
+        slices = read_slices(runs, names, [i for i, _ in read.free], request)
         hit, found = slices.request, slices.values
         loops, kept = _bind(read, joined.loops, slices.free, hit)
     next_ = joined.take(hit)
-    units = found if next_.found is None else multiply(next_.found, found, place)
-    result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, units, next_.columns)
+    products = {
+        taken: found[taken[-1]]
+        if len(taken) == 1
+        else multiply(next_.found[taken[:-1]], found[taken[-1]], read.path.map)
+        for taken in read.taken
+    }
+    result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, products, next_.columns)
     return result if kept is None else result.take(kept)
 
 
@@ -257,24 +268,65 @@ def _frame(plan: StatementPlan, events: Events, joined: _Joined, needed: Sequenc
 
 
 def _deltas(
-    plan: StatementPlan, target: MapDecl, events: Events, groups: Groups | None, joined: _Joined
+    plan: StatementPlan, group: Group, events: Events, groups: Groups | None, joined: _Joined, chain: _Chain
 ) -> pa.Table | None:
-    units, joined = _units(plan, events, groups, joined, target.name)
-    frame = _frame(plan, events, joined, (*plan.late_conditions, *plan.late_factors, *plan.keys))
+    columns = [
+        _early(plan, product, events, groups, joined, taken)
+        for product, taken in zip(plan.products, chain.taken, strict=True)
+    ]
+    late_factors = dict.fromkeys(f for product in plan.products for f in product.late_factors)
+    frame = _frame(plan, events, joined, (*plan.late_conditions, *late_factors, *plan.keys))
     rows = select(plan.late_conditions, frame)
     if rows is not None:
-        units, joined, frame = units[rows], joined.take(rows), frame.take(rows)
-    for factor in plan.late_factors:
-        product = _times(units, evaluate(factor, frame), target.name)
-        units = product.units
-        if product.counts is not None:
-            units, joined, frame = units[product.counts], joined.take(product.counts), frame.take(product.counts)
-    if len(units) == 0:
+        columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
+    for factor in late_factors:
+        users = [i for i, product in enumerate(plan.products) if factor in product.late_factors]
+        _multiply_late(plan, factor, frame, columns, users)
+    return _table(plan, group, events, groups, joined, frame, columns)
+
+
+def _multiply_late(
+    plan: StatementPlan, factor: Scalar, frame: Frame, columns: list[np.ndarray], users: Sequence[int]
+) -> None:
+    """Multiply some products by a factor, which is looked at only where one of them is not 0."""
+    rows = np.flatnonzero(np.logical_or.reduce([columns[i] != 0 for i in users]))
+    whole = len(rows) == frame.rows
+    value = evaluate(factor, frame if whole else frame.take(rows))
+    for i in users:
+        times = plan.products[i].late_factors.count(factor)
+        for _ in range(times):
+            units = _zeroed(_times(columns[i] if whole else columns[i][rows], value, plan.products[i].map))
+            columns[i] = units if whole else np.zeros_like(columns[i])
+            if not whole:
+                columns[i][rows] = units
+
+
+def _table(
+    plan: StatementPlan,
+    group: Group,
+    events: Events,
+    groups: Groups | None,
+    joined: _Joined,
+    frame: Frame,
+    columns: Sequence[np.ndarray],
+) -> pa.Table | None:
+    """The delta table of the rows that add something."""
+    some = columns[0] != 0
+    for units in columns[1:]:
+        if some.all():
+            break
+        some |= units != 0
+    if not some.all():
+        rows = np.flatnonzero(some)
+        columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
+    if frame.rows == 0:
         return None
     keys = [canonical(evaluate(k, frame)) for k in plan.keys]
     versions = (events.versions if joined.origin is None else events.versions[joined.origin]) + plan.offset
-    names = [*(k.name for k in target.keys), VERSION, VALUE]
-    table = pa.table(dict(zip(names, [*keys, pa.array(versions), pa.array(units)], strict=True)))
+    values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
+    names = [*(k.name for k in group.keys), VERSION, *map(value_column, group.members)]
+    arrays = [*keys, pa.array(versions), *(pa.array(values[name]) for name in group.members)]
+    table = pa.table(dict(zip(names, arrays, strict=True)))
     return distinct_rows(table) if _is_distinct(plan, groups, keys) else table
 
 
@@ -285,45 +337,59 @@ def _is_distinct(plan: StatementPlan, groups: Groups | None, keys: Sequence[pa.A
     return groups is not None and not plan.reads and exact and {name for name, _ in plan.carried} <= told
 
 
-def _units(
-    plan: StatementPlan, events: Events, groups: Groups | None, joined: _Joined, place: str
-) -> tuple[np.ndarray, _Joined]:
-    """The product of weights, early factors and what was read, for each row; rows without one are left out."""
-    product = _product(events, plan.factors, place)
-    units = product.units
-    if groups is not None:
-        units = sum_groups(groups, units, product.counts, place)
-        rows = groups.number[joined.origin] if joined.origin is not None else groups.number
-        kept = None
+def _early(
+    plan: StatementPlan,
+    product: Product,
+    events: Events,
+    groups: Groups | None,
+    joined: _Joined,
+    taken: tuple[str, ...],
+) -> np.ndarray:
+    """For each row the product of weights, early factors and what was read."""
+    if groups is None:
+        units, place = _zeroed(_product(events, product.factors, product.map)), joined.origin
     else:
-        rows = joined.origin
-        kept = product.counts
-    units = units if rows is None else units[rows]
-    if kept is not None:
-        some = np.zeros(events.frame.rows, dtype=bool)
-        some[kept] = True
-        chosen = np.flatnonzero(some if rows is None else some[rows])
-        units, joined = units[chosen], joined.take(chosen)
-    if plan.shift:
-        units = multiply(units, np.full(len(units), 10**plan.shift), place)
-    return units if joined.found is None else multiply(units, joined.found, place), joined
+        units = _summed(events, groups, product)
+        place = groups.number[joined.origin] if joined.origin is not None else groups.number
+    units = units if place is None else units[place]
+    if product.shift:
+        units = multiply(units, np.full(len(units), 10**product.shift), product.map)
+    return multiply(units, joined.found[taken], product.map) if taken else units
 
 
-def _product(events: Events, factors: tuple[Scalar, ...], place: str) -> _Product:
+def _summed(events: Events, groups: Groups, product: Product) -> np.ndarray:
+    """The products of the events of each group, added up."""
+    key = (id(groups), product.factors)
+    if key not in events.sums:
+        units = _product(events, product.factors, product.map)
+        events.sums[key] = sum_groups(groups, units.units, units.counts, product.map)
+    return events.sums[key]
+
+
+def _product(events: Events, factors: tuple[Scalar, ...], place: str) -> _Units:
     """The events' weights times their early factors."""
     if factors not in events.products:
-        product = _Product(events.weights, None)
+        product = _Units(events.weights, None)
         for factor in factors:
             step = _times(product.units, evaluate(factor, events.frame), place)
             counts = step.counts
             if counts is not None and product.counts is not None:
                 counts = np.intersect1d(counts, product.counts, assume_unique=True)
-            product = _Product(step.units, product.counts if counts is None else counts)
+            product = _Units(step.units, product.counts if counts is None else counts)
         events.products[factors] = product
     return events.products[factors]
 
 
-def _times(units: np.ndarray, factor: pa.Array, place: str) -> _Product:
+def _times(units: np.ndarray, factor: pa.Array, place: str) -> _Units:
     """Units times a factor; a NULL factor contributes nothing, like a row that SUM skips."""
     counts = np.flatnonzero(factor.is_valid().to_numpy(zero_copy_only=False)) if factor.null_count else None
-    return _Product(multiply(units, to_numpy(factor), place), counts)
+    return _Units(multiply(units, to_numpy(factor), place), counts)
+
+
+def _zeroed(product: _Units) -> np.ndarray:
+    """The units, 0 where they do not count."""
+    if product.counts is None:
+        return product.units
+    units = np.zeros_like(product.units)
+    units[product.counts] = product.units[product.counts]
+    return units

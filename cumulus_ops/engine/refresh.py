@@ -14,7 +14,7 @@ All deltas carry the versions of the batches or events that they belong to, as i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.sources import EVER, OwnDeltas, StoredRuns
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan, StatementPlan
-from cumulus_ops.mapstore import VALUE, VERSION, RunData, to_numpy
+from cumulus_ops.mapstore import VERSION, RunData, to_numpy, value_column
 from cumulus_ops.versions import epoch_end, whole_version
 
 __all__ = ["RefreshTask", "is_correction", "refresh_maps"]
@@ -57,16 +57,20 @@ class RefreshTask:
     floor: int
 
 
-def refresh_maps(task: RefreshTask, own: OwnDeltas) -> None:
+def refresh_maps(task: RefreshTask, own: OwnDeltas, fresh: Loaded | None = None) -> None:
     """The deltas of all maps that depend on derivations, in one pass in dataflow order.
 
     Args:
         task: what to refresh.
         own: gets the deltas; those of base maps that it has already, from a batch just applied, are new to the refresh.
+        fresh: the events of the fresh batches, if somebody has loaded them already.
     """
-    step = _Step(task)
+    plan = task.plan
+    step = _Step(task, fresh)
     bound = rows_of(task.fresh) + rows_of(task.history) + sum(r.rows for r in task.runs)
-    settle(task.plan, [n for n in task.plan.statements if n not in task.plan.base], step.compute, bound, own)
+    first = {name for b in task.fresh for r in b.relations() for name in plan.triggered.get(r, ())}
+    first |= {name for other in [*step.new.maps, *own.touched()] for name in plan.dependents[other]}
+    settle(plan, first, plan.refreshed, step.compute, bound, own)
 
 
 def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
@@ -82,12 +86,13 @@ def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
 class _Step:
     """One refresh: its events and its states of the maps."""
 
-    def __init__(self, task: RefreshTask) -> None:
+    def __init__(self, task: RefreshTask, fresh: Loaded | None) -> None:
         self.task, self.plan = task, task.plan
-        self.all = StoredRuns(task.root, task.runs)
-        self.old = StoredRuns(task.root, [r for r in task.runs if r.origin <= task.refreshed])
-        self.new = StoredRuns(task.root, [r for r in task.runs if r.origin > task.refreshed])
-        self.fresh = Loaded(task.plan, task.root, task.fresh)
+        self.all = StoredRuns(task.plan, task.root, task.runs)
+        self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin <= task.refreshed])
+        self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin > task.refreshed])
+        usable = fresh is not None and fresh.batches == task.fresh
+        self.fresh = fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh)
         self.history = Loaded(task.plan, task.root, task.history)
         self._changes: dict[str, Events | None] = {}
         self._stored: dict[str, Events | None] = {}
@@ -109,7 +114,7 @@ class _Step:
 
     def _of_events(self, statement: StatementPlan, own: OwnDeltas) -> list[pa.Table]:
         """What the events of a relation add: the new ones all, the old ones where they read something new."""
-        target = self.plan.program.map_by_name[statement.target]
+        target = self.plan.groups[statement.target]
         relation, sign = statement.relation, statement.sign
         new = apply_statement(statement, target, self.fresh.get(relation, sign), self.all, own)
         batches = [b for b in self.history.batches if relation in b.relations()]
@@ -122,12 +127,12 @@ class _Step:
 
     def _of_changes(self, statement: StatementPlan, own: OwnDeltas) -> list[pa.Table]:
         """The same for the changes of a derived map: new are those that this step has made."""
-        target = self.plan.program.map_by_name[statement.target]
+        target = self.plan.groups[statement.target]
         name = statement.relation
         if name not in self._changes:
-            self._changes[name] = self._events(name, own.get(self.plan.derived[name].group), -EVER)
+            self._changes[name] = self._events(name, own.get(self.plan.derived[name].group.path), -EVER)
         new = apply_statement(statement, target, self._changes[name], self.all, own)
-        newest = self.old.newest(self.plan.derived[name].group)
+        newest = self.old.newest(self.plan.derived[name].group.path)
         states = States(self.old, self.new, own)
         old = correct_statement(statement, target, newest, lambda: self._past(name), states)
         return old if new is None else [new, *old]
@@ -136,24 +141,25 @@ class _Step:
         """The stored changes of a derived map that are late enough to read something new."""
         if name not in self._stored:
             since = max(epoch_end(self.task.committed) + 1, self.task.floor)
-            self._stored[name] = self._events(name, self.old.get(self.plan.derived[name].group, since=since), since)
+            self._stored[name] = self._events(
+                name, self.old.get(self.plan.derived[name].group.path, since=since), since
+            )
         return self._stored[name]
 
     def _events(self, name: str, runs: Sequence[RunData], since: int) -> Events | None:
         """The deltas of a derived map with versions from ``since`` on (inclusive) as events weighted by their values."""
         trigger = self.plan.program.trigger(name, 0)
         assert trigger is not None
-        tables = [_table(run, trigger.params, since) for run in runs]
+        tables = [_table(run, name, trigger.params, since) for run in runs]
         table = pa.concat_tables(tables) if tables else None
         if table is None or not len(table):
             return None
         columns = {param: table[param].combine_chunks() for param in trigger.params}
-        versions, weights = (to_numpy(table[c].combine_chunks()) for c in (VERSION, VALUE))
+        versions, weights = (to_numpy(table[c].combine_chunks()) for c in (VERSION, value_column(name)))
         return Events(Frame(columns, len(table)), versions, weights)
 
 
-def _table(run: RunData, params: Sequence[str], since: int) -> pa.Table:
-    columns: Mapping[str, pa.Array] = dict(zip(params, run.keys, strict=True))
-    table = pa.table({**columns, VERSION: pa.array(run.versions), VALUE: pa.array(run.values)})
-    late = np.flatnonzero(run.versions >= since)
+def _table(run: RunData, name: str, params: Sequence[str], since: int) -> pa.Table:
+    table = run.table(params, [name])
+    late = np.flatnonzero(table[VERSION].to_numpy() >= since) if run.oldest < since else np.arange(len(table))
     return table if len(late) == len(table) else table.take(pa.array(late))

@@ -14,8 +14,9 @@ from cumulus_ops.engine.events import BatchRef
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.engine.sources import write_deltas
 from cumulus_ops.engine.start import start_deltas
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.layout import ProgramPlan, check_layout, plan_program, plan_text
+from cumulus_ops.errors import InputProblem, SetupProblem
+from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
+from cumulus_ops.mapstore import FORMAT
 from m3 import check, compile_views, format_program, parse
 from m3.program import Program
 
@@ -75,7 +76,11 @@ def initialise(project: Project) -> None:
         start = () if catalog.registered() else write_deltas(plan, project.state, start_deltas(plan))
         digest = hashlib.sha256(text.encode()).hexdigest()
         refreshed = 0 if program.derivations else None
-        catalog.register(ProgramRecord(project.name, digest, text, granularity, project.coordinators, refreshed), start)
+        record = ProgramRecord(
+            project.name, digest, text, granularity, project.coordinators, refreshed, FORMAT, plan.json
+        )
+        catalog.register(record, start)
+        _check_format(catalog.program())
     finally:
         catalog.close()
     (project.state / "runs").mkdir(parents=True, exist_ok=True)
@@ -97,10 +102,20 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     runner = _executor(project, executor or project.executor.kind)
     try:
         record = catalog.program()
-        yield Runtime(project, plan_text(record.text, record.granularity), catalog, runner)
+        _check_format(record)
+        yield Runtime(project, plan_json(record.compiled, record.granularity), catalog, runner)
     finally:
         runner.close()
         catalog.close()
+
+
+def _check_format(record: ProgramRecord) -> None:
+    if record.format != FORMAT:
+        raise SetupProblem(
+            f"the state of {record.name} has format {record.format}, and this version of Cumulus reads {FORMAT}",
+            kind="state-format",
+            hint="move the state folder and the catalog away, run `cumulus init`, and land the drops again",
+        )
 
 
 def _executor(project: Project, kind: str) -> Executor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog import NewRun, Run
+from cumulus_ops.engine.opened import opened_runs
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import VERSION, AccessPath, Pack, RunData, build_run, open_run, read_table, versions
+from cumulus_ops.mapstore import VERSION, AccessPath, Pack, RunData, build_run, projected, versions
 
 __all__ = ["EVER", "OwnDeltas", "StoredRuns", "write_deltas"]
 
@@ -21,28 +21,27 @@ EVER = 2**63 - 1  # after all versions
 #: From so many deltas of one map on, they are written as soon as they are final.
 WRITTEN_ROWS = 100_000
 
-_open = lru_cache(maxsize=16384)(open_run)
-
 
 class StoredRuns:
     """Visible runs by access path. Files are opened when first needed and stay mapped in this process."""
 
-    def __init__(self, root: Path, runs: Iterable[Run]) -> None:
-        self._root = str(root)
+    def __init__(self, plan: ProgramPlan, root: Path, runs: Iterable[Run]) -> None:
+        self._plan, self._root = plan, str(root)
         self._by_path: dict[tuple[str, str], list[Run]] = {}
-        self._opened: dict[int, RunData] = {}
+        self._found: dict[tuple[AccessPath, int, int], list[RunData]] = {}
+        self.maps: set[str] = set()
         for run in runs:
+            self.maps.add(run.map)
             self._by_path.setdefault((run.map, run.access_path), []).append(run)
 
     def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
         """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
-        runs = self._by_path.get((path.map, path.label), ())
-        return [self._data(r) for r in runs if r.min_version < before and r.max_version >= since]
-
-    def _data(self, run: Run) -> RunData:
-        if run.id not in self._opened:
-            self._opened[run.id] = _open(f"{self._root}/{run.path}", run.offset, run.bytes)
-        return self._opened[run.id]
+        key = (path, before, since)
+        if key not in self._found:
+            runs = self._by_path.get((path.map, path.label), ())
+            wanted = [r for r in runs if r.min_version < before and r.max_version >= since]
+            self._found[key] = opened_runs.together(self._root, wanted, self._plan.key_names(path.map))
+        return self._found[key]
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether some run of ``path`` has a delta with a version below ``before`` (exclusive)."""
@@ -63,7 +62,6 @@ class OwnDeltas:
     def __init__(self, plan: ProgramPlan | None = None, pack: Pack | None = None) -> None:
         self._plan, self._pack = plan, pack
         self._tables: dict[str, pa.Table] = {}
-        self._built: dict[AccessPath, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
         self._first: dict[str, int] = {}
         self._written: dict[str, np.ndarray] = {}
@@ -72,35 +70,42 @@ class OwnDeltas:
         """Set the summed deltas of a map. ``final``: they will not be set again."""
         self._first[name] = int(pc.min(delta[VERSION]).as_py()) if len(delta) else EVER
         for path in [p for p in self._runs if p.map == name]:
-            del self._runs[path], self._built[path]
+            del self._runs[path]
         self._tables[name] = delta
         if final and self._plan is not None and self._pack is not None and len(delta) >= WRITTEN_ROWS:
             self._write(self._plan.paths[name], self._pack)
 
     def _write(self, paths: Iterable[AccessPath], pack: Pack) -> None:
         for path in paths:
-            self._runs[path] = pack.read(pack.append(path, self._build(path)))
-            self._built.pop(path, None)
-            self._written[path.map] = self._runs[path].versions
+            if len(self._build(path)):
+                self._runs[path] = pack.read(pack.append(self._build(path)))
+            self._written.setdefault(path.map, self._runs[path].versions.all_units())
         for path in paths:
             self._tables.pop(path.map, None)
 
-    def _build(self, path: AccessPath) -> pa.Table:
-        if path not in self._built:
-            self._built[path] = build_run(self._tables[path.map], path)
-        return self._built[path]
+    def _build(self, path: AccessPath) -> RunData:
+        if path not in self._runs:
+            self._runs[path] = build_run(projected(self._tables[path.map], path.keys, path.values), path)
+        return self._runs[path]
 
     def get(self, path: AccessPath) -> list[RunData]:
         """The map's deltas as zero or one run."""
-        if path not in self._runs:
-            if not len(self._tables.get(path.map, ())):
-                return []
-            self._runs[path] = read_table(self._build(path))
-        return [self._runs[path]]
+        if path not in self._runs and not len(self._tables.get(path.map, ())):
+            return []
+        run = self._build(path)
+        return [run] if len(run) else []
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether the map has a delta with a version below ``before`` (exclusive)."""
         return self._first.get(path.map, EVER) < before
+
+    def touches(self, name: str) -> bool:
+        """Whether the map has deltas."""
+        return self._first.get(name, EVER) != EVER
+
+    def touched(self) -> list[str]:
+        """The maps that have deltas."""
+        return [name for name, first in self._first.items() if first != EVER]
 
     def table(self, name: str) -> pa.Table | None:
         """The map's deltas, None if it was not touched, or they have been written."""
@@ -124,7 +129,10 @@ class OwnDeltas:
         assert self._pack is not None
         for name in self.tables():
             for path in self._plan.paths[name]:
-                self._pack.append(path, self._build(path))
+                run = self._build(path)
+                if len(run):
+                    opened_runs.keep(str(self._pack.root), self._pack.append(run), run)
+                del self._runs[path]
         return self._pack.close()
 
 

@@ -107,7 +107,7 @@ class SparkExecutor:
 
         empty = (f.lit("").alias("kind"), f.lit("").alias("name"), f.lit(b"").alias("payload"))
         frame = self.session.range(0, tasks, 1, tasks).select(f.col("id").cast("int").alias("destination"), *empty)
-        first, *others = staged_steps(task, tasks, fixed_labels(self._layout))
+        first, *others = staged_steps(task, tasks, fixed_labels(task.plan, self._layout))
         frame = frame.mapInArrow(first, MESSAGE if others else RESULT)
         for number, step in enumerate(others, 2):
             schema = MESSAGE if number <= len(others) else RESULT

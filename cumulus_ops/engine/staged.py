@@ -119,7 +119,7 @@ class _Worker:
 
     def __init__(self, task: ApplyTask, part: tuple[int, int], stage: Stage, inbox: _Inbox) -> None:
         self.task, self.plan, self.stage, self.part = task, task.plan, stage, part
-        self.stored, self.own = StoredRuns(task.root, task.runs), OwnDeltas()
+        self.stored, self.own = StoredRuns(task.plan, task.root, task.runs), OwnDeltas()
         self.received = {name: pa.concat_tables(t) for (kind, name), t in inbox.tables.items() if kind == EVENTS}
         for (kind, name), tables in inbox.tables.items():
             if kind == DELTAS:
@@ -155,7 +155,7 @@ class _Worker:
             self.own.put(name, sum_deltas([*tables, *([] if present is None else [present])]))
 
     def _run_statement(self, ref: Ref) -> pa.Table | None:
-        statement, target = self.plan.statements[ref[0]][ref[1]], self.plan.program.map_by_name[ref[0]]
+        statement, target = self.plan.statements[ref[0]][ref[1]], self.plan.groups[ref[0]]
         key = (statement.relation, statement.sign, ref in self.stage.partitioned)
         if key not in self._events:
             table = self._table(statement.relation, ref in self.stage.partitioned)

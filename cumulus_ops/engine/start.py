@@ -20,7 +20,7 @@ def start_deltas(plan: ProgramPlan) -> Mapping[str, pa.Table]:
     event = Events(Frame({}, 1), np.array([plan.start_version]), np.ones(1, np.int64))
     tables: dict[str, list[pa.Table]] = {}
     for statement in plan.start:
-        table = run_statement(statement, plan.program.map_by_name[statement.target], event, lambda _: [])
+        table = run_statement(statement, plan.groups[statement.target], event, lambda _: [])
         if table is not None:
             tables.setdefault(statement.target, []).append(table)
     summed = {name: sum_deltas(parts) for name, parts in tables.items()}

@@ -90,9 +90,9 @@ def run_step(task: Task) -> StepResult:
             apply_events(task, own)
         case MinibatchTask():
             reach("apply.before-files")
-            apply_events(task.apply, own)
+            loaded = apply_events(task.apply, own)
             reach("refresh.before-files")
-            refresh_maps(task.refresh, own)
+            refresh_maps(task.refresh, own, loaded)
             corrected = _refreshed(task.refresh, own)
         case RefreshTask():
             reach("refresh.before-files")
@@ -123,10 +123,10 @@ def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
 def _merge(task: MergeTask) -> StepResult:
     reach("merge.before-files")
     merged = ((path, _merge_tier(task, path, runs)) for path, runs in task.tiers)
-    return StepResult(write_runs(task.root, ((path, build_run(d, path)) for path, d in merged if len(d))), {})
+    return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d))), {})
 
 
 def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:
     opened = [open_run(task.root / r.path, r.offset, r.bytes) for r in runs]
-    names = [k.name for k in task.plan.program.map_by_name[path.map].keys]
+    names = [k.name for k in task.plan.groups[path.map].keys]
     return merge_runs(opened, names, task.committed, task.oldest_retained)

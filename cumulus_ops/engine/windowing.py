@@ -61,7 +61,7 @@ def _partitions(
 ) -> dict[int, Partition]:
     """The rows of each point's partition, as people see them, with their multiplicities."""
     names = [f"c{i}" for i in range(len(entries.free))]
-    columns = [pa.array(entries.request), *entries.free, pa.array(entries.values)]
+    columns = [pa.array(entries.request), *entries.free, pa.array(entries.values[windowing.source])]
     table = pa.table(dict(zip([POINT, *names, VALUE], columns, strict=True)))
     table = sum_values(table, [POINT, *names], [VALUE], windowing.map)
     points = table[POINT].combine_chunks()

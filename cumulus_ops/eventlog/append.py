@@ -11,6 +11,7 @@ piece, and appended as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
 
 __all__ = ["append_drop", "pending_drops"]
+
+#: The offsets of log files with at most so many rows are remembered: drops of one source may overlap for long.
+KEPT_ROWS = 8192
 
 
 def pending_drops(project: Project, catalog: Catalog, coordinator: int) -> list[Path]:
@@ -84,8 +88,18 @@ def _new_rows(project: Project, catalog: Catalog, events: RelationEvents) -> tup
     overlapping = catalog.log_files(source=events.source, offsets=extremes)
     if not overlapping:
         return rows, 0
-    seen = [pq.read_table(project.state / f.path, columns=[OFFSET])[OFFSET].to_numpy() for f in overlapping]
+    seen = [(_known_offsets if f.rows <= KEPT_ROWS else _offsets)(project.state / f.path) for f in overlapping]
     return split_duplicates(rows, np.concatenate(seen))
+
+
+def _offsets(file: Path) -> np.ndarray:
+    """The offsets of a log file, which never changes."""
+    with pq.ParquetFile(file, pre_buffer=False) as log:
+        offsets: np.ndarray = log.read(columns=[OFFSET], use_threads=False)[OFFSET].to_numpy()
+    return offsets
+
+
+_known_offsets = lru_cache(maxsize=1024)(_offsets)
 
 
 def _pieces(rows: pa.Table, limit: int) -> Iterator[pa.Table]:

@@ -18,7 +18,8 @@ from functools import cached_property
 
 from cumulus_ops.layout.estimates import Estimates
 from cumulus_ops.layout.needs import Need, Ref, bare_columns, find_needs, statements_of, used_columns
-from cumulus_ops.layout.plans import ProgramPlan, StatementPlan
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.layout.statements import StatementPlan
 
 __all__ = ["ANYWHERE", "IMPOSSIBLE", "REPLICATED", "SMALL_BYTES", "Label", "Labels", "Node", "Problem", "pose"]
 
@@ -150,7 +151,7 @@ def _equal(plan: ProgramPlan, statements: Mapping[Ref, StatementPlan], item: Nee
     if isinstance(item, Need):
         statement = statements[item.consumer]
         read = statement.reads[item.read]
-        places, scalars = read.path.bound, read.bound
+        places, scalars = read.places, read.bound
     else:
         statement = statements[item]
         places, scalars = tuple(range(len(statement.keys))), statement.keys

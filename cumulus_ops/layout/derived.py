@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from cumulus_ops.layout.copies import Lookup
 from cumulus_ops.mapstore import AccessPath
 from cumulus_ops.versions import RANK_BITS, RANKS_MAX, STATEMENT_BITS, STATEMENTS_MAX
 from m3.errors import ProgramError
 from m3.program import Derived, Program, Windowing
 
-__all__ = ["DerivedPlan", "InputPlan", "plan_derivations", "version_bits"]
+__all__ = ["DerivedPlan", "GroupLookup", "InputPlan", "derivation_lookups", "plan_derivations", "version_bits"]
+
+
+@dataclass(frozen=True)
+class GroupLookup:
+    """How a map is looked up by its first ``width`` key columns: in the copy ``path``, whose first columns these are in some
+    order, with the values of ``column``."""
+
+    path: AccessPath
+    width: int
+    column: str
+
+    def bound(self, keys: Sequence[pa.Array]) -> list[pa.Array]:
+        """The key columns, given in their order, in the order of the path."""
+        return [keys[position] for position in self.path.bound[: self.width]]
 
 
 @dataclass(frozen=True)
 class InputPlan:
     """One input of a derivation. ``kind``: ``value``, ``min``, ``max`` or ``sum`` (see :class:`m3.program.Input`), or ``rows`` for
-    the rows of a window's partition. ``path`` binds the group's keys, which are the map's leading ones."""
+    the rows of a window's partition. ``lookup`` binds the group's keys, which are the map's leading ones."""
 
     name: str
     kind: str
-    path: AccessPath
+    lookup: GroupLookup
 
 
 @dataclass(frozen=True)
@@ -30,13 +47,8 @@ class DerivedPlan:
 
     derived: Derived
     stage: int
-    group: AccessPath
+    group: GroupLookup
     inputs: tuple[InputPlan, ...]
-
-    def paths(self) -> Iterator[AccessPath]:
-        """All access paths it needs."""
-        yield self.group
-        yield from (i.path for i in self.inputs)
 
 
 def version_bits(granularity: str) -> int:
@@ -44,8 +56,33 @@ def version_bits(granularity: str) -> int:
     return RANK_BITS if granularity == "batch" else STATEMENT_BITS
 
 
-def plan_derivations(program: Program, granularity: str) -> Mapping[str, DerivedPlan]:
+def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lookup]]:
+    """How a derivation looks up its own map, and each of its inputs, as (map, lookup)."""
+
+    def lookup(name: str, *, order: bool = False, free: bool = True) -> tuple[str, Lookup]:
+        total = len(program.map_by_name[name].keys)
+        others = frozenset(range(width, total)) if free else frozenset[int]()
+        return name, Lookup(frozenset(range(width)), width if order else -1, others, frozenset({name}))
+
+    if isinstance(derived, Windowing):
+        width = derived.partition
+        return [lookup(derived.map), lookup(derived.source)]
+    width = len(derived.keys)
+    return [
+        lookup(derived.map),
+        *(lookup(i.map, order=i.kind in ("min", "max"), free=i.kind != "value") for i in derived.inputs),
+    ]
+
+
+def plan_derivations(
+    program: Program, granularity: str, serve: Callable[[str, Lookup], AccessPath]
+) -> Mapping[str, DerivedPlan]:
     """The derivations by the map they compute, in their order.
+
+    Args:
+        program: the program.
+        granularity: ``batch`` or ``event``.
+        serve: the copy that serves a lookup of a map.
 
     Raises:
         ProgramError: they are more than a version can number.
@@ -55,21 +92,13 @@ def plan_derivations(program: Program, granularity: str) -> Mapping[str, Derived
     if before + len(program.derivations) > limit:
         hint = "spread the views over several projects"
         raise ProgramError(f"more than {limit - before} derivations", kind="too-many-derivations", hint=hint)
-    return {d.map: _plan(program, d, before + i) for i, d in enumerate(program.derivations)}
-
-
-def _plan(program: Program, derived: Derived, stage: int) -> DerivedPlan:
-    if isinstance(derived, Windowing):
-        group = tuple(range(derived.partition))
-        return DerivedPlan(
-            derived,
-            stage,
-            AccessPath(derived.map, group),
-            (InputPlan("", "rows", AccessPath(derived.source, group)),),
-        )
-    group = tuple(range(len(derived.keys)))
-    inputs = tuple(
-        InputPlan(i.name, i.kind, AccessPath(i.map, group, len(group) if i.kind in ("min", "max") else -1))
-        for i in derived.inputs
-    )
-    return DerivedPlan(derived, stage, AccessPath(derived.map, group), inputs)
+    plans = {}
+    for stage, derived in enumerate(program.derivations, before):
+        found = [
+            GroupLookup(serve(name, lookup), len(lookup.bound), name)
+            for name, lookup in derivation_lookups(program, derived)
+        ]
+        kinds = [("", "rows")] if isinstance(derived, Windowing) else [(i.name, i.kind) for i in derived.inputs]
+        inputs = tuple(InputPlan(*kind, lookup) for kind, lookup in zip(kinds, found[1:], strict=True))
+        plans[derived.map] = DerivedPlan(derived, stage, found[0], inputs)
+    return plans

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cumulus_ops.layout.needs import Ref
-from cumulus_ops.layout.plans import ProgramPlan, StatementPlan
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.layout.statements import StatementPlan
 from m3.datatypes import Type
 from m3.explain.access import Access
 from m3.explain.sizes import Sizes
@@ -93,7 +94,7 @@ class Estimates:
         needed, total = {v for key in statement.keys for v in variables(key)}, 1.0
         for read in reversed(statement.reads):
             if needed & {name for _, name in read.free}:
-                found = sizes.matches(Access(read.path.map, read.path.bound, read.free)).known
+                found = sizes.matches(Access(read.path.map, read.places, read.free)).known
                 total *= FAN_OUT if found is None else found
                 needed |= {v for bound in read.bound for v in variables(bound)}
         return total

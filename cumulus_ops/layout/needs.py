@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from cumulus_ops.layout.plans import ProgramPlan, ReadPlan, StatementPlan
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.layout.statements import ReadPlan, StatementPlan
 from m3.scalars import Scalar, Var, variables
 
 __all__ = ["Need", "Ref", "bare_columns", "columns_of", "find_needs", "statements_of", "used_columns"]

@@ -15,14 +15,19 @@ from cumulus_ops.layout.plans import ProgramPlan
 __all__ = ["check_layout", "fixed_labels"]
 
 
-def fixed_labels(settings: LayoutSettings) -> Labels:
-    """The labels that a project file decides on."""
-    labels: dict[Node, Label] = {("map", name): _map_label(c) for name, c in settings.maps.items()}
+def fixed_labels(plan: ProgramPlan, settings: LayoutSettings) -> Labels:
+    """The labels that a project file decides on. What it says of a map counts for the map's group."""
+    labels: dict[Node, Label] = {
+        ("map", plan.group_of[name]): _map_label(plan, name, choice) for name, choice in settings.maps.items()
+    }
     return labels | {("events", name): c.columns or ANYWHERE for name, c in settings.events.items()}
 
 
-def _map_label(choice: LayoutChoice) -> Label:
-    return choice.columns or REPLICATED
+def _map_label(plan: ProgramPlan, name: str, choice: LayoutChoice) -> Label:
+    """The columns of a choice, as the group calls them."""
+    own = [key.name for key in plan.program.map_by_name[name].keys]
+    keys = plan.groups[plan.group_of[name]].keys
+    return tuple(keys[own.index(column)].name for column in choice.columns) or REPLICATED
 
 
 def check_layout(plan: ProgramPlan, settings: LayoutSettings) -> None:
@@ -31,21 +36,38 @@ def check_layout(plan: ProgramPlan, settings: LayoutSettings) -> None:
     Raises:
         InputProblem: there is no such map, relation or column, or batches with all relations have no layout left.
     """
-    maps = {m.name: [k.name for k in m.keys] for m in plan.program.maps if m.name in plan.base}
+    maps = {m.name: [k.name for k in m.keys] for m in plan.program.maps if plan.group_of[m.name] in plan.base}
     relations = {r.name: [c.name for c in r.columns] for r in plan.program.relations}
     _check_names("map", maps, settings.maps)
     _check_names("relation", relations, settings.events)
+    _check_groups(plan, settings)
     if settings.maps or settings.events:
         _check_reads(plan, settings)
 
 
+def _check_groups(plan: ProgramPlan, settings: LayoutSettings) -> None:
+    """Maps that are kept together cannot be apart."""
+    seen: dict[str, tuple[str, Label]] = {}
+    for name, choice in settings.maps.items():
+        label = _map_label(plan, name, choice)
+        other, known = seen.setdefault(plan.group_of[name], (name, label))
+        if known != label:
+            raise InputProblem(
+                f"layout: {other} and {name} are kept in one group, and have different places",
+                kind="layout-group",
+                place=choice.place,
+                hint="leave one of the two out",
+            )
+
+
 def _check_reads(plan: ProgramPlan, settings: LayoutSettings) -> None:
     relations = [r.name for r in plan.program.relations]
-    problem = pose(plan, relations, Estimates(plan, dict.fromkeys(relations, 1e9)), 2, fixed_labels(settings))
+    problem = pose(plan, relations, Estimates(plan, dict.fromkeys(relations, 1e9)), 2, fixed_labels(plan, settings))
     labels = choose_labels(problem)
     for need in unmet_needs(problem, labels):
         relation = problem.statements[need.consumer].relation
-        choice = settings.maps.get(need.map) or settings.events[relation]
+        chosen = [c for name, c in settings.maps.items() if plan.group_of[name] == need.map]
+        choice = chosen[0] if chosen else settings.events[relation]
         raise impossible(problem, labels, need, choice.place)
 
 

@@ -97,7 +97,7 @@ def impossible(problem: Problem, labels: Labels, need: Need, place: str = "") ->
     """The error that says why a need cannot be met."""
     consumer = problem.statements[need.consumer]
     keys = problem.plan.program.map_by_name[need.map].keys
-    bound = ", ".join(keys[i].name for i in consumer.reads[need.read].path.bound) or "none of its keys"
+    bound = ", ".join(keys[i].name for i in consumer.reads[need.read].places) or "none of its keys"
     events, deltas = _pair_labels(problem, need, labels)
     return InputProblem(
         f"layout: {need.map} by {', '.join(deltas)} and {consumer.relation} by {', '.join(events) or 'anywhere'} do not "

@@ -1,71 +1,34 @@
-"""The physical plan of a program: how each statement reads its maps, and which copies of a map that needs.
+"""The physical plan of a program: which tables it is kept in, how each statement looks them up, which copies that needs.
 
-A map is kept once per **access path**: per distinct set of key columns that are bound when some statement reads it.
-They follow from the program alone (the replicas of source aggregation, Cumulus paper section 3.3).
+Maps that differ in their values alone are one **group** (:mod:`.groups`). A group is kept once per **access path**, an order of
+its key columns that serves one or more lookups (:mod:`.copies`). Both follow from the program alone (the replicas of source
+aggregation, Cumulus paper section 3.3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from cumulus_ops.layout.derived import DerivedPlan, plan_derivations, version_bits
+from cumulus_ops.layout.copies import Lookup, choose_copies
+from cumulus_ops.layout.derived import DerivedPlan, derivation_lookups, plan_derivations, version_bits
+from cumulus_ops.layout.groups import Group, find_groups, group_statements
+from cumulus_ops.layout.statements import ReadPlan, StatementPlan, plan_statements, plan_trigger
 from cumulus_ops.mapstore import AccessPath
 from cumulus_ops.versions import start_version
-from m3 import check, format_program, parse
 from m3.dataflow import derivation_ranks, is_cyclic, strata
-from m3.program import START, Factor, MapRef, Program, Statement, Trigger
-from m3.scalars import Call, Const, Scalar, Var, variables
+from m3.program import START, Program
+from m3.serial import program_from_json, program_to_json
 
-__all__ = ["ProgramPlan", "ReadPlan", "StatementPlan", "plan_program", "plan_text"]
-
-
-@dataclass(frozen=True)
-class ReadPlan:
-    """One map read. ``bound`` are the expressions for the path's columns, in its order; ``free`` pairs the other key
-    columns with the loop variables they bind. ``after``: deltas of the event's own version count, too."""
-
-    path: AccessPath
-    bound: tuple[Scalar, ...]
-    free: tuple[tuple[int, str], ...]
-    after: bool = False
-
-    def before(self, version: int) -> int:
-        """The version before which deltas count (exclusive) for an event of ``version``."""
-        return version + self.after
-
-
-@dataclass(frozen=True)
-class StatementPlan:
-    """One statement, prepared.
-
-    ``relation`` is a base relation, or a derived map whose changes are the events (then ``sign`` is 0). ``sign`` is +1 or -1, or 0 for a statement that inserts and deletes share, counting each event with its own sign.
-    ``conditions`` and ``factors`` need event parameters only and come first. ``carried`` are the expressions over event
-    parameters that later parts need, under the names by which those parts (``reads``, ``late_conditions``,
-    ``late_factors``, ``keys``) refer to them. ``reorderable``: no loop variable links two reads. ``shift``: decimals to
-    add to a term to reach the target's scale. ``offset`` is added to the event's version (0 in snapshot semantics).
-    """
-
-    relation: str
-    sign: int
-    target: str
-    conditions: tuple[Scalar, ...]
-    factors: tuple[Scalar, ...]
-    carried: tuple[tuple[str, Scalar], ...]
-    reads: tuple[ReadPlan, ...]
-    late_conditions: tuple[Scalar, ...]
-    late_factors: tuple[Scalar, ...]
-    keys: tuple[Scalar, ...]
-    shift: int
-    offset: int
-    reorderable: bool
+__all__ = ["ProgramPlan", "plan_json", "plan_program"]
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramPlan:
     """All that the engine needs to know of a program. Equal only to itself, so that what follows from it can be remembered.
 
+    ``groups`` are the tables that the maps are kept in, by name; below, "map" means a group.
     ``strata`` are sets of maps in dataflow order; ``cyclic`` says which of them read their own members.
     ``columns`` are the event columns used, by relation. ``granularity``: see :mod:`cumulus_ops.coordination`.
     ``base`` are the maps that follow from events alone, which apply and correct maintain; the others depend on
@@ -74,10 +37,11 @@ class ProgramPlan:
 
     program: Program
     granularity: str
+    groups: Mapping[str, Group]
     strata: tuple[tuple[str, ...], ...]
     cyclic: tuple[bool, ...]
     statements: dict[str, tuple[StatementPlan, ...]]  # by target
-    paths: dict[str, tuple[AccessPath, ...]]  # by map
+    paths: dict[str, tuple[AccessPath, ...]]  # by map, the one with all columns first
     columns: dict[str, tuple[str, ...]]
     ranks: dict[str, int]  # place of a relation within a batch whose events are summed
     derived: Mapping[str, DerivedPlan]  # by the map they compute, in their order
@@ -85,13 +49,27 @@ class ProgramPlan:
     start: tuple[StatementPlan, ...]
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travels as the program's text, and is made once per process: a task would carry megabytes otherwise."""
-        return plan_text, (self.text, self.granularity)
+        """Travels as the program's JSON, and is made once per process: a task would carry megabytes otherwise."""
+        return plan_json, (self.json, self.granularity)
 
     @cached_property
-    def text(self) -> str:
-        """The program as M3 text."""
-        return format_program(self.program)
+    def json(self) -> str:
+        """The program as JSON."""
+        return program_to_json(self.program)
+
+    def key_names(self, name: str) -> tuple[str, ...]:
+        """The names of a group's key columns."""
+        return tuple(key.name for key in self.groups[name].keys)
+
+    @cached_property
+    def group_of(self) -> dict[str, str]:
+        """The group of each of the program's maps."""
+        return {name: group.name for group in self.groups.values() for name in group.members}
+
+    @cached_property
+    def refreshed(self) -> frozenset[str]:
+        """The maps that are not base."""
+        return frozenset(self.statements) - self.base
 
     @property
     def version_bits(self) -> int:
@@ -103,9 +81,79 @@ class ProgramPlan:
         """The version of what ON START adds."""
         return start_version(self.version_bits)
 
+    @cached_property
+    def triggered(self) -> dict[str, frozenset[str]]:
+        """The maps that have statements for the events of a relation, or for the changes of a derived map."""
+        found: dict[str, set[str]] = {}
+        for name, statements in self.statements.items():
+            for statement in statements:
+                found.setdefault(statement.relation, set()).add(name)
+        return {relation: frozenset(names) for relation, names in found.items()}
+
+    @cached_property
+    def dependents(self) -> dict[str, frozenset[str]]:
+        """The maps whose deltas may follow from those of a map: it is looked up, derived from, or its changes are events."""
+        found: dict[str, set[str]] = {name: set(self.triggered.get(name, ())) for name in self.statements}
+        for name, statements in self.statements.items():
+            for read in {read.path.map for statement in statements for read in statement.reads}:
+                found[read].add(name)
+        for name, derived in self.derived.items():
+            for given in derived.inputs:
+                found[given.lookup.path.map].add(name)
+        return {name: frozenset(names) for name, names in found.items()}
+
+    @cached_property
+    def place_of(self) -> dict[str, int]:
+        """The stratum of each map."""
+        return {name: place for place, stratum in enumerate(self.strata) for name in stratum}
+
+    def concerned(self, relations: Iterable[str], changed: Iterable[str] = ()) -> frozenset[str]:
+        """The maps that events of ``relations``, or other deltas of the maps ``changed``, may add to."""
+        key = (frozenset(relations), frozenset(changed))
+        if key not in self._concerned:
+            open_ = [name for relation in key[0] for name in self.triggered.get(relation, ())]
+            open_ += [name for other in key[1] for name in self.dependents[other]]
+            seen: set[str] = set()
+            while open_:
+                name = open_.pop()
+                if name not in seen:
+                    seen.add(name)
+                    open_ += self.dependents[name]
+            self._concerned[key] = frozenset(seen)
+        return self._concerned[key]
+
+    @cached_property
+    def _concerned(self) -> dict[tuple[frozenset[str], frozenset[str]], frozenset[str]]:
+        return {}
+
+    def looked_up(self, maps: Iterable[str]) -> frozenset[str]:
+        """All maps that are looked at to compute deltas of ``maps``."""
+        found: set[str] = set()
+        for name in maps:
+            found |= self._looked_up[name]
+        return frozenset(found)
+
+    @cached_property
+    def _looked_up(self) -> dict[str, frozenset[str]]:
+        found = {n: {r.path.map for s in statements for r in s.reads} for n, statements in self.statements.items()}
+        for name, derived in self.derived.items():
+            found[name] |= {name, *(given.lookup.path.map for given in derived.inputs)}
+        for name, statements in self.statements.items():
+            found[name] |= {s.relation for s in statements} & self.derived.keys()
+        return {name: frozenset(maps) for name, maps in found.items()}
+
+    @cached_property
+    def _readers(self) -> dict[str, list[StatementPlan]]:
+        found: dict[str, list[StatementPlan]] = {}
+        for name in self.base:
+            for statement in self.statements[name]:
+                if statement.reads:
+                    found.setdefault(statement.relation, []).append(statement)
+        return found
+
     def readers(self, relation: str) -> list[StatementPlan]:
         """The statements of base maps triggered by a relation that read at least one map."""
-        return [s for name in self.base for s in self.statements[name] if s.relation == relation and s.reads]
+        return self._readers.get(relation, [])
 
 
 def plan_program(program: Program, granularity: str) -> ProgramPlan:
@@ -115,44 +163,60 @@ def plan_program(program: Program, granularity: str) -> ProgramPlan:
         program: the program.
         granularity: ``batch`` or ``event``.
     """
-    plans = [plan for relation in program.relations for plan in _plan_relation(program, relation.name)]
-    plans += [p for d in program.derivations for p in _plan_trigger(program, program.trigger(d.map, 0))]
-    layers = strata(program)
-    derived = plan_derivations(program, granularity)
+    single = [plan for relation in program.relations for plan in plan_statements(program, relation.name)]
+    single += [p for d in program.derivations for p in plan_trigger(program, program.trigger(d.map, 0))]
+    single += plan_trigger(program, program.trigger(START, 1))
+    groups = find_groups(program, single)
+    group_of = {name: group.name for group in groups for name in group.members}
+    plans = group_statements(groups, single)
+    lookups: dict[str, list[Lookup]] = {group.name: [] for group in groups}
+    for plan in plans:
+        for read in plan.reads:
+            lookups[read.path.map].append(_lookup(read))
+    for derived in program.derivations:
+        for name, lookup in derivation_lookups(program, derived):
+            lookups[group_of[name]].append(lookup)
+    copies = {group.name: choose_copies(group, lookups[group.name]) for group in groups}
+    plans = [replace(p, reads=tuple(_served(read, copies[read.path.map][1]) for read in p.reads)) for p in plans]
+    by_target: dict[str, list[StatementPlan]] = {group.name: [] for group in groups}
+    for plan in plans:
+        if plan.relation != START:
+            by_target[plan.target].append(plan)
+    layers = [[name for name in layer if name in by_target] for layer in strata(program)]
+    cyclic = [is_cyclic(program, layer) for layer in strata(program)]
     depends = derivation_ranks(program)
     return ProgramPlan(
         program,
         granularity,
-        layers,
-        tuple(is_cyclic(program, layer) for layer in layers),
-        {m.name: tuple(p for p in plans if p.target == m.name) for m in program.maps},
-        {m.name: _paths(m.name, len(m.keys), plans, derived.values()) for m in program.maps},
+        {group.name: group for group in groups},
+        tuple(tuple(layer) for layer in layers if layer),
+        tuple(is_cycle for is_cycle, layer in zip(cyclic, layers, strict=True) if layer),
+        {name: tuple(statements) for name, statements in by_target.items()},
+        {name: paths for name, (paths, _) in copies.items()},
         {r.name: _used_columns(program, r.name) for r in program.relations},
         {r.name: rank for rank, r in enumerate(program.relations)},
-        derived,
-        frozenset(name for name, rank in depends.items() if rank == 0),
-        tuple(_plan_trigger(program, program.trigger(START, 1))),
+        plan_derivations(program, granularity, lambda name, lookup: copies[group_of[name]][1][lookup]),
+        frozenset(name for name, rank in depends.items() if rank == 0 and name in by_target),
+        tuple(plan for plan in plans if plan.relation == START),
     )
 
 
+def _lookup(read: ReadPlan) -> Lookup:
+    free, values = (place for place, _ in read.free), (columns[-1] for columns in read.taken)
+    return Lookup(frozenset(read.path.bound), -1, frozenset(free), frozenset(values))
+
+
+def _served(read: ReadPlan, served: Mapping[Lookup, AccessPath]) -> ReadPlan:
+    """A lookup in the copy that serves it, its known keys in the order of the copy."""
+    path = served[_lookup(read)]
+    arguments = dict(zip(read.path.bound, read.bound, strict=True))
+    return replace(read, path=path, bound=tuple(arguments[i] for i in path.bound[: len(arguments)]))
+
+
 @lru_cache(maxsize=8)
-def plan_text(text: str, granularity: str) -> ProgramPlan:
-    """The plan of a program given as M3 text; remembered, since workers get the same one again and again.
-
-    Raises:
-        M3Error: the text is wrong.
-    """
-    return plan_program(check(parse(text)), granularity)
-
-
-def _paths(
-    name: str, width: int, plans: Iterable[StatementPlan], derived: Iterable[DerivedPlan]
-) -> tuple[AccessPath, ...]:
-    """The paths some statement or derivation reads the map by; a map that is only looked at by people is kept by its
-    whole key."""
-    read = {r.path for p in plans for r in p.reads if r.path.map == name}
-    read |= {path for d in derived for path in d.paths() if path.map == name}
-    return tuple(sorted(read)) or (AccessPath(name, tuple(range(width))),)
+def plan_json(text: str, granularity: str) -> ProgramPlan:
+    """The plan of a checked program given as JSON; remembered, since workers get the same one again and again."""
+    return plan_program(program_from_json(text), granularity)
 
 
 def _used_columns(program: Program, relation: str) -> tuple[str, ...]:
@@ -163,123 +227,3 @@ def _used_columns(program: Program, relation: str) -> tuple[str, ...]:
             seen = {v for s in trigger.statements for v in s.variables()}
             used |= {column for column, param in zip(names, trigger.params, strict=True) if param in seen}
     return tuple(n for n in names if n in used)
-
-
-def _plan_relation(program: Program, relation: str) -> list[StatementPlan]:
-    """The statements of both triggers; once for both where the delete trigger is the insert trigger times -1."""
-    insert, delete = program.trigger(relation, 1), program.trigger(relation, -1)
-    if insert and delete and _mirrored(insert, delete):
-        return [replace(plan, sign=0) for plan in _plan_trigger(program, insert)]
-    return [*_plan_trigger(program, insert), *_plan_trigger(program, delete)]
-
-
-def _plan_trigger(program: Program, trigger: Trigger | None) -> list[StatementPlan]:
-    names: dict[Scalar, str] = {}
-    return [_plan(program, trigger, i, names) for i in range(len(trigger.statements))] if trigger else []
-
-
-def _mirrored(insert: Trigger, delete: Trigger) -> bool:
-    return insert.params == delete.params and [_unsigned(s) for s in insert.statements] == [
-        (-sign, rest) for sign, rest in map(_unsigned, delete.statements)
-    ]
-
-
-def _unsigned(statement: Statement) -> tuple[int, Statement]:
-    """The sign of a statement's integer constants, and the statement with them made positive and ones left out."""
-    sign = 1
-    factors: list[Factor] = []
-    for factor in statement.factors:
-        if isinstance(factor, Const) and factor.type.kind == "int" and isinstance(factor.value, int):
-            sign *= -1 if factor.value < 0 else 1
-            if abs(factor.value) != 1:
-                factors.append(Const(abs(factor.value), factor.type))
-        else:
-            factors.append(factor)
-    return sign, replace(statement, factors=tuple(factors))
-
-
-class _Carrier:
-    """Gives names to expressions over event parameters, one name per expression in all statements of a trigger: so equal
-    reads are equal. ``used`` are those that one statement carries."""
-
-    def __init__(self, events: set[str], names: dict[Scalar, str]) -> None:
-        self.events = events
-        self.names = names
-        self.used: dict[Scalar, str] = {}
-
-    def is_early(self, scalar: Scalar) -> bool:
-        return set(variables(scalar)) <= self.events
-
-    def carry(self, scalar: Scalar) -> Scalar:
-        """``scalar`` itself if it needs loop variables (its event parameters are carried), else its carried name."""
-        if self.is_early(scalar):
-            self.used[scalar] = self.names.setdefault(scalar, f"${len(self.names)}")
-            return Var(self.used[scalar], scalar.type)
-        return self._inside(scalar)
-
-    def _inside(self, scalar: Scalar) -> Scalar:
-        if isinstance(scalar, Var):
-            return self.carry(scalar) if scalar.name in self.events else scalar
-        if isinstance(scalar, Call):
-            return Call(scalar.op, tuple(self._inside(a) for a in scalar.args), scalar.type)
-        return scalar
-
-
-def _plan(program: Program, trigger: Trigger, index: int, names: dict[Scalar, str]) -> StatementPlan:
-    statement = trigger.statements[index]
-    carrier = _Carrier(set(trigger.params), names)
-    reads = _plan_reads(list(statement.reads()), carrier)
-    factors = list(statement.scalars())
-    early_conditions, late_conditions = _split(statement.conditions, carrier)
-    early_factors, late_factors = _split(factors, carrier)
-    late_conditions = tuple(carrier.carry(c) for c in late_conditions)
-    late_factors = tuple(carrier.carry(f) for f in late_factors)
-    keys = tuple(carrier.carry(k) for k in statement.keys)
-    return StatementPlan(
-        trigger.relation,
-        trigger.sign,
-        statement.target,
-        early_conditions,
-        early_factors,
-        tuple((name, scalar) for scalar, name in carrier.used.items()),
-        reads,
-        late_conditions,
-        late_factors,
-        keys,
-        _shift(program, statement),
-        index if program.semantics == "sequential" else 0,
-        _independent(statement, carrier.events),
-    )
-
-
-def _split(scalars: Sequence[Scalar], carrier: _Carrier) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    early = tuple(s for s in scalars if carrier.is_early(s))
-    return early, tuple(s for s in scalars if not carrier.is_early(s))
-
-
-def _plan_reads(refs: list[MapRef], carrier: _Carrier) -> tuple[ReadPlan, ...]:
-    known = set(carrier.events)
-    plans = []
-    for ref in refs:
-        bound = [i for i, key in enumerate(ref.keys) if set(variables(key)) <= known]
-        free = tuple((i, key.name) for i, key in enumerate(ref.keys) if i not in bound and isinstance(key, Var))
-        known |= {name for _, name in free}
-        arguments = tuple(carrier.carry(ref.keys[i]) for i in bound)
-        plans.append(ReadPlan(AccessPath(ref.map, tuple(bound)), arguments, free, ref.after))
-    return tuple(plans)
-
-
-def _shift(program: Program, statement: Statement) -> int:
-    scales = sum(program.map_by_name[r.map].value.scale for r in statement.reads())
-    scales += sum(s.type.scale for s in statement.scalars())
-    return program.map_by_name[statement.target].value.scale - scales
-
-
-def _independent(statement: Statement, events: set[str]) -> bool:
-    seen: set[str] = set()
-    for ref in statement.reads():
-        loops = {v for key in ref.keys for v in variables(key)} - events
-        if loops & seen:
-            return False
-        seen |= loops
-    return True

@@ -17,30 +17,26 @@ from cumulus_ops.mapstore.deltas import (
     beyond,
     delta_schema,
     distinct_rows,
-    empty_delta,
     fits,
     multiply,
+    projected,
     sum_deltas,
     sum_exactly,
     sum_ranges,
     sum_values,
+    value_column,
+    value_names,
     versions,
 )
+from cumulus_ops.mapstore.encodings import is_number
 from cumulus_ops.mapstore.lookup import Probe, Slices, probe, read_since, read_slices, sum_points
 from cumulus_ops.mapstore.merge import merge_runs, pick_tier
 from cumulus_ops.mapstore.ordered import first_live
-from cumulus_ops.mapstore.runs import (
-    AccessPath,
-    Pack,
-    RunData,
-    build_run,
-    open_run,
-    read_table,
-    sync_folder,
-    write_runs,
-)
+from cumulus_ops.mapstore.packs import FORMAT, Pack, open_run, scrub_run, sync_folder, write_runs
+from cumulus_ops.mapstore.runs import AccessPath, RunData, build_run
 
 __all__ = [
+    "FORMAT",
     "VALUE",
     "VERSION",
     "WIDE",
@@ -54,9 +50,9 @@ __all__ = [
     "canonical",
     "delta_schema",
     "distinct_rows",
-    "empty_delta",
     "first_live",
     "fits",
+    "is_number",
     "is_wide",
     "logical_type",
     "merge_runs",
@@ -65,9 +61,10 @@ __all__ = [
     "physical_type",
     "pick_tier",
     "probe",
+    "projected",
     "read_since",
     "read_slices",
-    "read_table",
+    "scrub_run",
     "sum_deltas",
     "sum_exactly",
     "sum_points",
@@ -78,6 +75,8 @@ __all__ = [
     "to_logical",
     "to_numpy",
     "to_physical",
+    "value_column",
+    "value_names",
     "versions",
     "write_runs",
 ]

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog import Run
-from cumulus_ops.mapstore.deltas import VALUE, VERSION, sum_deltas
+from cumulus_ops.mapstore.columns import to_numpy
+from cumulus_ops.mapstore.deltas import VERSION, sum_deltas
 from cumulus_ops.mapstore.runs import RunData
 from cumulus_ops.versions import EPOCH_SHIFT, epoch_end
 
@@ -52,11 +53,18 @@ def collapse_versions(versions: np.ndarray, committed: int, oldest_retained: int
 
 
 def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int, oldest_retained: int) -> pa.Table:
-    """The deltas of ``runs`` summed into one delta table (see :func:`collapse_versions` for the epochs)."""
-    return sum_deltas([_delta_of(run, key_names, committed, oldest_retained) for run in runs])
+    """The deltas of ``runs`` summed into one delta table (see :func:`collapse_versions` for the epochs).
 
-
-def _delta_of(run: RunData, key_names: Sequence[str], committed: int, oldest_retained: int) -> pa.Table:
-    versions = collapse_versions(run.versions, committed, oldest_retained)
-    columns = [*run.keys, pa.array(versions), pa.array(run.values)]
-    return pa.table(dict(zip([*key_names, VERSION, VALUE], columns, strict=True)))
+    Args:
+        runs: runs of one access path.
+        key_names: names of the group's key columns.
+        committed: the newest committed epoch (inclusive), -1 for none.
+        oldest_retained: epochs before this one are folded into it.
+    """
+    values = list(dict.fromkeys(name for run in runs for name in run.values))
+    tables = []
+    for run in runs:
+        table = run.table(key_names, values)
+        versions = collapse_versions(to_numpy(table[VERSION].chunk(0)), committed, oldest_retained)
+        tables.append(table.set_column(table.column_names.index(VERSION), VERSION, pa.array(versions)))
+    return sum_deltas(tables)

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from cumulus_ops.mapstore.columns import to_numpy
 from cumulus_ops.mapstore.deltas import sum_ranges
-from cumulus_ops.mapstore.lookup import Probe, equal_keys, hits, spread
-from cumulus_ops.mapstore.runs import AccessPath, RunData
+from cumulus_ops.mapstore.lookup import Probe, equal_keys, find, spread
+from cumulus_ops.mapstore.runs import RunData
 
 __all__ = ["first_live"]
 
@@ -38,14 +38,14 @@ class _Read:
 
 
 def first_live(
-    runs: Sequence[RunData], path: AccessPath, request: Probe, kind: pa.DataType, *, descending: bool
+    runs: Sequence[RunData], column: tuple[int, str], request: Probe, kind: pa.DataType, *, descending: bool
 ) -> pa.Array:
     """For each request the least value of the ordering column among the keys whose deltas before its version add up to
     more than zero; NULL where there is none.
 
     Args:
-        runs: runs for ``path``.
-        path: an ordered path.
+        runs: runs of a path in which the entries of a group are in the order of ``column``.
+        column: the position of the ordering key column, and the value column whose deltas count.
         request: the groups, and the versions before which deltas count (exclusive).
         kind: the type of the values.
         descending: the greatest value instead of the least.
@@ -54,11 +54,11 @@ def first_live(
         one value per request, in the caller's order.
     """
     runs = [run for run in runs if len(run)]
-    open_ = np.arange(len(request.before))
+    open_ = np.arange(len(request))
     answered, answers = [], []
     chunk = CHUNK
     while len(open_) and runs:
-        read = _read(runs, path, _only(request, open_), chunk, descending)
+        read = _read(runs, column, request if len(open_) == len(request) else request.take(open_), chunk, descending)
         found, values = _nearest(read)
         answered.append(open_[found])
         answers.append(values)
@@ -69,20 +69,11 @@ def first_live(
     return _placed(request, answered, answers, kind)
 
 
-def _only(request: Probe, rows: np.ndarray) -> Probe:
-    if len(rows) == len(request.before):
-        return request
-    chosen = pa.array(rows)
-    bound = tuple(b.take(chosen) for b in request.bound)
-    return Probe(bound, request.hashes[rows], request.before[rows], request.origin[rows])
-
-
-def _read(runs: Sequence[RunData], path: AccessPath, request: Probe, chunk: int, descending: bool) -> _Read:
+def _read(runs: Sequence[RunData], column: tuple[int, str], request: Probe, chunk: int, descending: bool) -> _Read:
     """Up to ``chunk`` entries per request and run from the near end."""
-    parts = [_near(run, path, request, chunk, descending) for run in runs]
-    values = pa.concat_arrays(
-        [run.keys[path.order].take(pa.array(rows)) for run, (_, rows, _, _) in zip(runs, parts, strict=True)]
-    )
+    position, name = column
+    parts = [_near(run, request, chunk, descending) for run in runs]
+    values = pa.concat_arrays([run.keys[position].take(rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)])
     places = to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
     places = -places if descending else places
     frontier = np.full(len(request.before), NEVER)
@@ -91,20 +82,18 @@ def _read(runs: Sequence[RunData], path: AccessPath, request: Probe, chunk: int,
         frontier[cut] = np.minimum(frontier[cut], places[start + last])
         start += len(rows)
     requested = np.concatenate([r for r, _, _, _ in parts])
-    units = np.concatenate([run.values[rows] for run, (_, rows, _, _) in zip(runs, parts, strict=True)])
-    counts = np.concatenate(
-        [_counts(run, path, request, r, rows) for run, (r, rows, _, _) in zip(runs, parts, strict=True)]
-    )
+    units = np.concatenate([run.units(name, rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)])
+    counts = np.concatenate([_counts(run, request, r, rows) for run, (r, rows, _, _) in zip(runs, parts, strict=True)])
     kept = np.flatnonzero(counts & values.is_valid().to_numpy(zero_copy_only=False))
     return _Read(requested[kept], places[kept], values.take(pa.array(kept)), units[kept], frontier)
 
 
 def _near(
-    run: RunData, path: AccessPath, request: Probe, chunk: int, descending: bool
+    run: RunData, request: Probe, chunk: int, descending: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(request of each entry, its row), and for the requests with more entries than that: (request, its last entry)."""
-    low, hit = hits(run, request)
-    high = np.searchsorted(run.hashes, request.hashes[hit], side="right")
+    found = find(run, request)
+    hit, low, high = found.hit, found.low, found.high
     counts = np.minimum(high - low, chunk)
     first = high - counts if descending else low
     requested, rows = spread(hit, first, counts)
@@ -114,10 +103,10 @@ def _near(
     return requested, rows, hit[cut], last[cut]
 
 
-def _counts(run: RunData, path: AccessPath, request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _counts(run: RunData, request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Which entries are of the request's group, and early enough."""
-    early = run.versions[rows] < request.before[requested]
-    return early & equal_keys(run, path.bound, request, requested, rows)
+    early = run.versions.units(rows) < request.before[requested]
+    return early & equal_keys(run, request, requested, rows)
 
 
 def _nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:

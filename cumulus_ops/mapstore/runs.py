@@ -1,49 +1,66 @@
-"""A run: deltas of one map, immutable, sorted for one access path.
+"""A run: deltas of one map group, immutable, sorted for one access path, encoded.
 
-An **access path** is the set of key columns by which some statement looks a map up. A run for it is sorted by
-(hash of those columns, version), so that the deltas of a key lie together, oldest first; a run for an ordered path by
-(hash, value of the ordering column, version), so that the least and the greatest lie at the ends. Its Arrow columns are
-``_hash`` uint64, the map's keys, ``_version`` int64, ``_value`` int64 and, unless every hash occurs once, ``_total``
-int64: the running total of ``_value`` modulo 2**64 (inclusive), by which "all deltas of this key before version v" is one
-subtraction. The schema's metadata say whether every hash occurs once (``unique``), whether two keys share a hash
-(``collisions``), and what the values' magnitudes add up to (``magnitude``).
+An **access path** is an order of key columns by which statements look a group up: a lookup knows the first few of them. A run
+for it is sorted by a **search code**, one unsigned number a row in which the path's columns take a few bits each, the first
+one the highest; then by version, so that the deltas of a key lie together, oldest first. Whole numbers stand in the code as
+offsets from the run's smallest, and need no column of their own; what is not a number (texts, doubles), or finds no more room,
+has a hash there and is compared afterwards. For an ordered path whose ordering column is not in the code, rows with one code
+are sorted by that column before the version.
+
+The columns, how they are encoded, and what a file looks like: ``docs/formats.md``.
 """
 
 from __future__ import annotations
 
-import math
-import os
-import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import BinaryIO
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.catalog import NewRun
-from cumulus_ops.mapstore.columns import to_numpy
-from cumulus_ops.mapstore.deltas import VALUE, VERSION
+from cumulus_ops.mapstore.columns import is_wide, to_numpy
+from cumulus_ops.mapstore.deltas import VERSION, value_column, value_names
+from cumulus_ops.mapstore.encodings import (
+    NAMES,
+    Array,
+    Column,
+    Frame,
+    Numbers,
+    Packed,
+    Wide,
+    encode,
+    encode_numbers,
+    encode_values,
+    extremes,
+    frame_of,
+    is_number,
+    narrow,
+)
 from cumulus_ops.mapstore.hashing import hash_columns
 
-__all__ = ["AccessPath", "Pack", "RunData", "build_run", "open_run", "read_table", "write_runs"]
+__all__ = ["FENCE_ROWS", "AccessPath", "Part", "RunData", "Search", "build_run"]
 
-HASH, TOTAL = "_hash", "_total"
-COLLISIONS, MAGNITUDE, UNIQUE = b"collisions", b"magnitude", b"unique"
-ALIGNMENT = 64
+#: The search code of every so many rows is in the header.
+FENCE_ROWS = 1 << 15
+CODE_BITS, HASH_BITS = 64, 32
 
 
 @dataclass(frozen=True, order=True)
 class AccessPath:
-    """Positions of the key columns of ``map`` that a lookup binds, ascending. ``order``: the position of a key column by
-    whose values the entries of one lookup are sorted, -1 for none."""
+    """How a copy of a map group is sorted. ``map`` is the group's name, ``bound`` the positions of its key columns, those of
+    numbers first; a lookup binds the first few. ``order``: the position of a key column by whose values the entries of one
+    lookup are sorted, -1 for none; a column of numbers is then the last one of ``bound``, too.
+
+    ``keys`` and ``values``: the positions of the key columns, and the names of the value columns, that are kept; None for
+    all. A copy for readers that do not look at the rest has fewer, and is summed over it."""
 
     map: str
     bound: tuple[int, ...]
     order: int = -1
+    keys: tuple[int, ...] | None = None
+    values: tuple[str, ...] | None = None
 
     @property
     def label(self) -> str:
@@ -52,50 +69,210 @@ class AccessPath:
 
 
 @dataclass(frozen=True)
-class RunData:
-    """An opened run. Arrays are views of the memory-mapped file; ``unique`` says that every hash occurs once,
-    ``collisions`` that some hash has two keys. ``magnitude``: no sum of some of its values has a larger one (beyond
-    rounding)."""
+class Part:
+    """A key column in the search code: the offsets of its frame are ``bits`` bits from bit ``shift`` on."""
 
-    hashes: np.ndarray
-    versions: np.ndarray
-    values: np.ndarray
-    totals: np.ndarray
-    keys: tuple[pa.Array, ...]
+    key: int
+    frame: Frame
+    shift: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the search code is made of: the first ``len(parts)`` columns of the path, and in its lowest ``hash_bits`` bits a
+    hash of the rest (0: no hash)."""
+
+    parts: tuple[Part, ...]
+    hash_bits: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class RunData:
+    """A run, in memory or mapped from a file.
+
+    Attributes:
+        path: what it is sorted for.
+        rows: how many deltas it has.
+        search: what its search code is made of.
+        codes: the search codes, ascending; None where all are 0.
+        keys: the key columns that the path keeps, by their positions in the group's key.
+        versions: the versions.
+        values: the value columns by name. A group's column that is not there is 0.
+        oldest, newest: the range of the versions (inclusive).
+        unique: every search code occurs once.
+        collisions: rows with equal codes may differ in a column of the path.
+        magnitudes: for each value column a number that no sum of some of its values exceeds (beyond rounding).
+        fences: the code of each :data:`FENCE_ROWS`-th row.
+    """
+
+    path: AccessPath
+    rows: int
+    search: Search
+    codes: Array | None
+    keys: Mapping[int, Column]
+    versions: Numbers
+    values: Mapping[str, Numbers | Wide]
+    oldest: int
+    newest: int
+    unique: bool
     collisions: bool
-    magnitude: float = math.inf
-    unique: bool = False
+    magnitudes: Mapping[str, float]
+    fences: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.hashes)
+        return self.rows
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes its columns take."""
+        columns = [*self.keys.values(), self.versions, *self.values.values()]
+        return (0 if self.codes is None else self.codes.data.nbytes) + sum(column.nbytes for column in columns)
+
+    def units(self, name: str, rows: np.ndarray) -> np.ndarray:
+        """The values of one column at some rows (int64)."""
+        column = self.values.get(name)
+        if column is None:
+            return np.zeros(len(rows), np.int64)
+        assert isinstance(column, Numbers)
+        return column.units(rows)
+
+    def magnitude(self, name: str) -> float:
+        """See ``magnitudes``."""
+        return self.magnitudes.get(name, 0.0)
+
+    @cached_property
+    def totals(self) -> dict[str, np.ndarray]:
+        """Running totals of value columns modulo 2**64 (inclusive) that somebody asked for."""
+        return {}
+
+    def total(self, name: str) -> np.ndarray:
+        """The running totals of a value column: for whoever is about to add up more deltas than the run has."""
+        if name not in self.totals:
+            column = self.values.get(name)
+            units = column.all_units() if isinstance(column, Numbers) else np.zeros(self.rows, np.int64)
+            self.totals[name] = np.cumsum(units)
+        return self.totals[name]
+
+    def table(self, names: Sequence[str], values: Sequence[str] | None = None) -> pa.Table:
+        """The run as a delta table.
+
+        Args:
+            names: the names of the group's key columns; those that the path does not keep are left out.
+            values: only these value columns; None for all.
+        """
+        columns = {names[position]: key.all() for position, key in self.keys.items()}
+        columns[VERSION] = pa.array(self.versions.all_units())
+        for name in self.values if values is None else values:
+            column = self.values.get(name)
+            columns[value_column(name)] = pa.array(np.zeros(self.rows, np.int64)) if column is None else column.all()
+        return pa.table(columns)
 
 
-def build_run(delta: pa.Table, path: AccessPath) -> pa.Table:
-    """Sort a delta table for an access path; the result has the columns of a run."""
-    delta = delta.combine_chunks()
-    keys = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in delta.columns[:-2]]
-    hashes = hash_columns([keys[i] for i in path.bound], len(delta))
-    versions = to_numpy(delta[VERSION].combine_chunks())
-    order = _order(hashes, versions, keys[path.order] if path.order >= 0 else None)
-    hashes, versions, values = hashes[order], versions[order], to_numpy(delta[VALUE].combine_chunks())[order]
-    chosen = pa.array(order)
-    keys = [k.take(chosen) for k in keys]
-    repeated = np.flatnonzero(hashes[1:] == hashes[:-1])
-    columns = [hashes, *keys, versions, values, *([np.cumsum(values)] if len(repeated) else [])]
-    names = [HASH, *delta.column_names[:-2], VERSION, VALUE, *([TOTAL] if len(repeated) else [])]
-    table = pa.table(dict(zip(names, [pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], strict=True)))
-    collisions = _has_collisions(repeated, [keys[i] for i in path.bound])
-    magnitude = float(np.abs(values.astype(np.float64)).sum())
-    flags = {COLLISIONS: collisions, UNIQUE: not len(repeated)}
-    metadata = {name: b"1" if flag else b"0" for name, flag in flags.items()}
-    return table.replace_schema_metadata({**metadata, MAGNITUDE: repr(magnitude).encode()})
+def build_run(delta: pa.Table, path: AccessPath) -> RunData:
+    """Sort and encode deltas for an access path.
+
+    Args:
+        delta: a delta table that has the keys which the path keeps; further value columns are left out.
+        path: the access path.
+    """
+    names = value_names(delta)
+    arrays = [_whole(delta[name]) for name in delta.column_names if name != VERSION and name not in names]
+    keys = dict(zip(range(len(arrays)) if path.keys is None else path.keys, arrays, strict=True))
+    versions = to_numpy(_whole(delta[VERSION]))
+    search, codes = _search(keys, path, len(delta))
+    packed = {part.key: part for part in search.parts}
+    order = _order(codes, versions, keys[path.order] if path.order >= 0 and path.order not in packed else None)
+    if order is not None:
+        codes, versions = codes[order], versions[order]
+    repeated = np.flatnonzero(codes[1:] == codes[:-1])
+    stored = Array(codes) if search.bits else None
+    kept = {name[1:]: name for name in names if path.values is None or name[1:] in path.values}
+    values = {name: _sorted(_whole(delta[column]), order) for name, column in kept.items()}
+    encoded = encode_numbers(versions)
+    assert encoded is not None  # without NULL
+    return RunData(
+        path,
+        len(delta),
+        search,
+        stored,
+        {position: _key(key, packed.get(position), stored, order) for position, key in keys.items()},
+        encoded,
+        {name: encode_values(column) for name, column in values.items()},
+        *extremes(versions),
+        not len(repeated),
+        _collides(repeated, [_sorted(keys[i], order) for i in path.bound[len(search.parts) :]]),
+        {name: _magnitude(column) for name, column in values.items()},
+        codes[::FENCE_ROWS].copy() if stored is not None else codes[:0],
+    )
 
 
-def _order(hashes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> np.ndarray:
-    """The rows in the order of their hashes, of the values ``by`` if there are any, and of their versions."""
-    if by is None and (len(versions) == 0 or versions.min() == versions.max()):
-        return np.argsort(hashes)
-    return np.lexsort((versions, *([] if by is None else [_places(by)]), hashes))
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _sorted(column: pa.Array, order: np.ndarray | None) -> pa.Array:
+    if order is None:
+        return column
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return pa.array(column.to_numpy()[order])
+    return column.take(pa.array(order))
+
+
+def _key(key: pa.Array, part: Part | None, codes: Array | None, order: np.ndarray | None) -> Column:
+    if part is None:
+        return encode(_sorted(key, order))
+    return Packed(NAMES[key.type], part.frame, len(key), codes, part.shift, part.bits)
+
+
+def _magnitude(column: pa.Array) -> float:
+    units = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False) if is_wide(column.type) else to_numpy(column)
+    return float(np.abs(units.astype(np.float64)).sum())
+
+
+def _search(keys: Mapping[int, pa.Array], path: AccessPath, rows: int) -> tuple[Search, np.ndarray]:
+    """What the search code of these rows is made of, and the codes in as few bytes as it needs."""
+    found: list[tuple[Part, np.ndarray]] = []
+    bits = 0
+    for position in path.bound:
+        key = keys[position]
+        if not is_number(key.type):
+            break
+        valid = key.is_valid().to_numpy(zero_copy_only=False) if key.null_count else None
+        numbers = to_numpy(key)
+        frame = frame_of(numbers, valid)
+        if frame is None or bits + frame.largest.bit_length() > CODE_BITS:
+            break
+        width = frame.largest.bit_length()
+        found.append((Part(position, frame, 0, width), frame.codes(numbers, valid)))
+        bits += width
+    rest = path.bound[len(found) :]
+    hash_bits = min(HASH_BITS, CODE_BITS - bits) if rest and path.order not in rest else 0
+    search = _placed([part for part, _ in found], bits + hash_bits, hash_bits)
+    codes = np.zeros(rows, np.uint64)
+    for part, (_, offsets) in zip(search.parts, found, strict=True):
+        codes |= offsets << np.uint64(part.shift) if part.bits else np.uint64(0)
+    if hash_bits:
+        codes |= hash_columns([keys[i] for i in rest], rows) >> np.uint64(CODE_BITS - hash_bits)
+    return search, narrow(codes, (1 << search.bits) - 1)
+
+
+def _placed(parts: Sequence[Part], bits: int, hash_bits: int) -> Search:
+    """The parts from the highest bits down."""
+    placed, top = [], bits
+    for part in parts:
+        top -= part.bits
+        placed.append(replace(part, shift=top))
+    return Search(tuple(placed), hash_bits, bits)
+
+
+def _order(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> np.ndarray | None:
+    """The rows in the order of their codes, of the values ``by`` if there are any, and of their versions; None if they are."""
+    constant = len(versions) == 0 or versions.min() == versions.max()
+    if by is None and constant:
+        return None if bool((codes[1:] >= codes[:-1]).all()) else np.argsort(codes)
+    return np.lexsort((versions, *([] if by is None else [_places(by)]), codes))
 
 
 def _places(column: pa.Array) -> np.ndarray:
@@ -103,121 +280,9 @@ def _places(column: pa.Array) -> np.ndarray:
     return to_numpy(pc.rank(column, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
 
 
-def _has_collisions(repeated: np.ndarray, bound: list[pa.Array]) -> bool:
-    """Whether the keys of some row and the next one differ; ``repeated`` are the rows whose hash the next one has, too."""
+def _collides(repeated: np.ndarray, bound: Sequence[pa.Array]) -> bool:
+    """Whether the keys of some row and the next one differ; ``repeated`` are the rows whose code the next one has, too."""
     if len(repeated) == 0:
         return False
     first, second = pa.array(repeated), pa.array(repeated + 1)
     return any(not column.take(first).equals(column.take(second)) for column in bound)
-
-
-def read_table(table: pa.Table) -> RunData:
-    """The arrays of a run table (one chunk per column)."""
-    columns = {n: _one_chunk(c) for n, c in zip(table.column_names, table.columns, strict=True)}
-    metadata = table.schema.metadata or {}
-    hashes, versions, values = (columns.pop(name).to_numpy() for name in (HASH, VERSION, VALUE))
-    totals = columns.pop(TOTAL).to_numpy() if TOTAL in columns else values
-    return RunData(
-        hashes,
-        versions,
-        values,
-        totals,
-        tuple(columns.values()),
-        metadata.get(COLLISIONS) == b"1",
-        float(metadata.get(MAGNITUDE, b"inf")),
-        metadata.get(UNIQUE) == b"1",
-    )
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def open_run(file: Path | str, offset: int, size: int) -> RunData:
-    """Memory-map one run of a pack; nothing is read until it is looked at."""
-    return read_table(pa.ipc.open_file(pa.BufferReader(_pack(str(file)).slice(offset, size))).read_all())
-
-
-@lru_cache(maxsize=1024)
-def _pack(file: str) -> pa.Buffer:
-    """A whole pack, mapped once for all its runs: packs never change."""
-    with pa.memory_map(file) as source:
-        return source.read_buffer()
-
-
-class Pack:
-    """A file below ``root``, with a fresh name, to which a step writes its runs one after the other: however many maps it
-    touches, it waits for the disk once. Until :meth:`close` has returned and the catalog names the runs, nobody knows of
-    it; what a step that dies leaves behind is an orphan.
-
-    Args:
-        root: the state folder.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._path = Path("runs") / f"{uuid.uuid4().hex}.pack"
-        self._runs: list[NewRun] = []
-        self._sink: BinaryIO | None = None  # nothing is made before the first run comes
-
-    def append(self, path: AccessPath, table: pa.Table) -> NewRun:
-        """Write the next run, for an access path."""
-        sink = self._opened()
-        offset = -(-sink.tell() // ALIGNMENT) * ALIGNMENT
-        sink.write(bytes(offset - sink.tell()))
-        with pa.ipc.new_file(pa.PythonFile(sink, mode="w"), table.schema) as writer:
-            writer.write_table(table, max_chunksize=max(1, len(table)))
-        versions = to_numpy(table[VERSION].combine_chunks())
-        low, high = (int(versions.min()), int(versions.max())) if len(versions) else (0, 0)
-        self._runs.append(
-            NewRun(path.map, path.label, str(self._path), offset, low, high, len(table), sink.tell() - offset)
-        )
-        return self._runs[-1]
-
-    def read(self, run: NewRun) -> RunData:
-        """A run that was written before, mapped from the file instead of held in memory."""
-        self._opened().flush()
-        with pa.memory_map(str(self._root / self._path)) as source:
-            source.seek(run.offset)
-            return read_table(pa.ipc.open_file(source.read_buffer(run.bytes)).read_all())
-
-    def close(self) -> tuple[NewRun, ...]:
-        """Make the file durable, and its name.
-
-        Returns:
-            the runs for the catalog; they are invisible until a transaction there names them.
-        """
-        if self._sink is not None:
-            self._sink.flush()
-            os.fsync(self._sink.fileno())
-            self._sink.close()
-            sync_folder((self._root / self._path).parent)
-        return tuple(self._runs)
-
-    def _opened(self) -> BinaryIO:
-        if self._sink is None:
-            target = self._root / self._path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._sink = target.open("wb")
-        return self._sink
-
-
-def write_runs(root: Path, runs: Iterable[tuple[AccessPath, pa.Table]]) -> tuple[NewRun, ...]:
-    """Write runs into one pack.
-
-    Returns:
-        the runs for the catalog.
-    """
-    pack = Pack(root)
-    for path, table in runs:
-        pack.append(path, table)
-    return pack.close()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a new directory entry durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -25,6 +25,7 @@ from cumulus_ops.mapstore import (
     physical_type,
     sum_exactly,
     to_logical,
+    value_column,
 )
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import INT64_MAX, INT64_MIN
@@ -90,7 +91,7 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
         return schema.empty_table()
     totals, names = _totals(rt, declared, epoch_end(_snapshot_epoch(rt, as_of)))
     totals = _nonzero(totals, names)
-    logical = [to_logical(totals[f"k{i}"].combine_chunks(), k.type) for i, k in enumerate(declared.keys)]
+    logical = [to_logical(totals[f"#{i}"].combine_chunks(), k.type) for i, k in enumerate(declared.keys)]
     texts = [pc.fill_null(column.cast(pa.string()), "NULL") for column in logical]
     group = pc.binary_join_element_wise(*texts, ", ") if texts else pa.array([""] * len(totals), pa.string())
     return pa.table({"group": group, "rows": totals[declared.exists]}).cast(schema)
@@ -114,25 +115,32 @@ def _snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
 
 
 def _sum_map(rt: Runtime, decl: MapDecl, upto: int | None) -> pa.Table:
-    path = rt.plan.paths[decl.name][0]
+    summed = _sum_maps(rt, [decl.name], upto)
+    return summed.rename_columns([*(k.name for k in decl.keys), VALUE])
+
+
+def _sum_maps(rt: Runtime, names: list[str], upto: int | None) -> pa.Table:
+    """The entries of maps of one group: columns ``#0``, ``#1``, ..., and each map's total under its name."""
+    group = rt.plan.groups[rt.plan.group_of[names[0]]]
+    path = rt.plan.paths[group.name][0]
     runs = [
         r
         for r in rt.catalog.runs(rt.catalog.last_commit())
-        if (r.map, r.access_path) == (decl.name, path.label) and (upto is None or r.min_version <= upto)
+        if (r.map, r.access_path) == (group.name, path.label) and (upto is None or r.min_version <= upto)
     ]
-    keys = [k.name for k in decl.keys]
-    schema = pa.schema([*(pa.field(k.name, physical_type(k.type)) for k in decl.keys), pa.field(VALUE, pa.int64())])
-    tables = [
-        _run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, upto).cast(schema) for r in runs
-    ]
-    return sum_exactly(pa.concat_tables(tables) if tables else schema.empty_table(), keys, [VALUE])
+    keys = [f"#{i}" for i in range(len(group.keys))]
+    fields = [pa.field(k, physical_type(c.type)) for k, c in zip(keys, group.keys, strict=True)]
+    schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
+    tables = [_run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, names, upto) for r in runs]
+    stacked = pa.concat_tables([table.cast(schema) for table in tables]) if tables else schema.empty_table()
+    return sum_exactly(stacked, keys, names)
 
 
-def _run_entries(run: RunData, keys: list[str], upto: int | None) -> pa.Table:
-    table = pa.table(dict(zip([*keys, VERSION, VALUE], [*run.keys, run.versions, run.values], strict=True)))
-    if upto is not None and len(run) and int(run.versions.max()) > upto:
+def _run_entries(run: RunData, keys: list[str], names: list[str], upto: int | None) -> pa.Table:
+    table = run.table(keys, names)
+    if upto is not None and run.newest > upto:
         table = table.filter(pc.less_equal(table[VERSION], upto))
-    return table.drop_columns([VERSION])
+    return table.select([*keys, *map(value_column, names)]).rename_columns([*keys, *names])
 
 
 def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
@@ -149,17 +157,21 @@ def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
 def _totals(rt: Runtime, view: View, upto: int | None) -> tuple[pa.Table, list[str]]:
     """One row per key with the entry of every map of the view: maps are stacked with zeros for each other and summed."""
     names = sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
-    keys = [f"k{i}" for i in range(len(view.keys))]
-    tables = {n: _sum_map(rt, rt.program.map_by_name[n], upto).rename_columns([*keys, n]) for n in names}
-    types = {name: table[name].type for name, table in tables.items()}
+    together: dict[str, list[str]] = {}
+    for name in names:
+        together.setdefault(rt.plan.group_of[name], []).append(name)
+    tables = [_sum_maps(rt, maps, upto) for maps in together.values()]
+    if len(tables) == 1:
+        return tables[0], names
+    types = {name: table[name].type for table in tables for name in table.column_names if name in names}
     stacked = []
-    for name, table in tables.items():
+    for table in tables:
         zeros = pa.array(np.zeros(len(table), np.int64))
         for other in names:
-            if other != name:
+            if other not in table.column_names:
                 table = table.append_column(other, zeros.cast(types[other]))
-        stacked.append(table.select([*keys, *names]))
-    return sum_exactly(pa.concat_tables(stacked), keys, names), names
+        stacked.append(table.select([*(f"#{i}" for i in range(len(view.keys))), *names]))
+    return sum_exactly(pa.concat_tables(stacked), [f"#{i}" for i in range(len(view.keys))], names), names
 
 
 def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:
@@ -186,7 +198,7 @@ def _by_width(view: View, entries: pa.Table) -> list[pa.Table]:
 
 
 def _evaluated(view: View, entries: pa.Table) -> pa.Table:
-    columns = {k.name: entries[f"k{i}"].combine_chunks() for i, k in enumerate(view.keys)}
+    columns = {k.name: entries[f"#{i}"].combine_chunks() for i, k in enumerate(view.keys)}
     columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
     wide = frozenset(name for name, column in columns.items() if is_wide(column.type))
     frame = Frame(columns, len(entries), wide=wide)

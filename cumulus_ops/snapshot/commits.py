@@ -67,7 +67,7 @@ def _commit(rt: Runtime, epoch: int) -> None:
             reach("checkpoint.before-commit")
             seconds = time.monotonic() - started
             snapshot = Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds)
-            rt.catalog.checkpoint(snapshot, rt.plan.program.map_by_name.keys() - rt.plan.base)
+            rt.catalog.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base)
             reach("checkpoint.after-commit")
             return
         except Conflict:

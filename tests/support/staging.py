@@ -15,7 +15,7 @@ from cumulus_ops.engine.staged import MESSAGE_ARROW, staged_steps
 from cumulus_ops.engine.steps import StepResult, run_step
 from cumulus_ops.eventlog.files import write_parquet
 from cumulus_ops.layout import Labels, ProgramPlan
-from cumulus_ops.mapstore import VALUE, VERSION, open_run, sum_deltas
+from cumulus_ops.mapstore import VERSION, AccessPath, open_run, value_column
 from tests.support.projects import Event, log_table
 
 __all__ = ["Rows", "in_process", "in_stages", "write_batch"]
@@ -65,29 +65,50 @@ def visible(runs: Sequence[NewRun], commit: int) -> tuple[Run, ...]:
 
 
 def summed(plan: ProgramPlan, root: Path, runs: Sequence[NewRun]) -> Rows:
-    """What runs add up to, by map; every access path of a map must say the same.
+    """What runs add up to, by map; every copy of a group must say the same of the columns that it keeps.
 
     Raises:
-        AssertionError: two access paths of a map differ.
+        AssertionError: two copies of a group differ.
     """
     found: Rows = {}
     for name, paths in plan.paths.items():
-        answers = [
-            _entries(plan, name, root, [r for r in runs if (r.map, r.access_path) == (name, p.label)]) for p in paths
-        ]
-        assert all(a == answers[0] for a in answers), f"access paths of {name} differ"
-        found[name] = answers[0]
+        entire = _entries(plan, paths[0], root, runs)
+        assert set(entire) == set(plan.groups[name].members)
+        for path in paths[1:]:
+            copy = _entries(plan, path, root, runs)
+            assert set(copy) == set(entire if path.values is None else path.values)
+            assert all(copy[m] == _projected(entire[m], path.keys) for m in copy), f"copies of {name} differ"
+        found |= entire
     return found
 
 
-def _entries(plan: ProgramPlan, name: str, root: Path, runs: Sequence[NewRun]) -> dict[tuple[object, ...], int]:
-    names = [*(k.name for k in plan.program.map_by_name[name].keys), VERSION]
-    opened = [open_run(root / r.path, r.offset, r.bytes) for r in runs]
-    tables = [
-        pa.table(dict(zip([*names, VALUE], [*o.keys, pa.array(o.versions), pa.array(o.values)], strict=True)))
-        for o in opened
-    ]
-    if not tables:
-        return {}
-    table = sum_deltas(tables)
-    return {tuple(row[n] for n in names): row[VALUE] for row in table.to_pylist()}
+def _entries(plan: ProgramPlan, path: AccessPath, root: Path, runs: Sequence[NewRun]) -> Rows:
+    """What the runs of one copy add up to, by map."""
+    group = plan.groups[path.map]
+    names = [key.name for key in group.keys]
+    kept = [*(names if path.keys is None else [names[i] for i in path.keys]), VERSION]
+    found: Rows = {name: {} for name in (group.members if path.values is None else path.values)}
+    for run in runs:
+        if (run.map, run.access_path) == (path.map, path.label):
+            opened = open_run(root / run.path, run.offset, run.bytes)
+            assert opened.path == path
+            for row in opened.table(names).to_pylist():
+                for name in opened.values:
+                    entry = tuple(row[n] for n in kept)
+                    found[name][entry] = found[name].get(entry, 0) + row[value_column(name)]
+    return {name: _without_zeros(entries) for name, entries in found.items()}
+
+
+def _projected(entries: dict[tuple[object, ...], int], keys: tuple[int, ...] | None) -> dict[tuple[object, ...], int]:
+    """Entries summed over the keys that a copy does not keep."""
+    if keys is None:
+        return entries
+    summed: dict[tuple[object, ...], int] = {}
+    for (*key, version), units in entries.items():
+        short = (*(key[i] for i in keys), version)
+        summed[short] = summed.get(short, 0) + units
+    return _without_zeros(summed)
+
+
+def _without_zeros(entries: dict[tuple[object, ...], int]) -> dict[tuple[object, ...], int]:
+    return {key: units for key, units in entries.items() if units}

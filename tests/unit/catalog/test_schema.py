@@ -100,3 +100,20 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         catalog.position(3)
     with pytest.raises(SetupProblem, match="outlive"):
         Catalog("sqlite://")
+
+
+def test_a_project_from_before_runs_had_formats_has_the_first_one(tmp_path: Path) -> None:
+    engine = connect(url_of(tmp_path))
+    upgrade = command.upgrade
+    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0003")):
+        migrate(engine)
+    with engine.begin() as connection:
+        known = {c["name"]: c["type"] for c in inspect(connection).get_columns("program") if not c["nullable"]}
+        assert "format" not in known
+        values = {name: "''" if "CHAR" in str(type_) or "TEXT" in str(type_) else "0" for name, type_ in known.items()}
+        connection.exec_driver_sql(f"INSERT INTO program ({', '.join(values)}) VALUES ({', '.join(values.values())})")
+    engine.dispose()
+    with patch.object(Catalog, "register", lambda *_: None):
+        catalog = make_catalog(tmp_path)
+    assert catalog.program().format == 1
+    catalog.close()

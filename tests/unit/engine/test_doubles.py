@@ -28,11 +28,13 @@ TERMS = st.lists(st.tuples(st.integers(0, 2), FLOATS, st.sampled_from([1, 1, -1,
 def test_vectorised_sums_are_the_reference(terms):
     requests, values, counts = (list(x) for x in zip(*terms, strict=True)) if terms else ([], [], [])
     columns = [np.array(x, np.int64) for x in (requests, counts, [0] * len(counts))]
-    found = Slices(columns[0], (pa.array(values, pa.float64()),), columns[1], columns[2])
+    found = Slices(
+        columns[0], (pa.array(values, pa.float64()),), {"n": columns[1], "other": columns[1] + 1}, columns[2]
+    )
     totals = Counter()
     for request, value, count in terms:
         totals[request, value] += count
-    for request, ours in enumerate(sum_doubles(found, 3).to_pylist()):
+    for request, ours in enumerate(sum_doubles(found, "n", 3).to_pylist()):
         theirs = rounded_sum([(v, c) for (r, v), c in totals.items() if r == request and c])
         assert ours == theirs or (math.isnan(ours) and math.isnan(theirs))
 

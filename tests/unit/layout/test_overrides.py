@@ -56,7 +56,7 @@ def _checked(folder: Path) -> ProgramPlan:
 def test_what_is_decided_is_not_estimated(write: Write) -> None:
     folder = write("maps: {m_customer_1: [c_id]}\n  events: {orders: [o_customer]}")
     plan = _checked(folder)
-    fixed = fixed_labels(load_project(folder, {}).layout)
+    fixed = fixed_labels(plan, load_project(folder, {}).layout)
     assert fixed == {("map", "m_customer_1"): ("c_id",), ("events", "orders"): ("o_customer",)}
     layout = choose_layout(plan, {"customer": 5, "orders": 5}, 2, fixed)
     assert layout.labels["map", "m_customer_1"] == ("c_id",)  # though it is small
@@ -65,14 +65,27 @@ def test_what_is_decided_is_not_estimated(write: Write) -> None:
 
 def test_words_for_everywhere_and_anywhere(write: Write) -> None:
     folder = write("maps: {m_customer_1: replicated}\n  events: {orders: anywhere}")
-    _checked(folder)
-    fixed = fixed_labels(load_project(folder, {}).layout)
+    fixed = fixed_labels(_checked(folder), load_project(folder, {}).layout)
     assert fixed == {("map", "m_customer_1"): REPLICATED, ("events", "orders"): ANYWHERE}
+
+
+def test_what_is_said_of_a_map_counts_for_its_group(write: Write) -> None:
+    folder = write("maps: {m_orders_2: [c_id]}")
+    plan = _checked(folder)
+    assert plan.groups["m_orders_1"].members == ("m_orders_1", "m_orders_2")
+    (column,) = (key.name for key in plan.groups["m_orders_1"].keys)
+    assert fixed_labels(plan, load_project(folder, {}).layout) == {("map", "m_orders_1"): (column,)}
 
 
 @pytest.mark.parametrize(
     ("layout", "kind", "message", "hint"),
     [
+        (
+            "maps: {m_orders_1: replicated, m_orders_2: [c_id]}",
+            "layout-group",
+            "m_orders_1 and m_orders_2",
+            "leave one",
+        ),
         ("maps: {m_custmer_1: [c_id]}", "unknown-map", "no map 'm_custmer_1'", "did you mean m_customer_1?"),
         ("maps: {m_customer_1: [id]}", "unknown-column", "m_customer_1 has no column 'id'", "c_id"),
         ("events: {order: anywhere}", "unknown-relation", "no relation 'order'", "did you mean orders?"),

@@ -46,9 +46,11 @@ def labels(prepared: ProgramPlan) -> dict[str, list[str]]:
 def test_the_papers_example_keeps_one_copy_per_way_of_reading() -> None:
     prepared = plan_program(example("example21"), "batch")
     paths = labels(prepared)
-    assert paths["m_orders_1"] == paths["m_orders_2"] == ["0", "1"]  # by customer and by order
-    auxiliary = {m for m in paths if m.startswith("m_")}  # one of each table per aggregate, and none of a join
-    assert auxiliary == {"m_customer_1", "m_orders_1", "m_orders_2", "m_lineitem_1", "m_lineitem_2"}
+    assert paths["m_orders_1"] == ["0", "1"]  # by customer and by order
+    auxiliary = {m for m in paths if m.startswith("m_")}  # one of each table, with its aggregates, and none of a join
+    assert auxiliary == {"m_customer_1", "m_orders_1", "m_lineitem_1"}
+    assert prepared.groups["m_orders_1"].members == ("m_orders_1", "m_orders_2")
+    assert prepared.groups["m_lineitem_1"].members == ("m_lineitem_1", "m_lineitem_2")
     assert {tuple(paths[m]) for m in paths if len(prepared.program.map_by_name[m].keys) == 1} == {("0",)}
     assert prepared.columns["lineitem"] == ("l_orderkey", "l_discount")
     assert prepared.columns["orders"] == ("o_orderkey", "o_custkey", "o_totalprice")
@@ -65,7 +67,9 @@ def test_compiled_deletes_share_the_statements_of_inserts(view: str) -> None:
     statements = [s for group in prepared.statements.values() for s in group]
     assert statements
     assert {s.sign for s in statements} == {0}
-    assert len(statements) == sum(len(t.statements) for t in program.triggers if t.sign == 1)
+    products = sum(len(s.products) for s in statements)
+    assert products == sum(len(t.statements) for t in program.triggers if t.sign == 1)
+    assert products > len(statements)  # sums and counts are added up together
 
 
 @pytest.mark.parametrize("view", sorted(EXAMPLE.views))
@@ -74,9 +78,11 @@ def test_every_read_finds_its_copy_and_every_map_has_one(view: str) -> None:
     read = {r.path for group in prepared.statements.values() for s in group for r in s.reads}
     kept = {p for paths in prepared.paths.values() for p in paths}
     assert read <= kept
-    assert all(prepared.paths[m.name] for m in prepared.program.maps)
+    assert all(prepared.paths[prepared.group_of[m.name]] for m in prepared.program.maps)
+    assert set(prepared.paths) == set(prepared.groups)
+    assert all((p.keys, p.values) == (None, None) for p, *_ in prepared.paths.values())
     for path in kept - read:  # only for people: by the whole key
-        assert path.bound == tuple(range(len(prepared.program.map_by_name[path.map].keys)))
+        assert sorted(path.bound) == list(range(len(prepared.groups[path.map].keys)))
         assert not [p for p in read if p.map == path.map]
 
 
@@ -126,7 +132,9 @@ def test_what_needs_event_parameters_only_is_computed_first_and_carried_once() -
     assert set(carried) == {call("add", a, b), a, b}
     assert {r.bound for r in statement.reads} == {(Var(carried[call("add", a, b)], INT),)}
     assert statement.late_conditions == (call("gt", y, Var(carried[b], INT)),)
-    assert statement.late_factors == (call("add", y, Var(carried[a], INT)),)
+    (product,) = statement.products
+    assert (product.map, product.reads) == ("total", ("pairs", "by_a"))
+    assert product.late_factors == (call("add", y, Var(carried[a], INT)),)
     assert statement.reads[0].free == ((0, "Y"),)
 
 
@@ -139,9 +147,9 @@ def test_keys_are_loop_variables_or_carried() -> None:
 
 def test_a_term_is_raised_to_its_targets_scale() -> None:
     """``total`` has six decimals."""
-    assert only("ON +r(A, B, X) DO { total[] += A; }").shift == 6
-    assert only("ON +r(A, B, X) DO { total[] += X * X; }").shift == 2
-    assert only("ON +r(A, B, X) DO { total[] += X * pairs[A, B] * 0.25; }").shift == 0
+    for term, shift in (("A", 6), ("X * X", 2), ("X * pairs[A, B] * 0.25", 0)):
+        (product,) = only(f"ON +r(A, B, X) DO {{ total[] += {term}; }}").products
+        assert product.shift == shift
 
 
 BODY = "{ total[] += by_a[A]; by_a[A] += 1; total[] += by_a[A]; }"

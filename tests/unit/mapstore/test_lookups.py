@@ -1,4 +1,4 @@
-"""Runs and lookups against a plain list of deltas, with and without hash collisions."""
+"""Runs and lookups against a plain list of deltas, with search codes that tell keys apart well, badly, or not at all."""
 
 from __future__ import annotations
 
@@ -8,55 +8,34 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import (
-    VALUE,
     VERSION,
     AccessPath,
     RunData,
     build_run,
     open_run,
     probe,
+    read_since,
     read_slices,
-    read_table,
     sum_deltas,
     sum_points,
+    value_column,
     write_runs,
 )
-from cumulus_ops.mapstore import lookup as lookup_module
-from cumulus_ops.mapstore import runs as runs_module
 from m3.datatypes import INT64_MAX, INT64_MIN
+from tests.support.runs import CODES, KEYS, Case, Entry, built, cases, forced, keys_of, small_blocks, stored
 
 #: (key a, key b, version, value)
 Delta = tuple[int | None, str | None, int, int]
 A = st.none() | st.integers(0, 3)
 B = st.none() | st.sampled_from(["", "x", "y"])
 DELTAS = st.lists(st.tuples(A, B, st.integers(0, 6), st.integers(-5, 5)), max_size=25)
-SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), (VERSION, pa.int64()), (VALUE, pa.int64())])
-PATHS = [AccessPath("m", bound) for bound in ((), (0,), (1,), (0, 1))]
-
-
-def all_equal(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
-    return np.zeros(rows, dtype=np.uint64)
-
-
-def two_valued(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
-    texts = zip(*(c.to_pylist() for c in columns), strict=True) if columns else [()] * rows
-    return np.array([len(str(t)) % 2 for t in texts], dtype=np.uint64)
-
-
-@pytest.fixture(params=["real", "all-equal", "two-valued"])
-def hashing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The real hash, and hashes on which different keys collide all the time."""
-    forged = {"all-equal": all_equal, "two-valued": two_valued}.get(request.param)
-    if forged is not None:
-        monkeypatch.setattr(runs_module, "hash_columns", forged)
-        monkeypatch.setattr(lookup_module, "hash_columns", forged)
-        monkeypatch.setattr(lookup_module, "is_invertible", lambda _: False)
-    return str(request.param)
+SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), (VERSION, pa.int64()), (value_column("m"), pa.int64())])
+PATHS = [AccessPath("m", bound) for bound in ((), (0,), (1,), (0, 1), (1, 0))]
 
 
 def table(deltas: Sequence[Delta]) -> pa.Table:
@@ -65,74 +44,101 @@ def table(deltas: Sequence[Delta]) -> pa.Table:
 
 
 def run_of(deltas: Sequence[Delta], path: AccessPath) -> RunData:
-    return read_table(build_run(table(deltas), path))
+    return build_run(table(deltas), path)
 
 
 def keys(asked: Sequence[tuple[object, ...]], bound: tuple[int, ...]) -> list[pa.Array]:
     return [pa.array([row[i] for row in asked], SCHEMA.field(position).type) for i, position in enumerate(bound)]
 
 
-lenient = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@st.composite
+def asked(draw: st.DrawFn) -> tuple[Case, tuple[int, ...], list[tuple[tuple[object, ...], int]]]:
+    """A case, the first few columns of its path, and requests (key, before): some for keys that there are."""
+    case = draw(cases())
+    bound = case.path.bound[: draw(st.integers(0, len(case.path.bound)))]
+    known = keys_of([case.kinds[i] for i in bound])
+    if case.entries:
+        known |= st.sampled_from(case.entries).map(lambda entry: tuple(entry.key[i] for i in bound))
+    return case, bound, draw(st.lists(st.tuples(known, st.integers(0, 8)), max_size=8))
 
 
-@lenient
-@given(st.lists(DELTAS, max_size=3), st.lists(st.tuples(A, B, st.integers(0, 8)), min_size=1, max_size=10))
-def test_points_are_the_sums_before_a_version(
-    hashing: str, runs: list[list[Delta]], asked: list[tuple[int | None, str | None, int]]
+def equal(a: object, b: object) -> bool:
+    """NULL equals NULL, and NaN NaN."""
+    return a == b or (a != a and b != b)
+
+
+def matching(entry: Entry, bound: tuple[int, ...], key: tuple[object, ...]) -> bool:
+    return all(equal(entry.key[position], part) for position, part in zip(bound, key, strict=True))
+
+
+@pytest.mark.parametrize("codes", CODES)
+@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(what=asked(), on_disk=st.booleans())
+def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
+    codes: str,
+    what: tuple[Case, tuple[int, ...], list[tuple[tuple[object, ...], int]]],
+    on_disk: bool,
 ) -> None:
-    path = AccessPath("m", (0, 1))
-    request = probe(keys(asked, path.bound), np.array([version for *_, version in asked]))
-    got = sum_points([run_of(r, path) for r in runs], path.bound, request)
-    assert got.tolist() == [
-        sum(value for run in runs for a, b, version, value in run if (a, b) == (x, y) and version < before)
-        for x, y, before in asked
-    ]
-
-
-@lenient
-@given(
-    st.sampled_from(PATHS),
-    st.lists(DELTAS, max_size=3),
-    st.lists(st.tuples(A, B, st.integers(0, 8)), min_size=1, max_size=6),
-)
-def test_slices_are_the_matching_deltas_before_a_version(
-    hashing: str, path: AccessPath, runs: list[list[Delta]], asked: list[tuple[int | None, str | None, int]]
-) -> None:
-    free = tuple(i for i in (0, 1) if i not in path.bound)
-    bound = keys([tuple(row[i] for i in path.bound) for row in asked], path.bound)
-    slices = read_slices(
-        [run_of(r, path) for r in runs], path.bound, free, probe(bound, np.array([row[2] for row in asked]))
-    )
-    got = list(zip(slices.request.tolist(), *(c.to_pylist() for c in slices.free), slices.values.tolist(), strict=True))
-    expected = [
-        (i, *(delta[f] for f in free), delta[3])
-        for i, row in enumerate(asked)
-        for run in runs
-        for delta in run
-        if all(delta[p] == row[p] for p in path.bound) and delta[2] < row[2]
-    ]
-    assert sorted(map(repr, got)) == sorted(map(repr, expected))
+    case, bound, requests = what
+    free = [i for i in range(len(case.kinds)) if i not in bound]
+    names = ["p", "q", "nowhere"]
+    with forced(codes), small_blocks():
+        runs = built(case)
+        event(f"{max((len(run.search.parts) for run in runs), default=0)} parts")
+        columns = [pa.array([key[n] for key, _ in requests], KEYS[case.kinds[i]][0]) for n, i in enumerate(bound)]
+        request = probe(columns, np.array([before for _, before in requests], np.int64))
+        with stored(runs) as mapped:
+            if on_disk:
+                runs = mapped
+            sums = sum_points(runs, [*names, "p"], request)
+            early, late = (read(runs, names, free, request) for read in (read_slices, read_since))
+    assert {name: total.tolist() for name, total in sums.items()} == {
+        name: [
+            sum(e.values.get(name, 0) for e in case.entries if matching(e, bound, key) and e.version < before)
+            for key, before in requests
+        ]
+        for name in names
+    }
+    for slices, is_early in ((early, True), (late, False)):
+        rows = zip(
+            slices.request.tolist(),
+            *(column.to_pylist() for column in slices.free),
+            slices.versions.tolist(),
+            *(slices.values[name].tolist() for name in names),
+            strict=True,
+        )
+        expected = [
+            (i, *(e.key[f] for f in free), e.version, *(e.values.get(name, 0) for name in names))
+            for i, (key, before) in enumerate(requests)
+            for e in case.entries
+            if matching(e, bound, key) and (e.version < before) == is_early
+        ]
+        assert sorted(map(repr, rows)) == sorted(map(repr, expected))
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.label)
 def test_a_run_survives_the_way_to_disk_and_back(tmp_path: Path, path: AccessPath) -> None:
     deltas: list[Delta] = [(1, "x", 5, 2), (None, None, 3, -7), (1, "x", 4, 9), (2, "", 9, 1)]
-    written = write_runs(tmp_path, [(path, build_run(table(d), path)) for d in (deltas, [], deltas[:2])])
+    written = write_runs(tmp_path, [build_run(table(d), path) for d in (deltas, [], deltas[:2])])
     assert len({run.path for run in written}) == 1
     assert [(r.rows, r.min_version, r.max_version) for r in written] == [(4, 3, 9), (0, 0, 0), (2, 3, 5)]
     assert all((r.map, r.access_path) == ("m", path.label) for r in written)
     for run, part in zip(written, (deltas, [], deltas[:2]), strict=True):
         opened = open_run(tmp_path / run.path, run.offset, run.bytes)
-        rows = zip(*(k.to_pylist() for k in opened.keys), opened.versions.tolist(), opened.values.tolist(), strict=True)
+        read = opened.table(["a", "b"])
+        assert read.schema == SCHEMA
+        rows = zip(*(column.to_pylist() for column in read.columns), strict=True)
         assert sorted(map(repr, rows)) == sorted(map(repr, part))
-        order = list(zip(opened.hashes.tolist(), opened.versions.tolist(), strict=True))
+        codes = [0] * len(opened) if opened.codes is None else opened.codes.all().tolist()
+        order = list(zip(codes, opened.versions.all_units().tolist(), strict=True))
         assert order == sorted(order)
-        assert opened.unique == (len(set(opened.hashes.tolist())) == len(opened))
-        assert opened.unique or opened.totals.tolist() == np.cumsum(opened.values).tolist()
+        assert (opened.path, len(opened)) == (path, len(part))
+        assert opened.unique == (len(set(codes)) == len(opened))
+        assert opened.total("m").tolist() == np.cumsum(read[value_column("m")].to_numpy()).tolist()
+        assert opened.total("nowhere").tolist() == [0] * len(part)
         assert not opened.collisions
-        assert opened.magnitude == sum(abs(d[3]) for d in part)
+        assert opened.magnitude("m") == sum(abs(d[3]) for d in part)
+        assert opened.magnitude("nowhere") == 0
 
 
 def test_nothing_to_write_leaves_no_file(tmp_path: Path) -> None:
@@ -140,37 +146,60 @@ def test_nothing_to_write_leaves_no_file(tmp_path: Path) -> None:
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
 
 
-def test_collisions_are_seen_when_a_run_is_built(hashing: str) -> None:
+@pytest.mark.parametrize("codes", CODES)
+def test_collisions_are_seen_when_a_run_is_built(codes: str) -> None:
     path = AccessPath("m", (0, 1))
-    assert run_of([(1, "x", 5, 1), (2, "x", 4, 1), (1, "x", 6, 1)], path).collisions == (hashing != "real")
-    assert not run_of([(1, "x", 5, 1), (1, "x", 4, 1)], path).collisions
+    with forced(codes):
+        forged = [run_of([(1, "x", 5, 1), (1, "y", 4, 1), (1, "x", 6, 1)], path)]
+        forged += [run_of([(1, text, 5, 1) for text in "abcdefghij"], path)]
+        assert not run_of([(1, "x", 5, 1), (1, "x", 4, 1)], path).collisions
+        assert not run_of([(1, None, 5, 1), (1, None, 4, 1)], path).collisions
+        assert not run_of([(i, "x", 5, 1) for i in range(64)], path).collisions  # numbers have no hash
+    expected = {"real": [False, False], "codes of six bits": [forged[0].collisions, True]}
+    expected["hashes of one bit"] = expected["codes of six bits"]
+    assert [run.collisions for run in forged] == expected.get(codes, [True, True])
+
+
+def test_whole_numbers_of_a_path_never_collide() -> None:
+    delta = pa.table({"a": [INT64_MIN, INT64_MAX, 0] * 2, VERSION: [1, 2, 3, 4, 5, 6], value_column("m"): [1] * 6})
+    run = build_run(delta, AccessPath("m", (0,)))
+    assert (run.search.hash_bits, run.search.bits, run.collisions, run.unique) == (0, 64, False, False)
+
+
+def test_a_column_that_finds_no_room_in_the_code_has_what_is_left_of_its_hash() -> None:
+    numbers = [0, 2**40, 5, 2**40]
+    delta = pa.table({"a": numbers, "b": numbers, VERSION: [1, 2, 3, 4], value_column("m"): [1] * 4})
+    search = build_run(delta, AccessPath("m", (0, 1))).search
+    assert ([part.bits for part in search.parts], search.hash_bits, search.bits) == ([41], 23, 64)
 
 
 def test_a_deep_history_of_one_key_is_one_subtraction_not_a_scan() -> None:
     """A hot key: every version bound gets its own sum."""
     path = AccessPath("m", (0, 1))
     run = run_of([(1, "x", v, v * v - 500) for v in range(1000)], path)
-    asked = [(1, "x")] * 1001
-    got = sum_points([run], path.bound, probe(keys(asked, path.bound), np.arange(1001)))
+    requests = [(1, "x")] * 1001
+    got = sum_points([run], ["m"], probe(keys(requests, path.bound), np.arange(1001)))["m"]
     assert got.tolist() == np.concatenate([[0], np.cumsum(np.arange(1000) ** 2 - 500)]).tolist()
+    assert set(run.totals) == {"m"}
 
 
 BIG = st.sampled_from([INT64_MAX, INT64_MIN, 2**62, -(2**62), 2**32, -(2**32), 1, -1])
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("width", [0, 1, 2])
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), BIG), max_size=4), min_size=1, max_size=3))
-def test_a_total_beyond_64_bits_is_an_error_never_a_wrong_number(runs: list[list[tuple[int, int]]]) -> None:
+def test_a_total_beyond_64_bits_is_an_error_never_a_wrong_number(width: int, runs: list[list[tuple[int, int]]]) -> None:
     path = AccessPath("m", (0, 1))
     opened = [run_of([(1, "x", version, value) for version, value in run], path) for run in runs]
     for before in range(4):
         total = sum(value for run in runs for version, value in run if version < before)
-        request = probe(keys([(1, "x")], path.bound), np.array([before]))
+        request = probe(keys([(1, "x")], path.bound[:width]), np.array([before]))
         if INT64_MIN <= total <= INT64_MAX:
-            assert sum_points(opened, path.bound, request).tolist() == [total]
+            assert sum_points(opened, ["m"], request)["m"].tolist() == [total]
         else:
             with pytest.raises(InputProblem) as caught:
-                sum_points(opened, path.bound, request)
+                sum_points(opened, ["m"], request)
             assert caught.value.kind == "overflow"
 
 
@@ -178,11 +207,13 @@ def test_a_total_beyond_64_bits_is_an_error_never_a_wrong_number(runs: list[list
 @given(DELTAS)
 def test_a_run_of_summed_deltas_has_one_row_per_key_and_version(deltas: list[Delta]) -> None:
     path = AccessPath("m", (0, 1))
-    once, twice = run_of(deltas, path), read_table(build_run(sum_deltas([table(deltas)]), path))
-    asked = sorted({(a, b) for a, b, _, _ in deltas}, key=repr) or [(0, "")]
+    once, twice = run_of(deltas, path), build_run(sum_deltas([table(deltas)]), path)
+    requests = sorted({(a, b) for a, b, _, _ in deltas}, key=repr) or [(0, "")]
     for before in (0, 3, 9):
-        request = probe(keys(asked, path.bound), np.full(len(asked), before))
-        assert sum_points([once], path.bound, request).tolist() == sum_points([twice], path.bound, request).tolist()
-    rows = list(zip(*(k.to_pylist() for k in twice.keys), twice.versions.tolist(), strict=True))
+        request = probe(keys(requests, path.bound), np.full(len(requests), before))
+        first, second = (sum_points([run], ["m"], request)["m"].tolist() for run in (once, twice))
+        assert first == second
+    read = twice.table(["a", "b"])
+    rows = list(zip(*(read[name].to_pylist() for name in ("a", "b", VERSION)), strict=True))
     assert len(rows) == len(set(rows))
-    assert (twice.values != 0).all()
+    assert (read[value_column("m")].to_numpy() != 0).all()

@@ -23,25 +23,26 @@ from cumulus_ops.mapstore import (
     AccessPath,
     build_run,
     delta_schema,
-    empty_delta,
     merge_runs,
     multiply,
     pick_tier,
     probe,
-    read_table,
+    projected,
     sum_deltas,
     sum_exactly,
     sum_points,
     sum_ranges,
     sum_values,
+    value_column,
 )
 from cumulus_ops.mapstore.merge import FANOUT, collapse_versions
 from cumulus_ops.versions import EPOCH_SHIFT, epoch_end, epoch_start
-from m3.datatypes import INT, INT64_MAX, INT64_MIN, STRING, decimal
-from m3.program import Column, MapDecl
+from m3.datatypes import INT64_MAX, INT64_MIN, STRING, decimal
+from m3.program import Column
 
-MAP = MapDecl("m", (Column("k", STRING.with_null()), Column("d", decimal(9, 2))), INT)
-GLOBAL = MapDecl("g", (), INT)
+MAP = (Column("k", STRING.with_null()), Column("d", decimal(9, 2)))
+GLOBAL: tuple[Column, ...] = ()
+M = value_column("m")
 VALUES = st.integers(INT64_MIN, INT64_MAX) | st.integers(-5, 5) | st.sampled_from([INT64_MAX, INT64_MIN, 2**62])
 KEY = st.tuples(st.sampled_from([None, "", "x"]), st.integers(0, 1))
 TABLES = st.lists(st.lists(st.tuples(KEY, st.integers(0, 2), VALUES), max_size=6), min_size=1, max_size=3)
@@ -49,11 +50,11 @@ TABLES = st.lists(st.lists(st.tuples(KEY, st.integers(0, 2), VALUES), max_size=6
 Entry = tuple[tuple[str | None, int], int, int]
 
 
-def table(entries: Sequence[Entry], decl: MapDecl = MAP) -> pa.Table:
-    keys = [[key[i] for key, _, _ in entries] for i in range(len(decl.keys))]
-    schema = delta_schema(decl)
-    columns = [*keys, [v for _, v, _ in entries], [u for _, _, u in entries]]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+def table(entries: Sequence[Entry], columns: Sequence[Column] = MAP) -> pa.Table:
+    keys = [[key[i] for key, _, _ in entries] for i in range(len(columns))]
+    schema = delta_schema(columns, ["m"])
+    rows = [*keys, [v for _, v, _ in entries], [u for _, _, u in entries]]
+    return pa.table([pa.array(c, f.type) for c, f in zip(rows, schema, strict=True)], schema=schema)
 
 
 @settings(max_examples=150, deadline=None)
@@ -63,7 +64,7 @@ def test_sums_are_exact_and_take_several_rows_beyond_64_bits(tables: list[list[E
     for key, version, value in (e for t in tables for e in t):
         exact[(*(key if keyed else ()), version)] += value
     rows = sum_deltas([table(t, MAP if keyed else GLOBAL) for t in tables]).to_pydict()
-    values = rows.pop(VALUE)
+    values = rows.pop(M)
     got: dict[object, list[int]] = {}
     for group, value in zip(zip(*rows.values(), strict=True), values, strict=True):
         got.setdefault(group, []).append(value)
@@ -80,7 +81,7 @@ def test_sums_are_exact_and_take_several_rows_beyond_64_bits(tables: list[list[E
 def test_a_sum_just_beyond_64_bits_is_split_at_two_to_the_62(total: int) -> None:
     sign = 1 if total > 0 else -1
     entries = [(("x", 0), 1, sign * (abs(total) // 16)) for _ in range(16)] + [(("x", 0), 1, sign * (abs(total) % 16))]
-    values = sum_deltas([table(entries)])[VALUE].to_pylist()
+    values = sum_deltas([table(entries)])[M].to_pylist()
     assert sum(values) == total
     assert values[:-1] == [sign * 2**62] * (len(values) - 1)
     assert 0 < sign * values[-1] <= 2**62
@@ -88,7 +89,7 @@ def test_a_sum_just_beyond_64_bits_is_split_at_two_to_the_62(total: int) -> None
 
 def test_sums_just_beyond_64_bits_are_seen_in_spite_of_rounding() -> None:
     entries = [(("x", 0), 1, value) for value in (2**63 - 1024, 511, 511, 511)]
-    assert sum(sum_deltas([table(entries)])[VALUE].to_pylist()) == 2**63 + 509
+    assert sum(sum_deltas([table(entries)])[M].to_pylist()) == 2**63 + 509
 
 
 @settings(max_examples=100, deadline=None)
@@ -98,23 +99,23 @@ def test_summed_merged_and_read_totals_are_pythons(steps: list[list[list[Entry]]
     exact: Counter[object] = Counter()
     for key, _, value in (e for step in steps for t in step for e in t):
         exact[key] += value
-    runs = [read_table(build_run(sum_deltas([table(t) for t in step]), path)) for step in steps if step]
-    merged = [read_table(build_run(merge_runs(runs[:2], ["k", "d"], 0, 0), path))] if runs else []
-    again = [read_table(build_run(merge_runs([*merged, *runs[2:]], ["k", "d"], 0, 0), path))] if runs else []
+    runs = [build_run(sum_deltas([table(t) for t in step]), path) for step in steps if step]
+    merged = [build_run(merge_runs(runs[:2], ["k", "d"], 0, 0), path)] if runs else []
+    again = [build_run(merge_runs([*merged, *runs[2:]], ["k", "d"], 0, 0), path)] if runs else []
     for stored in (runs, merged + runs[2:], again):
-        entries = [pa.table({"k": r.keys[0], "d": r.keys[1], VALUE: pa.array(r.values)}) for r in stored]
-        read = sum_exactly(pa.concat_tables([table([]).drop_columns([VERSION]), *entries]), ["k", "d"], [VALUE])
-        totals = {(row["k"], row["d"]): row[VALUE] for row in read.to_pylist() if row[VALUE]}
+        entries = [r.table(["k", "d"]) for r in stored]
+        read = sum_exactly(pa.concat_tables([table([]), *entries]), ["k", "d"], [M])
+        totals = {(row["k"], row["d"]): row[M] for row in read.to_pylist() if row[M]}
         assert totals == {key: total for key, total in exact.items() if total}
         fits = all(INT64_MIN <= total <= INT64_MAX for total in exact.values())
-        assert read[VALUE].type == (pa.int64() if fits else WIDE)
+        assert read[M].type == (pa.int64() if fits else WIDE)
         for before, total in ((0, 0), (1 << 62, exact["x", 0])):
             request = probe([pa.array(["x"]), pa.array([0])], np.array([before]))
             if INT64_MIN <= total <= INT64_MAX:
-                assert sum_points(stored, path.bound, request).tolist() == [total]
+                assert sum_points(stored, ["m"], request)["m"].tolist() == [total]
             else:
                 with pytest.raises(InputProblem):
-                    sum_points(stored, path.bound, request)
+                    sum_points(stored, ["m"], request)
 
 
 @settings(deadline=None)
@@ -145,7 +146,7 @@ def test_sums_of_ranges_are_exact_or_an_error(ranges: list[list[int]]) -> None:
 
 def test_large_inserts_and_deletes_that_cancel_are_no_overflow() -> None:
     entries = [(("x", 0), 1, value) for value in (INT64_MAX, -INT64_MAX, INT64_MIN, INT64_MAX)]
-    assert sum_deltas([table(entries)])[VALUE].to_pylist() == [-1]
+    assert sum_deltas([table(entries)])[M].to_pylist() == [-1]
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,10 +161,45 @@ def test_a_sum_without_keys_is_one_row_or_none(values: list[int]) -> None:
 
 
 def test_no_deltas_sum_to_none_and_zeros_vanish() -> None:
-    assert len(sum_deltas([empty_delta(MAP)])) == 0
+    assert len(sum_deltas([table([])])) == 0
     summed = sum_deltas([table([((None, 1), 1, 5)]), table([((None, 1), 1, -5), ((None, 1), 2, 1)])])
-    assert summed.to_pylist() == [{"k": None, "d": 1, VERSION: 2, VALUE: 1}]
-    assert summed.schema.equals(delta_schema(MAP))
+    assert summed.to_pylist() == [{"k": None, "d": 1, VERSION: 2, M: 1}]
+    assert summed.schema.equals(delta_schema(MAP, ["m"]))
+
+
+PAIR = st.tuples(KEY, st.integers(0, 1), VALUES, VALUES)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.lists(PAIR, max_size=6), min_size=1, max_size=3),
+    st.none() | st.sets(st.integers(0, 1)),
+    st.none() | st.sets(st.sampled_from("pq")),
+)
+def test_several_columns_are_summed_together_and_projected(
+    tables: list[list[tuple[tuple[str | None, int], int, int, int]]], keys: set[int] | None, values: set[str] | None
+) -> None:
+    schema = delta_schema(MAP, ["p", "q"])
+    parts = [[(*key, version, p, q) for key, version, p, q in rows] for rows in tables]
+    deltas = [
+        pa.table([pa.array([row[i] for row in rows], f.type) for i, f in enumerate(schema)], schema=schema)
+        for rows in parts
+    ]
+    kept = [0, 1] if keys is None else sorted(keys)
+    named = [name for name in ("p", "q") if values is None or name in values]
+    exact = {name: Counter[object]() for name in named}
+    for row in (row for rows in parts for row in rows):
+        for name in named:
+            exact[name][(*(row[i] for i in kept), row[2])] += row[3 if name == "p" else 4]
+    summed = projected(sum_deltas(deltas), None if keys is None else kept, None if values is None else named)
+    assert summed.schema.names == [*("kd"[i] for i in kept), VERSION, *map(value_column, named)]
+    got = {name: Counter[object]() for name in named}
+    for found in summed.to_pylist():
+        assert not named or any(found[value_column(name)] for name in named)
+        for name in named:
+            got[name][(*(found["kd"[i]] for i in kept), found[VERSION])] += found[value_column(name)]
+    for name in named:
+        assert {k: n for k, n in got[name].items() if n} == {k: n for k, n in exact[name].items() if n}
 
 
 @settings(max_examples=150, deadline=None)
@@ -217,9 +253,9 @@ VERSIONS = st.builds(lambda epoch, low: (epoch << EPOCH_SHIFT) + low, st.integer
 )
 def test_merging_keeps_every_sum_that_may_be_asked_for(parts: list[list[Entry]], committed: int, oldest: int) -> None:
     path = AccessPath("m", (0, 1))
-    runs = [read_table(build_run(table(p), path)) for p in parts]
+    runs = [build_run(table(p), path) for p in parts]
     merged = merge_runs(runs, ["k", "d"], committed, oldest)
-    after = [((r["k"], r["d"]), r[VERSION], r[VALUE]) for r in merged.to_pylist()]
+    after = [((r["k"], r["d"]), r[VERSION], r[M]) for r in merged.to_pylist()]
     before = [e for p in parts for e in p]
     open_versions = {v for _, v, _ in before if v > epoch_end(committed)}
     asked = (
@@ -233,6 +269,18 @@ def test_merging_keeps_every_sum_that_may_be_asked_for(parts: list[list[Entry]],
     assert len({(key, version) for key, version, _ in after}) == len(after)
     ends = {epoch_end(e) for e in range(min(oldest, committed), committed + 1)}
     assert all(version in ends or version > epoch_end(committed) for _, version, _ in after)
+
+
+def test_merging_runs_of_which_some_lack_a_column_takes_it_for_zero() -> None:
+    path = AccessPath("m", (1,), -1, (1,))
+    columns: list[dict[str, list[int]]] = [{"p": [1, 2]}, {"q": [3, 4]}, {"p": [-1, 5], "q": [0, 6]}]
+    keys = {"d": [7, 8], VERSION: [1, 1]}
+    runs = [build_run(pa.table({**keys, **{value_column(n): v for n, v in c.items()}}), path) for c in columns]
+    merged = merge_runs(runs, ["k", "d"], -1, 0)
+    assert merged.sort_by("d").to_pylist() == [
+        {"d": 7, VERSION: 1, "+p": 0, "+q": 3},
+        {"d": 8, VERSION: 1, "+p": 7, "+q": 10},
+    ]
 
 
 def totals(entries: Sequence[Entry], upto: int) -> dict[object, int]:
