@@ -7,13 +7,22 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from m3.program import Relation
 
-__all__ = ["EpochSettings", "ExecutorSettings", "LayoutChoice", "LayoutSettings", "Project", "load_project"]
+__all__ = [
+    "LEAST_MEMORY",
+    "EpochSettings",
+    "ExecutorSettings",
+    "LayoutChoice",
+    "LayoutSettings",
+    "Project",
+    "load_project",
+]
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,8 @@ class Project:
     a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows. ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
-    one. ``validation_policy`` is ``fail`` or ``warn``. ``layout`` overrides the estimates' layout of large batches.
+    one. ``validation_policy`` is ``fail`` or ``warn``. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
+    how many bytes one step may hold, in each process.
     """
 
     name: str
@@ -88,6 +98,21 @@ class Project:
     dialect: str | None = None
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     batch_rows: int = 1_000_000
+    memory: int | None = None
+
+    @property
+    def memory_bytes(self) -> int:
+        """What a step may hold: ``memory``, or half of the machine's, divided by the coordinators."""
+        return self.memory or max(LEAST_MEMORY, machine_memory() // 2 // self.coordinators)
+
+
+#: Less is not enough for a batch.
+LEAST_MEMORY = 256 << 20
+
+
+def machine_memory() -> int:
+    """The bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:

@@ -26,7 +26,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from cumulus_ops.config import EpochSettings, ExecutorSettings, LayoutChoice, LayoutSettings, Project
+from cumulus_ops.config import (
+    LEAST_MEMORY,
+    EpochSettings,
+    ExecutorSettings,
+    LayoutChoice,
+    LayoutSettings,
+    Project,
+)
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
 from cumulus_ops.yaml_nodes import Item, Section, read_yaml
@@ -38,12 +45,14 @@ __all__ = ["FILE_NAME", "column_type", "read_project"]
 FILE_NAME = "cumulus.yaml"
 KEYS = (
     *("name", "relations", "sources", "coordinators", "epochs", "batches", "views", "program", "dialect"),
-    *("state", "catalog", "publish", "validation", "executor", "layout"),
+    *("state", "catalog", "publish", "validation", "executor", "layout", "memory"),
 )
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|MiB|GB|GiB)", re.IGNORECASE)
+MEMORY_UNITS = {"mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
 TYPES: Mapping[str, Type] = {
     "int": INT, "integer": INT, "bigint": INT, "string": STRING, "text": STRING, "varchar": STRING, "date": DATE,
     "timestamp": TIMESTAMP, "boolean": BOOL, "double": DOUBLE,
@@ -82,6 +91,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         dialect=_dialect(root.get("dialect")),
         layout=_layout(root),
         batch_rows=_batch_rows(root),
+        memory=_memory(root.get("memory")),
     )
 
 
@@ -159,6 +169,21 @@ def _epochs(root: Section) -> EpochSettings:
         count=count.integer(1, EPOCHS_MAX) if count else None,
         retain=_integer(section, "retain", 16, 1, EPOCHS_MAX),
     )
+
+
+def _memory(item: Item | None) -> int | None:
+    """``4 GiB`` in bytes."""
+    if item is None:
+        return None
+    match = MEMORY.fullmatch(item.text())
+    size = int(float(match[1]) * MEMORY_UNITS[match[2].lower()]) if match else 0
+    if size < LEAST_MEMORY:
+        raise item.problem(
+            f"memory: {item.text()!r} is not enough memory",
+            kind="bad-memory",
+            hint="write `memory: 4 GiB`, at least 256 MiB",
+        )
+    return size
 
 
 def _batch_rows(root: Section) -> int:

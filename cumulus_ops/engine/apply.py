@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from cumulus_ops.catalog import Run
+from cumulus_ops.engine.budget import DEFAULT_MEMORY, rows_within
 from cumulus_ops.engine.events import BatchRef, load_events, rows_of
 from cumulus_ops.engine.fixpoint import settle
 from cumulus_ops.engine.kernel import Events, run_statement
@@ -20,12 +21,14 @@ __all__ = ["ApplyTask", "Loaded", "apply_events", "apply_statement"]
 
 @dataclass(frozen=True)
 class ApplyTask:
-    """Apply ``batch`` to the state that ``runs`` hold. Small and picklable: files are named, not carried."""
+    """Apply ``batch`` to the state that ``runs`` hold. Small and picklable: files are named, not carried. ``memory``: how many
+    bytes it may hold."""
 
     plan: ProgramPlan
     root: Path
     batch: BatchRef
     runs: tuple[Run, ...]
+    memory: int = DEFAULT_MEMORY
 
 
 @dataclass
@@ -35,12 +38,15 @@ class Loaded:
     plan: ProgramPlan
     root: Path
     batches: tuple[BatchRef, ...]
+    memory: int = DEFAULT_MEMORY
     _cache: dict[str, dict[int, Events]] = field(default_factory=dict)
 
     def get(self, relation: str, sign: int) -> Events | None:
         """The events of a relation and sign, None if there are none."""
         if relation not in self._cache:
             self._cache[relation] = load_events(self.plan, self.root, self.batches, relation)
+            for events in self._cache[relation].values():
+                events.limit_rows = rows_within(self.memory)
         return self._cache[relation].get(sign)
 
 
@@ -54,7 +60,7 @@ def apply_events(task: ApplyTask, own: OwnDeltas) -> Loaded:
     Returns:
         the batch's events, for whoever goes on with them.
     """
-    loaded = Loaded(task.plan, task.root, (task.batch,))
+    loaded = Loaded(task.plan, task.root, (task.batch,), task.memory)
     stored = StoredRuns(task.plan, task.root, task.runs)
 
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:

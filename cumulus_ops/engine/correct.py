@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from cumulus_ops.catalog import Clock, Run
 from cumulus_ops.engine.apply import Loaded
+from cumulus_ops.engine.budget import DEFAULT_MEMORY
 from cumulus_ops.engine.events import BatchRef, newest_version, rows_of
 from cumulus_ops.engine.fixpoint import settle
 from cumulus_ops.engine.kernel import Events, run_statement
@@ -46,6 +47,7 @@ class CorrectTask:
     root: Path
     history: tuple[History, ...]
     runs: tuple[Run, ...]
+    memory: int = DEFAULT_MEMORY
 
 
 class _Group:
@@ -53,7 +55,7 @@ class _Group:
 
     def __init__(self, task: CorrectTask, history: History) -> None:
         self.history = history
-        self.loaded = Loaded(task.plan, task.root, history.batches)
+        self.loaded = Loaded(task.plan, task.root, history.batches, task.memory)
         self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if history.clock.covers(r.origin)])
         self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if not history.clock.covers(r.origin)])
         self.relations = {r for b in history.batches for r in b.relations()}

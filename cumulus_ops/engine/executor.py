@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Protocol
 
 from cumulus_ops.engine.steps import StepResult, Task, run_step
+from cumulus_ops.layout import ProgramPlan
 
 __all__ = ["Executor", "InProcess"]
 
 
 class Executor(Protocol):
     """Runs steps."""
+
+    def prepare(self, plan: ProgramPlan) -> None:
+        """Begin, without waiting, with what the first task of a program would have to wait for."""
+        ...
 
     def run(self, task: Task) -> StepResult:
         """Run one task to its end and return what it wrote."""
@@ -23,6 +28,9 @@ class Executor(Protocol):
 
 class InProcess:
     """Runs each step in the calling process."""
+
+    def prepare(self, plan: ProgramPlan) -> None:
+        """Nothing to begin with."""
 
     def run(self, task: Task) -> StepResult:
         """See :class:`Executor`."""

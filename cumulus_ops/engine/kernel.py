@@ -9,7 +9,7 @@ events, and the statements that read the same maps by the same keys, as the sums
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +22,13 @@ from cumulus_ops.layout import Group, Product, ReadPlan, StatementPlan, reordere
 from cumulus_ops.mapstore import (
     VERSION,
     RunData,
+    TooManyRows,
     canonical,
     distinct_rows,
     multiply,
     probe,
     read_slices,
+    sum_deltas,
     sum_points,
     take_rows,
     to_numpy,
@@ -48,7 +50,8 @@ class Events:
     """Events of one relation: one column per parameter, the version and the weight of each event.
 
     The weight is 1 where a statement is for one sign only, and the event's sign where it is for both. What statements
-    have in common is remembered: the events that pass their filters, their products, groups and joins."""
+    have in common is remembered: the events that pass their filters, their products, groups and joins. Where a join would have
+    more than ``limit_rows`` rows, it is made for half of the events at a time."""
 
     frame: Frame
     versions: np.ndarray
@@ -58,6 +61,7 @@ class Events:
     groups: dict[tuple[Scalar, ...], Groups | None] = field(default_factory=dict)
     sums: dict[tuple[int, tuple[Scalar, ...]], np.ndarray] = field(default_factory=dict)
     memory: _Memory = field(default_factory=lambda: _Memory())
+    limit_rows: int = REMEMBERED_ROWS
 
     def where(self, conditions: tuple[Scalar, ...]) -> Events:
         """The events that satisfy all conditions."""
@@ -71,7 +75,13 @@ class Events:
 
     def at(self, rows: np.ndarray) -> Events:
         """The events at the given positions."""
-        return Events(self.frame.take(rows), self.versions[rows], self.weights[rows], memory=self.memory)
+        return Events(
+            self.frame.take(rows),
+            self.versions[rows],
+            self.weights[rows],
+            memory=self.memory,
+            limit_rows=self.limit_rows,
+        )
 
 
 @dataclass(frozen=True)
@@ -146,9 +156,19 @@ def run_statement(
     chosen = events.where(plan.conditions)
     if chosen.frame.rows == 0:
         return None
+    return _run_events(plan, group, chosen, chain)
+
+
+def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
     groups = _groups(plan, chosen)
     try:
         return _run(plan, group, chosen, groups, chain)
+    except TooManyRows:
+        half = chosen.frame.rows // 2
+        halves = (np.arange(half), np.arange(half, chosen.frame.rows))
+        found = [_run_events(plan, group, replace(chosen.at(rows), memory=_Memory()), chain) for rows in halves]
+        tables = [table for table in found if table is not None]
+        return sum_deltas(tables) if tables else None
     except InputProblem as problem:
         if problem.kind != "overflow" or groups is None:
             raise
@@ -223,7 +243,8 @@ def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, 
         hit = np.flatnonzero(np.logical_or.reduce([total != 0 for total in totals.values()]))
         found: Mapping[str, np.ndarray] = {name: total[hit] for name, total in totals.items()}
     else:
-        slices = read_slices(runs, names, [i for i, _ in read.free], request)
+        limit = events.limit_rows if events.frame.rows > 1 else None
+        slices = read_slices(runs, names, [i for i, _ in read.free], request, limit)
         hit, found = slices.request, slices.values
         loops, kept = _bind(read, joined.loops, slices.free, hit)
     next_ = joined.take(hit)

@@ -1,8 +1,9 @@
 """What a process remembers of stored runs: opened ones, those that it wrote itself, and merged views of small recent ones.
 
-Every mini-batch leaves a small run in each access path. A lookup would meet all of them until they are merged on disk; here
-each :data:`FANOUT` of them, oldest first, are looked up as one run, which is made when it is first wanted. Nothing is only in
-memory: whatever is forgotten is read from the files again.
+Every mini-batch leaves a small run in each access path, and a lookup meets all of them until they are merged on disk. Making
+one run of several costs as much as some lookups save, so :data:`FANOUT` of them, oldest first, become one in memory when
+:data:`WORTH` lookups have met them: who pays rent until it has paid the price and then buys never pays more than twice the least
+possible (the ski rental problem). Nothing is only in memory: whatever is forgotten is read from the files again.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ __all__ = ["OpenedRuns", "opened_runs"]
 
 #: As many small runs are looked up as one.
 FANOUT = 4
+#: As many lookups in them cost what making them one costs.
+WORTH = 12
 #: Larger runs are looked up by themselves.
 SMALL_ROWS = 16_384
 #: What an opened run takes at least: its header.
 HEADER_BYTES = 4_096
 DEFAULT_BYTES = 1 << 30
+
+#: As many groups of runs are counted.
+OFFERS = 100_000
 
 Place = tuple[str, int]  # a pack's file, and where in it
 Key = tuple[Place, ...]
@@ -39,6 +45,7 @@ class OpenedRuns:
 
     def __init__(self, budget_bytes: int = DEFAULT_BYTES) -> None:
         self.budget_bytes = budget_bytes
+        self._offered: dict[Key, int] = {}
         self._kept: OrderedDict[Key, tuple[RunData, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
@@ -73,18 +80,23 @@ class OpenedRuns:
             return [self.open(root, run) for run in runs]
         single = [run for run in runs if run.rows > SMALL_ROWS]
         full = len(small) // FANOUT * FANOUT
-        merged = [self._merged(root, small[i : i + FANOUT], names) for i in range(0, full, FANOUT)]
+        merged = [part for i in range(0, full, FANOUT) for part in self._merged(root, small[i : i + FANOUT], names)]
         return [*(self.open(root, run) for run in single), *merged, *(self.open(root, run) for run in small[full:])]
 
-    def _merged(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> RunData:
+    def _merged(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> list[RunData]:
+        """The runs as one, if that is worth its while."""
         key = tuple(_place(root, run) for run in runs)
         found = self._get(key)
         if found is not None:
-            return found
+            return [found]
         parts = [self.open(root, run) for run in runs]
+        self._offered[key] = self._offered.get(key, 0) + 1
+        if self._offered[key] < WORTH:
+            return parts
+        del self._offered[key]
         values = list(dict.fromkeys(name for part in parts for name in part.values))
         merged = build_run(pa.concat_tables([part.table(names, values) for part in parts]), parts[0].path)
-        return self._put(key, merged, merged.nbytes)
+        return [self._put(key, merged, merged.nbytes)]
 
     def _get(self, key: Key) -> RunData | None:
         with self._lock:
@@ -108,6 +120,8 @@ class OpenedRuns:
         while self._bytes > self.budget_bytes and len(self._kept) > 1:
             _, (_, size) = self._kept.popitem(last=False)
             self._bytes -= size
+        if len(self._offered) > OFFERS:
+            self._offered.clear()
 
 
 def _place(root: str, run: NewRun) -> Place:

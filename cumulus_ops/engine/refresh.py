@@ -24,6 +24,7 @@ import pyarrow as pa
 from cumulus_ops.catalog import Run
 from cumulus_ops.coordination import BATCH
 from cumulus_ops.engine.apply import Loaded, apply_statement
+from cumulus_ops.engine.budget import DEFAULT_MEMORY
 from cumulus_ops.engine.correct import States, correct_statement
 from cumulus_ops.engine.derive import derive
 from cumulus_ops.engine.events import BatchRef, first_version, newest_version, rows_of
@@ -55,6 +56,7 @@ class RefreshTask:
     history: tuple[BatchRef, ...]
     committed: int
     floor: int
+    memory: int = DEFAULT_MEMORY
 
 
 def refresh_maps(task: RefreshTask, own: OwnDeltas, fresh: Loaded | None = None) -> None:
@@ -92,8 +94,8 @@ class _Step:
         self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin <= task.refreshed])
         self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin > task.refreshed])
         usable = fresh is not None and fresh.batches == task.fresh
-        self.fresh = fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh)
-        self.history = Loaded(task.plan, task.root, task.history)
+        self.fresh = fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh, task.memory)
+        self.history = Loaded(task.plan, task.root, task.history, task.memory)
         self._changes: dict[str, Events | None] = {}
         self._stored: dict[str, Events | None] = {}
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog import NewRun, Run
+from cumulus_ops.engine.budget import DEFAULT_MEMORY
 from cumulus_ops.engine.opened import opened_runs
 from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import VERSION, AccessPath, Pack, RunData, build_run, projected, versions
@@ -55,12 +56,15 @@ class StoredRuns:
 class OwnDeltas:
     """Deltas of this step, by map, and as sorted runs for whatever access path asks.
 
-    With a ``plan`` and a ``pack``, a map's many deltas are written as soon as they are final, and read from there: so the
-    memory that a step needs is bounded by what one map is changed by.
+    With a ``plan`` and a ``pack``, a map's many deltas are written as soon as they are final, and read from there; and so are
+    all, the largest first, while they take more than ``limit_bytes``.
     """
 
-    def __init__(self, plan: ProgramPlan | None = None, pack: Pack | None = None) -> None:
-        self._plan, self._pack = plan, pack
+    def __init__(
+        self, plan: ProgramPlan | None = None, pack: Pack | None = None, limit_bytes: int = DEFAULT_MEMORY
+    ) -> None:
+        self._plan, self._pack, self._limit_bytes = plan, pack, limit_bytes
+        self._final: dict[str, int] = {}
         self._tables: dict[str, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
         self._first: dict[str, int] = {}
@@ -72,16 +76,20 @@ class OwnDeltas:
         for path in [p for p in self._runs if p.map == name]:
             del self._runs[path]
         self._tables[name] = delta
-        if final and self._plan is not None and self._pack is not None and len(delta) >= WRITTEN_ROWS:
-            self._write(self._plan.paths[name], self._pack)
+        if final and self._plan is not None and self._pack is not None:
+            self._final[name] = delta.nbytes
+            if len(delta) >= WRITTEN_ROWS:
+                self._write(name, self._plan, self._pack)
+            while sum(self._final.values()) > self._limit_bytes:
+                self._write(max(self._final, key=self._final.__getitem__), self._plan, self._pack)
 
-    def _write(self, paths: Iterable[AccessPath], pack: Pack) -> None:
-        for path in paths:
+    def _write(self, name: str, plan: ProgramPlan, pack: Pack) -> None:
+        del self._final[name]
+        for path in plan.paths[name] if len(self._tables[name]) else ():
             if len(self._build(path)):
                 self._runs[path] = pack.read(pack.append(self._build(path)))
             self._written.setdefault(path.map, self._runs[path].versions.all_units())
-        for path in paths:
-            self._tables.pop(path.map, None)
+        del self._tables[name]
 
     def _build(self, path: AccessPath) -> RunData:
         if path not in self._runs:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from cumulus_ops.config import ExecutorSettings, LayoutSettings
@@ -15,12 +17,15 @@ from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import rows_of
 from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, result_batch, staged_steps
 from cumulus_ops.engine.steps import MinibatchTask, StepResult, Task, run_step
-from cumulus_ops.layout import fixed_labels
+from cumulus_ops.layout import ProgramPlan, fixed_labels
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["SparkExecutor", "spark_session"]
+
+EMPTY_MESSAGE = ("'' as kind", "'' as name", "cast('' as binary) as payload")
+WARM_UPS = 3
 
 
 def spark_session(settings: ExecutorSettings) -> SparkSession:
@@ -28,7 +33,7 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if settings.remote:
-        return SparkSession.builder.remote(settings.remote).getOrCreate()
+        return _warmed_up(SparkSession.builder.remote(settings.remote).getOrCreate())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
     builder = SparkSession.builder.appName("cumulus").master(settings.master)
     options = {
@@ -38,13 +43,33 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
         "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "0",
+        "spark.python.daemon.module": "cumulus_ops.engine.worker_daemon",
     }
     for name, value in options.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     session.conf.set("spark.sql.shuffle.partitions", str(session.sparkContext.defaultParallelism))  # a task per core
+    return _warmed_up(session)
+
+
+def _warmed_up(session: SparkSession) -> SparkSession:
+    """The session after jobs like the ones to come: its workers run, and the code for their exchanges is generated. What is
+    wrong with it, real jobs will find."""
+    with suppress(Exception):
+        tasks = _parallelism(session)
+        frame = session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
+        frame = (
+            frame.mapInArrow(_passed_on, MESSAGE).repartitionById(tasks, "destination").mapInArrow(_passed_on, MESSAGE)
+        )
+        for _ in range(WARM_UPS):
+            frame.collect()
     return session
+
+
+def _parallelism(session: SparkSession) -> int:
+    value = session.conf.get("spark.sql.shuffle.partitions")
+    return int(value) if value else 1
 
 
 class SparkExecutor:
@@ -63,13 +88,31 @@ class SparkExecutor:
         self._layout = layout or LayoutSettings()
         self._session = session
         self._owned = session is None
+        self._starting = Lock()
+        self._prepared: set[ProgramPlan] = set()
+        self._preparation: Thread | None = None
 
     @property
     def session(self) -> SparkSession:
         """The session, started on first use."""
-        if self._session is None:
-            self._session = spark_session(self._settings)
-        return self._session
+        with self._starting:
+            if self._session is None:
+                self._session = spark_session(self._settings)
+            return self._session
+
+    def prepare(self, plan: ProgramPlan) -> None:
+        """See :class:`~cumulus_ops.engine.executor.Executor`: starts the session, and its workers make the plan."""
+        if plan in self._prepared:
+            return
+        self._prepared.add(plan)
+        self._preparation = Thread(target=self._warm_up, args=(plan,), name="prepare", daemon=True)
+        self._preparation.start()
+
+    def _warm_up(self, plan: ProgramPlan) -> None:
+        """Have every worker make the plan. What goes wrong will be found by real jobs."""
+        with suppress(Exception):
+            tasks = _parallelism(self.session)
+            self.session.range(0, tasks, 1, tasks).mapInArrow(_plan_made(plan), RESULT).collect()
 
     def run(self, task: Task) -> StepResult:
         """See :class:`~cumulus_ops.engine.executor.Executor`."""
@@ -84,6 +127,8 @@ class SparkExecutor:
 
     def close(self) -> None:
         """Stop the session if this executor started it."""
+        if self._preparation is not None:
+            self._preparation.join()
         if self._session is not None and self._owned:
             self._session.stop()
             self._session = None
@@ -93,26 +138,34 @@ class SparkExecutor:
         if not isinstance(apply, ApplyTask) or any(apply.plan.cyclic):
             return 1
         wanted = -(-rows_of([apply.batch]) // self._settings.rows_per_task)
-        return max(1, min(wanted, self._parallelism()))
-
-    def _parallelism(self) -> int:
-        value = self.session.conf.get("spark.sql.shuffle.partitions")
-        return int(value) if value else 1
+        return max(1, min(wanted, _parallelism(self.session)))
 
     def _single(self, task: Task) -> DataFrame:
         return self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT)
 
     def _staged(self, task: ApplyTask, tasks: int) -> DataFrame:
-        from pyspark.sql import functions as f
-
-        empty = (f.lit("").alias("kind"), f.lit("").alias("name"), f.lit(b"").alias("payload"))
-        frame = self.session.range(0, tasks, 1, tasks).select(f.col("id").cast("int").alias("destination"), *empty)
+        frame = self.session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
         first, *others = staged_steps(task, tasks, fixed_labels(task.plan, self._layout))
         frame = frame.mapInArrow(first, MESSAGE if others else RESULT)
         for number, step in enumerate(others, 2):
             schema = MESSAGE if number <= len(others) else RESULT
             frame = frame.repartitionById(tasks, "destination").mapInArrow(step, schema)
         return frame
+
+
+def _plan_made(plan: ProgramPlan) -> Callable[[Batches], Batches]:
+    """A task that has its worker make the plan, by merely being sent it, and the things that follow from it."""
+
+    def step(batches: Batches) -> Batches:
+        for _ in batches:
+            plan.prepare()
+            yield result_batch(StepResult((), {}))
+
+    return step
+
+
+def _passed_on(batches: Batches) -> Batches:
+    yield from batches
 
 
 def _whole_step(task: Task) -> Callable[[Batches], Batches]:

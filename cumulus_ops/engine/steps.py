@@ -16,7 +16,9 @@ import pyarrow as pa
 
 from cumulus_ops.catalog import NewRun, Run
 from cumulus_ops.engine.apply import ApplyTask, apply_events
+from cumulus_ops.engine.budget import DEFAULT_MEMORY
 from cumulus_ops.engine.correct import CorrectTask, correct_history
+from cumulus_ops.engine.opened import opened_runs
 from cumulus_ops.engine.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.engine.sources import OwnDeltas
 from cumulus_ops.faults import reach
@@ -36,6 +38,7 @@ class MergeTask:
     tiers: tuple[tuple[AccessPath, tuple[Run, ...]], ...]
     committed: int
     oldest_retained: int
+    memory: int = DEFAULT_MEMORY
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,9 @@ def run_step(task: Task) -> StepResult:
     """Run a whole task in this process."""
     if isinstance(task, MergeTask):
         return _merge(task)
-    root = task.apply.root if isinstance(task, MinibatchTask) else task.root
-    own = OwnDeltas(task.plan, Pack(root))
+    given = task.apply if isinstance(task, MinibatchTask) else task
+    opened_runs.limit(given.memory // 4)
+    own = OwnDeltas(task.plan, Pack(given.root), given.memory // 4)
     corrected: Mapping[int, int] = {}
     match task:
         case ApplyTask():

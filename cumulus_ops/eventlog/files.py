@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ __all__ = ["NewFile", "write_parquet"]
 
 #: Rows that are read independently of others.
 GROUP_ROWS = 1 << 17
+#: A table with as many rows is written by a thread.
+BEHIND_ROWS = 1 << 14
 
 
 class NewFile:
     """A Parquet file under a fresh name that is written table by table, all of the same schema.
 
-    ``path`` is relative to ``root``; ``rows`` are written so far. It is durable when it is closed.
+    A large table is written by a thread, while the caller reads the next one; there is never more than one on its way.
+    ``path`` is relative to ``root``; ``rows`` are taken so far. It is durable when it is closed.
     """
 
     def __init__(self, root: Path, folder: str, schema: pa.Schema) -> None:
@@ -32,14 +36,39 @@ class NewFile:
         self.place.parent.mkdir(parents=True, exist_ok=True)
         self._sink = self.place.open("wb")
         self._writer = pq.ParquetWriter(self._sink, schema, **_encoding(schema))
+        self._thread: ThreadPoolExecutor | None = None
+        self._written: Future[None] | None = None
 
     def write(self, table: pa.Table) -> None:
-        """Append the rows."""
-        self._writer.write_table(table.unify_dictionaries(), row_group_size=GROUP_ROWS)
+        """Append the rows. What goes wrong with them may show at the next call."""
+        self._wait()
         self.rows += len(table)
+        if len(table) < BEHIND_ROWS:
+            self._write(table)
+            return
+        self._thread = self._thread or ThreadPoolExecutor(1, "log")
+        self._written = self._thread.submit(self._write, table)
+
+    def _write(self, table: pa.Table) -> None:
+        self._writer.write_table(table.unify_dictionaries(), row_group_size=GROUP_ROWS)
+
+    def _wait(self) -> None:
+        """Until the last table is written."""
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
+
+    def _end_thread(self) -> None:
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
 
     def close(self) -> None:
         """Make it durable, its name as well."""
+        try:
+            self._wait()
+        finally:
+            self._end_thread()
         self._writer.close()
         self._sink.flush()
         os.fsync(self._sink.fileno())
@@ -48,6 +77,7 @@ class NewFile:
 
     def discard(self) -> None:
         """Delete it, whether it is closed or not."""
+        self._end_thread()
         with contextlib.suppress(OSError, ValueError, pa.ArrowException):
             self._writer.close()
         self._sink.close()

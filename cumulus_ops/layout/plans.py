@@ -7,6 +7,7 @@ aggregation, Cumulus paper section 3.3).
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -56,6 +57,13 @@ class ProgramPlan:
     def json(self) -> str:
         """The program as JSON."""
         return program_to_json(self.program)
+
+    def prepare(self) -> None:
+        """Compute now what is otherwise computed when it is first wanted, and keep the garbage collector from it: a Spark
+        worker collects after every task."""
+        _ = self.group_of, self.triggered, self.dependents, self.place_of, self._looked_up, self._readers
+        gc.collect()
+        gc.freeze()
 
     def key_names(self, name: str) -> tuple[str, ...]:
         """The names of a group's key columns."""

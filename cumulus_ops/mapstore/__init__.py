@@ -29,7 +29,7 @@ from cumulus_ops.mapstore.deltas import (
     versions,
 )
 from cumulus_ops.mapstore.encodings import is_number
-from cumulus_ops.mapstore.lookup import Probe, Slices, probe, read_since, read_slices, sum_points
+from cumulus_ops.mapstore.lookup import Probe, Slices, TooManyRows, probe, read_since, read_slices, sum_points
 from cumulus_ops.mapstore.merge import merge_runs, pick_tier
 from cumulus_ops.mapstore.ordered import first_live
 from cumulus_ops.mapstore.packs import FORMAT, Pack, open_run, scrub_run, sync_folder, write_runs
@@ -45,6 +45,7 @@ __all__ = [
     "Probe",
     "RunData",
     "Slices",
+    "TooManyRows",
     "beyond",
     "build_run",
     "canonical",

@@ -42,6 +42,8 @@ PLUS = "+"
 SAFE = 2**62
 DISTINCT = b"distinct"
 LOW = 0xFFFFFFFF
+#: Numbers whose range has more bits are numbered anew before they are grouped.
+FAR_BITS = 40
 
 
 def value_column(name: str) -> str:
@@ -160,27 +162,34 @@ def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.
 
 
 def _sorted_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray] | None:
-    """The rows in the order of their keys (None: as they are), and where another key begins. None where the keys are not all
-    numbers that fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
+    """The rows in an order in which equal keys are neighbours (None: as they are), and where another key begins. None where
+    the keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
     codes, bits = np.zeros(len(table), np.uint64), 0
     for name in keys:
-        column = table[name]
-        if not is_number(column.type):
-            return None
-        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-        valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
-        numbers = to_numpy(array)
-        frame = frame_of(numbers, valid)
-        width = 64 if frame is None else frame.largest.bit_length()
-        if frame is None or bits + width > 64:
+        own, width = _column_codes(_whole(table[name]))
+        if bits + width > 64:
             return None
         if width:
-            codes = codes << np.uint64(width) | frame.codes(numbers, valid) if bits else frame.codes(numbers, valid)
+            codes = codes << np.uint64(width) | own if bits else own
         bits += width
     codes = narrow(codes, 2**bits - 1)
-    order = None if bool((codes[1:] >= codes[:-1]).all()) else np.argsort(codes)
+    order = None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
     codes = codes if order is None else codes[order]
     return order, np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])) if len(codes) else np.zeros(0, int)
+
+
+def _column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
+    """Numbers that are equal where the values are (uint64), and how many bits they have. Those of numbers are in their order,
+    unless they lie far apart, as versions of several epochs do."""
+    if is_number(column.type):
+        valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+        numbers = to_numpy(column)
+        frame = frame_of(numbers, valid)
+        if frame is not None and frame.largest.bit_length() <= FAR_BITS:
+            return frame.codes(numbers, valid), frame.largest.bit_length()
+    encoded = column.dictionary_encode(null_encoding="encode")
+    places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return places, max(0, len(encoded.dictionary) - 1).bit_length()
 
 
 def _summed_groups(

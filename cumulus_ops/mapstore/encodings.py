@@ -41,8 +41,9 @@ __all__ = [
     "values_of",
 ]
 
-#: As many distinct numbers at most are kept as a list.
-LISTED = 256
+#: As many distinct numbers at most are kept as a list, of columns with more than a few rows.
+LISTED, FEW = 256, 32
+UINT16 = 2**16 - 1
 #: As many rows show whether texts repeat.
 SAMPLE = 1024
 UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64))
@@ -356,7 +357,7 @@ def encode_numbers(numbers: np.ndarray, kind: str = "int", valid: np.ndarray | N
     if frame.largest == 0:
         return Numbers(kind, frame, len(numbers), None)
     codes = frame.codes(numbers, valid)
-    if frame.largest > np.iinfo(np.uint16).max and (listed := _listed(codes)) is not None:
+    if frame.largest > UINT16 and len(codes) >= FEW and (listed := _listed(codes)) is not None:
         distinct, places = listed
         return Numbers(kind, frame, len(numbers), Array(places), distinct)
     return Numbers(kind, frame, len(numbers), Array(narrow(codes, frame.largest)))
@@ -364,13 +365,13 @@ def encode_numbers(numbers: np.ndarray, kind: str = "int", valid: np.ndarray | N
 
 def _listed(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """(distinct codes, ascending; each row's place among them), if they are few."""
-    if len(codes) < 16 or len(np.unique(codes[: 2 * LISTED])) > LISTED:
+    if len(np.unique(codes[: 2 * LISTED])) > LISTED:
         return None
     encoded = pa.array(codes).dictionary_encode()
     distinct = encoded.dictionary.to_numpy()
     if len(distinct) > min(LISTED, len(codes) // 2):
         return None
-    order = np.argsort(distinct)
+    order = distinct.argsort()
     place = np.empty(len(distinct), np.uint8)
     place[order] = np.arange(len(distinct))
     return distinct[order], place[encoded.indices.to_numpy()]

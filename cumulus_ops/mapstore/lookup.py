@@ -26,6 +26,7 @@ __all__ = [
     "Found",
     "Probe",
     "Slices",
+    "TooManyRows",
     "equal_keys",
     "find",
     "probe",
@@ -126,7 +127,7 @@ def _order(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
         return np.argsort(hash_columns(bound, rows))
     if bool((columns[0][1:] > columns[0][:-1]).all()):
         return None
-    return np.argsort(columns[0]) if len(columns) == 1 else np.lexsort(columns[::-1])
+    return columns[0].argsort() if len(columns) == 1 else np.lexsort(columns[::-1])
 
 
 def find(run: RunData, request: Probe) -> Found:
@@ -181,7 +182,7 @@ def _wanted(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.
 def _search(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Binary search. Of a run that is not verified yet, the part is verified that the header's fences say each answer is in: an
     answer that lies elsewhere was misled by a damaged code."""
-    found = np.searchsorted(codes.data, wanted, side=side)
+    found = codes.data.searchsorted(wanted, side)
     if codes.blocks is None or not codes.blocks.unchecked:
         return found
     part = np.searchsorted(run.fences, wanted, side=side) - 1
@@ -307,11 +308,23 @@ def _lower_bound(run: RunData, low: np.ndarray, high: np.ndarray, before: np.nda
         high = np.where(open_ & ~less, middle, high)
 
 
-def read_slices(runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:
+class TooManyRows(Exception):
+    """A lookup finds more rows than there is memory for: ask for fewer keys at once."""
+
+
+def read_slices(
+    runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe, limit_rows: int | None = None
+) -> Slices:
     """All entries that match the bound columns, with the value columns ``names`` and the key columns ``free``; one row per
-    delta, not yet summed."""
-    parts = [(run, *_pairs(run, request, find(run, request))) for run in runs if len(run)]
-    return _slices(parts, names, free, request)
+    delta, not yet summed.
+
+    Raises:
+        TooManyRows: they may be more than ``limit_rows``; nothing has been read.
+    """
+    found = [(run, find(run, request)) for run in runs if len(run)]
+    if limit_rows is not None and sum(int((f.high - f.low).sum()) for _, f in found) > limit_rows:
+        raise TooManyRows
+    return _slices([(run, *_pairs(run, request, f)) for run, f in found], names, free, request)
 
 
 def read_since(runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:

@@ -7,6 +7,7 @@ end of their epoch, and those older than the retained epochs to the end of the o
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Sequence
 
@@ -24,9 +25,9 @@ __all__ = ["collapse_versions", "merge_runs", "pick_tier"]
 FANOUT = 4
 
 
-def pick_tier(runs: Sequence[Run]) -> list[Run]:
+def pick_tier(runs: Sequence[Run], limit_rows: int | None = None) -> list[Run]:
     """The runs that are worth merging now: the longest prefix, by size, whose largest run has at most :data:`FANOUT`
-    times the rows of all smaller ones together; empty if there is none.
+    times the rows of all smaller ones together, and which has at most ``limit_rows`` rows; empty if there is none.
 
     What it leaves has more than :data:`FANOUT` times the rows of all smaller runs: so the number of runs grows with
     the logarithm of the rows. And whoever is merged comes into a run at least 1 / FANOUT larger than its own: so an
@@ -34,7 +35,8 @@ def pick_tier(runs: Sequence[Run]) -> list[Run]:
     """
     ordered = sorted(runs, key=lambda r: (r.rows, r.id))
     totals = list(itertools.accumulate(r.rows for r in ordered))
-    ends = [i + 1 for i in range(1, len(ordered)) if ordered[i].rows <= FANOUT * totals[i - 1]]
+    within = len(ordered) if limit_rows is None else bisect.bisect_right(totals, limit_rows)
+    ends = [i + 1 for i in range(1, within) if ordered[i].rows <= FANOUT * totals[i - 1]]
     return ordered[: max(ends, default=0)]
 
 

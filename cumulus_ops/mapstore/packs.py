@@ -28,6 +28,7 @@ __all__ = ["FORMAT", "Pack", "open_run", "scrub_run", "sync_folder", "write_runs
 #: The version of the format of runs; a catalog says which one its runs have.
 FORMAT = 2
 MAGIC = b"CUMRUN02"
+_json = json.JSONEncoder(separators=(",", ":")).encode
 #: All of a group's entries; a part of a group that is spread over several places has a narrower range of the keys' hashes.
 HASH_RANGE = (0, 2**64 - 1)
 ALIGNMENT = 64
@@ -107,7 +108,7 @@ def _serialised(run: RunData) -> list[pa.Buffer | bytes]:
         "fences": run.fences.tolist(),
     }
     fields = [pa.field(name, array.type) for name, array in zip(writer.names, writer.arrays, strict=True)]
-    schema = pa.schema(fields, metadata={HEADER: json.dumps(header, separators=(",", ":")).encode()})
+    schema = pa.schema(fields, metadata={HEADER: _json(header).encode()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, schema) as ipc:
         if writer.arrays:

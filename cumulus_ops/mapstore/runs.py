@@ -271,7 +271,7 @@ def _order(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> np.n
     """The rows in the order of their codes, of the values ``by`` if there are any, and of their versions; None if they are."""
     constant = len(versions) == 0 or versions.min() == versions.max()
     if by is None and constant:
-        return None if bool((codes[1:] >= codes[:-1]).all()) else np.argsort(codes)
+        return None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
     return np.lexsort((versions, *([] if by is None else [_places(by)]), codes))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cumulus_ops.catalog import HistoryEntry, Run, Snapshot
 from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
+from cumulus_ops.engine.budget import rows_within
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.faults import reach
 from cumulus_ops.mapstore import AccessPath, pick_tier
@@ -19,6 +20,8 @@ from cumulus_ops.versions import epoch_end
 __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
 
 ATTEMPTS = 5
+#: Merging holds fewer columns of a row than a join does, and one path at a time.
+MERGE_SHARE = 2
 GRACE = datetime.timedelta(minutes=15)
 
 
@@ -106,7 +109,7 @@ def correct(rt: Runtime) -> int:
     if not entries:
         return 0
     runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
-    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs)
+    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs, rt.project.memory_bytes)
     if not is_due(task):
         rt.catalog.commit_correction(entries, at, (), {})
         return 0
@@ -131,15 +134,16 @@ def merge(rt: Runtime) -> int:
         the number of merged access paths; 0 when somebody else was faster.
     """
     committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    limit = MERGE_SHARE * rows_within(rt.project.memory_bytes)
     by_path: dict[AccessPath, list[Run]] = {}
     paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}
     for run in rt.catalog.mergeable(rt.catalog.last_commit()):
         by_path.setdefault(paths[run.map, run.access_path], []).append(run)
-    tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs)))
+    tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
     if not tiers:
         return 0
     oldest = max(0, committed - rt.project.epoch.retain + 1)
-    result = rt.executor.run(MergeTask(rt.plan, rt.project.state, tiers, committed, oldest))
+    result = rt.executor.run(MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes))
     written = {(r.map, r.access_path): r for r in result.runs}
     reach("merge.before-commit")
     try:

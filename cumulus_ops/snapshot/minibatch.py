@@ -76,6 +76,8 @@ def run_minibatch(
     wanted = {drop.name for drop in landed[:1]} if drops is None else set(drops)
     waiting = [drop for drop in landed if drop.name in wanted]
     left = rt.catalog.batches(state="appended", coordinator=coordinator)
+    if left or waiting:
+        rt.executor.prepare(rt.plan)
     if left:
         batches = tuple(b.id for b in left if b.drop == left[0].drop)
     elif waiting:
@@ -185,7 +187,7 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
 def _task(rt: Runtime, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:
     """Apply the batch at commit ``read_at``, and refresh what is refreshed up to commit ``refreshed``."""
     runs = tuple(rt.catalog.runs(read_at))
-    apply = ApplyTask(rt.plan, rt.project.state, rt.reference(batch), runs)
+    apply = ApplyTask(rt.plan, rt.project.state, rt.reference(batch), runs, rt.project.memory_bytes)
     refresh = refresh_task(rt, refreshed, read_at, runs, batch) if rt.plan.derived else None
     return apply if refresh is None else MinibatchTask(apply, refresh)
 

@@ -72,7 +72,9 @@ def refresh_task(
     late = [b for b in live if b not in fresh and last_version(rt.plan, _bare(b)) >= floor]
     committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
     batches = (tuple(map(rt.reference, fresh)), tuple(map(rt.reference, late)))
-    return RefreshTask(rt.plan, rt.project.state, tuple(runs), refreshed, *batches, committed, floor)
+    return RefreshTask(
+        rt.plan, rt.project.state, tuple(runs), refreshed, *batches, committed, floor, rt.project.memory_bytes
+    )
 
 
 def _bare(batch: Batch) -> BatchRef:

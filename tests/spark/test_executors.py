@@ -111,4 +111,4 @@ def test_levels_follow_the_dataflow(tmp_path: Path) -> None:
             for name in level:
                 assert {r.path.map for s in rt.plan.statements[name] for r in s.reads} <= seen
             seen |= set(level)
-        assert seen == set(rt.program.map_by_name)
+        assert seen == set(rt.plan.base) == set(rt.plan.groups)

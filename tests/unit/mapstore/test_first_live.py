@@ -24,6 +24,7 @@ from cumulus_ops.mapstore import (
     value_column,
 )
 from cumulus_ops.mapstore import ordered as ordered_module
+from cumulus_ops.mapstore.lookup import spread
 from m3.datatypes import INT
 from m3.program import Column
 from tests.support.runs import CODES, forced, small_blocks, stored
@@ -130,7 +131,6 @@ def test_deleting_the_extreme_reads_a_few_entries_and_not_the_group(
     big = build_run(table, path)
     deleted = build_run(table.slice(0, 2).set_column(3, M, pa.array([-1, -1])), path)
     seen: list[int] = []
-    spread = ordered_module.spread
 
     def watched(items: np.ndarray, first: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         seen.append(int(counts.sum()))

@@ -189,8 +189,9 @@ def test_several_columns_are_summed_together_and_projected(
     named = [name for name in ("p", "q") if values is None or name in values]
     exact = {name: Counter[object]() for name in named}
     for row in (row for rows in parts for row in rows):
+        units = {"p": row[3], "q": row[4]}
         for name in named:
-            exact[name][(*(row[i] for i in kept), row[2])] += row[3 if name == "p" else 4]
+            exact[name][(*(row[i] for i in kept), row[2])] += units[name]
     summed = projected(sum_deltas(deltas), None if keys is None else kept, None if values is None else named)
     assert summed.schema.names == [*("kd"[i] for i in kept), VERSION, *map(value_column, named)]
     got = {name: Counter[object]() for name in named}
