@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from cumulus_ops.config import Project
@@ -32,11 +33,32 @@ class Source:
         """
         from m3.explain import restrict
 
-        if self.text is None:
-            program = compile_views(self.name, self.project.relations, self.views, self.project.dialect)
-        else:
-            program = check(parse(self.text, str(self.file)))
+        program = self._whole
         return restrict(program, view) if view else program
+
+    @cached_property
+    def _whole(self) -> Program:
+        if self.text is None:
+            return compile_views(self.name, self.project.relations, self.views, self.project.dialect)
+        return check(parse(self.text, str(self.file)))
+
+    def explained(self, view: str | None, rows: Mapping[str, float], *, full: bool) -> str:
+        """The program, or the part that one view needs, for a person to read.
+
+        Args:
+            view: the view.
+            rows: rows by relation, for numbers instead of symbols.
+            full: also who writes and reads each map, and every statement.
+
+        Raises:
+            M3Error: as :meth:`program`.
+        """
+        from cumulus_ops.cli.groups import GROUPS, group_lines, stored_groups
+        from m3.explain import explain
+
+        text = explain(self.program(view), statistics=rows, full=full)
+        groups = stored_groups(self._whole, from_sql=self.text is None, rows=rows, view=view)
+        return "\n".join([text, GROUPS, *group_lines(groups)]) + "\n"
 
     def emitted(self, stage: str, view: str | None) -> str:
         """The result of a compiler's stage, as text.

@@ -1,10 +1,13 @@
-"""`cumulus explain`: how a large batch is spread over the tasks of a Spark job, and why."""
+"""`cumulus explain`: how maps are kept, how a large batch is spread over the tasks of a Spark job, and why."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 
+from cumulus_ops.cli.groups import GROUPS, GroupInfo, describe_groups, group_lines
+from cumulus_ops.cli.output import size_text
 from cumulus_ops.config import Project
 from cumulus_ops.coordination import granularity_of
 from cumulus_ops.engine import build_program
@@ -26,9 +29,7 @@ from cumulus_ops.layout import (
     schedule,
 )
 
-__all__ = ["explain_layout", "layout_json", "plan_of", "relations_of", "scheduled"]
-
-UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+__all__ = ["explain_layout", "layout_json", "plan_of", "relations_of", "scheduled", "touched_groups"]
 
 
 def plan_of(project: Project) -> ProgramPlan:
@@ -71,11 +72,19 @@ def scheduled(
     return schedule(choose_layout(plan, counts, tasks, fixed_labels(plan, project.layout), rows)), counts
 
 
-def explain_layout(plan: ProgramPlan, project: Project, stages: Schedule, events: Mapping[str, float]) -> str:
-    """The whole explanation as text: access paths, needs, layout, stages, estimate."""
+def touched_groups(plan: ProgramPlan, relations: Iterable[str], rows: Mapping[str, float]) -> list[GroupInfo]:
+    """The groups that events of ``relations`` may add to, and those that are looked up on the way."""
+    added = plan.concerned(relations)
+    return describe_groups(plan, rows, added | plan.looked_up(added))
+
+
+def explain_layout(
+    plan: ProgramPlan, project: Project, stages: Schedule, events: Mapping[str, float], groups: Sequence[GroupInfo]
+) -> str:
+    """The whole explanation as text: groups, needs, layout, stages, estimate."""
     blocks = [
         _heading(stages, events),
-        ["ACCESS PATHS (a map is kept once per set of key columns that some reader knows)", *_paths(plan, stages)],
+        [GROUPS, *group_lines(groups)],
         ["READ IN THE SAME BATCH (everything else comes from stored runs, which any task reads)", *_needs(stages)],
         ["LAYOUT", *_labels(project, stages)],
         [
@@ -87,11 +96,17 @@ def explain_layout(plan: ProgramPlan, project: Project, stages: Schedule, events
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def layout_json(stages: Schedule, events: Mapping[str, float]) -> str:
-    """The layout for scripts."""
+def layout_json(stages: Schedule, events: Mapping[str, float], groups: Sequence[GroupInfo]) -> str:
+    """The groups and the layout for scripts."""
     labels = {f"{kind}:{name}": list(label) for (kind, name), label in stages.layout.labels.items()}
     sent = [[{"kind": s.kind, "name": s.name, "by": list(s.by)} for s in stage.sent] for stage in stages.stages]
-    found = {"events": dict(events), "labels": labels, "sent": sent, "shuffled_bytes": stages.layout.bytes}
+    found = {
+        "events": dict(events),
+        "groups": [asdict(group) for group in groups],
+        "labels": labels,
+        "sent": sent,
+        "shuffled_bytes": stages.layout.bytes,
+    }
     return json.dumps(found, indent=2)
 
 
@@ -99,15 +114,6 @@ def _heading(stages: Schedule, events: Mapping[str, float]) -> list[str]:
     total = sum(events.values())
     shares = ", ".join(f"{name} {count / total:.0%}" for name, count in events.items()) if total else "none"
     return [f"A BATCH OF {total:,.0f} EVENTS on {stages.layout.problem.tasks} tasks: {shares}"]
-
-
-def _paths(plan: ProgramPlan, stages: Schedule) -> Iterator[str]:
-    names = list(dict.fromkeys(ref[0] for ref in stages.layout.problem.statements))
-    width = max(map(len, names), default=0)
-    for name in names:
-        keys = [k.name for k in plan.program.map_by_name[name].keys]
-        shown = (f"[{', '.join(keys[i] for i in path.bound)}]" for path in plan.paths[name])
-        yield f"  {name:{width}}  {' '.join(shown)}"
 
 
 def _needs(stages: Schedule) -> Iterator[str]:
@@ -175,7 +181,7 @@ def _sent(stages: Schedule, stage: Stage) -> Iterator[str]:
     for shipment in stage.sent:
         what = f"events of {shipment.name}" if shipment.kind == "events" else f"deltas of {shipment.name}"
         where = "to every task" if shipment.by == REPLICATED else _where(shipment.by)
-        yield f"{what} {where}, about {_bytes(_shipped(stages, stage, shipment))}"
+        yield f"{what} {where}, about {size_text(_shipped(stages, stage, shipment))}"
 
 
 def _shipped(stages: Schedule, stage: Stage, shipment: Shipment) -> float:
@@ -202,11 +208,4 @@ def _estimate(stages: Schedule, events: Mapping[str, float]) -> str:
     each = stages.layout.bytes * 1e6 / total if total else 0.0
     if len(stages.stages) == 1:
         return "ESTIMATE: nothing is sent between tasks"
-    return f"ESTIMATE: {_bytes(each)} sent between tasks per 1 M events"
-
-
-def _bytes(size: float) -> str:
-    for factor, unit in UNITS:
-        if size >= factor:
-            return f"{size / factor:.3g} {unit}"
-    return f"{size:.0f} B"
+    return f"ESTIMATE: {size_text(each)} sent between tasks per 1 M events"

@@ -78,9 +78,8 @@ def compile_(
     folder: Path,
 ) -> None:
     """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
-    and what an event costs. Without FILE, all that the project maintains."""
+    what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
     from cumulus_ops.cli.compiling import rows_by_relation, source_of
-    from m3.explain import explain
 
     with explained():
         project = load_project(folder)
@@ -89,7 +88,7 @@ def compile_(
         if emit:
             click.echo(source.emitted(emit, view))
         else:
-            click.echo(explain(source.program(view), statistics=statistics, full=full), nl=False)
+            click.echo(source.explained(view, statistics, full=full), nl=False)
         if svg is not None:
             _draw(source.program(view), svg)
 
@@ -116,19 +115,29 @@ def _draw(program: Program, file: Path) -> None:
 @click.option("--tasks", type=click.IntRange(min=2), default=4, show_default=True, help="Tasks of the Spark job.")
 @JSON
 def explain(folder: Path, relations: str | None, rows: tuple[str, ...], events: int, tasks: int, as_json: bool) -> None:
-    """Show how a large batch of PROJECT is spread over the tasks of a Spark job: which maps are partitioned by what or
-    replicated, what is sent in which stage, and how many bytes. `layout:` in cumulus.yaml overrides it."""
+    """Show how the maps of PROJECT are kept, and how a large batch is spread over the tasks of a Spark job: which maps are
+    partitioned by what or replicated, what is sent in which stage, and how many bytes. `layout:` in cumulus.yaml overrides
+    it."""
     from cumulus_ops.cli.compiling import rows_by_relation
-    from cumulus_ops.cli.explaining import explain_layout, layout_json, plan_of, relations_of, scheduled
+    from cumulus_ops.cli.explaining import (
+        explain_layout,
+        layout_json,
+        plan_of,
+        relations_of,
+        scheduled,
+        touched_groups,
+    )
 
     with explained():
         project = load_project(folder)
         plan, sizes = plan_of(project), rows_by_relation(project, rows)
-        stages, counts = scheduled(plan, project, relations_of(plan, relations), sizes, events, tasks)
+        chosen = relations_of(plan, relations)
+        stages, counts = scheduled(plan, project, chosen, sizes, events, tasks)
+        groups = touched_groups(plan, chosen, sizes)
     if as_json:
-        click.echo(layout_json(stages, counts))
+        click.echo(layout_json(stages, counts, groups))
     else:
-        click.echo(explain_layout(plan, project, stages, counts), nl=False)
+        click.echo(explain_layout(plan, project, stages, counts, groups), nl=False)
 
 
 @main.command()
@@ -203,6 +212,28 @@ def status(folder: Path, as_json: bool) -> None:
         print_json(now)
     else:
         print_status(now)
+
+
+@main.command()
+@PROJECT
+@JSON
+def scrub(folder: Path, as_json: bool) -> None:
+    """Verify every byte of the stored maps against its checksum, also what is seldom read; list the damaged runs, if there are
+    any, and end with exit code 2. Other processes may go on working meanwhile."""
+    from cumulus_ops.cli.scrubbing import progress_lines, require_intact, summary
+    from cumulus_ops.snapshot import open_runtime
+    from cumulus_ops.snapshot import scrub as verify
+
+    out = console()
+    with explained():
+        project = load_project(folder)
+        with open_runtime(project, "inprocess") as runtime:
+            report = verify(runtime, progress_lines((lambda _: None) if as_json else out.print))
+        if as_json:
+            print_json(report)
+        else:
+            out.print(summary(report))
+        require_intact(report)
 
 
 @main.command()

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from cumulus_ops.snapshot import Status
 
-__all__ = ["console", "print_json", "print_rows", "print_status"]
+__all__ = ["console", "print_json", "print_rows", "print_status", "size_text"]
 
 WIDTH = 130
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def console() -> Console:
@@ -42,6 +43,14 @@ def _plain(value: object) -> object:
     if isinstance(value, Decimal | Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def size_text(size: float) -> str:
+    """Bytes with three digits and a unit: ``7 B``, ``1.5 kB``, ``240 MB``."""
+    for factor, unit in UNITS:
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} B"
 
 
 def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:

@@ -8,12 +8,14 @@ from cumulus_ops.layout.needs import Ref, find_needs, used_columns
 from cumulus_ops.layout.overrides import check_layout, fixed_labels
 from cumulus_ops.layout.partitioning import Layout, choose_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_json, plan_program
+from cumulus_ops.layout.sizes import CopySizes
 from cumulus_ops.layout.stages import Schedule, Shipment, Stage, levels, schedule
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
 
 __all__ = [
     "ANYWHERE",
     "REPLICATED",
+    "CopySizes",
     "DerivedPlan",
     "Group",
     "GroupLookup",

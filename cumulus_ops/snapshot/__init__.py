@@ -6,14 +6,17 @@ from cumulus_ops.snapshot.driver import run_epochs
 from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch, seal, sealed
 from cumulus_ops.snapshot.publishing import publish
 from cumulus_ops.snapshot.refreshing import refresh
+from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
 from cumulus_ops.snapshot.status import CoordinatorStatus, EpochReport, Status, status
 from cumulus_ops.validation.run import validate
 
 __all__ = [
     "BatchReport",
     "CoordinatorStatus",
+    "DamagedRun",
     "EpochReport",
     "Runtime",
+    "ScrubReport",
     "SnapshotReport",
     "Status",
     "collect_garbage",
@@ -27,6 +30,7 @@ __all__ = [
     "refresh",
     "run_epochs",
     "run_minibatch",
+    "scrub",
     "seal",
     "sealed",
     "status",
