@@ -9,13 +9,16 @@ from typing import TypeVar
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from cumulus_ops.errors import SetupProblem
 
-__all__ = ["READ_ONLY", "connect", "migrate", "retry_busy"]
+__all__ = ["READ_ONLY", "SCHEMA", "connect", "migrate", "retry_busy", "schema_version"]
+
+#: The newest migration.
+SCHEMA = "0004"
 
 T = TypeVar("T")
 BUSY_TIMEOUT_MS = 60_000
@@ -76,6 +79,14 @@ def migrate(engine: Engine) -> None:
             place=engine.url.render_as_string(hide_password=True),
             hint="check the catalog URL in cumulus.yaml and that the server runs",
         ) from error
+
+
+def schema_version(engine: Engine) -> str | None:
+    """The version of the catalog's schema; None for a database without one."""
+    with engine.begin() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def retry_busy(action: Callable[[], T], attempts: int = 5) -> T:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, Row, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.connection import READ_ONLY, connect, migrate, retry_busy
+from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, migrate, retry_busy, schema_version
 from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.errors import SetupProblem
 
@@ -19,6 +19,10 @@ __all__ = ["Database", "now"]
 def now() -> datetime.datetime:
     """The time that rows are marked with."""
     return datetime.datetime.now(datetime.UTC)
+
+
+def _not_initialised() -> SetupProblem:
+    return SetupProblem("no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`")
 
 
 class Database:
@@ -31,6 +35,22 @@ class Database:
     def migrate(self) -> None:
         """Bring the schema up to date (see :func:`~cumulus_ops.catalog.connection.migrate`)."""
         migrate(self._engine)
+
+    def check_schema(self) -> None:
+        """See that the schema is this version's.
+
+        Raises:
+            SetupProblem: the catalog was made by another version, or not at all.
+        """
+        found = retry_busy(lambda: schema_version(self._reader))
+        if found is None:
+            raise _not_initialised()
+        if found != SCHEMA:
+            raise SetupProblem(
+                f"the catalog has schema {found}, and this version of Cumulus works with {SCHEMA}",
+                kind="catalog-schema",
+                hint="`cumulus init` brings an older one up to date, or says what to do",
+            )
 
     def close(self) -> None:
         """Release all connections."""
@@ -47,9 +67,7 @@ class Database:
         """The program row, locked for this transaction (on SQLite the transaction holds the write lock already)."""
         row = connection.execute(select(t.program).with_for_update()).first()
         if row is None:
-            raise SetupProblem(
-                "no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`"
-            )
+            raise _not_initialised()
         return row
 
     def _commit(

@@ -26,7 +26,7 @@ class ProgramRecord:
 
     ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
     derivations (0 at first); None for a program without derivations. ``format`` is that of the runs; ``compiled`` is the
-    program as JSON (:mod:`m3.serial`)."""
+    program as JSON (:mod:`m3.serial`), ``copies`` identifies the tables that its maps are kept in."""
 
     name: str
     digest: str
@@ -36,6 +36,7 @@ class ProgramRecord:
     refreshed: int | None = None
     format: int = 0
     compiled: str = ""
+    copies: str = ""
 
 
 @dataclass(frozen=True)

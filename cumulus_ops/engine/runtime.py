@@ -77,7 +77,15 @@ def initialise(project: Project) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()
         refreshed = 0 if program.derivations else None
         record = ProgramRecord(
-            project.name, digest, text, granularity, project.coordinators, refreshed, FORMAT, plan.json
+            project.name,
+            digest,
+            text,
+            granularity,
+            project.coordinators,
+            refreshed,
+            FORMAT,
+            plan.json,
+            plan.copies_digest,
         )
         catalog.register(record, start)
         _check_format(catalog.program())
@@ -101,12 +109,18 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     catalog = Catalog(project.catalog_url)
     runner = _executor(project, executor or project.executor.kind)
     try:
+        catalog.check_schema()
         record = catalog.program()
         _check_format(record)
-        yield Runtime(project, plan_json(record.compiled, record.granularity), catalog, runner)
+        plan = plan_json(record.compiled, record.granularity)
+        _check_copies(record, plan)
+        yield Runtime(project, plan, catalog, runner)
     finally:
         runner.close()
         catalog.close()
+
+
+ANEW = "move the state folder and the catalog away, run `cumulus init`, and land the drops again"
 
 
 def _check_format(record: ProgramRecord) -> None:
@@ -114,7 +128,17 @@ def _check_format(record: ProgramRecord) -> None:
         raise SetupProblem(
             f"the state of {record.name} has format {record.format}, and this version of Cumulus reads {FORMAT}",
             kind="state-format",
-            hint="move the state folder and the catalog away, run `cumulus init`, and land the drops again",
+            hint=ANEW,
+        )
+
+
+def _check_copies(record: ProgramRecord, plan: ProgramPlan) -> None:
+    """Which groups and copies there are follows from the program by rules that another version may have changed."""
+    if record.copies != plan.copies_digest:
+        raise SetupProblem(
+            f"the maps of {record.name} are kept in other groups or copies than this version of Cumulus keeps them in",
+            kind="state-copies",
+            hint=ANEW,
         )
 
 

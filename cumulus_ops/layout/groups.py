@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
 from m3.program import Column, Program
 from m3.scalars import rename
 
-__all__ = ["Group", "find_groups", "group_statements", "reordered"]
+__all__ = ["Group", "Shape", "find_groups", "group_statements", "loop_names", "reordered", "shape_of", "with_taken"]
 
 #: What two statements must have in common to be one chain of lookups: all but their factors.
 Shape = tuple[object, ...]
@@ -26,11 +26,18 @@ Blocks = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Group:
-    """A physical table. It is called after its first member, whose key columns it has; ``members`` are its value columns."""
+    """A physical table. It is called after its first member, whose key columns it has; ``members`` are its value columns.
+    ``narrow``: for members with fewer keys, which of the group's these are, one after the other; such a member is the sum over
+    the other keys (:mod:`cumulus_ops.layout.projections`)."""
 
     name: str
     keys: tuple[Column, ...]
     members: tuple[str, ...]
+    narrow: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
+
+    def places(self, member: str) -> tuple[int, ...]:
+        """Which of the group's keys a member's keys are."""
+        return self.narrow.get(member, tuple(range(len(self.keys))))
 
 
 def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[Group, ...]:
@@ -51,7 +58,7 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
     blocks = _numbered(first)
     while True:
         shapes = {
-            name: (blocks[name], frozenset(Counter(_shape(s, blocks) for s in by_target[name]).items()))
+            name: (blocks[name], frozenset(Counter(shape_of(s, blocks) for s in by_target[name]).items()))
             for name in by_target
         }
         finer = _numbered(shapes)
@@ -61,7 +68,11 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
     members: dict[int, list[str]] = {}
     for name, block in blocks.items():
         members.setdefault(block, []).append(name)
-    return tuple(Group(names[0], program.map_by_name[names[0]].keys, tuple(names)) for names in members.values())
+    return tuple(_group(program, names) for names in members.values())
+
+
+def _group(program: Program, members: Sequence[str]) -> Group:
+    return Group(members[0], program.map_by_name[members[0]].keys, tuple(members))
 
 
 def _numbered(signs: Mapping[str, object]) -> dict[str, int]:
@@ -69,14 +80,15 @@ def _numbered(signs: Mapping[str, object]) -> dict[str, int]:
     return {name: numbers.setdefault(sign, len(numbers)) for name, sign in signs.items()}
 
 
-def _loops(statement: StatementPlan) -> dict[str, str]:
+def loop_names(statement: StatementPlan) -> dict[str, str]:
     """The loop variables by the order in which they are bound: their names do not matter."""
     names = dict.fromkeys(name for read in statement.reads for _, name in read.free)
     return {name: f"%{place}" for place, name in enumerate(names)}
 
 
-def _shape(statement: StatementPlan, blocks: Blocks) -> Shape:
-    loops = _loops(statement)
+def shape_of(statement: StatementPlan, blocks: Blocks) -> Shape:
+    """What a statement is but for its factors, with the maps it looks up taken for their blocks."""
+    loops = loop_names(statement)
     reads = tuple(
         (
             blocks[read.path.map],
@@ -98,24 +110,24 @@ def group_statements(groups: Sequence[Group], statements: Sequence[StatementPlan
     numbers = {name: place for place, group in enumerate(groups) for name in group.members}
     found: dict[tuple[str, Shape], list[StatementPlan]] = {}
     for statement in statements:
-        found.setdefault((statement.target, _shape(statement, numbers)), []).append(statement)
+        found.setdefault((statement.target, shape_of(statement, numbers)), []).append(statement)
     members = {group.name: group.members for group in groups}
     together: list[StatementPlan] = []
     for target, shape in found:
         if target in members:
             columns = [found[name, shape] for name in members[target]]
             together += [_together(same, group_of) for same in zip(*columns, strict=True)]
-    return _with_taken(together)
+    return together
 
 
 def _together(statements: Sequence[StatementPlan], group_of: Mapping[str, str]) -> StatementPlan:
     """Statements of one shape as one."""
     first = statements[0]
-    original = {place: name for name, place in _loops(first).items()}
+    original = {place: name for name, place in loop_names(first).items()}
     products: list[Product] = []
     carried = dict(first.carried)
     for statement in statements:
-        names = {name: original[place] for name, place in _loops(statement).items()}
+        names = {name: original[place] for name, place in loop_names(statement).items()}
         carried |= dict(statement.carried)
         products += [
             replace(p, late_factors=tuple(rename(f, names) for f in p.late_factors)) for p in statement.products
@@ -124,7 +136,7 @@ def _together(statements: Sequence[StatementPlan], group_of: Mapping[str, str]) 
     return replace(first, carried=tuple(carried.items()), reads=reads, products=tuple(products))
 
 
-def _with_taken(statements: Sequence[StatementPlan]) -> list[StatementPlan]:
+def with_taken(statements: Sequence[StatementPlan]) -> list[StatementPlan]:
     """The statements with what each lookup takes: for those of one trigger that begin with the same lookups the same, so that
     what one has found will do for the others."""
     taken: dict[object, dict[tuple[str, ...], None]] = {}

@@ -26,8 +26,9 @@ def fixed_labels(plan: ProgramPlan, settings: LayoutSettings) -> Labels:
 def _map_label(plan: ProgramPlan, name: str, choice: LayoutChoice) -> Label:
     """The columns of a choice, as the group calls them."""
     own = [key.name for key in plan.program.map_by_name[name].keys]
-    keys = plan.groups[plan.group_of[name]].keys
-    return tuple(keys[own.index(column)].name for column in choice.columns) or REPLICATED
+    group = plan.groups[plan.group_of[name]]
+    places = group.places(name)
+    return tuple(group.keys[places[own.index(column)]].name for column in choice.columns) or REPLICATED
 
 
 def check_layout(plan: ProgramPlan, settings: LayoutSettings) -> None:

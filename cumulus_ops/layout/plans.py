@@ -8,13 +8,15 @@ aggregation, Cumulus paper section 3.3).
 from __future__ import annotations
 
 import gc
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from cumulus_ops.layout.copies import Lookup, choose_copies
 from cumulus_ops.layout.derived import DerivedPlan, derivation_lookups, plan_derivations, version_bits
-from cumulus_ops.layout.groups import Group, find_groups, group_statements
+from cumulus_ops.layout.groups import Group, find_groups, group_statements, with_taken
+from cumulus_ops.layout.projections import project_groups
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan, plan_statements, plan_trigger
 from cumulus_ops.mapstore import AccessPath
 from cumulus_ops.versions import start_version
@@ -57,6 +59,12 @@ class ProgramPlan:
     def json(self) -> str:
         """The program as JSON."""
         return program_to_json(self.program)
+
+    @cached_property
+    def copies_digest(self) -> str:
+        """What identifies the groups and copies that the maps are kept in."""
+        kept = [(group.name, group.members, self.paths[group.name]) for group in self.groups.values()]
+        return hashlib.sha256(repr(kept).encode()).hexdigest()
 
     def prepare(self) -> None:
         """Compute now what is otherwise computed when it is first wanted, and keep the garbage collector from it: a Spark
@@ -174,9 +182,10 @@ def plan_program(program: Program, granularity: str) -> ProgramPlan:
     single = [plan for relation in program.relations for plan in plan_statements(program, relation.name)]
     single += [p for d in program.derivations for p in plan_trigger(program, program.trigger(d.map, 0))]
     single += plan_trigger(program, program.trigger(START, 1))
-    groups = find_groups(program, single)
+    alike = find_groups(program, single)
+    groups, plans = project_groups(program, alike, group_statements(alike, single))
+    plans = with_taken(plans)
     group_of = {name: group.name for group in groups for name in group.members}
-    plans = group_statements(groups, single)
     lookups: dict[str, list[Lookup]] = {group.name: [] for group in groups}
     for plan in plans:
         for read in plan.reads:

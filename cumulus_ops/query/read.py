@@ -133,7 +133,12 @@ def _sum_maps(rt: Runtime, names: list[str], upto: int | None) -> pa.Table:
     schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
     tables = [_run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, names, upto) for r in runs]
     stacked = pa.concat_tables([table.cast(schema) for table in tables]) if tables else schema.empty_table()
-    return sum_exactly(stacked, keys, names)
+    places = group.places(names[0])
+    if len(places) == len(keys):
+        return sum_exactly(stacked, keys, names)
+    chosen = [keys[place] for place in places]  # of a map that is kept as a part of a wider one
+    summed = sum_exactly(stacked, chosen, names)
+    return summed.select([*chosen, *names]).rename_columns([*keys[: len(chosen)], *names])
 
 
 def _run_entries(run: RunData, keys: list[str], names: list[str], upto: int | None) -> pa.Table:
