@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cumulus_ops.demo.children import Child
 from cumulus_ops.demo.machine import LOOPBACK
+from cumulus_ops.engine.spark import WORKER_DAEMON
 from cumulus_ops.errors import SetupProblem
 
 __all__ = ["spark_environment", "spark_home", "start_connect_server", "wait_for_port"]
@@ -71,6 +72,7 @@ def start_connect_server(
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
+        "spark.python.daemon.module": WORKER_DAEMON,
         **(settings or {}),
     }
     flags = [part for name, value in options.items() for part in ("--conf", f"{name}={value}")]

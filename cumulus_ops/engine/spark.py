@@ -22,8 +22,10 @@ from cumulus_ops.layout import ProgramPlan, fixed_labels
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkExecutor", "spark_session"]
+__all__ = ["WORKER_DAEMON", "SparkExecutor", "spark_session"]
 
+#: What Spark forks its Python workers from; a server that a project connects to has this in its own configuration.
+WORKER_DAEMON = "cumulus_ops.engine.worker_daemon"
 EMPTY_MESSAGE = ("'' as kind", "'' as name", "cast('' as binary) as payload")
 WARM_UPS = 3
 
@@ -43,7 +45,7 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
         "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "0",
-        "spark.python.daemon.module": "cumulus_ops.engine.worker_daemon",
+        "spark.python.daemon.module": WORKER_DAEMON,
     }
     for name, value in options.items():
         builder = builder.config(name, value)

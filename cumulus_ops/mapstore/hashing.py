@@ -1,7 +1,7 @@
 """A 64-bit hash of key columns, vectorised, the same on every machine and in every process.
 
-Partitions are ranges of this hash and runs are sorted by it. Equal hashes do not imply equal keys: every lookup
-compares the real keys afterwards, so a collision costs time, never correctness.
+Partitions are ranges of this hash, and what is not a number has some of its bits in a run's search code. Equal hashes do not
+imply equal keys: every lookup compares the real keys afterwards, so a collision costs time, never correctness.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cumulus_ops.mapstore.columns import canonical, to_numpy
 
-__all__ = ["hash_columns", "is_invertible"]
+__all__ = ["hash_columns"]
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -28,14 +28,6 @@ def hash_columns(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
     for column in columns:
         result = _mix(result * MULTIPLIER + _hash_one(column) + MULTIPLIER)
     return result
-
-
-def is_invertible(column: pa.Array) -> bool:
-    """Whether no two values of the column, if it is hashed alone, have one hash: each step of the hash of a number is a
-    bijection of 64 bits. NULL has the hash of some number."""
-    type_ = column.type
-    number = pa.types.is_integer(type_) or pa.types.is_date(type_) or pa.types.is_timestamp(type_)
-    return number and column.null_count == 0
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
