@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchmarks.cases import batches, cores, fixed, hotkey, memory, refresh, state, stream
+from benchmarks.cases import batches, cores, fixed, hotkey, memory, refresh, size, state, stream, views
 from benchmarks.rows import Row
 from benchmarks.settings import Settings
 
@@ -21,5 +21,7 @@ CASES: dict[str, Case] = {
     "cores": cores.run,
     "batches": batches.run,
     "memory": memory.run,
+    "size": size.run,
+    "views": views.run,
     "stream": stream.run,
 }

@@ -181,6 +181,17 @@ def _memory(rows: Sequence[Row]) -> list[str]:
     return [*table(["load", "events", "peak RSS, MB", "note"], body), "", "Target: SF 10 below 4 GiB (4,295 MB)."]
 
 
+def _size(rows: Sequence[Row]) -> list[str]:
+    body = [[f"{r.query}, SF {r.scale_factor:g}", number(r.state_events), r.note] for r in measured(rows)]
+    targets = "Targets: all at SF 0.1 150 MB live, at SF 1 1,500 MB; on disk 1.5 times that; Q3 at SF 1 40 MB."
+    return [*table(["state", "events loaded", "size"], body), "", targets]
+
+
+def _views(rows: Sequence[Row]) -> list[str]:
+    body = [[r.query, r.variant, seconds(r), r.note] for r in measured(rows)]
+    return [*table(["project", "batch", "seconds", "note"], body), "", "Targets: opening 1 s, a batch 0.2 s."]
+
+
 def _batches(rows: Sequence[Row]) -> list[str]:
     lines = []
     for contestant in ("cumulus", "cumulus-spark"):
@@ -200,4 +211,6 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "cores": ("By cores", _cores),
     "hotkey": ("One hot key", _hotkey),
     "memory": ("Memory", _memory),
+    "size": ("The size of the state", _size),
+    "views": ("Many views", _views),
 }

@@ -47,17 +47,23 @@ class Commits(Database):
     def runs(self, at: int) -> list[Run]:
         """The runs visible at commit ``at``, in the order of their ids."""
         known = self._known_runs
-        if known is None or known[0] > at:
+        if known is not None and known[0] == at:
+            return list(known[1].values())
+        found = None if known is None or known[0] > at else self._kept_up(*known, at)
+        if found is None:
             found = {run.id: run for run in self._runs_since(-1, at)}
-        else:
-            found = known[1] if known[0] == at else {**known[1]}
-            if known[0] < at:
-                for (replaced,) in self._read(_replaced(known[0], at)):
-                    found.pop(replaced, None)
-                found |= {run.id: run for run in self._runs_since(known[0], at)}
         if known is None or known[0] < at:
             self._known_runs = at, found
         return list(found.values())
+
+    def _kept_up(self, since: int, known: dict[int, Run], at: int) -> dict[int, Run] | None:
+        """The runs visible at ``at``, from those at ``since`` and what has changed; None if that cannot be told any more."""
+        replaced = {number for (number,) in self._read(_replaced(since, at))}
+        fresh = self._runs_since(since, at)
+        # asked last: if nothing replaced after `since` is forgotten now, nothing was when the others were asked
+        if self._read(select(t.program.c.forgotten))[0][0] > since:
+            return None
+        return {number: run for number, run in known.items() if number not in replaced} | {run.id: run for run in fresh}
 
     def _runs_since(self, since: int, at: int) -> list[Run]:
         """The runs visible at ``at`` that came after commit ``since``."""

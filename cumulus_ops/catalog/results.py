@@ -128,9 +128,12 @@ class Results(Database):
     def forget_retired(self, before: datetime.datetime) -> list[str]:
         """Drop the rows of runs retired before a time (exclusive); the packs that no run needs any more may now go."""
         with self._engine.begin() as connection:
-            self._lock(connection)
+            program = self._lock(connection)
             gone = (t.run.c.retired_at.is_not(None)) & (t.run.c.retired_at < before)
             paths = set(connection.execute(select(t.run.c.path).where(gone)).scalars())
+            newest = connection.execute(select(func.max(t.run.c.retired_by)).where(gone)).scalar()
+            if newest is not None:  # whoever keeps up with the runs by what was replaced has to know what it cannot see
+                connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
             return sorted(paths - needed)

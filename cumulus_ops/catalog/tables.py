@@ -59,6 +59,7 @@ program = Table(
     Column("refreshed", BigInteger),  # the maps that depend on derivations incorporate commits <= this; NULL: none do
     Column("format", Integer, nullable=False),  # of the runs, see mapstore
     Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.serial
+    Column("forgotten", BigInteger, nullable=False),  # rows of runs replaced by commits <= this may be gone
     Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
 )
 

@@ -232,6 +232,32 @@ def test_retired_runs_are_forgotten_when_their_pack_is_free(catalog: Catalog) ->
     assert {"runs/0-a.pack", "runs/merged.pack"} <= catalog.known_paths()
 
 
+@pytest.mark.parametrize("forget", [False, True])
+def test_whoever_keeps_up_with_the_runs_sees_what_a_fresh_look_sees(
+    tmp_path: Path, catalog: Catalog, forget: bool
+) -> None:
+    watcher = Catalog(url_of(tmp_path))
+    for number in range(6):
+        for drop in ("a", "b"):
+            apply(catalog, 0, f"{drop}{number}")
+        if number % 2 == 0:
+            assert {r.id for r in watcher.runs(catalog.last_commit())} == {
+                r.id for r in catalog.runs(catalog.last_commit())
+            }
+        correct_all(catalog)
+        runs = catalog.mergeable(catalog.last_commit())
+        catalog.commit_merge([(runs, new_run(path=f"runs/m{number}.pack"))])
+        if forget:
+            later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
+            catalog.forget_retired(later)
+        fresh = Catalog(url_of(tmp_path))
+        at = catalog.last_commit()
+        assert watcher.runs(at) == fresh.runs(at)
+        assert watcher.runs(at - 1) == fresh.runs(at - 1)
+        fresh.close()
+    watcher.close()
+
+
 def test_results_are_remembered(catalog: Catalog) -> None:
     catalog.record_published("v", 0, 7)
     catalog.record_published("v", 0, 8)

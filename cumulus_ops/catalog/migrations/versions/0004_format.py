@@ -12,9 +12,11 @@ def upgrade() -> None:
     with op.batch_alter_table("program") as program:
         program.add_column(sa.Column("format", sa.Integer, nullable=False, server_default="1"))
         program.add_column(sa.Column("compiled", sa.Text, nullable=False, server_default=""))
+        program.add_column(sa.Column("forgotten", sa.BigInteger, nullable=False, server_default="0"))
         program.add_column(sa.Column("copies", sa.String(64), nullable=False, server_default=""))
     with op.batch_alter_table("program") as program:
         program.alter_column("format", server_default=None)
         program.alter_column("compiled", server_default=None)
+        program.alter_column("forgotten", server_default=None)
         program.alter_column("copies", server_default=None)
     op.create_index("ix_run_retired_by", "run", ["retired_by"])
