@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.catalog import Run
 from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import Runtime, open_runtime, sources
+from cumulus_ops.engine import Runtime, open_runtime
 from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.mapstore import build_run, open_run, value_column, write_runs
 from cumulus_ops.snapshot import commit, initialise, run_epochs, validate
 from tests.support.drops import make_shop
 
@@ -25,18 +27,23 @@ def _on(spark: SparkSession, rt: Runtime) -> Runtime:
 
 
 def _damage(rt: Runtime, name: str) -> tuple[object, ...]:
-    """Add one unit to one value of a view's map, in the file; returns the key of the entry."""
-    run: Run = max((r for r in rt.catalog.runs(rt.catalog.last_commit()) if r.map == name), key=lambda r: r.rows)
-    file = rt.project.state / run.path
-    content = bytearray(file.read_bytes())
-    table = pa.ipc.open_file(pa.py_buffer(bytes(content[run.offset : run.offset + run.bytes]))).read_all()
-    values = table["_value"].to_numpy()
+    """Add one unit to one value of a view's map, in a run with the right checksums; returns the key of the entry."""
+    group = rt.plan.group_of[name]
+    label = rt.plan.paths[group][0].label
+    runs = rt.catalog.runs(rt.catalog.last_commit())
+    run = max((r for r in runs if (r.map, r.access_path) == (group, label)), key=lambda r: r.rows)
+    table = open_run(rt.project.state / run.path, run.offset, run.bytes).table(rt.plan.key_names(group))
+    values = table[value_column(name)].to_numpy().copy()
     row = int(np.argmax(values))
-    place = bytes(content).index(values.tobytes(), run.offset) + 8 * row
-    content[place : place + 8] = (int(values[row]) + 1).to_bytes(8, "little", signed=True)
-    file.write_bytes(bytes(content))
-    sources._open.cache_clear()
-    return tuple(table[k.name][row].as_py() for k in rt.program.map_by_name[name].keys)
+    values[row] += 1
+    place = table.column_names.index(value_column(name))
+    wrong = table.set_column(place, value_column(name), pa.array(values))
+    (written,) = write_runs(rt.project.state, [build_run(wrong, rt.plan.paths[group][0])])
+    with contextlib.closing(sqlite3.connect(rt.project.catalog_url.removeprefix("sqlite:///"))) as database, database:
+        changed = (written.path, written.offset, written.bytes, run.id)
+        database.execute("UPDATE run SET path = ?, offset = ?, bytes = ? WHERE id = ?", changed)
+    rt.catalog._known_runs = None
+    return tuple(table[name][row].as_py() for name in rt.plan.key_names(group))
 
 
 def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
