@@ -187,7 +187,10 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
 def _task(rt: Runtime, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:
     """Apply the batch at commit ``read_at``, and refresh what is refreshed up to commit ``refreshed``."""
     runs = tuple(rt.catalog.runs(read_at))
-    apply = ApplyTask(rt.plan, rt.project.state, rt.reference(batch), runs, rt.project.memory_bytes)
+    reference = rt.reference(batch)
+    wanted = rt.plan.looked_up(rt.plan.concerned(reference.relations()))
+    needed = tuple(run for run in runs if run.map in wanted)
+    apply = ApplyTask(rt.plan, rt.project.state, reference, needed, rt.project.memory_bytes)
     refresh = refresh_task(rt, refreshed, read_at, runs, batch) if rt.plan.derived else None
     return apply if refresh is None else MinibatchTask(apply, refresh)
 

@@ -72,8 +72,12 @@ def refresh_task(
     late = [b for b in live if b not in fresh and last_version(rt.plan, _bare(b)) >= floor]
     committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
     batches = (tuple(map(rt.reference, fresh)), tuple(map(rt.reference, late)))
+    changed = {r.map for r in runs if r.origin > refreshed}
+    concerned = rt.plan.concerned({name for b in batches[0] for name in b.relations()}, changed)
+    wanted = rt.plan.looked_up(concerned) | changed
+    needed = tuple(r for r in runs if r.map in wanted)
     return RefreshTask(
-        rt.plan, rt.project.state, tuple(runs), refreshed, *batches, committed, floor, rt.project.memory_bytes
+        rt.plan, rt.project.state, needed, refreshed, *batches, committed, floor, rt.project.memory_bytes
     )
 
 
