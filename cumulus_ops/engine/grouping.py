@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.mapstore import beyond, fits
+from cumulus_ops.mapstore import beyond, column_codes, fits
 
 __all__ = ["Groups", "group_rows", "sum_groups"]
 
@@ -42,31 +42,46 @@ def group_rows(columns: Sequence[pa.Array], versions: np.ndarray) -> Groups | No
         return None
     codes, count = np.zeros(rows, np.int64), 1
     if versions[0] != versions[-1] or versions.min() != versions.max():
-        codes, count = _combined(codes, count, pa.array(versions))
+        codes, count = _together(codes, count, [pa.array(versions)])
         if count * SHARED > rows:
             return None
-    for column in sorted(columns, key=_ascends, reverse=True):  # numbered at once, and often different in each row
-        if count == rows:
-            break
-        codes, count = _combined(codes, count, column)
+    ordered = sorted(columns, key=_ascends, reverse=True)
+    if count == 1 and ordered and _ascends(ordered[0]):  # numbered at once, and often different in each row
+        codes, count = _by_changes(ordered.pop(0))
+    if count < rows and ordered:
+        codes, count = _together(codes, count, ordered)
     first = np.full(count, -1)
     first[codes[::-1]] = np.arange(rows - 1, -1, -1)
     return Groups(codes, first)
 
 
-def _combined(codes: np.ndarray, count: int, column: pa.Array) -> tuple[np.ndarray, int]:
-    """The numbering of the pairs (code, value), without gaps."""
-    if count == 1 and _ascends(column):
-        values = column.to_numpy()
-        own = np.cumsum(np.concatenate([[0], values[1:] != values[:-1]]))
-        return own, int(own[-1]) + 1
-    encoded = column.dictionary_encode(null_encoding="encode")
-    own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    width = len(encoded.dictionary)
-    if count == 1:
-        return own, width
-    pairs = pa.array(codes * width + own).dictionary_encode()
-    return pairs.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(pairs.dictionary)
+def _by_changes(column: pa.Array) -> tuple[np.ndarray, int]:
+    """The numbering of an ascending column."""
+    values = column.to_numpy()
+    own = np.cumsum(np.concatenate([[0], values[1:] != values[:-1]]))
+    return own, int(own[-1]) + 1
+
+
+def _together(codes: np.ndarray, count: int, columns: Sequence[pa.Array]) -> tuple[np.ndarray, int]:
+    """The numbering of the rows (code, value, value, ...), without gaps: they are made one number, and that is numbered."""
+    packed, bits = codes.astype(np.uint64), (count - 1).bit_length()
+    for column in columns:
+        own, width = column_codes(column)
+        if bits + width > 64:
+            packed, bits = _dense(packed)
+        if bits + width > 64:
+            own, width = _dense(own)
+        packed = packed << np.uint64(width) | own if bits and width else packed if bits else own
+        bits += width
+    numbered, _ = _dense(packed)
+    return numbered.astype(np.int64), int(numbered.max()) + 1
+
+
+def _dense(codes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Equal numbers for equal codes, without gaps, and how many bits they have."""
+    encoded = pa.array(codes).dictionary_encode()
+    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return numbers, (len(encoded.dictionary) - 1).bit_length()
 
 
 def _ascends(column: pa.Array) -> bool:

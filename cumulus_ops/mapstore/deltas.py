@@ -22,6 +22,7 @@ __all__ = [
     "VALUE",
     "VERSION",
     "beyond",
+    "column_codes",
     "delta_schema",
     "distinct_rows",
     "fits",
@@ -166,7 +167,7 @@ def _sorted_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | N
     the keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
     codes, bits = np.zeros(len(table), np.uint64), 0
     for name in keys:
-        own, width = _column_codes(_whole(table[name]))
+        own, width = column_codes(_whole(table[name]))
         if bits + width > 64:
             return None
         if width:
@@ -178,7 +179,7 @@ def _sorted_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | N
     return order, np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])) if len(codes) else np.zeros(0, int)
 
 
-def _column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
+def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
     """Numbers that are equal where the values are (uint64), and how many bits they have. Those of numbers are in their order,
     unless they lie far apart, as versions of several epochs do."""
     if is_number(column.type):

@@ -127,11 +127,6 @@ class Frame:
         """Inverse of :meth:`codes`; what stands at NULL is any number."""
         return (codes.astype(np.uint64) + np.uint64(self.base % 2**64)).view(np.int64)
 
-    def holds(self, numbers: np.ndarray) -> np.ndarray:
-        """Which int64 numbers are in range."""
-        top = self.base + (self.largest if self.null is None else self.null - 1)
-        return (numbers >= self.base) & (numbers <= top)
-
 
 def extremes(numbers: np.ndarray) -> tuple[int, int]:
     """The least and the greatest of int64 numbers; 0 and 0 of none."""

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from cumulus_ops.mapstore.blocks import damaged
 from cumulus_ops.mapstore.columns import take_rows, to_numpy
 from cumulus_ops.mapstore.deltas import LOW, SAFE, beyond, fits
-from cumulus_ops.mapstore.encodings import Array, is_number
+from cumulus_ops.mapstore.encodings import Array, frame_of, is_number, narrow
 from cumulus_ops.mapstore.hashing import hash_columns
 from cumulus_ops.mapstore.runs import CODE_BITS, FENCE_ROWS, RunData
 
@@ -119,15 +119,27 @@ def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
 
 
 def _order(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
-    """The requests in the order of their first column, and of the second where that is a number, too; None if they are."""
-    columns = [_numbers(column)[0] for column in bound[:2] if is_number(column.type)]
+    """The requests in the order of their first columns of numbers, as far as 64 bits hold them; None if they are."""
     if not bound or rows < 2:
         return None
-    if not columns:
-        return np.argsort(hash_columns(bound, rows))
-    if bool((columns[0][1:] > columns[0][:-1]).all()):
+    codes, bits = np.zeros(rows, np.uint64), 0
+    for column in bound:
+        if not is_number(column.type):
+            break
+        numbers, _ = _numbers(column)
+        frame = frame_of(numbers, None)
+        assert frame is not None
+        width = frame.largest.bit_length()
+        if bits + width > CODE_BITS:
+            break
+        if width:
+            codes = codes << np.uint64(width) | frame.codes(numbers) if bits else frame.codes(numbers)
+        bits += width
+    if not bits:
+        return hash_columns(bound, rows).argsort()
+    if bool((codes[1:] >= codes[:-1]).all()):
         return None
-    return columns[0].argsort() if len(columns) == 1 else np.lexsort(columns[::-1])
+    return narrow(codes, 2**bits - 1).argsort()
 
 
 def find(run: RunData, request: Probe) -> Found:
