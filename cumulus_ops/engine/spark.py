@@ -35,7 +35,7 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if settings.remote:
-        return _warmed_up(SparkSession.builder.remote(settings.remote).getOrCreate())
+        return SparkSession.builder.remote(settings.remote).getOrCreate()  # a server is warm from whoever came before
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
     builder = SparkSession.builder.appName("cumulus").master(settings.master)
     options = {
@@ -103,8 +103,9 @@ class SparkExecutor:
             return self._session
 
     def prepare(self, plan: ProgramPlan) -> None:
-        """See :class:`~cumulus_ops.engine.executor.Executor`: starts the session, and its workers make the plan."""
-        if plan in self._prepared:
+        """See :class:`~cumulus_ops.engine.executor.Executor`: starts the session, and its workers make the plan. A server keeps
+        its workers longer than each of its clients lives, so there it would be done too often."""
+        if plan in self._prepared or self._settings.remote:
             return
         self._prepared.add(plan)
         self._preparation = Thread(target=self._warm_up, args=(plan,), name="prepare", daemon=True)
