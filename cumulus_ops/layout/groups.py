@@ -56,6 +56,7 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
         for m in program.maps
     }
     blocks = _numbered(first)
+    # Each round can only split blocks, since the old block is a part of the new sign; so it ends when their number stays.
     while True:
         shapes = {
             name: (blocks[name], frozenset(Counter(shape_of(s, blocks) for s in by_target[name]).items()))

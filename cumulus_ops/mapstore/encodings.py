@@ -116,6 +116,9 @@ class Frame:
     largest: int
     null: int | None = None
 
+    # All arithmetic is modulo 2**64, in uint64: the distance of two int64 numbers always fits, whatever their signs, and a
+    # number below the base becomes an offset above the largest one, so that one comparison tells who is outside.
+
     def codes(self, numbers: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
         """The offsets of int64 numbers that are in range, as uint64; ``valid`` tells which are not NULL."""
         offsets = numbers.view(np.uint64) - np.uint64(self.base % 2**64)

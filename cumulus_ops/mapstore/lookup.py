@@ -154,6 +154,8 @@ def find(run: RunData, request: Probe) -> Found:
     hit, codes = _wanted(run, request, hashed)
     if run.codes is None or not (parts or hashed):
         return Found(hit, np.zeros(len(hit), np.int64), np.full(len(hit), len(run)), one_key, same)
+    # The columns of the path are bits of the code, the first one the highest. A lookup that knows only the first of them
+    # wants all codes from its own, with zeros for the rest, to the same with ones: a range of rows.
     own = run.codes.data.dtype.type
     codes = codes.astype(own, copy=False)
     low = _search(run, run.codes, codes, "left")
@@ -194,6 +196,8 @@ def _wanted(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.
 def _search(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Binary search. Of a run that is not verified yet, the part is verified that the header's fences say each answer is in: an
     answer that lies elsewhere was misled by a damaged code."""
+    # The search itself may read codes that nobody has verified, and be led astray by them. But the fences are verified, and
+    # say between which two of them the answer is: that part is verified, and an answer elsewhere is a damaged code.
     found = codes.data.searchsorted(wanted, side)
     if codes.blocks is None or not codes.blocks.unchecked:
         return found
