@@ -11,7 +11,7 @@ What is assumed, for a run's real encodings follow from its rows:
 - A count takes 1 byte, any other value 4.
 - The version takes nothing: after an epoch's merge all rows have one.
 
-Checksums and headers are left out: they are 5 bytes in 262,144, and some kB a run.
+Checksums and headers are left out: they are 5 bytes in 65,536, and some kB a run.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from cumulus_ops.errors import IntegrityProblem
 
 __all__ = ["BLOCK_BYTES", "BLOCK_SHIFT", "Blocks", "checksums", "damaged"]
 
-BLOCK_SHIFT = 18
+BLOCK_SHIFT = 16
 BLOCK_BYTES = 1 << BLOCK_SHIFT
 
 

@@ -43,7 +43,7 @@ from cumulus_ops.mapstore.hashing import hash_columns
 __all__ = ["FENCE_ROWS", "AccessPath", "Part", "RunData", "Search", "build_run"]
 
 #: The search code of every so many rows is in the header.
-FENCE_ROWS = 1 << 15
+FENCE_ROWS = 1 << 13
 CODE_BITS, HASH_BITS = 64, 32
 
 

@@ -25,7 +25,7 @@ def documented(data: bytes) -> dict[str, list[Any]]:
     length, total = int.from_bytes(tail[:8], "little"), int.from_bytes(tail[8:12], "little")
     assert tail[12:] == b"CUMRUN02"
     body, sums = data[:length], data[length:-20]
-    blocks = [body[at : at + 262_144] for at in range(0, length, 262_144)]
+    blocks = [body[at : at + 65_536] for at in range(0, length, 65_536)]
     assert zlib.crc32(sums) == total
     assert len(sums) == 5 * len(blocks)
     assert [zlib.crc32(block) for block in blocks] == np.frombuffer(sums, "<u4", len(blocks)).tolist()
@@ -35,7 +35,7 @@ def documented(data: bytes) -> dict[str, list[Any]]:
     batch = file.get_batch(0) if file.num_record_batches else None
     codes = [0] * header["rows"] if header["code"] is None else _stored(batch, header["code"])
     assert codes == sorted(codes)
-    assert header["fences"] == (codes[::32_768] if header["code"] is not None else [])
+    assert header["fences"] == (codes[::8_192] if header["code"] is not None else [])
     keys = {position: _column(about, header["rows"], batch, codes) for position, about in header["keys"].items()}
     values = {name: _column(about, header["rows"], batch, codes) for name, about in header["values"].items()}
     return {**keys, **values, "version": _column(header["versions"], header["rows"], batch, codes)}
