@@ -174,6 +174,7 @@ def small_blocks(shift: int = 6) -> Iterator[None]:
         for module in (blocks_module, packs_module):
             patch.setattr(module, "BLOCK_SHIFT", shift)
             patch.setattr(module, "BLOCK_BYTES", 1 << shift)
+        patch.setattr(packs_module, "AT_ONCE_BYTES", 0)
         for module in (runs_module, lookup_module):
             patch.setattr(module, "FENCE_ROWS", 8)
         yield
