@@ -26,6 +26,9 @@ from m3.serial import program_from_json, program_to_json
 
 __all__ = ["ProgramPlan", "plan_json", "plan_program"]
 
+#: Of as many sets of relations and changed maps it is remembered what they concern.
+REMEMBERED = 256
+
 
 @dataclass(frozen=True, eq=False)
 class ProgramPlan:
@@ -135,6 +138,8 @@ class ProgramPlan:
                 if name not in seen:
                     seen.add(name)
                     open_ += self.dependents[name]
+            if len(self._concerned) >= REMEMBERED:
+                self._concerned.clear()
             self._concerned[key] = frozenset(seen)
         return self._concerned[key]
 
