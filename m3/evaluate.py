@@ -21,8 +21,15 @@ from m3.functions import EXACT, FUNCTIONS, Value
 from m3.functions.numbers import division_by_zero
 from m3.scalars import Call, Const, Scalar, Var
 
-__all__ = ["Value", "coerce", "evaluate"]
+__all__ = ["DEFAULTS", "Value", "coerce", "evaluate"]
 
+#: What stands for a value that is missing because its expression fails, where NULL cannot.
+DEFAULTS: Mapping[str, Value] = {
+    "int": 0, "decimal": Decimal(0), "double": 0.0, "string": "", "bool": False,
+    "date": datetime.date(1970, 1, 1), "timestamp": datetime.datetime(1970, 1, 1),
+}  # fmt: skip
+#: What evaluation may raise for some values, and not because of a defect.
+FAILURES = (ValueProblem, ArithmeticError)
 SINGLE_DIGIT = re.compile(r"-([0-9])(?![0-9])")
 
 
@@ -56,6 +63,10 @@ def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
             return _in(scalar, env)
         case Call(op="is_null"):
             return evaluate(scalar.args[0], env) is None
+        case Call(op="attempt"):
+            return _attempted(scalar, env)
+        case Call(op="fails"):
+            return int(_fails(scalar.args[0], env))
         case Call(op="same"):
             a, b = (evaluate(x, env) for x in scalar.args)
             return a is b if a is None or b is None else _compare("eq", a, b)
@@ -94,6 +105,21 @@ def _fit_decimal(value: Value, to: Type) -> Decimal:
     if abs(result) >= Decimal(10) ** (to.precision - to.scale):
         raise ValueProblem(f"{value} does not fit {to}", kind="overflow", hint="widen the type with a CAST")
     return result
+
+
+def _attempted(scalar: Call, env: Mapping[str, Value]) -> Value:
+    try:
+        return coerce(evaluate(scalar.args[0], env), scalar.type)
+    except FAILURES:
+        return None if scalar.type.nullable else coerce(DEFAULTS[scalar.type.kind], scalar.type)
+
+
+def _fails(scalar: Scalar, env: Mapping[str, Value]) -> bool:
+    try:
+        evaluate(scalar, env)
+    except FAILURES:
+        return True
+    return False
 
 
 def _logical(scalar: Call, env: Mapping[str, Value]) -> Value:

@@ -12,7 +12,7 @@ from typing import Any
 
 from m3.check import check
 from m3.dataflow import strata
-from m3.datatypes import INT64_MAX, INT64_MIN, Type, from_units, to_units
+from m3.datatypes import from_units, to_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import Value, coerce, evaluate
 from m3.floats import rounded_sum
@@ -30,7 +30,7 @@ Changes = dict[str, dict[Key, int]]
 
 @dataclass
 class _Table:
-    """A map's entries (units, never 0) and, per access path, the keys that share the bound part."""
+    """A map's entries (units without bound, never 0) and, per access path, the keys that share the bound part."""
 
     entries: dict[Key, int] = field(default_factory=dict)
     indexes: dict[tuple[int, ...], dict[Key, dict[Key, None]]] = field(default_factory=dict)
@@ -97,7 +97,8 @@ class Interpreter:
 
         Raises:
             ProgramError: no such relation.
-            ValueProblem: the row does not fit the columns, or a sum overflows; the maps are as before the event.
+            ValueProblem: the row does not fit the columns, or an expression fails that nothing attempts; the maps are as
+                before the event. (Maps hold integers without bound: only what reads a total can find it too large.)
         """
         values = self._row(relation, row)
         trigger = self._triggers.get((relation, sign))
@@ -243,12 +244,7 @@ class Interpreter:
                 yield extended, units
 
     def _add(self, target: str, key: Key, units: int) -> None:
-        table, value = self._tables[target], self.program.map_by_name[target].value
-        total = table.entries.get(key, 0) + units
-        if not _fits(total, value):
-            message = f"{target}{list(key)} = {from_units(total, value.scale)} does not fit {value}"
-            raise ValueProblem(message, kind="overflow", hint="CAST the summed expression to a wider type")
-        table.add(key, units)
+        self._tables[target].add(key, units)
         if target in self._watched:
             self._dirty[target][key] = None
 
@@ -298,12 +294,6 @@ def _units(scalar: Scalar, env: Env) -> int:
         hint = "guard the factor with IS NOT NULL"
         raise ValueProblem("a NULL factor", kind="null-factor", hint=hint)
     return to_units(value, scalar.type.scale)  # type: ignore[arg-type]
-
-
-def _fits(units: int, t: Type) -> bool:
-    if t.kind == "int":
-        return INT64_MIN <= units <= INT64_MAX
-    return bool(abs(units) < 10**t.precision)
 
 
 def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...]]:

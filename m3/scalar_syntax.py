@@ -23,6 +23,8 @@ COMPARISONS = {"<>": "ne", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "
 CALLED: Mapping[str, tuple[int, int]] = {
     "coalesce": (1, 99),
     "same": (2, 2),
+    "attempt": (1, 1),
+    "fails": (1, 1),
     **{f.name: f.arity for f in FUNCTIONS.values()},
 }
 #: Nodes whose children are all scalars and whose name is the operation's.

@@ -6,7 +6,8 @@ Grammar of the frozen IR (every node carries its :class:`~m3.datatypes.Type`, nu
 
 ``value`` is None, int, Decimal, float (DOUBLE only), str, date, datetime or bool. Build calls with :func:`call`, which derives the type by
 the rules of Spark SQL (decimal precision and scale, ANSI mode) and checks the arguments. The meaning of every
-operation, NULL included, is SQL's; :mod:`m3.evaluate` is its reference in plain Python.
+operation, NULL included, is SQL's; :mod:`m3.evaluate` is its reference in plain Python. An operation **fails** where it has no
+value: a division by zero, a result that does not fit. ``attempt`` and ``fails`` turn that into values (:mod:`m3.failures`).
 """
 
 from __future__ import annotations
@@ -79,13 +80,15 @@ OPERATIONS: Mapping[str, str] = {
     "same": "a IS NOT DISTINCT FROM b", "and": "three-valued conjunction", "or": "three-valued disjunction",
     "not": "three-valued negation", "is_null": "a IS NULL", "in": "a IN (constants)",
     "case": "CASE WHEN c THEN v ... ELSE e END", "coalesce": "first argument that is not NULL", "cast": "CAST(a AS type)",
+    "attempt": "a; where it fails, NULL if it may be NULL, else 0, FALSE, an empty text, the first of January 1970",
+    "fails": "1 where a fails, else 0",
     **{f.name: f.text for f in FUNCTIONS.values()},
 }  # fmt: skip
 #: Operations that are NULL exactly when an argument is.
 STRICT = frozenset({*ARITHMETIC, *COMPARISONS, "not", "cast"} - {"same"}) | {
     f.name for f in FUNCTIONS.values() if f.nulls == "strict"
 }
-NEVER_NULL = ("is_null", "same")
+NEVER_NULL = ("is_null", "same", "fails")
 
 
 def const(value: int | Decimal | float | str | datetime.date | bool) -> Const:
@@ -161,6 +164,8 @@ def _result_type(op: str, args: tuple[Scalar, ...]) -> Type:
         return BOOL
     if op == "is_null":
         return BOOL
+    if op in ("attempt", "fails"):
+        return types[0] if op == "attempt" else INT
     if op == "case":
         for condition in args[:-1:2]:
             _require("the condition of CASE", condition, "bool")

@@ -51,15 +51,29 @@ def test_null_keys_are_equal_and_zero_entries_vanish():
     assert interpreter.maps["m"] == {}
 
 
-def test_an_overflow_is_an_error_and_leaves_the_maps_as_they_were():
+def test_a_total_that_does_not_fit_is_an_error_of_who_reads_it_while_it_does_not():
     views = {"v": "select count(*) as n, sum(a) as t from r"}
     interpreter = Interpreter(compile_views("p", [Relation("r", (Column("a", INT),))], views))
     interpreter.apply(1, "r", (2**62,))
-    before = {name: dict(entries) for name, entries in interpreter.maps.items()}
+    interpreter.apply(1, "r", (2**62,))
     with pytest.raises(ValueProblem) as caught:
-        interpreter.apply(1, "r", (2**62,))
+        interpreter.view_rows("v")
     assert caught.value.kind == "overflow"
-    assert interpreter.maps == before
+    interpreter.apply(-1, "r", (2**62,))
+    assert interpreter.view_rows("v") == [(1, 2**62)]
+
+
+def test_an_expression_that_fails_can_be_counted():
+    text = """
+    RELATION r(a INT, b INT);
+    MAP quotients[] : DECIMAL(38, 19);
+    MAP failed[b INT] : INT;
+    ON +r(A, B) DO { quotients[] += (ATTEMPT(A / B)); failed[B] += IF FAILS(A / B) = 1 THEN 1 ELSE 0; }
+    """
+    interpreter = Interpreter(parse(text))
+    interpreter.apply(1, "r", (1, 0))
+    interpreter.apply(1, "r", (1, 4))
+    assert interpreter.maps == {"quotients": {(): 25 * 10**17}, "failed": {(0,): 1}}
 
 
 def test_bad_rows():
