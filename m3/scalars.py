@@ -2,7 +2,7 @@
 
 Grammar of the frozen IR (every node carries its :class:`~m3.datatypes.Type`, nullability included)::
 
-    Scalar := Const(value, type) | Var(name, type) | Call(op, args, type)
+    Scalar := Const(value, type) | Var(name, type, scope?) | Call(op, args, type)
 
 ``value`` is None, int, Decimal, float (DOUBLE only), str, date, datetime or bool. Build calls with :func:`call`, which derives the type by
 the rules of Spark SQL (decimal precision and scale, ANSI mode) and checks the arguments. The meaning of every
@@ -15,7 +15,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
@@ -29,14 +29,19 @@ __all__ = [
     "STRICT",
     "Call",
     "Const",
+    "Key",
     "Scalar",
+    "Scope",
     "Var",
     "as_decimal",
+    "bare",
     "call",
     "conjuncts",
     "const",
+    "named",
     "numeric_as_decimal",
     "rename",
+    "scopes_of",
     "substitute",
     "variables",
     "vars_of",
@@ -51,12 +56,43 @@ class Const:
     type: Type
 
 
+@dataclass(frozen=True, order=True)
+class Scope:
+    """What a variable belongs to while SQL is compiled; ``label`` is for people.
+
+    ``kind`` is ``row``, an occurrence of a relation, or something of a query: ``table`` (of FROM), ``subquery``,
+    ``window``, ``group``, ``order`` (only ordered by), ``link`` (what a subquery is asked about), ``part`` (what a step
+    of the compiler names for itself)."""
+
+    kind: str
+    number: int
+    label: str = field(default="", compare=False)
+
+
+#: A variable's name, or its scope and its name there.
+Key = str | tuple[Scope, str]
+
+
 @dataclass(frozen=True)
 class Var:
-    """A variable: an event parameter, a loop variable, or a column of a view's row."""
+    """A variable: an event parameter, a loop variable, or a column of a view's row.
+
+    While SQL is compiled a variable has a ``scope``, and names are for people: two variables are the same where ``key``
+    is. In a program no variable has one.
+
+    >>> from m3.datatypes import INT
+    >>> Var("a", INT, Scope("table", 1, "o#1")).key == Var("a", INT, Scope("row", 2, "o")).key
+    False
+    """
 
     name: str
     type: Type
+    scope: Scope | None = None
+
+    @property
+    def key(self) -> Key:
+        """What tells it from others: its name, within its scope."""
+        return self.name if self.scope is None else (self.scope, self.name)
 
 
 @dataclass(frozen=True)
@@ -236,24 +272,33 @@ def variables(scalar: Scalar) -> Iterator[str]:
             yield from variables(arg)
 
 
-def vars_of(*scalars: Scalar) -> dict[str, Var]:
-    """The variables in some scalars by name; of one with several types, one that may be NULL."""
-    found: dict[str, Var] = {}
+def vars_of(*scalars: Scalar) -> dict[Key, Var]:
+    """The variables in some scalars by key; of one with several types, one that may be NULL."""
+    found: dict[Key, Var] = {}
     for scalar in scalars:
         if isinstance(scalar, Var):
-            if scalar.name not in found or scalar.type.nullable:
-                found[scalar.name] = scalar
+            if scalar.key not in found or scalar.type.nullable:
+                found[scalar.key] = scalar
         elif isinstance(scalar, Call):
-            for name, variable in vars_of(*scalar.args).items():
-                if name not in found or variable.type.nullable:
-                    found[name] = variable
+            for key, variable in vars_of(*scalar.args).items():
+                if key not in found or variable.type.nullable:
+                    found[key] = variable
     return found
 
 
-def substitute(scalar: Scalar, by: Mapping[str, Scalar]) -> Scalar:
-    """``scalar`` with the named variables replaced; types are kept, so replacements must have the variables' types."""
+def scopes_of(scalar: Scalar) -> Iterator[Scope | None]:
+    """The scopes of the variables in ``scalar``, each as often as it occurs."""
     if isinstance(scalar, Var):
-        return by.get(scalar.name, scalar)
+        yield scalar.scope
+    elif isinstance(scalar, Call):
+        for arg in scalar.args:
+            yield from scopes_of(arg)
+
+
+def substitute(scalar: Scalar, by: Mapping[str, Scalar] | Mapping[Key, Scalar]) -> Scalar:
+    """``scalar`` with variables replaced, by their keys; types are kept, so replacements must have the variables' types."""
+    if isinstance(scalar, Var):
+        return by.get(scalar.key, scalar)  # type: ignore[arg-type]
     if isinstance(scalar, Call):
         return Call(scalar.op, tuple(substitute(a, by) for a in scalar.args), scalar.type)
     return scalar
@@ -265,6 +310,20 @@ def rename(scalar: Scalar, names: Mapping[str, str]) -> Scalar:
         return Var(names.get(scalar.name, scalar.name), scalar.type)
     if isinstance(scalar, Call):
         return Call(scalar.op, tuple(rename(a, names) for a in scalar.args), scalar.type)
+    return scalar
+
+
+def named(key: Key, type_: Type) -> Var:
+    """The variable that has a key."""
+    return Var(key, type_) if isinstance(key, str) else Var(key[1], type_, key[0])
+
+
+def bare(scalar: Scalar) -> Scalar:
+    """``scalar`` with its variables' names alone, where they are the columns of one relation."""
+    if isinstance(scalar, Var):
+        return Var(scalar.name, scalar.type)
+    if isinstance(scalar, Call):
+        return Call(scalar.op, tuple(map(bare, scalar.args)), scalar.type)
     return scalar
 
 

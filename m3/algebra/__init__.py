@@ -4,7 +4,7 @@ from m3.algebra.canonical import Form, canonical, canonical_monomial, form_of
 from m3.algebra.delta import DeltaTerm, delta
 from m3.algebra.derive import DerivedQuery, InputQuery, Registry, WindowQuery
 from m3.algebra.normal import common_type, to_monomial
-from m3.algebra.rows import Branch, Rows, Source, add_condition, add_conditions, bind, owners, product
+from m3.algebra.rows import Branch, Rows, Source, add_condition, add_conditions, bind, is_row, outer, owners, product
 from m3.algebra.terms import (
     Atom,
     Monomial,
@@ -44,8 +44,10 @@ __all__ = [
     "delta",
     "form_of",
     "free",
+    "is_row",
     "localised",
     "narrowed",
+    "outer",
     "owners",
     "polynomial",
     "product",

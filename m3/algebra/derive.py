@@ -10,7 +10,7 @@ from m3.algebra.canonical import canonical
 from m3.algebra.rows import Branch, Source
 from m3.algebra.terms import Polynomial
 from m3.program import Column, OutputColumn, Relation, WindowFunction
-from m3.scalars import Scalar, rename
+from m3.scalars import Scalar, Scope, rename
 
 __all__ = ["DerivedQuery", "InputQuery", "Registry", "WindowQuery"]
 
@@ -61,9 +61,13 @@ class Registry:
         """A number that no one else gets."""
         return next(self._numbers)
 
+    def scope(self, kind: str, label: str = "") -> Scope:
+        """A scope of its own."""
+        return Scope(kind, self.number(), label)
+
     def source(self, relation: Relation) -> Source:
         """A new occurrence of a relation."""
-        return Source(f"{relation.name.replace('.', '_').replace('#', '_')}#{self.number()}", relation)
+        return Source(self.scope("row", relation.name), relation)
 
     def rows_of(self, relation: Relation) -> tuple[Source, Branch]:
         """A new occurrence as a bag of its own."""

@@ -8,7 +8,7 @@ can compute alone. NULL never joins by ``=``: a nullable side is also required t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from m3.algebra.rows import Branch, Source, owners
@@ -16,7 +16,7 @@ from m3.algebra.terms import Atom, Monomial, localised
 from m3.datatypes import Type
 from m3.errors import ProgramError
 from m3.program import Column
-from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, rename
+from m3.scalars import Call, Const, Scalar, Scope, Var, bare, call, conjuncts
 from m3.simplify import as_filter
 
 __all__ = ["common_type", "to_monomial"]
@@ -44,7 +44,7 @@ def to_monomial(
         if wanted.value is not True:
             return None
         wanted = None
-    normal = _Normal({s.alias: s for s in branch.sources})
+    normal = _Normal({s.scope: s for s in branch.sources})
     for condition in conjuncts(wanted) if wanted is not None else ():
         for implied in _with_implied(condition):
             normal.require(implied)
@@ -83,16 +83,23 @@ class _Class:
     """Equal expressions of one or more sources; ``strict``: equal by ``=``, so never NULL."""
 
     members: list[Scalar]
+    scope: Scope
     strict: bool = False
     name: str = ""
+
+    @property
+    def variable(self) -> Var:
+        """What stands for it until all classes are known."""
+        return Var("", self.members[0].type if self.strict else _nullable(self), self.scope)
 
 
 @dataclass
 class _Normal:
-    sources: dict[str, Source]
-    local: dict[str, list[Scalar]] = field(default_factory=dict)
+    sources: dict[Scope, Source]
+    local: dict[Scope, list[Scalar]] = field(default_factory=dict)
     cross: list[Scalar] = field(default_factory=list)
     classes: list[_Class] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def require(self, condition: Scalar) -> None:
         """Place one conjunct."""
@@ -107,8 +114,8 @@ class _Normal:
                 return
         self.cross.append(condition)
 
-    def _filter(self, alias: str, condition: Scalar) -> None:
-        known = self.local.setdefault(alias, [])
+    def _filter(self, owner: Scope, condition: Scalar) -> None:
+        known = self.local.setdefault(owner, [])
         if condition not in known:
             known.append(condition)
 
@@ -122,7 +129,7 @@ class _Normal:
     def _class(self, scalar: Scalar) -> _Class:
         found = next((c for c in self.classes if scalar in c.members), None)
         if found is None:
-            found = _Class([scalar])
+            found = _Class([scalar], Scope("part", next(self.numbers)))
             self.classes.append(found)
         return found
 
@@ -148,14 +155,13 @@ class _Normal:
         if isinstance(scalar, Const) or not owners(scalar):
             return scalar
         if len(owners(scalar)) == 1:
-            found = self._class(scalar)
-            return Var(f"#{id(found)}", found.members[0].type if found.strict else _nullable(found))
+            return self._class(scalar).variable
         assert isinstance(scalar, Call)
         return Call(scalar.op, tuple(self._abstract(a) for a in scalar.args), scalar.type)
 
     def monomial(self, coefficient: int, keys: Sequence[Scalar], factors: Iterable[Scalar]) -> Monomial:
         """Everything put together."""
-        weight, constant, across, mine = coefficient, [], [], {alias: [] for alias in self.sources}  # type: ignore[var-annotated]
+        weight, constant, across, mine = coefficient, [], [], {scope: [] for scope in self.sources}  # type: ignore[var-annotated]
         for factor in factors:
             touched = owners(factor)
             if isinstance(factor, Const) and factor.type.kind == "int" and isinstance(factor.value, int):
@@ -168,27 +174,27 @@ class _Normal:
                 across.append(factor)
         scalars = [[self._abstract(s) for s in group] for group in (keys, self.cross, [*constant, *across])]
         self._settle()
-        names = {f"#{id(c)}": c.name for c in self.classes}
-        new_keys, conditions, terms = (tuple(rename(s, names) for s in group) for group in scalars)
-        atoms = tuple(self._atom(source, mine[source.alias]) for source in self.sources.values())
+        names = {c.scope: c.name for c in self.classes}
+        new_keys, conditions, terms = (tuple(_named(s, names) for s in group) for group in scalars)
+        atoms = tuple(self._atom(source, mine[source.scope]) for source in self.sources.values())
         return localised(Monomial(new_keys, atoms, conditions, terms, weight))
 
     def _settle(self) -> None:
         """Name the classes, and turn what equalities imply within a source into filters."""
         for found in self.classes:
-            column = next((m.name.split(".", 1)[1] for m in found.members if isinstance(m, Var)), "")
+            column = next((m.name for m in found.members if isinstance(m, Var)), "")
             found.name = found.name or self._fresh(column or "part")
             found.strict = found.strict or any(map(self._known, found.members))
             if found.strict:
                 for member in found.members:
                     if member.type.nullable:
                         self._filter(owners(member)[0], call("not", call("is_null", member)))
-            for alias, group in itertools.groupby(
+            for owner, group in itertools.groupby(
                 sorted(found.members, key=lambda m: owners(m)[0]), key=lambda m: owners(m)[0]
             ):
                 first, *others = group
                 for other in others:
-                    self._filter(alias, call("eq" if found.strict else "same", first, other))
+                    self._filter(owner, call("eq" if found.strict else "same", first, other))
 
     def _known(self, member: Scalar) -> bool:
         """Whether a member is never NULL: then no member of its class is."""
@@ -196,19 +202,27 @@ class _Normal:
         return not member.type.nullable or guard in self.local.get(owners(member)[0], ())
 
     def _atom(self, source: Source, factors: list[Scalar]) -> Atom:
-        names = {f"{source.alias}.{c.name}": c.name for c in source.relation.columns}
         bindings: dict[str, Scalar] = {}
         for found in self.classes:
             for member in found.members:
-                if owners(member) == [source.alias]:
-                    bindings.setdefault(found.name, rename(member, names))
-        conditions = self.local.get(source.alias, [])
+                if owners(member) == [source.scope]:
+                    bindings.setdefault(found.name, bare(member))
+        conditions = self.local.get(source.scope, [])
         return Atom(
             source.relation.name,
             tuple(bindings.items()),
-            tuple(rename(c, names) for c in conditions),
-            tuple(rename(f, names) for f in factors),
+            tuple(map(bare, conditions)),
+            tuple(map(bare, factors)),
         )
+
+
+def _named(scalar: Scalar, names: Mapping[Scope, str]) -> Scalar:
+    """The scalar with the names that the classes have got."""
+    if isinstance(scalar, Var) and scalar.scope is not None:
+        return Var(names[scalar.scope], scalar.type)
+    if isinstance(scalar, Call):
+        return Call(scalar.op, tuple(_named(a, names) for a in scalar.args), scalar.type)
+    return scalar
 
 
 def _nullable(found: _Class) -> Type:

@@ -2,14 +2,13 @@
 
 Grammar::
 
-    Rows   := Rows(columns: Column*, branches: Branch*)
-    Branch := Branch(coefficient, sources: Source*, conditions: Scalar*, env: name -> Scalar)
-    Source := Source(alias, relation)
+    Rows   := Rows(columns: Var*, branches: Branch*)
+    Branch := Branch(coefficient, sources: Source*, conditions: Scalar*, env: Key -> Scalar)
+    Source := Source(scope, relation)
 
 A branch is the join of its sources, filtered by its conditions, each row counted ``coefficient`` times; ``env`` says what
-the columns of the bag (and, inside a query, the columns of its tables) are in this branch. A column of a source is the
-variable ``alias.column``, and aliases contain a ``#``. Other variables that ``env`` does not know are free: they belong
-to an outer query. Inner joins multiply sums of branches, UNION ALL adds them, and what is missing from an outer join or
+the columns of the bag (and, inside a query, the columns of its tables) are in this branch. A column of a source is a
+variable in its scope, of kind ``row``. Other variables that ``env`` does not know are free: they belong to an outer query. Inner joins multiply sums of branches, UNION ALL adds them, and what is missing from an outer join or
 excluded by NOT EXISTS is subtracted.
 """
 
@@ -19,22 +18,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from m3.program import Column, Relation
-from m3.scalars import Const, Scalar, Var, conjuncts, substitute, variables
+from m3.scalars import Const, Key, Scalar, Scope, Var, conjuncts, scopes_of, substitute, vars_of
 from m3.simplify import as_filter, simplify
 
-__all__ = ["Branch", "Rows", "Source", "add_condition", "add_conditions", "bind", "owners", "product"]
+__all__ = [
+    "Branch",
+    "Rows",
+    "Source",
+    "add_condition",
+    "add_conditions",
+    "bind",
+    "is_row",
+    "outer",
+    "owners",
+    "product",
+]
 
 
 @dataclass(frozen=True)
 class Source:
-    """An occurrence of a base table or a derived map; ``alias`` is unique in the whole program."""
+    """An occurrence of a base table or a derived map; ``scope`` is unique in the whole program."""
 
-    alias: str
+    scope: Scope
     relation: Relation
 
     def variable(self, column: Column) -> Var:
         """A column of this occurrence."""
-        return Var(f"{self.alias}.{column.name}", column.type)
+        return Var(column.name, column.type, self.scope)
 
     def variables(self) -> tuple[Var, ...]:
         """All its columns."""
@@ -48,29 +58,35 @@ class Branch:
     coefficient: int = 1
     sources: tuple[Source, ...] = ()
     conditions: tuple[Scalar, ...] = ()
-    env: Mapping[str, Scalar] = field(default_factory=dict)
+    env: Mapping[Key, Scalar] = field(default_factory=dict)
 
     def value(self, scalar: Scalar) -> Scalar:
         """What an expression over the query's columns is in this branch."""
         return simplify(substitute(scalar, self.env))
-
-    def aliases(self) -> set[str]:
-        """The aliases of its sources."""
-        return {s.alias for s in self.sources}
 
 
 @dataclass(frozen=True)
 class Rows:
     """A bag of rows: in each branch, ``env`` has a scalar of its type for every column. ``single``: surely at most one."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Var, ...]
     branches: tuple[Branch, ...]
     single: bool = False
 
 
-def owners(scalar: Scalar) -> list[str]:
-    """The aliases of the sources that a scalar over source columns touches, in order of occurrence."""
-    return list(dict.fromkeys(v.split(".", 1)[0] for v in variables(scalar) if "#" in v.split(".", 1)[0]))
+def is_row(scope: Scope | None) -> bool:
+    """Whether a variable of this scope is a column of a source; any other variable is a query's."""
+    return scope is not None and scope.kind == "row"
+
+
+def owners(scalar: Scalar) -> list[Scope]:
+    """The scopes of the sources that a scalar over source columns touches, in order of occurrence."""
+    return list(dict.fromkeys(s for s in scopes_of(scalar) if s is not None and is_row(s)))
+
+
+def outer(scalars: Iterable[Scalar]) -> dict[Key, Var]:
+    """The variables in scalars over source columns that are no source's: those of an outer query."""
+    return {key: v for key, v in vars_of(*scalars).items() if not is_row(v.scope)}
 
 
 def add_condition(branch: Branch, condition: Scalar) -> Branch | None:
@@ -90,7 +106,7 @@ def add_conditions(branches: Iterable[Branch], conditions: Iterable[Scalar]) -> 
     return kept
 
 
-def bind(branch: Branch, env: Mapping[str, Scalar]) -> Branch:
+def bind(branch: Branch, env: Mapping[Key, Scalar]) -> Branch:
     """The branch knowing more columns."""
     return replace(branch, env={**branch.env, **env})
 

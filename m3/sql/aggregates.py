@@ -28,7 +28,7 @@ from m3.algebra import (
 )
 from m3.datatypes import DOUBLE, INT, MAX_PRECISION, Type
 from m3.program import Column
-from m3.scalars import Call, Const, Scalar, Var, call, const, numeric_as_decimal, substitute
+from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute
 from m3.simplify import simplify
 from m3.sql.block import Block
 from m3.sql.correlation import converted, counted, distinct, plain
@@ -44,6 +44,8 @@ MOMENTS = {
     exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
 }  # fmt: skip
+#: What the arguments of the call that is looked at belong to.
+ARGUMENTS = Scope("part", 0)
 HINT = "SUM, COUNT, AVG, MIN, MAX, VARIANCE and STDDEV, also with DISTINCT or FILTER, can be maintained"
 
 
@@ -127,14 +129,14 @@ class Grouping:
     Args:
         block: the block whose rows are grouped.
         branches: those rows, closed.
-        keys: the group's columns, known by their names in all branches.
+        keys: the group's columns, which all branches know.
         taken: names that no input may have.
         total: the group is there without rows too (an aggregate without GROUP BY).
     """
 
     block: Block
     branches: Sequence[Branch]
-    keys: Sequence[Column]
+    keys: Sequence[Var]
     taken: set[str]
     total: bool
     inputs: list[InputQuery] = field(default_factory=list)
@@ -150,34 +152,33 @@ class Grouping:
         if wanted.function == "count":
             return self._count(branches, args, wish)
         if wanted.function in ("min", "max"):
-            return self._extreme(wanted, branches, wish)
+            return self._extreme(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg") and wanted.type.kind == "double":
-            return self._float_sum(wanted, branches, wish)
+            return self._float_sum(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg"):
-            return self._sum(wanted, branches, node, wish)
-        return self._moment(wanted, branches, node, wish)
+            return self._sum(wanted, branches, args, node, wish)
+        return self._moment(wanted, branches, args, node, wish)
 
-    def _arguments(self, wanted: AggregateCall) -> tuple[list[Branch], list[str]]:
-        """The rows that the call looks at, with its arguments under the names ``$0``, ``$1``, ..."""
-        names = [f"${i}" for i in range(len(wanted.args))]
+    def _arguments(self, wanted: AggregateCall) -> tuple[list[Branch], list[Var]]:
+        """The rows that the call looks at, and its arguments as variables that they know."""
+        args = [Var(f"value{i}", arg.type, ARGUMENTS) for i, arg in enumerate(wanted.args)]
         branches = []
         for branch in self.branches:
-            env = {name: branch.value(arg) for name, arg in zip(names, wanted.args, strict=True)}
+            env: dict[Key, Scalar] = {v.key: branch.value(arg) for v, arg in zip(args, wanted.args, strict=True)}
             chosen: Branch | None = Branch(branch.coefficient, branch.sources, branch.conditions, {**branch.env, **env})
             if wanted.where is not None and chosen is not None:
                 chosen = _restricted(chosen, [wanted.where])
             if chosen is not None:
                 branches.append(chosen)
         if not wanted.distinct:
-            return branches, names
-        return self._distinct(branches, wanted, names), names
+            return branches, args
+        return self._distinct(branches, args), args
 
-    def _distinct(self, branches: list[Branch], wanted: AggregateCall, names: list[str]) -> list[Branch]:
-        args = [Column(name, arg.type) for name, arg in zip(names, wanted.args, strict=True)]
-        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, names))) is not None]
+    def _distinct(self, branches: list[Branch], args: list[Var]) -> list[Branch]:
+        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
         relation = distinct(self.block, known, [*self.keys, *args], "distinct")
         source = self.block.context.registry.source(relation)
-        env = {c.name: v for c, v in zip([*self.keys, *args], source.variables(), strict=True)}
+        env: dict[Key, Scalar] = {c.key: v for c, v in zip([*self.keys, *args], source.variables(), strict=True)}
         return [Branch(1, (source,), (), env)]
 
     def _input(self, wish: str, kind: str, made: Polynomial) -> Var:
@@ -193,7 +194,7 @@ class Grouping:
             self._known[form] = Var(name, last)
         return self._known[form]
 
-    def _counted(self, branches: list[Branch], args: list[str], *columns: Column) -> Polynomial:
+    def _counted(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
         """How many rows have no NULL among the arguments, also by further columns."""
         known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
         return counted(known, [*self.keys, *columns])
@@ -201,49 +202,51 @@ class Grouping:
     def _counts_all(self, made: Polynomial) -> bool:
         return canonical(made) == canonical(counted(self.branches, self.keys))
 
-    def _count(self, branches: list[Branch], args: list[str], wish: str) -> Var:
+    def _count(self, branches: list[Branch], args: list[Var], wish: str) -> Var:
         made = self._counted(branches, args)
         return self._input("count" if self._counts_all(made) else wish, "value", made)
 
-    def _extreme(self, wanted: AggregateCall, branches: list[Branch], wish: str) -> Scalar:
-        made = self._counted(branches, ["$0"], Column("$0", wanted.args[0].type))
+    def _extreme(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
+        made = self._counted(branches, args, args[0])
         return self._input(wish, wanted.function, made)
 
-    def _float_sum(self, wanted: AggregateCall, branches: list[Branch], wish: str) -> Scalar:
+    def _float_sum(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
         """Floats have no exact differences: the group's values are kept, and summed anew when one of them changes."""
-        made = self._counted(branches, ["$0"], Column("$0", wanted.args[0].type))
+        made = self._counted(branches, args, args[0])
         total = self._input(f"{wish}_sum" if wanted.function == "avg" else wish, "sum", made)
         if wanted.function == "sum":
             return total
-        count = self._count(branches, ["$0"], f"{wish}_n")
+        count = self._count(branches, args, f"{wish}_n")
         return if_any(count, call("div", total, call("cast", count, to=DOUBLE)))
 
-    def _sum(self, wanted: AggregateCall, branches: list[Branch], node: exp.Expr, wish: str) -> Scalar:
+    def _sum(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str) -> Scalar:
         average = wanted.function == "avg"
-        total = self._total(wanted.args[0].type, branches, node, ["$0"], f"{wish}_sum" if average else wish)
+        total = self._total(wanted.args[0].type, branches, node, args, f"{wish}_sum" if average else wish)
         result = wanted.type.with_null(False)
-        complete = not self.total and self._counts_all(self._counted(branches, ["$0"]))
+        complete = not self.total and self._counts_all(self._counted(branches, args))
         if complete and not average:
             return total
-        count = self._count(branches, ["$0"], f"{wish}_n")
+        count = self._count(branches, args, f"{wish}_n")
         value = Call("div", (total, count), result) if average else total
         return value if complete else if_any(count, value)
 
-    def _moment(self, wanted: AggregateCall, branches: list[Branch], node: exp.Expr, wish: str) -> Scalar:
+    def _moment(
+        self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
+    ) -> Scalar:
         kind = wanted.args[0].type
-        total = self._total(kind, branches, node, ["$0"], f"{wish}_sum")
-        square = call("mul", Var("$0", kind), Var("$0", kind)).type
-        squares = self._total(square, branches, node, ["$0", "$0"], f"{wish}_squares")
-        count = self._count(branches, ["$0"], f"{wish}_n")
+        total = self._total(kind, branches, node, args, f"{wish}_sum")
+        square = call("mul", args[0], args[0]).type
+        squares = self._total(square, branches, node, [*args, *args], f"{wish}_squares")
+        count = self._count(branches, args, f"{wish}_n")
         return call(wanted.function, count, total, squares)
 
-    def _total(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[str], wish: str) -> Var:
+    def _total(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[Var], wish: str) -> Var:
         """The sum of a product over the rows where it is not NULL."""
         value = sum_type(kind)
         terms = []
         for branch in branches:
             guards = _not_null(branch, args)
-            for factors in self._products([branch.env[a] for a in args], value):
+            for factors in self._products([branch.env[a.key] for a in args], value):
                 made = to_monomial(branch, self._keyed(branch), factors, guards)
                 if made is not None:
                     terms.append(made)
@@ -255,7 +258,7 @@ class Grouping:
 
     def _keyed(self, branch: Branch) -> list[tuple[Column, Scalar]]:
         named = zip(plain(self.keys), self.keys, strict=True)
-        return [(new, converted(branch.env[old.name], old)) for new, old in named]
+        return [(new, converted(branch.env[old.key], old)) for new, old in named]
 
     def _products(self, args: list[Scalar], value: Type) -> list[Monomial]:
         """The product of ``args`` as a sum of products whose factors are over one source each, where that is possible."""
@@ -289,9 +292,9 @@ def _restricted(branch: Branch, conditions: Sequence[Scalar]) -> Branch | None:
     return kept
 
 
-def _not_null(branch: Branch, names: Sequence[str]) -> list[Scalar]:
+def _not_null(branch: Branch, columns: Sequence[Var]) -> list[Scalar]:
     """Conditions, over one source each where possible, that some columns are not NULL."""
-    parts = (part for name in dict.fromkeys(names) for part in _strict_parts(branch.env[name]))
+    parts = (part for column in dict.fromkeys(columns) for part in _strict_parts(branch.env[column.key]))
     return [call("not", call("is_null", p)) for p in dict.fromkeys(parts) if p.type.nullable]
 
 

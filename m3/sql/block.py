@@ -1,6 +1,6 @@
 """One query block while it is read: which names mean what, and the rows of its FROM clause so far.
 
-Inside a block a column of a table is the variable ``alias@block.column``. What the block cannot say yet, the value of a
+Inside a block a column of a table is a variable in the table's scope. What the block cannot say yet, the value of a
 subquery or of a window function, is a placeholder variable; it becomes known, branch by branch, when it is expanded.
 """
 
@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from m3.algebra import Branch, Polynomial, Registry, Rows, add_conditions, bind, product
 from m3.errors import M3Error
-from m3.program import Column, Relation
-from m3.scalars import Scalar, Var, variables, vars_of
+from m3.program import Relation
+from m3.scalars import Key, Scalar, Var, named, vars_of
 from m3.sql.correlation import close, converted, counted, standalone, stored
 from m3.sql.places import Source
 
-__all__ = ["Block", "Context", "Table"]
+__all__ = ["Block", "Context", "Table", "is_placeholder"]
 
 
 @dataclass
@@ -57,14 +57,14 @@ class Block:
     number: int
     tables: list[Table] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=lambda: [Branch()])
-    placeholders: dict[str, list[Case]] = field(default_factory=dict)
+    placeholders: dict[Key, list[Case]] = field(default_factory=dict)
     #: For placeholders of scalar subqueries: the subquery, and a factor that is 1 where it has several rows.
-    several: dict[str, tuple[exp.Expr, Branch]] = field(default_factory=dict)
+    several: dict[Key, tuple[exp.Expr, Branch]] = field(default_factory=dict)
     views: dict[str, Callable[[], Rows]] = field(default_factory=dict)
     #: The columns that USING merged, by their lower-case names; qualified names still mean one side's.
     merged: dict[str, tuple[str, Var]] = field(default_factory=dict)
     #: For the block behind a GROUP BY: the block before it, and what the group's columns are there.
-    base: tuple[Block, dict[str, Scalar]] | None = None
+    base: tuple[Block, dict[Key, Scalar]] | None = None
     #: The lower-case names that the query mentions; None where it may be all.
     mentioned: set[str] | None = None
     #: Subqueries that were read before, and their placeholders.
@@ -79,10 +79,6 @@ class Block:
         """A new block within ``parent``."""
         return Block(context, parent, context.registry.number())
 
-    def variable(self, alias: str, column: Column) -> Var:
-        """The block's variable for a table's column."""
-        return Var(f"{alias}@{self.number}.{column.name}", column.type)
-
     def add(self, alias: str, rows: Rows, node: exp.Expr) -> tuple[Table, list[Branch]]:
         """Make a bag of rows known as a table.
 
@@ -91,12 +87,11 @@ class Block:
         """
         if alias.lower() in {t.alias.lower() for t in self.tables}:
             self.fail(node, f"table name {alias!r} occurs twice", "duplicate-alias", "give each its own alias")
-        pairs = [(c.name, Var(f"{alias}@{self.number}.{i}.{c.name}", c.type)) for i, c in enumerate(rows.columns)]
-        table = Table(alias, pairs)
+        scope = self.context.registry.scope("table", alias)
+        table = Table(alias, [(c.name, Var(c.name, c.type, scope)) for c in rows.columns])
         self.tables.append(table)
         self.single = self.single and rows.single
-        named = [bind_columns(b, rows, [v.name for _, v in pairs]) for b in rows.branches]
-        return table, named
+        return table, [bind_columns(b, rows, [v.key for _, v in table.columns]) for b in rows.branches]
 
     def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> Scalar:
         """Raise a CompileError at ``node``."""
@@ -127,12 +122,12 @@ class Block:
         assert block.base is not None
         before, keys = block.base
         wanted = before.resolve(node)
-        name = next((name for name, scalar in keys.items() if scalar == wanted), None)
-        if name is None:
+        key = next((key for key, scalar in keys.items() if scalar == wanted), None)
+        if key is None:
             hint = "add it to GROUP BY, or aggregate it"
             self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
-        assert name is not None
-        return Var(name, wanted.type.with_null())
+        assert key is not None
+        return named(key, wanted.type.with_null())
 
     def candidates(self, node: exp.Column) -> Iterator[tuple[str, Var]]:
         """The columns of this block that a reference could mean."""
@@ -154,21 +149,21 @@ class Block:
 
     def placeholder(self, kind: Var, cases: list[Case]) -> Var:
         """Remember what a placeholder may be."""
-        self.placeholders[kind.name] = cases
+        self.placeholders[kind.key] = cases
         return kind
 
     def expand(self, scalars: Iterable[Scalar]) -> None:
         """Make the placeholders in ``scalars`` known in all branches."""
-        for name, variable in vars_of(*scalars).items():
-            cases = self.placeholders.pop(name, None)
+        for key, variable in vars_of(*scalars).items():
+            cases = self.placeholders.pop(key, None)
             if cases is None:
                 continue
-            if name in self.several:
-                self._check(*self.several.pop(name))
+            if key in self.several:
+                self._check(*self.several.pop(key))
             if len(self.branches) * sum(len(factor) for _, factor in cases) > BRANCHES:
                 cases = self._packed(variable, cases)
             self.branches = [
-                joined for value, factor in cases for joined in _with_value(product(self.branches, factor), name, value)
+                joined for value, factor in cases for joined in _with_value(product(self.branches, factor), key, value)
             ]
             self.compact()
 
@@ -182,16 +177,15 @@ class Block:
 
     def _packed(self, wanted: Var, cases: list[Case]) -> list[Case]:
         """The cases as one relation with one row, if they are the same for all rows of the block."""
-        column = Column("value^", wanted.type)
         branches = [
-            Branch(f.coefficient, f.sources, f.conditions, {column.name: converted(value, column)})
+            Branch(f.coefficient, f.sources, f.conditions, {wanted.key: converted(value, wanted)})
             for value, factor in cases
             for f in factor
         ]
         if not standalone(branches):
             return cases
-        (kept,) = stored(self, branches, [column])
-        return [(kept.env[column.name], [Branch(1, kept.sources, kept.conditions)])]
+        (kept,) = stored(self, branches, [wanted])
+        return [(kept.env[wanted.key], [Branch(1, kept.sources, kept.conditions)])]
 
     def compact(self, *, placeholders: bool = True) -> None:
         """Keep the rows as a relation of their own if they have many branches.
@@ -201,17 +195,17 @@ class Block:
         """
         if len(self.branches) <= BRANCHES:
             return
-        unused = {v.name for t in self.tables for n, v in t.columns if not self.mentions(n)}
-        typed = {v.name: v.type for t in self.tables for _, v in t.columns}
+        unused = {v.key for t in self.tables for n, v in t.columns if not self.mentions(n)}
+        typed = {v.key: v.type for t in self.tables for _, v in t.columns}
         first, *others = self.branches
         columns = []
-        for name, scalar in first.env.items():
-            found = [scalar.type, *(b.env[name].type for b in others if name in b.env)]
-            if len(found) == len(self.branches) and name not in unused and (placeholders or not name.startswith("?")):
+        for key, scalar in first.env.items():
+            found = [scalar.type, *(b.env[key].type for b in others if key in b.env)]
+            if len(found) == len(self.branches) and key not in unused and (placeholders or not is_placeholder(key)):
                 nullable = any(t.nullable for t in found)
-                columns.append(Column(name, typed.get(name, scalar.type).with_null(nullable)))
-        kept = {c.name for c in columns} | set(self.placeholders)
-        self.known = {n: s for n, s in self.known.items() if kept.issuperset(variables(s))}
+                columns.append(named(key, typed.get(key, scalar.type).with_null(nullable)))
+        kept = {c.key for c in columns} | set(self.placeholders)
+        self.known = {n: s for n, s in self.known.items() if kept.issuperset(vars_of(s))}
         self.branches = stored(self, self.branches, columns)
 
     def mentions(self, name: str) -> bool:
@@ -233,12 +227,17 @@ class Block:
             return self.fail(node, error.message, error.kind, error.hint)
 
 
-def _with_value(branches: Iterable[Branch], name: str, value: Scalar) -> Iterator[Branch]:
+def is_placeholder(key: Key) -> bool:
+    """Whether a variable stands for the value of a subquery or window function."""
+    return not isinstance(key, str) and key[0].kind in ("subquery", "window")
+
+
+def _with_value(branches: Iterable[Branch], key: Key, value: Scalar) -> Iterator[Branch]:
     for branch in branches:
-        yield bind(branch, {name: branch.value(value)})
+        yield bind(branch, {key: branch.value(value)})
 
 
-def bind_columns(branch: Branch, rows: Rows, names: Sequence[str]) -> Branch:
-    """The branch with the columns of ``rows`` under other names, and only those."""
-    env = {name: branch.env[c.name] for name, c in zip(names, rows.columns, strict=True)}
+def bind_columns(branch: Branch, rows: Rows, keys: Sequence[Key]) -> Branch:
+    """The branch with the columns of ``rows`` under other keys, and only those."""
+    env = {key: branch.env[c.key] for key, c in zip(keys, rows.columns, strict=True)}
     return Branch(branch.coefficient, branch.sources, branch.conditions, env)

@@ -18,7 +18,8 @@ from m3.algebra import (
     Polynomial,
     Rows,
     common_type,
-    free,
+    is_row,
+    outer,
     owners,
     polynomial,
     to_monomial,
@@ -26,7 +27,7 @@ from m3.algebra import (
 from m3.datatypes import INT
 from m3.errors import CompileError
 from m3.program import Column, Relation
-from m3.scalars import Call, Const, Scalar, Var, call, const, substitute, variables, vars_of
+from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, scopes_of, substitute, vars_of
 from m3.simplify import as_filter, simplify
 
 if TYPE_CHECKING:
@@ -46,19 +47,22 @@ __all__ = [
     "standalone",
     "stored",
     "term",
+    "unused",
 ]
 
 COUNT = Var("n", INT)
+#: Names that the inputs of derivations have, and so no column of theirs.
+TAKEN = frozenset({COUNT.name, "left_rows", "right_rows"})
 #: Joins of more tables are split, since maintaining one takes a map per connected part of it; the parts have this many.
 JOINED, PART = 8, 6
 
 
 @dataclass(frozen=True)
 class Link:
-    """A key of a closed subquery: its column, the expression per branch under the name of the column, and the outer
-    expression that it is compared with by ``op`` (``eq``, or ``same`` where NULL finds NULL)."""
+    """A key of a closed subquery: its column, which all branches know, and the outer expression that
+    it is compared with by ``op`` (``eq``, or ``same`` where NULL finds NULL)."""
 
-    column: Column
+    column: Var
     outer: Scalar
     op: str
 
@@ -71,7 +75,7 @@ class Closed:
     links: tuple[Link, ...] = ()
     guards: tuple[Scalar, ...] = ()
 
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[Var]:
         """The key columns."""
         return [link.column for link in self.links]
 
@@ -80,7 +84,7 @@ class Closed:
         return (*(call(x.op, k, x.outer) for k, x in zip(keys, self.links, strict=False)), *self.guards)
 
 
-def close(block: Block, branches: Iterable[Branch], needed: Sequence[str] = ()) -> Closed:
+def close(block: Block, branches: Iterable[Branch], needed: Sequence[Key] = ()) -> Closed:
     """Remove the outer columns from the branches of a subquery.
 
     Args:
@@ -92,27 +96,26 @@ def close(block: Block, branches: Iterable[Branch], needed: Sequence[str] = ()) 
     closed = Closed(branches)
     if any(_outer(branch, needed) for branch in branches):
         closed = _by_equality(block, branches, needed) or _by_domain(block, branches, needed)
-    wanted = [*(link.column.name for link in closed.links), *needed]
+    wanted = [*(link.column.key for link in closed.links), *needed]
     return replace(closed, branches=tuple(_split(block, branch, wanted) for branch in closed.branches))
 
 
-def _split(block: Block, branch: Branch, needed: Sequence[str]) -> Branch:
+def _split(block: Block, branch: Branch, needed: Sequence[Key]) -> Branch:
     """The branch with parts of a join of many tables kept as relations of their own."""
     while len(branch.sources) > JOINED:
         branch = _with_part(block, branch, needed)
     return branch
 
 
-def _with_part(block: Block, branch: Branch, needed: Sequence[str]) -> Branch:
+def _with_part(block: Block, branch: Branch, needed: Sequence[Key]) -> Branch:
     part = _part(branch)
     inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
     left = [c for c in branch.conditions if c not in inside]
     env = {name: branch.env[name] for name in needed}
-    wanted = [v for v in vars_of(*left, *env.values()).values() if v.name.split(".", 1)[0] in part]
-    columns = [Column(v.name, v.type) for v in wanted]
-    joined = Branch(1, tuple(s for s in branch.sources if s.alias in part), inside, {v.name: v for v in wanted})
+    columns = [v for v in vars_of(*left, *env.values()).values() if v.scope in part]
+    joined = Branch(1, tuple(s for s in branch.sources if s.scope in part), inside, {v.key: v for v in columns})
     (kept,) = stored(block, [joined], columns)
-    sources = tuple(s for s in branch.sources if s.alias not in part)
+    sources = tuple(s for s in branch.sources if s.scope not in part)
     return Branch(
         branch.coefficient,
         (*kept.sources, *sources),
@@ -121,30 +124,26 @@ def _with_part(block: Block, branch: Branch, needed: Sequence[str]) -> Branch:
     )
 
 
-def _part(branch: Branch) -> set[str]:
+def _part(branch: Branch) -> set[Scope]:
     """Sources that belong together: the one that most conditions are about, and its neighbours, filtered ones first."""
     touched = [set(owners(c)) for c in branch.conditions]
-    aliases = [s.alias for s in branch.sources]
-    chosen = [max(aliases, key=lambda a: sum(a in t for t in touched if len(t) > 1))]
+    scopes = [s.scope for s in branch.sources]
+    chosen = [max(scopes, key=lambda a: sum(a in t for t in touched if len(t) > 1))]
     while len(chosen) < PART:
         near = {a for t in touched if t & set(chosen) for a in t}
         filtered = {a for t in touched if len(t) == 1 for a in t}
-        left = [a for a in aliases if a not in chosen]
+        left = [a for a in scopes if a not in chosen]
         chosen.append(max(left, key=lambda a: (a in near, a in filtered)))
     return set(chosen)
 
 
-def _is_outer(variable: str) -> bool:
-    return "#" not in variable.split(".", 1)[0]
+def _outer(branch: Branch, needed: Sequence[Key]) -> dict[Key, Var]:
+    return outer([*branch.conditions, *(branch.env[n] for n in needed)])
 
 
-def _outer(branch: Branch, needed: Sequence[str]) -> set[str]:
-    return {v for v in free([*branch.conditions, *(branch.env[n] for n in needed)]) if _is_outer(v)}
-
-
-def _by_equality(block: Block, branches: Sequence[Branch], needed: Sequence[str]) -> Closed | None:
+def _by_equality(block: Block, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed | None:
     """The keys are the inner sides of equalities, if outer columns occur nowhere else and all branches agree."""
-    if any(_is_outer(v) for b in branches for n in needed for v in variables(b.env[n])):
+    if any(outer([b.env[n]]) for b in branches for n in needed):
         return None
     sorted_out = [_sorted_out(branch) for branch in branches]
     if any(x is None for x in sorted_out):
@@ -154,12 +153,14 @@ def _by_equality(block: Block, branches: Sequence[Branch], needed: Sequence[str]
     if any(set(links) != set(first_links) or set(guards) != set(first_guards) for _, links, guards in found[1:]):
         return None
     links = tuple(
-        _link(block, number, outer, op, [links[outer, op] for _, links, _ in found])
-        for number, (outer, op) in enumerate(first_links)
+        _link(block, number, theirs, op, [links[theirs, op] for _, links, _ in found])
+        for number, (theirs, op) in enumerate(first_links)
     )
     closed = []
     for branch, (conditions, inner, _) in zip(branches, found, strict=True):
-        env = {x.column.name: converted(inner[key], x.column) for x, key in zip(links, first_links, strict=True)}
+        env: dict[Key, Scalar] = {
+            x.column.key: converted(inner[key], x.column) for x, key in zip(links, first_links, strict=True)
+        }
         strict = (e for x, e in zip(links, env.values(), strict=True) if x.op == "eq" and e.type.nullable)
         required = tuple(call("not", call("is_null", e)) for e in strict)
         closed.append(replace(branch, conditions=(*conditions, *required), env={**branch.env, **env}))
@@ -175,10 +176,10 @@ def _sorted_out(branch: Branch) -> Sorted | None:
     links: dict[tuple[Scalar, str], Scalar] = {}
     guards: dict[Scalar, None] = {}
     for condition in branch.conditions:
-        names = set(variables(condition))
-        if not any(map(_is_outer, names)):
+        inside = [is_row(scope) for scope in scopes_of(condition)]
+        if all(inside):
             mine.append(condition)
-        elif all(map(_is_outer, names)):
+        elif not any(inside):
             guards[condition] = None
         else:
             linked = _linked(condition)
@@ -194,41 +195,39 @@ def _sorted_out(branch: Branch) -> Sorted | None:
 def _linked(condition: Scalar) -> tuple[Scalar, tuple[Scalar, str]] | None:
     if not (isinstance(condition, Call) and condition.op in ("eq", "same")):
         return None
-    for inner, outer in (condition.args, condition.args[::-1]):
-        if not any(map(_is_outer, variables(inner))) and all(map(_is_outer, variables(outer))):
-            return inner, (outer, condition.op)
+    for inner, theirs in (condition.args, condition.args[::-1]):
+        if not outer([inner]) and not owners(theirs):
+            return inner, (theirs, condition.op)
     return None
 
 
-def _link(block: Block, number: int, outer: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
+def _link(block: Block, number: int, theirs: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
     common = inner[0].type
-    if not all(s.type.same_as(common) for s in (*inner, outer)):
-        common = common_type(*inner, outer)
+    if not all(s.type.same_as(common) for s in (*inner, theirs)):
+        common = common_type(*inner, theirs)
     nullable = any(s.type.nullable for s in inner)
     first = inner[0]
-    wish = first.name.rsplit(".", 1)[1] if isinstance(first, Var) else f"key_{number + 1}"
-    column = Column(f"{wish}", common.with_null(nullable))
-    column = Column(f"{column.name}^{number}", column.type)
-    return Link(column, converted(outer, Column("", common.with_null(True))), op)
+    wish = first.name if isinstance(first, Var) else f"key_{number + 1}"
+    column = Var(wish, common.with_null(nullable), block.context.registry.scope("link"))
+    return Link(column, converted(theirs, Var("", common.with_null(True))), op)
 
 
-def _by_domain(block: Block, branches: Sequence[Branch], needed: Sequence[str]) -> Closed:
+def _by_domain(block: Block, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
     """Join the branches with the values of their outer columns."""
-    asked = list(dict.fromkeys(v for b in branches for v in sorted(_outer(b, needed))))
-    typed = vars_of(*(s for b in branches for s in (*b.conditions, *(b.env[n] for n in needed))))
+    asked = outer(s for b in branches for s in (*b.conditions, *(b.env[n] for n in needed)))
     extra = Branch()
-    columns: dict[str, Scalar] = {}
+    columns: dict[Key, Scalar] = {}
     links: list[Link] = []
-    for owner, names in _by_owner(block, asked):
-        relation = _domain(owner, [typed[n] for n in names])
+    for owner, theirs in _by_owner(block, sorted(asked.values(), key=_place)):
+        relation = _domain(owner, theirs)
         source = block.context.registry.source(relation)
         extra = replace(extra, sources=(*extra.sources, source))
-        for name, variable in zip(names, source.variables(), strict=True):
-            columns[name] = variable
-            wish = name.rsplit(".", 1)[-1]
-            links.append(Link(Column(f"{wish}^{len(links)}", variable.type), typed[name], "same"))
+        for variable, column in zip(theirs, source.variables(), strict=True):
+            columns[variable.key] = column
+            key = Var(variable.name, column.type, block.context.registry.scope("link"))
+            links.append(Link(key, variable, "same"))
     closed = []
-    env = {link.column.name: columns[name] for link, name in zip(links, columns, strict=True)}
+    env = {link.column.key: columns[key] for link, key in zip(links, columns, strict=True)}
     for branch in branches:
         conditions = [as_filter(substitute(c, columns)) for c in branch.conditions]
         known = {name: simplify(substitute(s, columns)) for name, s in branch.env.items()}
@@ -238,58 +237,63 @@ def _by_domain(block: Block, branches: Sequence[Branch], needed: Sequence[str]) 
     return Closed(tuple(closed), tuple(links))
 
 
-def _by_owner(block: Block, names: Sequence[str]) -> list[tuple[Block, list[str]]]:
+def _place(variable: Var) -> tuple[object, ...]:
+    scope = variable.scope
+    return (scope.label, scope.number, variable.name) if scope is not None else ("", 0, variable.name)
+
+
+def _by_owner(block: Block, variables: Sequence[Var]) -> list[tuple[Block, list[Var]]]:
     """The outer columns by the block that has them."""
-    groups: dict[int, tuple[Block, list[str]]] = {}
-    for name in names:
+    groups: dict[int, tuple[Block, list[Var]]] = {}
+    for variable in variables:
         owner: Block | None = block
-        while owner is not None and not _knows(owner, name):
+        while owner is not None and not _knows(owner, variable.key):
             owner = owner.parent
         if owner is None:
             raise CompileError(
-                f"a subquery compares {name.split('@')[0].strip('?')} in a way that cannot be undone",
+                f"a subquery compares {_label(variable)} in a way that cannot be undone",
                 kind="correlation",
                 hint="compare outer columns by equality, or aggregate in a derived table first",
             )
-        groups.setdefault(owner.number, (owner, []))[1].append(name)
+        groups.setdefault(owner.number, (owner, []))[1].append(variable)
     return list(groups.values())
 
 
-def _knows(block: Block, name: str) -> bool:
+def _label(variable: Var) -> str:
+    scope = variable.scope
+    return f"{scope.label}.{variable.name}" if scope is not None and scope.label else variable.name
+
+
+def _knows(block: Block, key: Key) -> bool:
     if block.base is not None:
-        return name in block.base[1]
-    return any(name in branch.env for branch in block.branches) or f"@{block.number}." in name
+        return key in block.base[1]
+    return any(key in branch.env for branch in block.branches) or any(
+        key == v.key for table in block.tables for _, v in table.columns
+    )
 
 
 def _domain(owner: Block, asked: Sequence[Var]) -> Relation:
     """The distinct values of some of a block's columns, over as few of its sources as possible."""
-    block, names = owner.base if owner.base is not None else (owner, {v.name: v for v in asked})
-    columns = [Column(v.name.rsplit(".", 1)[-1], v.type) for v in asked]
-    columns = [
-        Column(f"{c.name}_{i}" if c.name in {x.name for x in columns[:i]} else c.name, c.type)
-        for i, c in enumerate(columns)
-    ]
+    block, known = owner.base if owner.base is not None else (owner, {v.key: v for v in asked})
     branches = []
     for branch in block.branches:
-        values = [branch.value(names[v.name]) for v in asked]
+        values = [branch.value(known[v.key]) for v in asked]
         if branch.coefficient > 0:
-            branches.append(_needed_sources(branch, values, columns))
-    return distinct(owner, branches, columns, "domain")
+            branches.append(_needed_sources(branch, values, asked))
+    return distinct(owner, branches, asked, "domain")
 
 
-def _needed_sources(branch: Branch, values: Sequence[Scalar], columns: Sequence[Column]) -> Branch:
-    wanted = {alias for value in values for alias in owners(value)}
-    if any(_is_outer(v) for value in values for v in variables(value)):
+def _needed_sources(branch: Branch, values: Sequence[Scalar], columns: Sequence[Var]) -> Branch:
+    wanted = {scope for value in values for scope in owners(value)}
+    if outer(values):
         hint = "compare columns of outer queries by equality"
         raise CompileError("a subquery about two outer queries at once", kind="correlation", hint=hint)
-    conditions = tuple(
-        c for c in branch.conditions if set(owners(c)) <= wanted and not any(map(_is_outer, variables(c)))
-    )
-    env = {column.name: converted(value, column) for column, value in zip(columns, values, strict=True)}
-    return Branch(1, tuple(s for s in branch.sources if s.alias in wanted), conditions, env)
+    conditions = tuple(c for c in branch.conditions if set(owners(c)) <= wanted and not outer([c]))
+    env = {column.key: converted(value, column) for column, value in zip(columns, values, strict=True)}
+    return Branch(1, tuple(s for s in branch.sources if s.scope in wanted), conditions, env)
 
 
-def converted(scalar: Scalar, column: Column) -> Scalar:
+def converted(scalar: Scalar, column: Var) -> Scalar:
     """The scalar in the type of a column (NULL-ability apart)."""
     if scalar.type.same_as(column.type):
         return scalar
@@ -298,18 +302,18 @@ def converted(scalar: Scalar, column: Column) -> Scalar:
     return simplify(call("cast", scalar, to=column.type))
 
 
-def counted(branches: Iterable[Branch], columns: Sequence[Column]) -> Polynomial:
-    """How many rows the branches have for each value of some columns, which all branches know by their names."""
+def counted(branches: Iterable[Branch], columns: Sequence[Var]) -> Polynomial:
+    """How many rows the branches have for each value of some columns, which all branches know."""
     terms = (term(branch, columns) for branch in branches)
     return polynomial(plain(columns), INT, (t for t in terms if t is not None))
 
 
 def term(
-    branch: Branch, columns: Sequence[Column], factors: Sequence[Scalar] = (), conditions: Sequence[Scalar] = ()
+    branch: Branch, columns: Sequence[Var], factors: Sequence[Scalar] = (), conditions: Sequence[Scalar] = ()
 ) -> Monomial | None:
     """One branch's part of a polynomial by ``columns``."""
     named = zip(plain(columns), columns, strict=True)
-    keys = [(new, converted(branch.env[column.name], column)) for new, column in named]
+    keys = [(new, converted(branch.env[column.key], column)) for new, column in named]
     return to_monomial(branch, keys, factors, conditions)
 
 
@@ -319,7 +323,7 @@ def positive(count: Scalar = COUNT, over: int = 0) -> Scalar:
 
 
 def distinct(
-    block: Block, branches: Iterable[Branch], columns: Sequence[Column], wish: str, count: Scalar | None = None
+    block: Block, branches: Iterable[Branch], columns: Sequence[Var], wish: str, count: Scalar | None = None
 ) -> Relation:
     """The distinct values of ``columns``, as a relation; each ``count`` times, if that is given."""
     context = block.context
@@ -327,29 +331,23 @@ def distinct(
     return context.registry.derive(f"{context.view}_{wish}", plain(columns), given, (), count or positive())
 
 
-def stored(block: Block, branches: Sequence[Branch], columns: Sequence[Column]) -> list[Branch]:
+def stored(block: Block, branches: Sequence[Branch], columns: Sequence[Var]) -> list[Branch]:
     """The same rows as one relation of its own, so that what is made of them does not multiply their branches.
 
     Args:
         block: the block around them.
-        branches: the rows, which know ``columns`` by name.
+        branches: the rows, which know ``columns``.
         columns: what is kept.
     """
-    closed = close(block, branches, [c.name for c in columns])
+    closed = close(block, branches, [c.key for c in columns])
     keys = [*closed.columns(), *columns]
     context = block.context
-    labelled = plain([*closed.columns(), *(Column(_label(c.name), c.type) for c in columns)])
-    given = [InputQuery(COUNT.name, "value", replace(counted(closed.branches, keys), columns=tuple(labelled)))]
-    relation = context.registry.derive(f"{context.view}_rows", labelled, given, (), COUNT)
+    given = [InputQuery(COUNT.name, "value", counted(closed.branches, keys))]
+    relation = context.registry.derive(f"{context.view}_rows", plain(keys), given, (), COUNT)
     source = context.registry.source(relation)
     variables = source.variables()
-    env = {c.name: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
+    env: dict[Key, Scalar] = {c.key: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
     return [Branch(1, (source,), closed.conditions(variables), env)]
-
-
-def _label(name: str) -> str:
-    """What people call a variable: the column's name, if it is one."""
-    return name.rsplit(".", 1)[-1].split("@", 1)[0].strip("?%")
 
 
 def standalone(branches: Iterable[Branch]) -> bool:
@@ -357,17 +355,29 @@ def standalone(branches: Iterable[Branch]) -> bool:
     return not any(_outer(branch, list(branch.env)) for branch in branches)
 
 
-def plain(columns: Sequence[Column]) -> list[Column]:
-    """The columns with names that are unique and fit for people."""
+def plain(columns: Sequence[Var], taken: Iterable[str] = TAKEN) -> list[Column]:
+    """Columns of a relation for some variables, by their names, which are made unique.
+
+    >>> [c.name for c in plain([Var("a", INT, Scope("link", 1)), Var("A", INT, Scope("table", 2)), Var("n", INT)])]
+    ['a', 'A_2', 'n_2']
+    """
     names: list[str] = []
+    used = set(taken)
     for column in columns:
-        base = column.name.split("^", 1)[0].replace("$", "value") or "key"
-        name, n = base, 1
-        while name.lower() in {x.lower() for x in (*names, COUNT.name)}:
+        name, n = column.name or "key", 1
+        while name.lower() in used:
             n += 1
-            name = f"{base}_{n}"
+            name = f"{column.name or 'key'}_{n}"
+        used.add(name.lower())
         names.append(name)
     return [Column(name, c.type) for name, c in zip(names, columns, strict=True)]
+
+
+def unused(wishes: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    """Names for further columns next to some."""
+    taken = {c.name.lower() for c in columns}
+    found = plain([Var(wish, INT) for wish in wishes], taken)
+    return [c.name for c in found]
 
 
 def existence(block: Block, rows: Rows, wish: str) -> Branch:

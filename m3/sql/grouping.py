@@ -14,7 +14,7 @@ from sqlglot import exp
 from m3.algebra import Branch, InputQuery, Polynomial
 from m3.datatypes import INT
 from m3.program import Column, OutputColumn
-from m3.scalars import Const, Scalar, Var, const, vars_of
+from m3.scalars import Const, Key, Scalar, Var, const, vars_of
 from m3.sql.aggregates import AggregateCall, Grouping, default_of, read_call
 from m3.sql.block import Block
 from m3.sql.correlation import Closed, close, counted, plain, positive, stored
@@ -34,7 +34,7 @@ class LinearGroups:
     keys: tuple[Column, ...]
     inputs: tuple[InputQuery, ...]
     exists: Polynomial
-    env: Mapping[str, Scalar]
+    env: Mapping[Key, Scalar]
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Grouped:
     keys: dict[Scalar, tuple[Var, str]] = field(default_factory=dict)
     sets: list[tuple[Scalar, ...]] = field(default_factory=list)
     calls: dict[AggregateCall, tuple[Var, exp.Expr, str]] = field(default_factory=dict)
-    indicators: dict[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    indicators: dict[Key, tuple[Scalar, ...]] = field(default_factory=dict)
     #: What is grouped by, as it is written.
     targets: dict[exp.Expr, Scalar] = field(default_factory=dict)
 
@@ -60,8 +60,7 @@ class Grouped:
         """The column of an aggregate call."""
         wanted = read_call(node, self.base, self.read_base)
         if wanted not in self.calls:
-            name = f"a{len(self.calls)}@{self.block.number}"
-            self.calls[wanted] = (Var(name, wanted.type), node, wish)
+            self.calls[wanted] = (Var(wish, wanted.type, self.base.context.registry.scope("group")), node, wish)
         return self.calls[wanted][0]
 
     def linear(self) -> LinearGroups | None:
@@ -74,30 +73,31 @@ class Grouped:
         if closed.links or any(x.kind != "value" for x in grouping.inputs):
             return None
         keys = plain(names)
-        env: dict[str, Scalar] = {
-            self.keys[key][0].name: Var(column.name, column.type)
-            for key, column in zip(self.sets[0], keys, strict=True)
+        env: dict[Key, Scalar] = {
+            self.keys[key][0].key: Var(column.name, column.type) for key, column in zip(self.sets[0], keys, strict=True)
         }
-        env |= {var.name: result for (var, _, _), result in zip(self.calls.values(), results, strict=True)}
-        env |= {name: const(int(False)) for name in self.indicators}
+        env |= {var.key: result for (var, _, _), result in zip(self.calls.values(), results, strict=True)}
+        env |= {key: const(int(False)) for key in self.indicators}
         return LinearGroups(tuple(keys), tuple(grouping.inputs), counted(closed.branches, names), env)
 
     def derived(self) -> list[Branch]:
         """The groups as rows of derived relations."""
         return [branch for keys in self.sets for branch in self._derived(keys)]
 
-    def _closed(self, keys: Sequence[Scalar]) -> tuple[Closed, list[Column], list[tuple[AggregateCall, AggregateCall]]]:
-        """The base rows without outer columns, knowing the keys and the arguments of all calls by name."""
-        names = [Column(f"{self.keys[k][1]}^g{i}", k.type) for i, k in enumerate(keys)]
-        env: dict[str, Scalar] = {c.name: k for c, k in zip(names, keys, strict=True)}
+    def _closed(self, keys: Sequence[Scalar]) -> tuple[Closed, list[Var], list[tuple[AggregateCall, AggregateCall]]]:
+        """The base rows without outer columns, knowing the keys and the arguments of all calls."""
+        registry = self.base.context.registry
+        names = [Var(self.keys[k][1], k.type, registry.scope("part")) for k in keys]
+        env: dict[Key, Scalar] = {c.key: k for c, k in zip(names, keys, strict=True)}
         args = []
-        for i, wanted in enumerate(self.calls):
-            given = tuple(Var(f"%{i}.{j}", a.type) for j, a in enumerate(wanted.args))
-            env |= {v.name: a for v, a in zip(given, wanted.args, strict=True)}
+        for wanted in self.calls:
+            scope = registry.scope("part")
+            given = tuple(Var(f"{i}", a.type, scope) for i, a in enumerate(wanted.args))
+            env |= {v.key: a for v, a in zip(given, wanted.args, strict=True)}
             where = None
             if wanted.where is not None:
-                where = Var(f"%{i}.where", wanted.where.type)
-                env[where.name] = wanted.where
+                where = Var("where", wanted.where.type, scope)
+                env[where.key] = wanted.where
             args.append((wanted, replace(wanted, args=given, where=where)))
         self.base.expand(env.values())
         self._store()
@@ -115,10 +115,9 @@ class Grouped:
             return
         asked = [*self.keys, *(s for c in self.calls for s in (*c.args, *([c.where] if c.where is not None else [])))]
         base.expand(asked)
-        columns = [Column(v.name, v.type) for v in vars_of(*asked).values()]
-        base.branches = stored(base, base.branches, columns)
+        base.branches = stored(base, base.branches, list(vars_of(*asked).values()))
 
-    def _grouping(self, closed: Closed, names: Sequence[Column]) -> Grouping:
+    def _grouping(self, closed: Closed, names: Sequence[Var]) -> Grouping:
         keys = [*closed.columns(), *names]
         return Grouping(self.base, closed.branches, keys, {c.name for c in plain(keys)}, not names)
 
@@ -146,14 +145,18 @@ class Grouped:
         relation = context.registry.derive(f"{context.view}_groups", columns, grouping.inputs, outputs, positive(count))
         source = context.registry.source(relation)
         variables, width = source.variables(), len(closed.links)
-        env: dict[str, Scalar] = {var.name: Const(None, var.type.with_null()) for var, _ in self.keys.values()}
-        env |= {self.keys[k][0].name: v for k, v in zip(keys, variables[width:], strict=False)}
-        env |= {name: values[self.sets.index(tuple(keys))] for name, values in self.indicators.items()}
-        found = {var.name: v for (var, _, _), v in zip(self.calls.values(), variables[len(columns) :], strict=True)}
+        env: dict[Key, Scalar] = {var.key: Const(None, var.type.with_null()) for var, _ in self.keys.values()}
+        env |= {self.keys[k][0].key: v for k, v in zip(keys, variables[width:], strict=False)}
+        env |= {key: values[self.sets.index(tuple(keys))] for key, values in self.indicators.items()}
+        found: dict[Key, Scalar] = {
+            var.key: v for (var, _, _), v in zip(self.calls.values(), variables[len(columns) :], strict=True)
+        }
         conditions = closed.conditions(variables)
         branches = [Branch(1, (source,), conditions, {**env, **found})]
         if not keys:
-            nothing = {v.name: default_of(r, inputs) for (v, _, _), r in zip(self.calls.values(), results, strict=True)}
+            nothing: dict[Key, Scalar] = {
+                v.key: default_of(r, inputs) for (v, _, _), r in zip(self.calls.values(), results, strict=True)
+            }
             branches.append(Branch(1, (), (), {**env, **nothing}))
             branches.append(Branch(-1, (source,), conditions, {**env, **nothing}))
         return branches
@@ -235,30 +238,26 @@ class _GroupReader:
         value = branch.value(scalar)
         if not isinstance(value, Var):
             return None
-        source = next((s for s in branch.sources if value.name.startswith(f"{s.alias}.")), None)
+        source = next((s for s in branch.sources if value.scope == s.scope), None)
         present = {branch.value(k) for k in grouped.sets[0]}
         if source is None or not source.relation.key:
             return None
-        if not all(
-            Var(f"{source.alias}.{c.name}", c.type) in present
-            for c in source.relation.columns
-            if c.name in source.relation.key
-        ):
+        if not all(source.variable(c) in present for c in source.relation.columns if c.name in source.relation.key):
             return None
         grouped.sets[0] = (*grouped.sets[0], scalar)
-        return add_key(grouped, scalar, value.name.rsplit(".", 1)[1])
+        return add_key(grouped, scalar, value.name)
 
     def _indicator(self, node: exp.Expr) -> Var:
         """GROUPING(a, b): a bit per argument, set where the row's grouping does not have it."""
         grouped = self.grouped
         args = [grouped.read_base(a) for a in (node.expressions or [node.this])]
-        name = f"i{len(grouped.indicators)}@{grouped.block.number}"
+        variable = Var("grouping", INT, grouped.base.context.registry.scope("group"))
         values = []
         for keys in grouped.sets:
             bits = [int(a not in keys) for a in args]
             values.append(const(sum(bit << i for i, bit in enumerate(reversed(bits)))))
-        grouped.indicators[name] = tuple(values)
-        return Var(name, INT)
+        grouped.indicators[variable.key] = tuple(values)
+        return variable
 
 
 def add_key(grouped: Grouped, scalar: Scalar, wish: str) -> Var:
@@ -266,11 +265,11 @@ def add_key(grouped: Grouped, scalar: Scalar, wish: str) -> Var:
     if scalar not in grouped.keys:
         nullable = scalar.type.nullable or len(grouped.sets) > 1
         grouped.keys[scalar] = (
-            Var(f"g{len(grouped.keys)}@{grouped.block.number}", scalar.type.with_null(nullable)),
+            Var(wish, scalar.type.with_null(nullable), grouped.base.context.registry.scope("group")),
             wish,
         )
         assert grouped.block.base is not None
-        grouped.block.base[1][grouped.keys[scalar][0].name] = scalar
+        grouped.block.base[1][grouped.keys[scalar][0].key] = scalar
     return grouped.keys[scalar][0]
 
 

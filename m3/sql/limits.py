@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from m3.algebra import Branch, Polynomial, Rows, add_conditions
+from m3.algebra import Branch, Rows, add_conditions
 from m3.datatypes import INT
 from m3.program import WindowFunction
-from m3.scalars import Scalar, Var, call, const
+from m3.scalars import Key, Scalar, Var, call, const
 from m3.sql.block import Block
-from m3.sql.correlation import close, counted, plain
+from m3.sql.correlation import close, counted, unused
 
 __all__ = ["count_of", "limited"]
 
@@ -37,26 +37,26 @@ def limited(block: Block, rows: Rows, node: exp.Expr, order: Sequence[tuple[Scal
 
     Args:
         block: the block around the query.
-        rows: all rows; columns whose names begin with ``order^`` are only ordered by.
+        rows: all rows; columns of the scope ``order`` are only ordered by.
         node: the query.
         order: ORDER BY over the columns: (expression, descending, NULLs first).
     """
     limit, offset = count_of(node, "limit", block), count_of(node, "offset", block) or 0
-    visible = tuple(c for c in rows.columns if not c.name.startswith("order^"))
+    visible = tuple(c for c in rows.columns if c.scope is None)
     if limit is None and not offset:
         return Rows(visible, rows.branches)
-    closed = close(block, rows.branches, [c.name for c in rows.columns])
+    closed = close(block, rows.branches, [c.key for c in rows.columns])
     columns = [*closed.columns(), *rows.columns]
-    counted_rows = counted(closed.branches, columns)
-    named = {old.name: Var(new.name, new.type) for old, new in zip(columns, plain(columns), strict=True)}
-    places = tuple((named[s.name], down, first) for s, down, first in order if isinstance(s, Var))
-    number = ("w_1", WindowFunction("row_number", (), places, None, INT))
+    source_rows = counted(closed.branches, columns)
+    named = {old.key: Var(new.name, new.type) for old, new in zip(columns, source_rows.columns, strict=True)}
+    places = tuple((named[s.key], down, first) for s, down, first in order if isinstance(s, Var))
+    (name,) = unused(["w_1"], source_rows.columns)
+    number = (name, WindowFunction("row_number", (), places, None, INT))
     context = block.context
-    source_rows = Polynomial(tuple(plain(columns)), INT, counted_rows.terms)
     relation = context.registry.window(f"{context.view}_limited", source_rows, len(closed.links), [number])
     source = context.registry.source(relation)
     variables = source.variables()
-    env = {c.name: v for c, v in zip(rows.columns, variables[len(closed.links) :], strict=False)}
+    env: dict[Key, Scalar] = {c.key: v for c, v in zip(rows.columns, variables[len(closed.links) :], strict=False)}
     branch = Branch(1, (source,), closed.conditions(variables), env)
     wanted: list[Scalar] = [call("gt", variables[-1], const(offset))] if offset else []
     if limit is not None:

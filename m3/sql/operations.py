@@ -13,8 +13,7 @@ from sqlglot import exp
 from m3.algebra import Branch, InputQuery, Rows
 from m3.datatypes import INT
 from m3.errors import ProgramError
-from m3.program import Column
-from m3.scalars import Const, Scalar, Var, call, const
+from m3.scalars import Const, Key, Scalar, Var, call, const
 from m3.sql.block import Block
 from m3.sql.correlation import close, converted, counted, plain
 from m3.sql.expressions import is_bare_null
@@ -44,19 +43,19 @@ def combined(node: exp.SetOperation, block: Block, read_query: Callable[[exp.Exp
     return _compared(node, block, columns, ours, theirs, unique)
 
 
-def _typed(left: Rows, right: Rows) -> tuple[list[Column], list[Column]]:
+def _typed(left: Rows, right: Rows) -> tuple[list[Var], list[Var]]:
     """The columns of both sides; one that is nothing but NULL takes the other side's type."""
     ours, theirs = list(left.columns), list(right.columns)
     for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if _untyped(right, b):
-            theirs[i] = Column(b.name, a.type.with_null())
+            theirs[i] = Var(b.name, a.type.with_null())
         elif _untyped(left, a):
-            ours[i] = Column(a.name, b.type.with_null())
+            ours[i] = Var(a.name, b.type.with_null())
     return ours, theirs
 
 
-def _untyped(rows: Rows, column: Column) -> bool:
-    return column.type.kind == "string" and all(is_bare_null(b.env[column.name]) for b in rows.branches)
+def _untyped(rows: Rows, column: Var) -> bool:
+    return column.type.kind == "string" and all(is_bare_null(b.env[column.key]) for b in rows.branches)
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
@@ -64,19 +63,19 @@ def _operand(node: exp.Expr) -> exp.Expr:
     return node.this if plain_query else node
 
 
-def _converted(rows: Rows, columns: Sequence[Column]) -> list[Branch]:
+def _converted(rows: Rows, columns: Sequence[Var]) -> list[Branch]:
     return [
         Branch(b.coefficient, b.sources, b.conditions, {
-            new.name: converted(b.env[old.name], new) for old, new in zip(rows.columns, columns, strict=True)
+            new.key: converted(b.env[old.key], new) for old, new in zip(rows.columns, columns, strict=True)
         })
         for b in rows.branches
     ]  # fmt: skip
 
 
 def _compared(
-    node: exp.Expr, block: Block, columns: Sequence[Column], ours: list[Branch], theirs: list[Branch], unique: bool
+    node: exp.Expr, block: Block, columns: Sequence[Var], ours: list[Branch], theirs: list[Branch], unique: bool
 ) -> Rows:
-    closed = close(block, [*ours, *theirs], [c.name for c in columns])
+    closed = close(block, [*ours, *theirs], [c.key for c in columns])
     keys = [*closed.columns(), *columns]
     if isinstance(node, exp.Union):
         inputs = [InputQuery(LEFT.name, "value", counted(closed.branches, keys))]
@@ -87,7 +86,7 @@ def _compared(
     relation = context.registry.derive(f"{context.view}_{node.key}", plain(keys), inputs, (), _count(node, unique))
     source = context.registry.source(relation)
     variables = source.variables()
-    env = {c.name: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
+    env: dict[Key, Scalar] = {c.key: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
     return Rows(tuple(columns), (Branch(1, (source,), closed.conditions(variables), env),))
 
 
@@ -111,18 +110,18 @@ def values_rows(node: exp.Values, block: Block, read: Callable[[exp.Expr], Scala
     if len({len(row) for row in rows}) != 1:
         block.fail(node, "VALUES with rows of different lengths", "values", "give every row as many values")
     columns = [
-        Column(f"column_{i + 1}", next((s.type for s in values if not is_bare_null(s)), values[0].type))
+        Var(f"column_{i + 1}", next((s.type for s in values if not is_bare_null(s)), values[0].type))
         for i, values in enumerate(zip(*rows, strict=True))
     ]
     for row in rows:
         typed = (c.type.with_null() if is_bare_null(s) else s.type for c, s in zip(columns, row, strict=True))
         try:
-            columns = unite(columns, [Column("", t) for t in typed])
+            columns = unite(columns, [Var("", t) for t in typed])
         except ProgramError as error:
             block.fail(node, error.message, error.kind, error.hint)
     branches = []
     for row in rows:
-        env = {c.name: converted(s, c) for c, s in zip(columns, row, strict=True)}
+        env: dict[Key, Scalar] = {c.key: converted(s, c) for c, s in zip(columns, row, strict=True)}
         if not all(isinstance(s, Const) for s in env.values()):
             block.fail(node, "VALUES that are not constant", "values", "constants only")
         branches.append(Branch(1, (), (), env))

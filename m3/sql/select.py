@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from m3.algebra import Branch, Rows
 from m3.datatypes import INT
-from m3.program import Column, WindowFunction
-from m3.scalars import Scalar, Var, call, const, vars_of
+from m3.program import WindowFunction
+from m3.scalars import Key, Scalar, Var, call, const, vars_of
 from m3.sql.block import Block
 from m3.sql.correlation import close, converted, distinct
 from m3.sql.expressions import ExpressionReader
@@ -120,9 +120,9 @@ def _cte(cte: exp.CTE, scope: Block) -> Callable[[], Rows]:
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     """The same rows with other names of columns."""
-    columns = tuple(Column(n, c.type) for n, c in zip(names, rows.columns, strict=True))
+    columns = tuple(Var(n, c.type) for n, c in zip(names, rows.columns, strict=True))
     branches = tuple(
-        replace(b, env={n: b.env[c.name] for n, c in zip(names, rows.columns, strict=True)}) for b in rows.branches
+        replace(b, env={n: b.env[c.key] for n, c in zip(names, rows.columns, strict=True)}) for b in rows.branches
     )
     return Rows(columns, branches, rows.single)
 
@@ -274,7 +274,7 @@ def _finish(
     first = _first_of(selection.select)
     if first is not None:
         partition = tuple(dict.fromkeys(reader.ordered(node) for node in first))
-        number = Var(f"?window{base.context.registry.number()}", INT)
+        number = Var("row_number", INT, base.context.registry.scope("window"))
         function = WindowFunction("row_number", (), tuple(selection.order), None, INT)
         selection.windows = [(number, partition, function)]
         _windows(selection, call("eq", number, const(1)))
@@ -361,8 +361,8 @@ def _windows(selection: Selection, qualify: Scalar | None) -> None:
     block = selection.block
     later = [*selection.scalars(), *([qualify] if qualify is not None else [])]
     block.expand([s for w in selection.windows for s in (*w[1], *w[2].args, *(o for o, _, _ in w[2].order))] + later)
-    results = {w.name for w, _, _ in selection.windows}
-    needed = [v for name, v in vars_of(*later).items() if name not in results]
+    results = {w.key for w, _, _ in selection.windows}
+    needed = [v for key, v in vars_of(*later).items() if key not in results]
     spread(block, selection.windows, needed)
     selection.windows = []
     if qualify is not None:
@@ -387,7 +387,7 @@ def rows_of(selection: Selection, parent: Block) -> Rows:
     if selection.unique:
         rows, order = (
             distinct_rows(selection.block, rows, parent),
-            [(Var(s.name, s.type), d, n) for s, d, n in order if isinstance(s, Var)],
+            [(s, d, n) for s, d, n in order if isinstance(s, Var)],
         )
     limit = count_of(selection.select, "limit", parent)
     return replace(limited(parent, rows, selection.select, order), single=single or (limit is not None and limit <= 1))
@@ -414,27 +414,27 @@ def listed_all(selection: Selection) -> tuple[Rows, list[tuple[Scalar, bool, boo
     block.expand(selection.scalars())
     names = unique_names([i.name for i in selection.items])
     scalars = [i.scalar for i in selection.items]
+    columns = [Var(name, s.type) for name, s in zip(names, scalars, strict=True)]
     order: list[tuple[Scalar, bool, bool]] = []
     for scalar, descending, first in selection.order:
         if scalar not in scalars:
             scalars.append(scalar)
-            names.append(f"order^{len(scalars)}")
-        order.append((Var(names[scalars.index(scalar)], scalar.type), descending, first))
-    columns = [Column(name, scalar.type) for name, scalar in zip(names, scalars, strict=True)]
+            columns.append(Var("order", scalar.type, block.context.registry.scope("order")))
+        order.append((columns[scalars.index(scalar)], descending, first))
     branches = []
     for branch in block.branches:
-        env = {c.name: converted(branch.value(s), c) for c, s in zip(columns, scalars, strict=True)}
+        env: dict[Key, Scalar] = {c.key: converted(branch.value(s), c) for c, s in zip(columns, scalars, strict=True)}
         branches.append(Branch(branch.coefficient, branch.sources, branch.conditions, env))
     return Rows(tuple(columns), tuple(branches)), order
 
 
 def distinct_rows(block: Block, rows: Rows, parent: Block) -> Rows:
     """The rows without repetitions."""
-    closed = close(parent, rows.branches, [c.name for c in rows.columns])
+    closed = close(parent, rows.branches, [c.key for c in rows.columns])
     relation = distinct(parent, closed.branches, [*closed.columns(), *rows.columns], "distinct")
     source = parent.context.registry.source(relation)
     variables = source.variables()
-    env = {c.name: v for c, v in zip(rows.columns, variables[len(closed.links) :], strict=True)}
+    env: dict[Key, Scalar] = {c.key: v for c, v in zip(rows.columns, variables[len(closed.links) :], strict=True)}
     return Rows(rows.columns, (Branch(1, (source,), closed.conditions(variables), env),))
 
 
@@ -465,5 +465,5 @@ def set_order(node: exp.Expr, rows: Rows, block: Block) -> list[tuple[Scalar, bo
                     item, "ORDER BY something not selected", "order-by", "a column of the result, or its position"
                 )
             column = named[0]
-        found.append((Var(column.name, column.type), bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+        found.append((column, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
     return found

@@ -8,12 +8,13 @@ contains subqueries anywhere is decided case by case, and cases in which it is n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
-from m3.algebra import Branch, Rows, add_conditions, common_type
-from m3.datatypes import BOOL
-from m3.scalars import Const, Scalar, Var, call, const, variables
+from m3.algebra import Branch, Rows, add_conditions, common_type, is_row
+from m3.datatypes import BOOL, Type
+from m3.scalars import Const, Key, Scalar, Var, call, const, vars_of
 from m3.simplify import simplify
 from m3.sql.block import Block, Case
 from m3.sql.correlation import existence, several
@@ -72,9 +73,10 @@ class SubqueryReader:
 
     def _truth(self, wish: str, cases: list[Case]) -> Var:
         nullable = any(value.type.nullable for value, _ in cases)
-        return self.block.placeholder(
-            Var(f"?{wish}{self.block.context.registry.number()}", BOOL.with_null(nullable)), cases
-        )
+        return self.block.placeholder(self._placeholder(wish, BOOL.with_null(nullable)), cases)
+
+    def _placeholder(self, wish: str, type_: Type) -> Var:
+        return Var(wish, type_, self.block.context.registry.scope("subquery"))
 
     def _cases(self, rows: Rows, wish: str) -> list[Case]:
         there = existence(self.block, rows, wish)
@@ -93,7 +95,7 @@ class SubqueryReader:
             message = f"{len(mine)} values compared with {len(rows.columns)} columns"
             self.block.fail(node, message, "subquery-columns", "select as many columns")
         self.block.expand(mine)
-        theirs = [Var(c.name, c.type) for c in rows.columns]
+        theirs = rows.columns
         compared = [
             self.block.guarded(node, lambda a=a, b=b: call(op, *_alike(a, b)))  # type: ignore[misc]
             for a, b in zip(mine, theirs, strict=True)
@@ -113,20 +115,16 @@ class SubqueryReader:
             hint = "select one expression"
             self.block.fail(node, f"a scalar subquery with {len(rows.columns)} columns", "subquery-columns", hint)
         column = rows.columns[0]
-        name = f"?value{self.block.context.registry.number()}"
-        value = Var(column.name, column.type)
-        present: list[Case] = [(value, list(rows.branches))]
+        present: list[Case] = [(b.env[column.key], [_bare(b)]) for b in rows.branches]
+        value = self._placeholder("value", column.type)
         if _always_one_row(query):
-            return self.block.placeholder(
-                Var(name, column.type), [(b.env[column.name], [_bare(b)]) for b in rows.branches]
-            )
+            return self.block.placeholder(value, present)
         if not _at_most_one_row(query, rows):
-            self.block.several[name] = (node, several(self.block, rows))
+            self.block.several[value.key] = (node, several(self.block, rows))
         there = existence(self.block, rows, "some")
         kind = column.type.with_null()
-        present = [(b.env[column.name], [_bare(b)]) for b in rows.branches]
         absent: Case = (Const(None, kind), [Branch(), _minus(there)])
-        return self.block.placeholder(Var(name, kind), [*present, absent])
+        return self.block.placeholder(replace(value, type=kind), [*present, absent])
 
 
 def _query(node: exp.Expr) -> exp.Expr:
@@ -193,7 +191,7 @@ def _at_most_one_row(query: exp.Expr, rows: Rows) -> bool:
 
 def _fixed(branch: Branch) -> bool:
     """Whether equalities with constants and outer columns determine a key of each source."""
-    known: set[str] = set()
+    known: set[Key] = set()
     changed = True
     while changed:
         before = len(known)
@@ -201,15 +199,15 @@ def _fixed(branch: Branch) -> bool:
             if getattr(condition, "op", "") in ("eq", "same"):
                 left, right = condition.args  # type: ignore[union-attr]
                 for a, b in ((left, right), (right, left)):
-                    if isinstance(a, Var) and "#" in a.name and _known(b, known):
-                        known.add(a.name)
+                    if isinstance(a, Var) and is_row(a.scope) and _known(b, known):
+                        known.add(a.key)
         for source in branch.sources:
             key = source.relation.key
-            if (key or not source.relation.columns) and all(f"{source.alias}.{k}" in known for k in key):
-                known |= {v.name for v in source.variables()}
+            if (key or not source.relation.columns) and all((source.scope, k) in known for k in key):
+                known |= {v.key for v in source.variables()}
         changed = len(known) > before
-    return all(v.name in known for s in branch.sources for v in s.variables())
+    return all(v.key in known for s in branch.sources for v in s.variables())
 
 
-def _known(scalar: Scalar, known: set[str]) -> bool:
-    return all("#" not in v.split(".", 1)[0] or v in known for v in variables(scalar))
+def _known(scalar: Scalar, known: set[Key]) -> bool:
+    return all(not is_row(v.scope) or key in known for key, v in vars_of(scalar).items())

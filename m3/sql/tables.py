@@ -12,8 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from m3.algebra import Branch, Rows, add_conditions, bind, common_type, product
-from m3.program import Column
-from m3.scalars import Call, Const, Scalar, Var, call, variables
+from m3.scalars import Call, Const, Key, Scalar, Var, call, vars_of
 from m3.sql.block import BRANCHES, Block, Table
 from m3.sql.correlation import existence, stored
 
@@ -123,8 +122,8 @@ class _Tables:
             self.block.fail(node, f"no relation {node.name!r}", "unknown-relation", hint)
         assert relation is not None
         source = context.registry.source(relation)
-        env = {c.name: source.variable(c) for c in relation.columns}
-        return Rows(relation.columns, (Branch(1, (source,), (), env),))
+        columns = tuple(Var(c.name, c.type) for c in relation.columns)
+        return Rows(columns, (Branch(1, (source,), (), {v.name: v for v in source.variables()}),))
 
     def _derived(self, node: exp.Expr, query: exp.Expr) -> tuple[Table, list[Branch]]:
         inner = query.this if isinstance(query, exp.Subquery) and not query.args.get("with_") else query
@@ -200,9 +199,8 @@ class _Tables:
         merged = right if side == "RIGHT" else left
         if side == "FULL":
             merged = call("coalesce", left, right)
-        number = self.block.context.registry.number()
-        variable = Var(f"{name}@{self.block.number}.{number}.{name}", merged.type)
-        self.block.branches = [bind(b, {variable.name: b.value(merged)}) for b in self.block.branches]
+        variable = Var(name, merged.type, self.block.context.registry.scope("table", "USING"))
+        self.block.branches = [bind(b, {variable.key: b.value(merged)}) for b in self.block.branches]
         self.block.merged[name.lower()] = (name, variable)
 
     def _combine(
@@ -210,14 +208,13 @@ class _Tables:
     ) -> None:
         left = self.block.branches
         if len(left) * len(right) > BRANCHES and len(right) > 1:
-            merged = [v for _, v in self.block.merged.values() if v.name in right[0].env]
-            kept = [*(v for t in tables for _, v in t.columns), *merged]
-            right = stored(self.block, right, [Column(v.name, v.type) for v in kept])
-        if side and any(v in self.block.placeholders for c in on for v in variables(c)):
+            merged = [v for _, v in self.block.merged.values() if v.key in right[0].env]
+            right = stored(self.block, right, [*(v for t in tables for _, v in t.columns), *merged])
+        if side and any(key in self.block.placeholders for key in vars_of(*on)):
             self.block.fail(node, "a subquery in the ON of an outer join", "unsupported-join", "join a derived table")
-        new = {v.name for t in tables for _, v in t.columns} | {name for b in right for name in b.env}
+        new = {v.key for t in tables for _, v in t.columns} | {key for b in right for key in b.env}
         every = [v for t in self.block.tables for _, v in t.columns] + [v for _, v in self.block.merged.values()]
-        theirs, mine = ([v for v in every if (v.name in new) == inside] for inside in (True, False))
+        theirs, mine = ([v for v in every if (v.key in new) == inside] for inside in (True, False))
         if side in ("LEFT", "FULL"):
             lonely = self._without(left, right, on, theirs)
         if side in ("RIGHT", "FULL"):
@@ -229,8 +226,8 @@ class _Tables:
             self.block.branches += lonely
         if side in ("RIGHT", "FULL"):
             self.block.branches += others
-        nullable = {v.name for v in theirs} if side in ("LEFT", "FULL") else set()
-        nullable |= {v.name for v in mine} if side in ("RIGHT", "FULL") else set()
+        nullable = {v.key for v in theirs} if side in ("LEFT", "FULL") else set()
+        nullable |= {v.key for v in mine} if side in ("RIGHT", "FULL") else set()
         self._mark_nullable(nullable)
         if side:
             self.block.known.clear()
@@ -254,18 +251,18 @@ class _Tables:
         asking = Block(self.block.context, self.block.parent, self.block.context.registry.number(), branches=kept)
         matching = Rows((), tuple(add_conditions(other, on)))
         there = existence(asking, matching, "matched")
-        absent = {v.name: Const(None, v.type.with_null()) for v in missing}
+        absent: dict[Key, Scalar] = {v.key: Const(None, v.type.with_null()) for v in missing}
         minus = Branch(-1, there.sources, there.conditions)
         return [bind(b, absent) for b in product(kept, [Branch(), minus])]
 
-    def _mark_nullable(self, names: set[str]) -> None:
+    def _mark_nullable(self, keys: set[Key]) -> None:
         for table in self.block.tables:
             table.columns = [
-                (name, Var(v.name, v.type.with_null()) if v.name in names else v) for name, v in table.columns
+                (name, replace(v, type=v.type.with_null()) if v.key in keys else v) for name, v in table.columns
             ]
         for key, (name, v) in self.block.merged.items():
-            if v.name in names:
-                self.block.merged[key] = (name, Var(v.name, v.type.with_null()))
+            if v.key in keys:
+                self.block.merged[key] = (name, replace(v, type=v.type.with_null()))
 
     def _semi(self, join: exp.Join, *, anti: bool) -> None:
         known = list(self.block.tables)
@@ -300,10 +297,10 @@ def _segments(joins: Sequence[exp.Join]) -> list[tuple[exp.Join, list[exp.Join]]
     return found
 
 
-def unite(columns: Sequence[Column], others: Sequence[Column]) -> list[Column]:
+def unite(columns: Sequence[Var], others: Sequence[Var]) -> list[Var]:
     """The columns of a union: the first names, the common types."""
     united = []
     for a, b in zip(columns, others, strict=True):
         kind = a.type if a.type.same_as(b.type) else common_type(Var("", a.type), Var("", b.type))
-        united.append(Column(a.name, kind.with_null(a.type.nullable or b.type.nullable)))
+        united.append(Var(a.name, kind.with_null(a.type.nullable or b.type.nullable)))
     return united

@@ -15,9 +15,9 @@ from sqlglot import exp
 from m3.algebra import Polynomial, Registry, Rows, ViewQuery
 from m3.errors import CompileError, M3Error
 from m3.program import Column, OutputColumn, Relation
-from m3.scalars import Scalar, Var, call, rename, substitute, variables
+from m3.scalars import Scalar, Var, bare, call, substitute, vars_of
 from m3.simplify import simplify
-from m3.sql.block import Block, Context
+from m3.sql.block import Block, Context, is_placeholder
 from m3.sql.correlation import counted, plain
 from m3.sql.limits import count_of
 from m3.sql.places import Source
@@ -91,7 +91,7 @@ class _View:
         if selection.grouped is None or selection.unique:
             return None
         scalars = [*selection.scalars(), *([selection.having] if selection.having is not None else [])]
-        if any(v.startswith("?") for s in scalars for v in variables(s)):
+        if any(map(is_placeholder, vars_of(*scalars))):
             return None
         groups = selection.grouped.linear()
         if groups is None:
@@ -106,8 +106,8 @@ class _View:
         settle(selection)
         rows, order = listed_all(selection)
         if selection.unique:
-            visible = Rows(tuple(c for c in rows.columns if not c.name.startswith("order^")), rows.branches)
-            if any(s.name.startswith("order^") for s, _, _ in order if isinstance(s, Var)):
+            visible = Rows(tuple(c for c in rows.columns if c.scope is None), rows.branches)
+            if any(s.scope is not None for s, _, _ in order if isinstance(s, Var)):
                 hint = "add it to the SELECT list"
                 top.fail(self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint)
             rows = distinct_rows(selection.block, visible, top)
@@ -119,8 +119,8 @@ class _View:
             return direct
         columns = plain(rows.columns)
         held = counted(rows.branches, rows.columns)
-        env = {old.name: Var(new.name, new.type) for old, new in zip(rows.columns, columns, strict=True)}
-        items = [(c.name, env[c.name]) for c in rows.columns if not c.name.startswith("order^")]
+        env = {old.key: Var(new.name, new.type) for old, new in zip(rows.columns, columns, strict=True)}
+        items = [(c.name, env[c.key]) for c in rows.columns if c.scope is None]
         placed = [(simplify(substitute(s, env)), d, n) for s, d, n in order]
         return self._view(tuple(columns), (), held, items, None, placed, repeated=True)
 
@@ -133,10 +133,9 @@ class _View:
         if len(branch.sources) != 1 or branch.coefficient != 1 or branch.sources[0].relation.name not in derived:
             return None
         (source,) = branch.sources
-        names = {v.name: c.name for v, c in zip(source.variables(), source.relation.columns, strict=True)}
-        items = [(c.name, rename(branch.env[c.name], names)) for c in rows.columns if not c.name.startswith("order^")]
-        placed = [(rename(branch.value(s), names), d, n) for s, d, n in order]
-        conditions = [rename(c, names) for c in branch.conditions]
+        items = [(c.name, bare(branch.env[c.key])) for c in rows.columns if c.scope is None]
+        placed = [(bare(branch.value(s)), d, n) for s, d, n in order]
+        conditions = [bare(c) for c in branch.conditions]
         having = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
         return self._view(source.relation.columns, (), source.relation, items, having, placed, repeated=True)
 

@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from m3.algebra import Branch, common_type, sum_type
 from m3.datatypes import DOUBLE, INT, Type
-from m3.program import Column, Frame, WindowFunction
-from m3.scalars import Const, Scalar, Var, vars_of
+from m3.program import Frame, WindowFunction
+from m3.scalars import Const, Key, Scalar, Var, substitute, vars_of
 from m3.sql.aggregates import _avg_type
 from m3.sql.block import Block
-from m3.sql.correlation import close, counted, plain
+from m3.sql.correlation import close, counted, unused
 
 __all__ = ["Windowed", "read_window", "spread"]
 
@@ -44,7 +44,7 @@ def read_window(node: exp.Window, block: Block, read: Callable[[exp.Expr], Scala
     frame = _frame(node, block, order) if node.args.get("spec") else None
     function = WindowFunction(op, args, order, frame, _type(op, args))
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
-    return Var(f"?window{block.context.registry.number()}", function.type), partition, function
+    return Var(op, function.type, block.context.registry.scope("window")), partition, function
 
 
 def _args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple[Scalar, ...]:
@@ -131,39 +131,32 @@ def _scalars(window: Windowed) -> list[Scalar]:
 
 
 def _spread(block: Block, partition: Sequence[Scalar], windows: Sequence[Windowed], carried: Sequence[Var]) -> None:
-    groups = [Column(f"part_{i + 1}^", s.type) for i, s in enumerate(partition)]
-    rows = [Column(v.name, v.type) for v in carried]
+    scope = block.context.registry.scope("part")
+    groups = [Var(f"part_{i + 1}", s.type, scope) for i, s in enumerate(partition)]
     branches = [
         Branch(b.coefficient, b.sources, b.conditions, {
-            **{c.name: b.value(s) for c, s in zip(groups, partition, strict=True)},
-            **{c.name: b.value(v) for c, v in zip(rows, carried, strict=True)},
+            **{c.key: b.value(s) for c, s in zip(groups, partition, strict=True)},
+            **{v.key: b.value(v) for v in carried},
         })
         for b in block.branches
     ]  # fmt: skip
-    needed = [c.name for c in (*groups, *rows)]
-    closed = close(block.parent or block, branches, needed)
-    columns = [*closed.columns(), *groups, *rows]
-    labelled = [*closed.columns(), *groups, *(Column(c.name.rsplit(".", 1)[-1].strip("?"), c.type) for c in rows)]
-    names = [c.name for c in plain(labelled)]
+    closed = close(block.parent or block, branches, [v.key for v in (*groups, *carried)])
+    columns = [*closed.columns(), *groups, *carried]
     source = counted(closed.branches, columns)
-    source = type(source)(
-        tuple(Column(n, c.type) for n, c in zip(names, columns, strict=True)), source.value, source.terms
-    )
-    places = {old.name: Var(new, old.type) for new, old in zip(names, columns, strict=True)}
-    made = [(f"w_{i + 1}", _over(f, places)) for i, (_, _, f) in enumerate(windows)]
+    places = {old.key: Var(new.name, old.type) for new, old in zip(source.columns, columns, strict=True)}
+    results = unused([f"w_{i + 1}" for i in range(len(windows))], source.columns)
+    made = [(name, _over(f, places)) for name, (_, _, f) in zip(results, windows, strict=True)]
     width = len(closed.links) + len(groups)
     context = block.context
     relation = context.registry.window(f"{context.view}_windows", source, width, made)
     occurrence = context.registry.source(relation)
     variables = occurrence.variables()
-    env: dict[str, Scalar] = {c.name: v for c, v in zip(rows, variables[width:], strict=False)}
-    env |= {w.name: v for (w, _, _), v in zip(windows, variables[len(columns) :], strict=True)}
+    env: dict[Key, Scalar] = {c.key: v for c, v in zip(carried, variables[width:], strict=False)}
+    env |= {w.key: v for (w, _, _), v in zip(windows, variables[len(columns) :], strict=True)}
     block.branches = [Branch(1, (occurrence,), closed.conditions(variables), env)]
 
 
-def _over(function: WindowFunction, places: Mapping[str, Var]) -> WindowFunction:
-    from m3.scalars import substitute
-
+def _over(function: WindowFunction, places: Mapping[Key, Var]) -> WindowFunction:
     order = tuple((substitute(s, places), down, first) for s, down, first in function.order)
     args = tuple(substitute(a, places) for a in function.args)
     return WindowFunction(function.op, args, order, function.frame, function.type)
