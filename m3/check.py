@@ -257,9 +257,9 @@ def _check_view(program: Program, view: View) -> None:
         _fail(f"view {view.name} has no map", "bad-view", None, "add VALUES or EXISTS")
     if not 0 <= view.hidden < len(view.columns) or view.offset < 0 or (view.repeated and view.exists is None):
         _fail(f"view {view.name}: HIDDEN, OFFSET or ROWS out of range", "bad-view", None, "one column must be visible")
-    for name in view.checks:
-        if name not in program.map_by_name or program.map_by_name[name].keys:
-            _fail(f"view {view.name} CHECKS {name!r}", "bad-view", None, "a map without keys")
+    for checked in view.checks:
+        if checked.map not in program.map_by_name:
+            _fail(f"view {view.name} CHECKS {checked.map!r}", "bad-view", None, "a map")
     if view.exists is not None and program.map_by_name[view.exists].value != INT:
         _fail(f"view {view.name} EXISTS by a map that is not INT", "type-mismatch", None, "count rows")
     types = {k.name: k.type for k in view.keys} | {v.name: program.map_by_name[v.map].value for v in view.values}

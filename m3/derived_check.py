@@ -80,7 +80,7 @@ def _check_input(program: Program, derived: Derivation, given: Input, group: tup
 
 def _check_windowing(program: Program, derived: Windowing, target: MapDecl) -> None:
     source = program.map_by_name[derived.source]
-    types = [k.type for k in source.keys] + [f.type for f in derived.functions]
+    types = [k.type for k in source.keys] + [f.type for f in derived.functions] + [INT] * derived.flagged
     fitting = len(types) == len(target.keys) and all(_fits(t, k.type) for t, k in zip(types, target.keys, strict=False))
     if not fitting or not 0 <= derived.partition <= len(source.keys):
         _fail(derived, "keys that are not the source's and the results", "type-mismatch", "declare them so")

@@ -21,7 +21,7 @@ from m3.functions import EXACT, FUNCTIONS, Value
 from m3.functions.numbers import division_by_zero
 from m3.scalars import Call, Const, Scalar, Var
 
-__all__ = ["DEFAULTS", "Value", "coerce", "evaluate"]
+__all__ = ["DEFAULTS", "FAILURES", "Value", "coerce", "evaluate"]
 
 #: What stands for a value that is missing because its expression fails, where NULL cannot.
 DEFAULTS: Mapping[str, Value] = {

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from m3.datatypes import Type
 from m3.program import (
+    Check,
     Column,
     Derivation,
     Derived,
@@ -46,7 +47,8 @@ KEYWORDS = frozenset({
     "COLUMNS", "HAVING", "ORDER", "BY", "ASC", "DESC", "LIMIT", "SQL", "ON", "DO", "IF", "THEN", "ELSE", "AND", "OR",
     "NOT", "IS", "NULL", "IN", "LIKE", "CASE", "WHEN", "END", "CAST", "AS", "TRUE", "FALSE", "INT", "DECIMAL",
     "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL", "DERIVE", "FROM", "SELECT", "WINDOW", "PARTITION", "OVER", "NULLS",
-    "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHECKS", "CHANGE", "START", "AFTER", "ESCAPE",
+    "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHECKS", "CHANGE", "START", "AFTER", "ESCAPE", "FAILS", "OF",
+    "AT", "FLAGGED",
 })  # fmt: skip
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
@@ -122,6 +124,7 @@ def _input(given: Input) -> str:
 
 def _windowing(derived: Windowing) -> str:
     head = f"WINDOW {format_name(derived.map)} FROM {format_name(derived.source)} PARTITION {derived.partition}"
+    head += " FLAGGED" if derived.flagged else ""
     return f"{head}\n  SELECT " + ",\n    ".join(map(_window, derived.functions)) + ";"
 
 
@@ -161,10 +164,18 @@ def _view(view: View) -> str:
     if view.offset:
         lines.append(f"OFFSET {view.offset}")
     if view.checks:
-        lines.append("CHECKS " + ", ".join(map(format_name, view.checks)))
+        lines.append("CHECKS " + ",\n    ".join(map(_check, view.checks)))
     if view.sql is not None:
         lines.append(f"SQL {_text(view.sql)}")
     return "\n  ".join(lines) + ";"
+
+
+def _check(check: Check) -> str:
+    if check.expression is None:
+        return format_name(check.map)
+    text = f"{format_name(check.map)} FAILS {format_scalar(check.expression)} OF ({', '.join(map(format_name, check.relations))})"
+    place = check.place
+    return text if place is None else f"{text} AT {_text(place.file)} {place.line} {place.column} {place.length}"
 
 
 def _trigger(trigger: Trigger) -> str:

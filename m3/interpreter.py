@@ -18,9 +18,10 @@ from m3.evaluate import Value, coerce, evaluate
 from m3.floats import rounded_sum
 from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
 from m3.scalars import Scalar, Var, variables
+from m3.view_errors import failed_check
 from m3.windows import windowed
 
-__all__ = ["Interpreter", "several_values"]
+__all__ = ["Interpreter"]
 
 Key = tuple[Value, ...]
 Env = dict[str, Value]
@@ -150,7 +151,7 @@ class Interpreter:
         if not isinstance(derived, Derivation):
             names = [k.name for k in self.program.map_by_name[derived.source].keys]
             rows = self._tables[derived.source].slice(tuple(range(derived.partition)), group)
-            return windowed(derived.functions, names, dict(rows))
+            return windowed(derived.functions, names, dict(rows), flagged=derived.flagged)
         env: Env = dict(zip(derived.keys, group, strict=True))
         env |= {given.name: self._input(given, group) for given in derived.inputs}
         if all(env[given.name] in (None, 0) for given in derived.inputs):
@@ -256,11 +257,14 @@ class Interpreter:
             ordered: apply ORDER BY (ties broken by the whole row, NULLs smallest) and LIMIT; without, neither.
 
         Raises:
-            ValueProblem: a scalar subquery has several values.
+            ValueProblem: the view is in error, see :func:`m3.view_errors.failed_check`; or its columns fail.
         """
         view = self.program.view(name)
-        if any(self._tables[check].entries for check in view.checks):
-            raise several_values(name)
+        for checked in view.checks:
+            entries = self._tables[checked.map].entries
+            if entries:
+                example = min(entries, key=lambda key: _sort_key(key))
+                raise failed_check(self.program, view, checked, example, sum(entries.values()))
         environments = (self._view_env(view, key) for key in self._view_keys(view))
         rows = [
             tuple(evaluate(c.expression, env) for c in view.columns)
@@ -297,19 +301,18 @@ def _units(scalar: Scalar, env: Env) -> int:
 
 
 def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...]]:
-    def smallest_null(value: Value) -> tuple[bool, Any]:
-        return (False, 0) if value is None else (True, value)
-
-    rows = sorted(rows, key=lambda row: [smallest_null(v) for v in row])
+    rows = sorted(rows, key=_sort_key)
     for position, descending in reversed(view.order):
-        rows.sort(key=lambda row: smallest_null(row[position]), reverse=descending)
+        rows.sort(key=lambda row: _smallest_null(row[position]), reverse=descending)
     return rows[view.offset :] if view.limit is None else rows[view.offset : view.offset + view.limit]
 
 
-def several_values(view: str) -> ValueProblem:
-    """The error of reading a view in which a scalar subquery has more than one row."""
-    hint = "aggregate it, e.g. with MIN or MAX, or mend the data"
-    return ValueProblem(f"view {view}: a scalar subquery has several rows", kind="scalar-subquery", hint=hint)
+def _smallest_null(value: Value) -> tuple[bool, Any]:
+    return (False, 0) if value is None else (True, value)
+
+
+def _sort_key(row: Key) -> list[tuple[bool, Any]]:
+    return [_smallest_null(v) for v in row]
 
 
 def _group_width(derived: Derived) -> int:

@@ -10,9 +10,10 @@ Grammar (Cumulus paper, section 2 and Figure 1, with types, views and deletions 
     Statement := Statement(target, keys: Scalar*, factors: Factor*, conditions: Scalar*, span)
     Factor    := MapRef(map, keys: Scalar*, after, span) | Scalar
     Derivation:= Derivation(map, keys: name*, inputs: Input*, outputs: OutputColumn*, count: Scalar)
-               | Windowing(map, source, partition: int, functions: WindowFunction*)
+               | Windowing(map, source, partition: int, functions: WindowFunction*, flagged)
     View      := View(name, keys: Column*, values: ViewValue*, exists, columns: OutputColumn*, having, order*, limit,
-                      offset, repeated, hidden, checks: name*, sql)
+                      offset, repeated, hidden, checks: Check*, sql)
+    Check     := Check(map, expression?, relations: name*, place?)
 
 A statement reads: when all ``conditions`` are true, ``target[keys] += product of factors``, once for every valuation
 of its loop variables. A variable that is not a parameter of the trigger is a loop variable; it occurs in a ``MapRef``
@@ -46,6 +47,7 @@ from m3.scalars import Scalar, variables
 
 __all__ = [
     "START",
+    "Check",
     "Column",
     "Derivation",
     "Derived",
@@ -223,12 +225,14 @@ class Windowing:
     """``map[row, results] = multiplicity``: each row of the map ``source`` with the results of window functions over the
     rows that agree with it in the first ``partition`` keys. A partition is computed anew when one of its rows changes.
 
-    The expressions are over the names of the keys of ``source``. Ties that the order leaves open are broken by the row."""
+    The expressions are over the names of the keys of ``source``. Ties that the order leaves open are broken by the row.
+    ``flagged``: the last key of ``map`` is 1 where a result cannot be computed, else 0."""
 
     map: str
     source: str
     partition: int
     functions: tuple[WindowFunction, ...]
+    flagged: bool = False
 
     def reads(self) -> tuple[str, ...]:
         """The map it is computed from."""
@@ -247,6 +251,18 @@ class ViewValue:
 
 
 @dataclass(frozen=True)
+class Check:
+    """What must not be when a view is read: entries of ``map``. Each is about a row of ``relations``, by its key, for which
+    ``expression`` fails; that is over the keys of the map, or a text about what is not. Without it, the map counts the
+    rows for which a scalar subquery has more than one value. ``place``: where the SQL says it."""
+
+    map: str
+    expression: Scalar | None = None
+    relations: tuple[str, ...] = ()
+    place: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class View:
     """What a user asked for, read off the maps.
 
@@ -255,8 +271,8 @@ class View:
     aggregate without GROUP BY). ``repeated`` views are bags instead: a row stands as often as its entry in ``exists`` says.
     All maps of a view have exactly its keys. ``order`` is pairs (column index, descending). ``having`` filters rows, then
     ``order``, ``offset`` and ``limit`` apply, all when the view is read; the last ``hidden`` columns are there only to
-    order by. ``checks`` are maps without keys that must be 0 when the view is read: they count the rows for which a
-    scalar subquery has more than one value, which is an error in SQL. ``sql`` is the source text.
+    order by. While one of the maps of ``checks`` has an entry, the view is in error, as a whole: that is what SQL makes of a
+    query that fails for one row. ``sql`` is the source text.
     """
 
     name: str
@@ -271,7 +287,7 @@ class View:
     offset: int = 0
     repeated: bool = False
     hidden: int = 0
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def visible(self) -> tuple[OutputColumn, ...]:

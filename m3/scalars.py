@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
-from m3.errors import ProgramError
+from m3.errors import ProgramError, Span
 from m3.functions import FUNCTIONS
 from m3.functions.spec import ACCEPTED, CONVERTED
 from m3.functions.types import arithmetic_type, as_decimal, common_type, numeric_as_decimal
@@ -97,11 +97,12 @@ class Var:
 
 @dataclass(frozen=True)
 class Call:
-    """An operation applied to arguments; ``op`` is one of :data:`OPERATIONS`."""
+    """An operation applied to arguments; ``op`` is one of :data:`OPERATIONS`. ``span``: where it is written, for errors."""
 
     op: str
     args: tuple[Scalar, ...]
     type: Type
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 Scalar = Const | Var | Call
@@ -300,7 +301,7 @@ def substitute(scalar: Scalar, by: Mapping[str, Scalar] | Mapping[Key, Scalar]) 
     if isinstance(scalar, Var):
         return by.get(scalar.key, scalar)  # type: ignore[arg-type]
     if isinstance(scalar, Call):
-        return Call(scalar.op, tuple(substitute(a, by) for a in scalar.args), scalar.type)
+        return Call(scalar.op, tuple(substitute(a, by) for a in scalar.args), scalar.type, scalar.span)
     return scalar
 
 
@@ -309,7 +310,7 @@ def rename(scalar: Scalar, names: Mapping[str, str]) -> Scalar:
     if isinstance(scalar, Var):
         return Var(names.get(scalar.name, scalar.name), scalar.type)
     if isinstance(scalar, Call):
-        return Call(scalar.op, tuple(rename(a, names) for a in scalar.args), scalar.type)
+        return Call(scalar.op, tuple(rename(a, names) for a in scalar.args), scalar.type, scalar.span)
     return scalar
 
 
@@ -323,7 +324,7 @@ def bare(scalar: Scalar) -> Scalar:
     if isinstance(scalar, Var):
         return Var(scalar.name, scalar.type)
     if isinstance(scalar, Call):
-        return Call(scalar.op, tuple(map(bare, scalar.args)), scalar.type)
+        return Call(scalar.op, tuple(map(bare, scalar.args)), scalar.type, scalar.span)
     return scalar
 
 

@@ -21,8 +21,9 @@ from decimal import Decimal
 from typing import Any
 
 from m3.datatypes import Type
-from m3.errors import ProgramError
+from m3.errors import ProgramError, Span
 from m3.program import (
+    Check,
     Column,
     Derivation,
     Frame,
@@ -43,7 +44,7 @@ from m3.scalars import Call, Const, Var
 
 __all__ = ["program_from_json", "program_to_json"]
 
-VERSION = 1
+VERSION = 2
 CLASSES: tuple[type, ...] = (
     Type,
     Const,
@@ -62,6 +63,8 @@ CLASSES: tuple[type, ...] = (
     WindowFunction,
     Windowing,
     ViewValue,
+    Span,
+    Check,
     View,
     Program,
 )

@@ -35,7 +35,7 @@ def simplify(scalar: Scalar) -> Scalar:
     """
     if not isinstance(scalar, Call):
         return scalar
-    node = Call(scalar.op, tuple(simplify(a) for a in scalar.args), scalar.type)
+    node = Call(scalar.op, tuple(simplify(a) for a in scalar.args), scalar.type, scalar.span)
     match node.op:
         case "and" | "or":
             return _logic(node)
@@ -75,7 +75,7 @@ def _filtered(scalar: Scalar) -> Scalar:
     if not isinstance(scalar, Call):
         return scalar
     if scalar.op in ("and", "or"):
-        return _logic(Call(scalar.op, tuple(_filtered(a) for a in scalar.args), scalar.type))
+        return _logic(Call(scalar.op, tuple(_filtered(a) for a in scalar.args), scalar.type, scalar.span))
     if scalar.op == "coalesce" and len(scalar.args) == 2 and scalar.args[1] == FALSE:
         return _filtered(scalar.args[0])
     return scalar
@@ -162,7 +162,7 @@ def _coalesce(node: Call) -> Scalar:
             break
     if not args:
         return Const(None, node.type.with_null())
-    return _as_type_of(node, args[0]) if len(args) == 1 else Call("coalesce", tuple(args), node.type)
+    return _as_type_of(node, args[0]) if len(args) == 1 else Call("coalesce", tuple(args), node.type, node.span)
 
 
 def _flat_alternatives(node: Call) -> Iterable[Scalar]:
@@ -187,4 +187,4 @@ def _case(node: Call) -> Scalar:
             branches += [condition, value]
     if not branches or all(value == otherwise for value in branches[1::2]):
         return _as_type_of(node, otherwise)
-    return Call("case", (*branches, otherwise), node.type)
+    return Call("case", (*branches, otherwise), node.type, node.span)

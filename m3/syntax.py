@@ -20,6 +20,7 @@ from m3.errors import ProgramError, Span, SyntaxProblem
 from m3.formatting import format_name, format_program, format_scalar, format_statement
 from m3.program import (
     START,
+    Check,
     Column,
     Derivation,
     Derived,
@@ -178,10 +179,11 @@ class _Builder:
         return OutputColumn(name_of(node.children[0]), build_scalar(node.children[1], types, self.file))
 
     def _windowing(self, node: Node) -> Windowing:
-        name, source, partition, *functions = node.children
+        name, source, partition, flagged, *functions = node.children
         types = {k.name: k.type for k in self._declared(source).keys}
         made = tuple(self._window(f, types) for f in functions)
-        return Windowing(self._declared(name).name, self._declared(source).name, int(partition), made)
+        own = self._declared(name).name
+        return Windowing(own, self._declared(source).name, int(partition), made, flagged is not None)
 
     def _window(self, node: Node, types: Types) -> WindowFunction:
         op, args, result, order, frame = node.children
@@ -221,8 +223,18 @@ class _Builder:
             int(offset.children[0]) if offset else 0,
             exists is not None and exists.data == "repeated",
             int(hidden.children[0]) if hidden else 0,
-            tuple(self._declared(c).name for c in checks.children) if checks else (),
+            tuple(map(self._check, checks.children)) if checks else (),
         )
+
+    def _check(self, node: Node) -> Check:
+        name, failure = node.children
+        decl = self._declared(name)
+        if failure is None:
+            return Check(decl.name)
+        scalar, relations, place = failure.children
+        expression = build_scalar(scalar, {k.name: k.type for k in decl.keys}, self.file)
+        names = tuple(map(name_of, relations.children)) if relations else ()
+        return Check(decl.name, expression, names, _place(place) if place else None)
 
     def _trigger(self, node: Node) -> Trigger:
         if node.data == "start_trigger":
@@ -325,6 +337,11 @@ class _Builder:
         types.update(fresh)
         keys = tuple(build_scalar(n, types, self.file) for n in nodes)
         return MapRef(decl.name, keys, node.data == "after", span_of(node, self.file))
+
+
+def _place(node: Node) -> Span:
+    file, line, column, length = node.children
+    return Span(int(line), int(column), int(length), text_of(file))
 
 
 #: What a top-level node is, where its name does not say it.

@@ -12,7 +12,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from m3.errors import ValueProblem
-from m3.evaluate import Value, coerce, evaluate
+from m3.evaluate import DEFAULTS, FAILURES, Value, coerce, evaluate
 from m3.program import Frame, WindowFunction
 
 __all__ = ["FUNCTIONS", "windowed"]
@@ -26,19 +26,28 @@ FUNCTIONS = (*RANKING, *OFFSETS, *AGGREGATES)
 DEFAULT, WHOLE = Frame("range", None, 0), Frame("rows", None, None)
 
 
-def windowed(functions: Sequence[WindowFunction], names: Sequence[str], rows: Mapping[Key, int]) -> dict[Key, int]:
+def windowed(
+    functions: Sequence[WindowFunction], names: Sequence[str], rows: Mapping[Key, int], *, flagged: bool = False
+) -> dict[Key, int]:
     """The rows of one partition, each with the results of all functions.
 
     Args:
         functions: what to compute.
         names: the variables that the columns of a row are in the functions' expressions.
         rows: row -> multiplicity; rows of multiplicity 0 or below are not there.
+        flagged: say by a further result, 0 or 1, whether one of the results cannot be computed. It is NULL then.
 
     Returns:
         (row, results) -> multiplicity.
+
+    Raises:
+        ValueProblem: a result cannot be computed, and nobody asked for the flag.
     """
     copies = [row for row, count in rows.items() for _ in range(count)]
-    results = [_results(function, names, copies) for function in functions]
+    flags: list[Value] | None = [0] * len(copies) if flagged else None
+    results = [_results(function, names, copies, flags) for function in functions]
+    if flags is not None:
+        results.append(flags)
     found: dict[Key, int] = {}
     for i, row in enumerate(copies):
         key = (*row, *(column[i] for column in results))
@@ -46,8 +55,8 @@ def windowed(functions: Sequence[WindowFunction], names: Sequence[str], rows: Ma
     return found
 
 
-def _results(function: WindowFunction, names: Sequence[str], rows: list[Key]) -> list[Value]:
-    """One function's result for each row, in the order of ``rows``."""
+def _results(function: WindowFunction, names: Sequence[str], rows: list[Key], flags: list[Value] | None) -> list[Value]:
+    """One function's result for each row, in the order of ``rows``; ``flags`` is set where there is none."""
     envs = [dict(zip(names, row, strict=True)) for row in rows]
     marks = [tuple(evaluate(s, env) for s, _, _ in function.order) for env in envs]
     places = [(descending, first) for _, descending, first in function.order]
@@ -61,7 +70,13 @@ def _results(function: WindowFunction, names: Sequence[str], rows: list[Key]) ->
     window = _Window(function, args, peers, [marks[i] for i in order])
     results: list[Value] = [None] * len(rows)
     for place, i in enumerate(order):
-        results[i] = coerce(_FUNCTIONS[function.op](window, place), function.type)
+        try:
+            results[i] = coerce(_FUNCTIONS[function.op](window, place), function.type)
+        except FAILURES:
+            if flags is None:
+                raise
+            flags[i] = 1
+            results[i] = None if function.type.nullable else coerce(DEFAULTS[function.type.kind], function.type)
     return results
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from m3.algebra.canonical import canonical
 from m3.algebra.rows import Branch, Source
 from m3.algebra.terms import Polynomial
+from m3.datatypes import INT, MAX_PRECISION
+from m3.failures import attempted, failed, may_fail
 from m3.program import Column, OutputColumn, Relation, WindowFunction
-from m3.scalars import Scalar, Scope, rename
+from m3.scalars import Const, Scalar, Scope, Var, call, const, rename
 
 __all__ = ["DerivedQuery", "InputQuery", "Registry", "WindowQuery"]
 
@@ -26,22 +28,90 @@ class InputQuery:
 
 @dataclass(frozen=True)
 class DerivedQuery:
-    """A derivation in the algebra; the leading columns of ``relation``, its key, are the group."""
+    """A derivation in the algebra; the leading columns of ``relation``, its key, are the group. ``failing``: the outputs that
+    may fail, as they were before they were attempted; the last column of the relation is 1 then in rows where one does."""
 
     relation: Relation
     inputs: tuple[InputQuery, ...]
     outputs: tuple[OutputColumn, ...]
     count: Scalar
+    failing: tuple[Scalar, ...] = ()
+
+    def polynomials(self) -> Iterator[Polynomial]:
+        """What it is computed from."""
+        return (given.polynomial for given in self.inputs)
 
 
 @dataclass(frozen=True)
 class WindowQuery:
-    """Window functions over the rows of ``source``, partitioned by its first ``partition`` columns."""
+    """Window functions over the rows of ``source``, partitioned by its first ``partition`` columns. ``failing``: the functions'
+    results that may fail; the last column of the relation is 1 then in rows where one does."""
 
     relation: Relation
     source: Polynomial
     partition: int
     functions: tuple[WindowFunction, ...]
+    failing: tuple[Scalar, ...] = ()
+
+    def polynomials(self) -> Iterator[Polynomial]:
+        """What it is computed from."""
+        return iter((self.source,))
+
+
+#: The column that says whether a row could not be computed.
+FAILED = "failed"
+
+
+def _attempted_row(
+    keys: Sequence[Column], inputs: Sequence[InputQuery], outputs: Sequence[OutputColumn], count: Scalar
+) -> tuple[tuple[OutputColumn, ...], Scalar, tuple[Scalar, ...]]:
+    """A group's row of expressions that never fail, and the expressions that do."""
+    counts = frozenset(given.name for given in inputs if given.kind == "value" and _counts(given.polynomial))
+    totals = frozenset(given.name for given in inputs if given.kind == "value" and _may_overflow(given.polynomial))
+    failing = tuple(
+        dict.fromkeys(s for s in (*(o.expression for o in outputs), count) if may_fail(s, totals=totals, counts=counts))
+    )
+    if not failing:
+        return tuple(outputs), count, ()
+    attempts = [OutputColumn(o.name, call("attempt", o.expression)) if o.expression in failing else o for o in outputs]
+    conditions = [failed(s) for s in failing]
+    either = conditions[0] if len(conditions) == 1 else call("or", *conditions)
+    name = _unused(FAILED, [*keys, *(Column(x.name, INT) for x in inputs), *(Column(x.name, INT) for x in outputs)])
+    flag = OutputColumn(name, call("case", either, const(1), const(0)))
+    if count in failing:
+        count = call("case", failed(count), const(1), call("attempt", count))
+    return (*attempts, flag), count, failing
+
+
+def _counts(polynomial: Polynomial) -> bool:
+    """Whether a sum counts rows: no number of rows leaves 64 bits."""
+    return not any(t.factors or any(a.factors for a in t.atoms) for t in polynomial.terms)
+
+
+def _may_overflow(polynomial: Polynomial) -> bool:
+    """Whether a sum may leave its type. SUM has ten digits more than what it sums, as far as there are any."""
+    value = polynomial.value
+    return not _counts(polynomial) and (value.kind == "int" or value.precision == MAX_PRECISION)
+
+
+def may_overflow(function: WindowFunction) -> bool:
+    """Whether a result of a window function may fail where its arguments do not."""
+    if function.op in ("sum", "avg"):
+        return function.type.kind == "int" or function.type.precision == MAX_PRECISION
+    literal = all(isinstance(a, Const) for a in function.args[:1])
+    frame = function.frame
+    distance: object = frame is not None and frame.unit == "range" and {frame.start, frame.end} - {None, 0}
+    return (function.op == "ntile" and not literal) or bool(distance)
+
+
+def _attempted_function(function: WindowFunction) -> WindowFunction:
+    order = tuple((attempted(s), down, first) for s, down, first in function.order)
+    return replace(function, args=tuple(map(attempted, function.args)), order=order)
+
+
+def _unused(wish: str, columns: Iterable[Column]) -> str:
+    taken = {c.name.lower() for c in columns}
+    return next(name for n in itertools.count(1) if (name := wish if n == 1 else f"{wish}_{n}").lower() not in taken)
 
 
 class Registry:
@@ -90,6 +160,9 @@ class Registry:
             inputs: what the group's row is computed from; their polynomials have the group's columns.
             outputs: the other columns, over keys and inputs.
             count: the row's multiplicity.
+
+        Returns:
+            the relation. Where something of it may fail, it has a column more than was asked for, the last one.
         """
         places = {c.name: f"k{i}" for i, c in enumerate(keys)} | {x.name: f"i{i}" for i, x in enumerate(inputs)}
         meaning = (
@@ -99,10 +172,11 @@ class Registry:
             rename(count, places),
         )
         if meaning not in self._known:
-            columns = (*keys, *(Column(o.name, o.expression.type) for o in outputs))
+            made, number, failing = _attempted_row(keys, inputs, outputs, count)
+            columns = (*keys, *(Column(o.name, o.expression.type) for o in made))
             relation = Relation(self._fresh(wish), columns, tuple(c.name for c in keys))
             self._known[meaning] = relation
-            self.queries.append(DerivedQuery(relation, tuple(inputs), tuple(outputs), count))
+            self.queries.append(DerivedQuery(relation, tuple(inputs), made, number, failing))
         return self._known[meaning]
 
     def window(
@@ -122,9 +196,14 @@ class Registry:
         meaning = (tuple(c.type for c in source.columns), canonical(source), partition, shapes)
         if meaning not in self._known:
             columns = (*source.columns, *(Column(name, f.type) for name, f in functions))
+            made = tuple(_attempted_function(f) for _, f in functions)
+            failing = tuple(f for _, f in functions if may_overflow(f))
+            if failing:
+                columns = (*columns, Column(_unused(FAILED, columns), INT))
             relation = Relation(self._fresh(wish), columns)
             self._known[meaning] = relation
-            self.queries.append(WindowQuery(relation, source, partition, tuple(f for _, f in functions)))
+            named = tuple(Var(f"{f.op.upper()}() OVER ()", f.type) for f in failing)
+            self.queries.append(WindowQuery(relation, source, partition, made, named))
         return self._known[meaning]
 
     def _fresh(self, wish: str) -> str:

@@ -157,7 +157,7 @@ class _Normal:
         if len(owners(scalar)) == 1:
             return self._class(scalar).variable
         assert isinstance(scalar, Call)
-        return Call(scalar.op, tuple(self._abstract(a) for a in scalar.args), scalar.type)
+        return Call(scalar.op, tuple(self._abstract(a) for a in scalar.args), scalar.type, scalar.span)
 
     def monomial(self, coefficient: int, keys: Sequence[Scalar], factors: Iterable[Scalar]) -> Monomial:
         """Everything put together."""
@@ -221,7 +221,7 @@ def _named(scalar: Scalar, names: Mapping[Scope, str]) -> Scalar:
     if isinstance(scalar, Var) and scalar.scope is not None:
         return Var(names[scalar.scope], scalar.type)
     if isinstance(scalar, Call):
-        return Call(scalar.op, tuple(_named(a, names) for a in scalar.args), scalar.type)
+        return Call(scalar.op, tuple(_named(a, names) for a in scalar.args), scalar.type, scalar.span)
     return scalar
 
 

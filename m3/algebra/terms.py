@@ -17,7 +17,7 @@ multisets with exact numbers as multiplicities (AGCA, VLDB Journal 2014, section
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from m3.datatypes import INT, MAX_PRECISION, Type
 from m3.errors import CompileError
@@ -26,6 +26,7 @@ from m3.scalars import Scalar, Var, as_decimal, call, numeric_as_decimal, substi
 
 __all__ = [
     "Atom",
+    "Failure",
     "Monomial",
     "Polynomial",
     "components",
@@ -74,11 +75,22 @@ class Monomial:
 
 @dataclass(frozen=True)
 class Polynomial:
-    """``columns -> sum of terms``; the names of ``columns`` are for people, the terms' keys are in their order."""
+    """``columns -> sum of terms``; the names of ``columns`` are for people, the terms' keys are in their order. ``failures``:
+    what may fail in it, see :mod:`m3.algebra.attempts`."""
 
     columns: tuple[Column, ...]
     value: Type
     terms: tuple[Monomial, ...]
+    failures: tuple[Failure, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An expression of some relations, and the count of the rows for which it fails, by columns that the expression is over."""
+
+    expression: Scalar
+    relations: tuple[str, ...]
+    polynomial: Polynomial
 
 
 def polynomial(columns: Iterable[Column], value: Type, terms: Iterable[Monomial]) -> Polynomial:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from m3.algebra import DerivedQuery, ViewQuery, WindowQuery
+from m3.compiler.checks import Checks
 from m3.compiler.draft import Draft, Maps
 from m3.program import Derivation, Derived, Input, Relation, View, ViewValue, WindowFunction, Windowing
 from m3.scalars import Var, substitute
@@ -24,7 +25,8 @@ def define_maps(draft: Draft) -> Draft:
     """
     maps = Maps.of(draft)
     derivations = tuple(_derived(query, maps) for query in draft.derived)
-    views = tuple(_view(query, maps) for query in draft.queries)
+    checks = Checks(maps, draft.derived)
+    views = tuple(_view(query, maps, checks) for query in draft.queries)
     return replace(draft, definitions=tuple(maps.definitions), views=views, derivations=derivations)
 
 
@@ -34,7 +36,8 @@ def _derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
         source = maps.keep(query.source, f"{name}_rows")
         kept = zip(query.source.columns, maps.columns(source), strict=True)
         columns = {old.name: Var(new.name, new.type) for old, new in kept}
-        return Windowing(name, source, query.partition, tuple(_over(f, columns) for f in query.functions))
+        functions = tuple(_over(f, columns) for f in query.functions)
+        return Windowing(name, source, query.partition, functions, bool(query.failing))
     inputs = tuple(Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind) for x in query.inputs)
     return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
 
@@ -45,7 +48,7 @@ def _over(function: WindowFunction, columns: Mapping[str, Var]) -> WindowFunctio
     return replace(function, args=tuple(substitute(a, columns) for a in function.args), order=order)
 
 
-def _view(query: ViewQuery, maps: Maps) -> View:
+def _view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
     if isinstance(query.exists, Relation):
         exists = query.exists.name
     else:
@@ -64,5 +67,5 @@ def _view(query: ViewQuery, maps: Maps) -> View:
         query.offset,
         query.repeated,
         query.hidden,
-        tuple(dict.fromkeys(maps.keep(p, f"{query.name}_several") for p in query.checks)),
+        checks.of(query),
     )

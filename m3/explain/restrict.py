@@ -11,7 +11,8 @@ __all__ = ["restrict", "view_maps"]
 
 def view_maps(view: View) -> list[str]:
     """The maps that a view is read from, the one that decides on its rows first."""
-    return list(dict.fromkeys([*([view.exists] if view.exists else []), *(v.map for v in view.values), *view.checks]))
+    maps = [*([view.exists] if view.exists else []), *(v.map for v in view.values), *(c.map for c in view.checks)]
+    return list(dict.fromkeys(maps))
 
 
 def restrict(program: Program, view: str) -> Program:

@@ -18,20 +18,19 @@ from m3.algebra import (
     Branch,
     Form,
     InputQuery,
+    Part,
     Polynomial,
     add_condition,
     canonical,
     owners,
-    polynomial,
     sum_type,
-    to_monomial,
+    summed,
 )
 from m3.datatypes import DOUBLE, INT, MAX_PRECISION, Type
-from m3.program import Column
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute
 from m3.simplify import simplify
 from m3.sql.block import Block
-from m3.sql.correlation import converted, counted, distinct, plain
+from m3.sql.correlation import counted, distinct, keyed, plain
 
 __all__ = ["AggregateCall", "Grouping", "read_call"]
 
@@ -243,22 +242,16 @@ class Grouping:
     def _total(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[Var], wish: str) -> Var:
         """The sum of a product over the rows where it is not NULL."""
         value = sum_type(kind)
-        terms = []
+        parts = []
         for branch in branches:
-            guards = _not_null(branch, args)
-            for factors in self._products([branch.env[a.key] for a in args], value):
-                made = to_monomial(branch, self._keyed(branch), factors, guards)
-                if made is not None:
-                    terms.append(made)
-        made_total = polynomial(plain(self.keys), value, terms)
+            asked = [branch.env[a.key] for a in args]
+            products = self._products(asked, value)
+            parts.append(Part(branch, keyed(branch, self.keys), products, _not_null(branch, args), asked))
+        made_total = summed(plain(self.keys), value, parts)
         if any(_scale(t) > value.scale for t in made_total.terms):
             hint = "CAST the factors to fewer digits, so that the product stays within 38"
             self.block.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
         return self._input(wish, "value", made_total)
-
-    def _keyed(self, branch: Branch) -> list[tuple[Column, Scalar]]:
-        named = zip(plain(self.keys), self.keys, strict=True)
-        return [(new, converted(branch.env[old.key], old)) for new, old in named]
 
     def _products(self, args: list[Scalar], value: Type) -> list[Monomial]:
         """The product of ``args`` as a sum of products whose factors are over one source each, where that is possible."""

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 from m3.algebra import (
     Branch,
     InputQuery,
-    Monomial,
+    Part,
     Polynomial,
     Rows,
     common_type,
     is_row,
     outer,
     owners,
-    polynomial,
-    to_monomial,
+    summed,
 )
 from m3.datatypes import INT
 from m3.errors import CompileError
@@ -41,12 +40,12 @@ __all__ = [
     "counted",
     "distinct",
     "existence",
+    "keyed",
     "plain",
     "positive",
     "several",
     "standalone",
     "stored",
-    "term",
     "unused",
 ]
 
@@ -302,19 +301,22 @@ def converted(scalar: Scalar, column: Var) -> Scalar:
     return simplify(call("cast", scalar, to=column.type))
 
 
-def counted(branches: Iterable[Branch], columns: Sequence[Var]) -> Polynomial:
-    """How many rows the branches have for each value of some columns, which all branches know."""
-    terms = (term(branch, columns) for branch in branches)
-    return polynomial(plain(columns), INT, (t for t in terms if t is not None))
+def counted(branches: Iterable[Branch], columns: Sequence[Var], asked: Sequence[Scalar] = ()) -> Polynomial:
+    """How many rows the branches have for each value of some columns, which all branches know.
+
+    Args:
+        branches: the rows.
+        columns: what they are counted by.
+        asked: what else is computed for each row, over what the branches know.
+    """
+    parts = (Part(b, keyed(b, columns), asked=[b.value(s) for s in asked]) for b in branches)
+    return summed(plain(columns), INT, parts)
 
 
-def term(
-    branch: Branch, columns: Sequence[Var], factors: Sequence[Scalar] = (), conditions: Sequence[Scalar] = ()
-) -> Monomial | None:
-    """One branch's part of a polynomial by ``columns``."""
+def keyed(branch: Branch, columns: Sequence[Var]) -> list[tuple[Column, Scalar]]:
+    """What some columns are in a branch, in their types."""
     named = zip(plain(columns), columns, strict=True)
-    keys = [(new, converted(branch.env[column.key], column)) for new, column in named]
-    return to_monomial(branch, keys, factors, conditions)
+    return [(new, converted(branch.env[column.key], column)) for new, column in named]
 
 
 def positive(count: Scalar = COUNT, over: int = 0) -> Scalar:

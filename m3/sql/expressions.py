@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
@@ -16,7 +17,8 @@ from sqlglot import exp
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
 from m3.errors import CompileError, M3Error, ProgramError, ValueProblem
 from m3.evaluate import evaluate
-from m3.scalars import STRICT, Const, Scalar, call, const
+from m3.failures import may_fail
+from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
 from m3.sql.places import Source
 
@@ -72,6 +74,8 @@ class ExpressionReader:
             if error.span is not None:
                 raise
             self.source.fail(node, error.message, error.kind, error.hint)
+        if isinstance(result, Call) and result.span is None and may_fail(result):
+            result = replace(result, span=self.source.span(node))
         return self.call(node, "not", result) if node.args.get("negate") else result
 
     def call(self, node: exp.Expr, op: str, *args: Scalar, to: Type | None = None) -> Scalar:

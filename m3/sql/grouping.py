@@ -149,7 +149,7 @@ class Grouped:
         env |= {self.keys[k][0].key: v for k, v in zip(keys, variables[width:], strict=False)}
         env |= {key: values[self.sets.index(tuple(keys))] for key, values in self.indicators.items()}
         found: dict[Key, Scalar] = {
-            var.key: v for (var, _, _), v in zip(self.calls.values(), variables[len(columns) :], strict=True)
+            var.key: v for (var, _, _), v in zip(self.calls.values(), variables[len(columns) :], strict=False)
         }
         conditions = closed.conditions(variables)
         branches = [Branch(1, (source,), conditions, {**env, **found})]

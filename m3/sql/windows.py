@@ -152,7 +152,7 @@ def _spread(block: Block, partition: Sequence[Scalar], windows: Sequence[Windowe
     occurrence = context.registry.source(relation)
     variables = occurrence.variables()
     env: dict[Key, Scalar] = {c.key: v for c, v in zip(carried, variables[width:], strict=False)}
-    env |= {w.key: v for (w, _, _), v in zip(windows, variables[len(columns) :], strict=True)}
+    env |= {w.key: v for (w, _, _), v in zip(windows, variables[len(columns) :], strict=False)}
     block.branches = [Branch(1, (occurrence,), closed.conditions(variables), env)]
 
 

@@ -16,9 +16,11 @@ MAP q1_sum_base_price[l_returnflag STRING, l_linestatus STRING] : DECIMAL(25, 2)
 MAP q1_sum_disc_price[l_returnflag STRING, l_linestatus STRING] : DECIMAL(38, 4)
   MEANING 'SELECT lineitem.l_returnflag, lineitem.l_linestatus, SUM(lineitem.l_extendedprice * (1 - lineitem.l_discount)) FROM lineitem WHERE lineitem.l_shipdate <= DATE ''1998-09-02'' GROUP BY lineitem.l_returnflag, lineitem.l_linestatus';
 MAP q1_sum_charge[l_returnflag STRING, l_linestatus STRING] : DECIMAL(38, 6)
-  MEANING 'SELECT lineitem.l_returnflag, lineitem.l_linestatus, SUM(lineitem.l_extendedprice * (1 - lineitem.l_discount) * (1 + lineitem.l_tax)) FROM lineitem WHERE lineitem.l_shipdate <= DATE ''1998-09-02'' GROUP BY lineitem.l_returnflag, lineitem.l_linestatus';
+  MEANING 'SELECT lineitem.l_returnflag, lineitem.l_linestatus, SUM(ATTEMPT(lineitem.l_extendedprice * (1 - lineitem.l_discount) * (1 + lineitem.l_tax))) FROM lineitem WHERE lineitem.l_shipdate <= DATE ''1998-09-02'' GROUP BY lineitem.l_returnflag, lineitem.l_linestatus';
 MAP q1_avg_disc_sum[l_returnflag STRING, l_linestatus STRING] : DECIMAL(25, 2)
   MEANING 'SELECT lineitem.l_returnflag, lineitem.l_linestatus, SUM(lineitem.l_discount) FROM lineitem WHERE lineitem.l_shipdate <= DATE ''1998-09-02'' GROUP BY lineitem.l_returnflag, lineitem.l_linestatus';
+MAP q1_failed[l_orderkey INT, l_linenumber INT, l_extendedprice DECIMAL(15, 2), l_discount DECIMAL(15, 2), l_tax DECIMAL(15, 2)] : INT
+  MEANING 'SELECT lineitem.l_orderkey, lineitem.l_linenumber, lineitem.l_extendedprice, lineitem.l_discount, lineitem.l_tax, COUNT(*) FROM lineitem WHERE lineitem.l_shipdate <= DATE ''1998-09-02'' AND FAILS(lineitem.l_extendedprice * (1 - lineitem.l_discount) * (1 + lineitem.l_tax)) = 1 GROUP BY lineitem.l_orderkey, lineitem.l_linenumber, lineitem.l_extendedprice, lineitem.l_discount, lineitem.l_tax';
 
 VIEW q1[l_returnflag STRING, l_linestatus STRING]
   VALUES sum_qty = q1_sum_qty, sum_base_price = q1_sum_base_price, sum_disc_price = q1_sum_disc_price, sum_charge = q1_sum_charge, count = q1_count, avg_disc_sum = q1_avg_disc_sum
@@ -34,6 +36,7 @@ VIEW q1[l_returnflag STRING, l_linestatus STRING]
     avg_disc = (avg_disc_sum / count) :: DECIMAL(19, 6),
     count_order = count
   ORDER BY 1, 2
+  CHECKS q1_failed FAILS l_extendedprice * (1 - l_discount) * (1 + l_tax) OF (lineitem) AT 'q1' 7 7 47
   SQL 'select
   l_returnflag,
   l_linestatus,
@@ -55,8 +58,9 @@ ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
   q1_sum_qty[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN l_quantity ELSE 0;
   q1_sum_base_price[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN l_extendedprice ELSE 0;
   q1_sum_disc_price[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN (l_extendedprice * (1 - l_discount)) ELSE 0;
-  q1_sum_charge[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN (l_extendedprice * (1 - l_discount) * (1 + l_tax)) ELSE 0;
+  q1_sum_charge[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN (ATTEMPT(l_extendedprice * (1 - l_discount) * (1 + l_tax))) ELSE 0;
   q1_avg_disc_sum[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN l_discount ELSE 0;
+  q1_failed[l_orderkey, l_linenumber, l_extendedprice, l_discount, l_tax] += IF l_shipdate <= DATE '1998-09-02' AND FAILS(l_extendedprice * (1 - l_discount) * (1 + l_tax)) = 1 THEN 1 ELSE 0;
 }
 
 ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
@@ -64,6 +68,7 @@ ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
   q1_sum_qty[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN -1 * l_quantity ELSE 0;
   q1_sum_base_price[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN -1 * l_extendedprice ELSE 0;
   q1_sum_disc_price[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN -1 * (l_extendedprice * (1 - l_discount)) ELSE 0;
-  q1_sum_charge[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN -1 * (l_extendedprice * (1 - l_discount) * (1 + l_tax)) ELSE 0;
+  q1_sum_charge[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN -1 * (ATTEMPT(l_extendedprice * (1 - l_discount) * (1 + l_tax))) ELSE 0;
   q1_avg_disc_sum[l_returnflag, l_linestatus] += IF l_shipdate <= DATE '1998-09-02' THEN -1 * l_discount ELSE 0;
+  q1_failed[l_orderkey, l_linenumber, l_extendedprice, l_discount, l_tax] += IF l_shipdate <= DATE '1998-09-02' AND FAILS(l_extendedprice * (1 - l_discount) * (1 + l_tax)) = 1 THEN -1 ELSE 0;
 }

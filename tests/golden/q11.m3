@@ -19,6 +19,10 @@ MAP q11_groups_2_sum[ps_partkey INT] : DECIMAL(38, 2)
   MEANING 'SELECT partsupp.ps_partkey, SUM(partsupp.ps_supplycost * partsupp.ps_availqty) FROM partsupp, supplier, nation WHERE partsupp.ps_suppkey = supplier.s_suppkey AND supplier.s_nationkey = nation.n_nationkey AND nation.n_name = ''GERMANY'' GROUP BY partsupp.ps_partkey';
 MAP q11_rows[ps_partkey INT, value DECIMAL(38, 2)] : INT
   MEANING 'SELECT q11_groups_2.ps_partkey, q11_groups_2.sum_2, COUNT(*) FROM q11_groups_2, q11_groups WHERE q11_groups_2.sum_2 > (q11_groups.sum_2 * 0.0001) GROUP BY q11_groups_2.ps_partkey, q11_groups_2.sum_2';
+MAP q11_failed[ps_partkey INT] : INT
+  MEANING 'SELECT q11_groups_2.ps_partkey, COUNT(*) FROM q11_groups_2 WHERE q11_groups_2.failed = 1 GROUP BY q11_groups_2.ps_partkey';
+MAP q11_failed_2[] : INT
+  MEANING 'SELECT COUNT(*) FROM q11_groups WHERE q11_groups.failed = 1';
 MAP m_supplier_1[s_nationkey INT, ps_suppkey INT] : INT
   MEANING 'SELECT supplier.s_nationkey, supplier.s_suppkey, COUNT(*) FROM supplier GROUP BY supplier.s_nationkey, supplier.s_suppkey';
 MAP m_nation_1[s_nationkey INT] : INT
@@ -41,18 +45,20 @@ MAP m_partsupp_supplier_4[ps_partkey INT, s_nationkey INT] : DECIMAL(38, 2)
   MEANING 'SELECT partsupp.ps_partkey, supplier.s_nationkey, SUM(partsupp.ps_supplycost * partsupp.ps_availqty) FROM partsupp, supplier WHERE partsupp.ps_suppkey = supplier.s_suppkey GROUP BY partsupp.ps_partkey, supplier.s_nationkey';
 MAP m_q11_groups_1[part DECIMAL(38, 6) NULL] : INT
   MEANING 'SELECT q11_groups.sum_2 * 0.0001, COUNT(*) FROM q11_groups GROUP BY q11_groups.sum_2 * 0.0001';
-MAP q11_groups[sum_2 DECIMAL(38, 2) NULL] : INT
+MAP q11_groups[sum_2 DECIMAL(38, 2) NULL, failed INT] : INT
   MEANING 'one row';
-MAP q11_groups_2[ps_partkey INT, sum_2 DECIMAL(38, 2)] : INT
+MAP q11_groups_2[ps_partkey INT, sum_2 DECIMAL(38, 2), failed INT] : INT
   MEANING 'one row per (ps_partkey)';
 
 DERIVE q11_groups[]
   FROM count = q11_groups_count, sum = q11_groups_sum
-  SELECT sum_2 = CASE WHEN count > 0 THEN sum ELSE NULL :: DECIMAL(38, 2) END
+  SELECT sum_2 = ATTEMPT(CASE WHEN count > 0 THEN sum ELSE NULL :: DECIMAL(38, 2) END),
+    failed = CASE WHEN FAILS(CASE WHEN count > 0 THEN sum ELSE NULL :: DECIMAL(38, 2) END) = 1 THEN 1 ELSE 0 END
   COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
 DERIVE q11_groups_2[ps_partkey]
   FROM count = q11_groups_2_count, sum = q11_groups_2_sum
-  SELECT sum_2 = sum
+  SELECT sum_2 = ATTEMPT(sum),
+    failed = CASE WHEN FAILS(sum) = 1 THEN 1 ELSE 0 END
   COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
 
 VIEW q11[ps_partkey INT, value DECIMAL(38, 2) NULL]
@@ -60,6 +66,8 @@ VIEW q11[ps_partkey INT, value DECIMAL(38, 2) NULL]
   COLUMNS ps_partkey = ps_partkey,
     value = value
   ORDER BY 2 DESC
+  CHECKS q11_failed FAILS 'sum' OF (),
+    q11_failed_2 FAILS 'CASE WHEN count > 0 THEN sum ELSE NULL :: DECIMAL(38, 2) END' OF ()
   SQL '-- TPC-H Q11, important stock identification; validation parameters NATION = GERMANY, FRACTION = 0.0001.
 select
     ps_partkey,
@@ -161,11 +169,13 @@ ON -partsupp(ps_partkey, ps_suppkey, ps_availqty, ps_supplycost, ps_comment) DO 
   m_partsupp_4[ps_partkey, ps_suppkey] += -1 * (ps_supplycost * ps_availqty);
 }
 
-ON CHANGE q11_groups(sum_2) DO {
-  q11_rows[ps_partkey, value] += IF value > sum_2 * 0.0001 THEN q11_groups_2[ps_partkey, value] ELSE 0;
+ON CHANGE q11_groups(sum_2, failed) DO {
+  q11_rows[ps_partkey, value] += IF value > sum_2 * 0.0001 THEN q11_groups_2[ps_partkey, value, any_failed] ELSE 0;
+  q11_failed_2[] += IF failed = 1 THEN 1 ELSE 0;
   m_q11_groups_1[sum_2 * 0.0001] += 1;
 }
 
-ON CHANGE q11_groups_2(ps_partkey, sum_2) DO {
+ON CHANGE q11_groups_2(ps_partkey, sum_2, failed) DO {
   q11_rows[ps_partkey, sum_2] += IF sum_2 > part THEN m_q11_groups_1[part] ELSE 0;
+  q11_failed[ps_partkey] += IF failed = 1 THEN 1 ELSE 0;
 }

@@ -19,6 +19,8 @@ MAP q15_groups_2_max[value0 DECIMAL(38, 4)] : INT
   MEANING 'SELECT q15_groups.total_revenue_2, COUNT(*) FROM q15_groups GROUP BY q15_groups.total_revenue_2';
 MAP q15_rows[s_suppkey INT, s_name STRING, s_address STRING, s_phone STRING, total_revenue DECIMAL(38, 4)] : INT
   MEANING 'SELECT supplier.s_suppkey, supplier.s_name, supplier.s_address, supplier.s_phone, q15_groups.total_revenue_2, COUNT(*) FROM supplier, q15_groups, q15_groups_2 WHERE supplier.s_suppkey = q15_groups.supplier_no AND q15_groups.total_revenue_2 = q15_groups_2.max_2 AND NOT q15_groups_2.max_2 IS NULL GROUP BY supplier.s_suppkey, supplier.s_name, supplier.s_address, supplier.s_phone, q15_groups.total_revenue_2';
+MAP q15_failed[supplier_no INT] : INT
+  MEANING 'SELECT q15_groups.supplier_no, COUNT(*) FROM q15_groups WHERE q15_groups.failed = 1 GROUP BY q15_groups.supplier_no';
 MAP m_q15_groups_q15_groups_2_1[s_suppkey INT, total_revenue DECIMAL(38, 4)] : INT
   MEANING 'SELECT q15_groups.supplier_no, q15_groups.total_revenue_2, COUNT(*) FROM q15_groups, q15_groups_2 WHERE q15_groups.total_revenue_2 = q15_groups_2.max_2 AND NOT q15_groups_2.max_2 IS NULL GROUP BY q15_groups.supplier_no, q15_groups.total_revenue_2';
 MAP m_supplier_1[s_address STRING, s_name STRING, s_phone STRING, s_suppkey INT] : INT
@@ -27,14 +29,15 @@ MAP m_q15_groups_2_1[total_revenue DECIMAL(38, 4)] : INT
   MEANING 'SELECT q15_groups_2.max_2, COUNT(*) FROM q15_groups_2 WHERE NOT q15_groups_2.max_2 IS NULL GROUP BY q15_groups_2.max_2';
 MAP m_q15_groups_supplier_1[s_suppkey INT, total_revenue DECIMAL(38, 4), s_address STRING, s_name STRING, s_phone STRING] : INT
   MEANING 'SELECT supplier.s_suppkey, q15_groups.total_revenue_2, supplier.s_address, supplier.s_name, supplier.s_phone, COUNT(*) FROM supplier, q15_groups WHERE supplier.s_suppkey = q15_groups.supplier_no GROUP BY supplier.s_suppkey, q15_groups.total_revenue_2, supplier.s_address, supplier.s_name, supplier.s_phone';
-MAP q15_groups[supplier_no INT, total_revenue_2 DECIMAL(38, 4)] : INT
+MAP q15_groups[supplier_no INT, total_revenue_2 DECIMAL(38, 4), failed INT] : INT
   MEANING 'one row per (supplier_no)';
 MAP q15_groups_2[max_2 DECIMAL(38, 4) NULL] : INT
   MEANING 'one row';
 
 DERIVE q15_groups[supplier_no]
   FROM count = q15_groups_count, total_revenue = q15_groups_total_revenue
-  SELECT total_revenue_2 = total_revenue
+  SELECT total_revenue_2 = ATTEMPT(total_revenue),
+    failed = CASE WHEN FAILS(total_revenue) = 1 THEN 1 ELSE 0 END
   COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
 DERIVE q15_groups_2[]
   FROM count = q15_groups_2_count, max = MAX(q15_groups_2_max)
@@ -49,6 +52,7 @@ VIEW q15[s_suppkey INT, s_name STRING, s_address STRING, s_phone STRING, total_r
     s_phone = s_phone,
     total_revenue = total_revenue
   ORDER BY 1
+  CHECKS q15_failed FAILS 'total_revenue' OF ()
   SQL '-- TPC-H Q15, top supplier; validation parameter DATE = 1996-01-01. The view of the specification is a WITH.
 with revenue as (
     select
@@ -85,13 +89,13 @@ order by
 
 ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
   q15_rows[s_suppkey, s_name, s_address, s_phone, total_revenue] += m_q15_groups_q15_groups_2_1[s_suppkey, total_revenue];
-  m_q15_groups_supplier_1[s_suppkey, total_revenue, s_address, s_name, s_phone] += q15_groups[s_suppkey, total_revenue];
+  m_q15_groups_supplier_1[s_suppkey, total_revenue, s_address, s_name, s_phone] += q15_groups[s_suppkey, total_revenue, any_failed];
   m_supplier_1[s_address, s_name, s_phone, s_suppkey] += 1;
 }
 
 ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
   q15_rows[s_suppkey, s_name, s_address, s_phone, total_revenue] += -1 * m_q15_groups_q15_groups_2_1[s_suppkey, total_revenue];
-  m_q15_groups_supplier_1[s_suppkey, total_revenue, s_address, s_name, s_phone] += -1 * q15_groups[s_suppkey, total_revenue];
+  m_q15_groups_supplier_1[s_suppkey, total_revenue, s_address, s_name, s_phone] += -1 * q15_groups[s_suppkey, total_revenue, any_failed];
   m_supplier_1[s_address, s_name, s_phone, s_suppkey] += -1;
 }
 
@@ -105,16 +109,17 @@ ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
   q15_groups_total_revenue[l_suppkey] += IF l_shipdate >= DATE '1996-01-01' AND l_shipdate < DATE '1996-04-01' THEN -1 * (l_extendedprice * (1 - l_discount)) ELSE 0;
 }
 
-ON CHANGE q15_groups(supplier_no, total_revenue_2) DO {
+ON CHANGE q15_groups(supplier_no, total_revenue_2, failed) DO {
   q15_rows[supplier_no, s_name, s_address, s_phone, total_revenue_2] += m_q15_groups_2_1[total_revenue_2] * m_supplier_1[s_address, s_name, s_phone, supplier_no];
   m_q15_groups_q15_groups_2_1[supplier_no, total_revenue_2] += m_q15_groups_2_1[total_revenue_2];
   m_q15_groups_supplier_1[supplier_no, total_revenue_2, s_address, s_name, s_phone] += m_supplier_1[s_address, s_name, s_phone, supplier_no];
   q15_groups_2_count[] += 1;
   q15_groups_2_max[total_revenue_2] += 1;
+  q15_failed[supplier_no] += IF failed = 1 THEN 1 ELSE 0;
 }
 
 ON CHANGE q15_groups_2(max_2) DO {
   q15_rows[s_suppkey, s_name, s_address, s_phone, max_2] += IF NOT max_2 IS NULL THEN m_q15_groups_supplier_1[s_suppkey, max_2, s_address, s_name, s_phone] ELSE 0;
-  m_q15_groups_q15_groups_2_1[s_suppkey, max_2] += IF NOT max_2 IS NULL THEN q15_groups[s_suppkey, max_2] ELSE 0;
+  m_q15_groups_q15_groups_2_1[s_suppkey, max_2] += IF NOT max_2 IS NULL THEN q15_groups[s_suppkey, max_2, any_failed] ELSE 0;
   m_q15_groups_2_1[max_2] += IF NOT max_2 IS NULL THEN 1 ELSE 0;
 }

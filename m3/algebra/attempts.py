@@ -1,0 +1,200 @@
+"""Sums over joined rows, in which what may fail is attempted; and the counts of the rows for which it fails.
+
+A map must take every event, so no expression of it may raise. In the sum, an expression that may fail is attempted: where it
+fails it is something of its type, and the row is wrong. That is no matter, because beside the sum stand its **failures**: for
+each such expression a sum of its own that counts the rows for which it fails. A view is in error while one of them has an entry.
+Being sums of the same joins they follow deletes and late events as everything does, and where nothing fails they are empty.
+
+Before and after, for ``SELECT SUM(r.a / s.b) FROM r JOIN s ON r.k = s.k WHERE 10 / r.c > 1``::
+
+    SUM(r.a / s.b)  of r, s  where r.k = s.k and 10 / r.c > 1
+
+    SUM(ATTEMPT(r.a / s.b))  of r, s  where r.k = s.k and ATTEMPT(10 / r.c > 1)
+    failures:  COUNT(*) by r.*            of r     where FAILS(10 / r.c > 1)
+               COUNT(*) by r.a, s.b  of r, s  where r.k = s.k and ATTEMPT(10 / r.c > 1) and FAILS(r.a / s.b)
+
+For which rows an expression is computed at all, SQL leaves open. Here a condition on one table, and each side of an equality that
+joins two, is computed for the rows of its table that meet the table's other conditions, as databases do that filter before they join;
+everything else for the joined rows that meet the (other) conditions. The rows of a failure are told apart by what the expression
+reads, and if that is one table, by its declared key, or else by all columns: that is the example which an error shows. (An
+expression of several tables would need maps with all columns of each to say more.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from m3.algebra.normal import to_monomial
+from m3.algebra.rows import Branch, Source, owners
+from m3.algebra.terms import Failure, Monomial, Polynomial, polynomial
+from m3.datatypes import INT, Type
+from m3.failures import attempted, failed, may_fail, nonzero, tolerated
+from m3.program import Column
+from m3.scalars import Call, Const, Key, Scalar, Var, call, substitute, vars_of
+
+__all__ = ["Part", "summed"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one branch adds: for each row that meets the conditions, its keys and the sum of some products.
+
+    ``keys``: the target's columns, and what they are in the branch; ``products``: each a product of factors that are summed;
+    ``guards``: conditions beside the branch's own, that nothing summed is NULL; ``asked``: what the factors were made of, and
+    anything else that is computed for each row."""
+
+    branch: Branch
+    keys: Sequence[tuple[Column, Scalar]]
+    products: Sequence[Sequence[Scalar]] = ((),)
+    guards: Sequence[Scalar] = ()
+    asked: Sequence[Scalar] = ()
+
+
+def summed(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> Polynomial:
+    """The sum of some parts, which never fails, with its failures.
+
+    Args:
+        columns: the keys of the sum.
+        value: the type of its values.
+        parts: what is added up; the expressions asked for have the same places in all parts.
+    """
+    terms: list[Monomial] = []
+    failures = _Failures()
+    for part in parts:
+        conditions = list(failures.conditions(part.branch, [*part.branch.conditions, *part.guards]))
+        branch = replace(part.branch, conditions=tuple(conditions))
+        failures.asked(branch, [*(s for _, s in part.keys), *part.asked])
+        keys = [(column, attempted(s)) for column, s in part.keys]
+        for factors in part.products:
+            made = to_monomial(branch, keys, [_factor(f) for f in factors])
+            if made is not None:
+                terms.append(made)
+    return replace(polynomial(columns, value, terms), failures=tuple(failures.found()))
+
+
+def _factor(factor: Scalar) -> Scalar:
+    """A factor that is never NULL because it failed: it adds nothing then."""
+    if not may_fail(factor):
+        return factor
+    attempt = call("attempt", factor)
+    return attempt if not factor.type.nullable else call("coalesce", attempt, _zero(factor.type))
+
+
+def _zero(type_: Type) -> Const:
+    return Const(0, type_.with_null(False))
+
+
+@dataclass
+class _Failures:
+    """The failures of a sum, by what they are about."""
+
+    _terms: dict[object, list[Monomial]] = field(default_factory=dict)
+    _about: dict[object, tuple[Scalar, tuple[str, ...], tuple[Column, ...]]] = field(default_factory=dict)
+
+    def conditions(self, branch: Branch, conditions: Sequence[Scalar]) -> Iterator[Scalar]:
+        """The conditions as ones that never fail."""
+        for place, condition in enumerate(conditions):
+            if not may_fail(condition):
+                yield condition
+                continue
+            others = [c for i, c in enumerate(conditions) if i != place]
+            inner = _known(condition)
+            if inner is not None:
+                self._joined(branch, others, ("condition", place), inner)
+                yield call("not", call("is_null", attempted(inner)))
+            elif isinstance(condition, Call) and _is_join(condition):
+                for side in condition.args:
+                    self._single(branch, others, side)
+                yield call(condition.op, *map(attempted, condition.args))
+            elif len(owners(condition)) == 1:
+                self._single(branch, others, condition)
+                yield attempted(condition)
+            else:
+                self._joined(branch, others, ("condition", place), condition)
+                yield attempted(condition)
+
+    def asked(self, branch: Branch, scalars: Sequence[Scalar]) -> None:
+        """What is computed for each row of a branch whose conditions never fail."""
+        for place, scalar in enumerate(scalars):
+            known = call("not", call("is_null", attempted(scalar)))
+            if known not in branch.conditions:  # else it has been asked for
+                self._joined(branch, branch.conditions, ("asked", place), scalar)
+
+    def found(self) -> Iterator[Failure]:
+        """All failures of which rows exist."""
+        for what, terms in self._terms.items():
+            expression, relations, columns = self._about[what]
+            yield Failure(expression, relations, polynomial(columns, INT, terms))
+
+    def _single(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
+        """An expression over one source is computed for its rows that meet the conditions on it; however often the source's
+        relation occurs, once."""
+        if not may_fail(scalar, nonzero(conditions)):
+            return
+        (owner,) = owners(scalar)
+        source = next(s for s in branch.sources if s.scope == owner)
+        mine = tuple(tolerated(c) for c in conditions if owners(c) == [owner])
+        alone = Branch(1, (source,), mine)
+        bare: dict[Key, Scalar] = {v.key: Var(v.name, v.type) for v in source.variables()}
+        what = (source.relation.name, substitute(scalar, bare), tuple(substitute(c, bare) for c in mine))
+        if what not in self._terms:
+            self._add(what, alone, scalar, [source])
+
+    def _joined(self, branch: Branch, conditions: Sequence[Scalar], what: object, scalar: Scalar) -> None:
+        """An expression that is computed for the joined rows that meet some conditions."""
+        if not may_fail(scalar, nonzero(conditions)):
+            return
+        touched = set(owners(scalar))
+        sources = [s for s in branch.sources if s.scope in touched]
+        restricted = replace(branch, conditions=tuple(map(tolerated, conditions)))
+        self._add((what, len(sources)), restricted, scalar, sources)
+
+    def _add(self, what: object, branch: Branch, scalar: Scalar, sources: Sequence[Source]) -> None:
+        named = _example(scalar, sources)
+        keys = [(column, variable) for column, variable in named]
+        term = to_monomial(branch, keys, (), (failed(scalar),))
+        if term is None:
+            return
+        columns = tuple(column for column, _ in named)
+        if what in self._about and self._about[what][2] != columns:
+            what = (what, columns)
+        places: dict[Key, Scalar] = {v.key: Var(column.name, v.type) for column, v in named}
+        relations = tuple(dict.fromkeys(s.relation.name for s in sources))
+        self._about.setdefault(what, (substitute(scalar, places), relations, columns))
+        self._terms.setdefault(what, []).append(term)
+
+
+def _known(condition: Scalar) -> Scalar | None:
+    """What ``x IS NOT NULL`` is about: it is no filter of its own, but belongs to what is computed of x."""
+    if isinstance(condition, Call) and condition.op == "not":
+        (inner,) = condition.args
+        if isinstance(inner, Call) and inner.op == "is_null":
+            return inner.args[0]
+    return None
+
+
+def _is_join(condition: Call) -> bool:
+    if condition.op not in ("eq", "same"):
+        return False
+    left, right = (owners(side) for side in condition.args)
+    return len(left) == 1 and len(right) == 1 and left != right
+
+
+def _example(scalar: Scalar, sources: Sequence[Source]) -> list[tuple[Column, Var]]:
+    """The columns that tell the rows of a failure apart."""
+    read = vars_of(scalar)
+    found: list[tuple[Column, Var]] = []
+    taken: set[str] = set()
+    for source in sources:
+        columns = source.relation.columns if len(sources) == 1 else ()
+        keys = (source.relation.key if columns else ()) or tuple(c.name for c in columns)
+        for variable in source.variables():
+            if variable.name in keys or variable.key in read:
+                name = variable.name
+                name = name if name.lower() not in taken else f"{source.relation.name}_{name}"
+                while name.lower() in taken:
+                    name += "_"
+                taken.add(name.lower())
+                found.append((Column(name, variable.type), variable))
+    return found

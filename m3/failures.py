@@ -1,0 +1,269 @@
+"""Which expressions may fail, and the operations that turn a failure into a value.
+
+An expression **fails** for a row when SQL gives it no value there: a division by zero, a result that does not fit its type,
+text that is no number. What fails must not stop the other views, nor be lost: so the compiler has it *attempted*, and counts
+the rows for which it fails (:mod:`m3.algebra.attempts`). Most expressions cannot fail, by their types and by the conditions
+around them, and cost nothing:
+
+>>> from m3.datatypes import INT, decimal
+>>> a, b = Var("a", decimal(15, 2)), Var("b", INT)
+>>> may_fail(call("mul", a, a)), may_fail(call("div", a, const(2))), may_fail(call("div", a, b))
+(False, False, True)
+>>> guarded = call("case", call("ne", b, const(0)), call("div", a, b), const(0))
+>>> may_fail(guarded)
+False
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+
+from m3.datatypes import INT64_MAX, Type
+from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, const
+
+__all__ = ["attempted", "failed", "may_fail", "nonzero", "tolerated"]
+
+#: Operations that have a value for all arguments, or whose arguments decide alone whether they fail.
+TOTAL = frozenset({
+    "and", "or", "not", "is_null", "same", "eq", "ne", "lt", "le", "gt", "ge", "in", "upper", "lower", "concat", "concat_ws",
+    "substring", "length", "octet_length", "trim", "ltrim", "rtrim", "replace", "translate", "position", "reverse", "initcap",
+    "starts_with", "ends_with", "contains", "ascii", "sign", "year", "quarter", "month", "week", "iso_year", "day",
+    "day_of_week", "day_of_year", "hour", "minute", "second", "epoch", "days_between", "date_trunc", "last_day", "format_date",
+    "is_nan", "isnan",
+})  # fmt: skip
+#: Operations that fail for nothing but a literal argument that the compiler has looked at.
+BY_LITERAL: Mapping[str, tuple[int, ...]] = {
+    "like": (1, 2), "regexp_like": (1,), "left": (1,), "right": (1,), "lpad": (1,), "rpad": (1,), "split_part": (2,),
+}  # fmt: skip
+#: Operations whose results may only be too large for their type.
+BOUNDED = frozenset({"add", "sub", "mul", "neg", "abs", "round", "trunc", "ceil", "floor", "case", "coalesce", "greatest", "least"})  # fmt: skip
+DIVISIONS = ("div", "mod", "idiv", "pmod")
+#: More rows than there can be.
+COUNTED = Fraction(2**60)
+#: The largest results of what counts or takes something apart.
+PARTS = {
+    "sign": 1,
+    "quarter": 4,
+    "month": 12,
+    "week": 53,
+    "day": 31,
+    "hour": 23,
+    "minute": 59,
+    "second": 59,
+    "year": 9999,
+}
+
+
+def attempted(scalar: Scalar) -> Scalar:
+    """The value of ``scalar``, of its type; something of its type where it fails.
+
+    >>> from m3.datatypes import INT
+    >>> attempted(call("div", Var("a", INT), Var("b", INT))).op
+    'attempt'
+    """
+    return call("attempt", scalar) if may_fail(scalar) else scalar
+
+
+def failed(scalar: Scalar) -> Scalar:
+    """The condition that ``scalar`` fails."""
+    return call("eq", call("fails", scalar), const(1))
+
+
+def tolerated(condition: Scalar) -> Scalar:
+    """The condition that is true where ``condition`` is, and where it fails."""
+    return call("or", call("attempt", condition), failed(condition)) if may_fail(condition) else condition
+
+
+def may_fail(
+    scalar: Scalar,
+    known: frozenset[Scalar] = frozenset(),
+    totals: frozenset[str] = frozenset(),
+    counts: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether an expression may fail for some values of its variables.
+
+    Args:
+        scalar: the expression.
+        known: numbers that are surely not 0, by conditions around it (see :func:`nonzero`).
+        totals: variables that hold sums, which may be beyond their types.
+        counts: variables that hold numbers of rows, which are far within theirs.
+    """
+    return _Analysis(totals, counts).fails(scalar, known)
+
+
+def nonzero(conditions: Iterable[Scalar]) -> frozenset[Scalar]:
+    """The numbers that are not 0 where all conditions are true."""
+    return frozenset(
+        s for condition in conditions for part in conjuncts(condition) for s in _apart_from_zero(part, holds=True)
+    )
+
+
+def _apart_from_zero(condition: Scalar, *, holds: bool) -> Iterable[Scalar]:
+    """What is not 0 where a condition is true, or where it is not."""
+    if not isinstance(condition, Call) or len(condition.args) != 2:
+        return ()
+    if condition.op not in (("ne", "lt", "gt") if holds else ("eq",)):
+        return ()
+    return [a for a, b in (condition.args, condition.args[::-1]) if _is_zero(b)]
+
+
+def _is_zero(scalar: Scalar) -> bool:
+    return isinstance(scalar, Const) and scalar.value == 0 and scalar.type.kind in ("int", "decimal", "double")
+
+
+class _Analysis:
+    """Decides for one expression."""
+
+    def __init__(self, totals: frozenset[str], counts: frozenset[str]) -> None:
+        self.totals, self.counts = totals, counts
+
+    def fails(self, scalar: Scalar, known: frozenset[Scalar]) -> bool:
+        if isinstance(scalar, Var):
+            return scalar.name in self.totals
+        if isinstance(scalar, Const) or scalar.op in ("attempt", "fails"):
+            return False
+        if scalar.op == "case":
+            return self._case(scalar, known) or self._overflows(scalar)
+        return any(self.fails(a, known) for a in scalar.args) or self._itself(scalar, known)
+
+    def _case(self, scalar: Call, known: frozenset[Scalar]) -> bool:
+        """A branch is computed where its condition is true and those before it are not."""
+        *branches, otherwise = scalar.args
+        for condition, value in zip(branches[::2], branches[1::2], strict=True):
+            here = known.union(*(_apart_from_zero(c, holds=True) for c in conjuncts(condition)))
+            if self.fails(condition, known) or self.fails(value, here):
+                return True
+            known = known.union(_apart_from_zero(condition, holds=False))
+        return self.fails(otherwise, known)
+
+    def _itself(self, scalar: Call, known: frozenset[Scalar]) -> bool:
+        """Whether the operation may fail for arguments that have not."""
+        if scalar.op in TOTAL:
+            return False
+        if scalar.op in BY_LITERAL:
+            places = [i for i in BY_LITERAL[scalar.op] if i < len(scalar.args)]
+            return not all(isinstance(scalar.args[i], Const) for i in places)
+        if scalar.op == "cast":
+            return self._cast(scalar)
+        if scalar.op in DIVISIONS:
+            return not self._divides(scalar.args[1], known) or self._overflows(scalar)
+        return scalar.op not in BOUNDED or self._overflows(scalar)
+
+    def _divides(self, divisor: Scalar, known: frozenset[Scalar]) -> bool:
+        """Whether a divisor is surely not 0 (it may be NULL)."""
+        if divisor in known:
+            return True
+        if isinstance(divisor, Const):
+            return not _is_zero(divisor)
+        if not isinstance(divisor, Call):
+            return False
+        if divisor.op in ("cast", "neg", "abs"):
+            exact = divisor.op != "cast" or _keeps_numbers(divisor.args[0].type, divisor.type)
+            return exact and self._divides(divisor.args[0], known)
+        if divisor.op == "case":  # NULLIF(b, 0)
+            *branches, otherwise = divisor.args
+            for condition, value in zip(branches[::2], branches[1::2], strict=True):
+                if not self._divides(value, known.union(_apart_from_zero(condition, holds=True))):
+                    return False
+                known = known.union(_apart_from_zero(condition, holds=False))
+            return self._divides(otherwise, known)
+        return False
+
+    def _cast(self, scalar: Call) -> bool:
+        source, to = scalar.args[0].type, scalar.type
+        if source.kind == to.kind and not to.is_numeric:
+            return False
+        if source.is_numeric and to.is_numeric:
+            return self._overflows(scalar)
+        if to.kind == "string" or (to.kind == "double" and source.kind != "string"):
+            return False
+        if to.kind == "bool" and source.kind != "string":
+            return False
+        return (source.kind, to.kind) not in (("date", "timestamp"), ("timestamp", "date"), ("bool", "int"))
+
+    def _overflows(self, scalar: Call) -> bool:
+        """Whether an exact result may be beyond its type."""
+        if scalar.type.kind == "double":
+            return False
+        if not scalar.type.is_numeric:
+            return scalar.op not in BOUNDED
+        if any(a.type.kind == "double" for a in scalar.args) or scalar.op not in _RESULTS:
+            return True
+        return self._result(scalar) > _largest(scalar.type)
+
+    def magnitude(self, scalar: Scalar) -> Fraction:
+        """A bound of the magnitude of a number that has not failed."""
+        most = _largest(scalar.type)
+        if isinstance(scalar, Const):
+            return abs(Fraction(scalar.value)) if isinstance(scalar.value, int | Decimal) else most
+        if isinstance(scalar, Var) and scalar.name in self.counts:
+            return COUNTED
+        if isinstance(scalar, Call) and scalar.op in PARTS:
+            return Fraction(PARTS[scalar.op])
+        if isinstance(scalar, Call) and scalar.op in _RESULTS and not any(a.type.kind == "double" for a in scalar.args):
+            return min(most, self._result(scalar))
+        return most
+
+    def _result(self, scalar: Call) -> Fraction:
+        args = scalar.args
+        if scalar.op == "case":
+            args = (*args[1::2], args[-1])
+        if scalar.op == "cast" and not args[0].type.is_numeric:
+            return _largest(scalar.type)
+        numbers = [self.magnitude(a) for a in args if a.type.is_numeric]
+        return _RESULTS[scalar.op](scalar, numbers)
+
+
+def _keeps_numbers(source: Type, to: Type) -> bool:
+    """Whether a cast makes no other number 0."""
+    return source.is_numeric and (to.kind == "double" or (to.is_numeric and to.scale >= source.scale))
+
+
+def _largest(type_: Type) -> Fraction:
+    """The largest magnitude of a type of exact numbers."""
+    if type_.kind == "int":
+        return Fraction(INT64_MAX)
+    return Fraction(10**type_.precision - 1, 10**type_.scale)
+
+
+def _quotient(node: Call, numbers: list[Fraction]) -> Fraction:
+    """The smallest divisor is a unit of its last place."""
+    divisor = node.args[1]
+    least = numbers[1] if isinstance(divisor, Const) and numbers[1] else Fraction(1, 10**divisor.type.scale)
+    return numbers[0] / least + _unit(node)
+
+
+def _unit(node: Call) -> Fraction:
+    return Fraction(1, 10**node.type.scale)
+
+
+def _rounded(node: Call, numbers: list[Fraction]) -> Fraction:
+    """Rounding to fewer digits adds one unit of what is left at most; to other digits it is any power of ten."""
+    digits = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], Const) else 0
+    if node.op == "cast":
+        return numbers[0] + (_unit(node) if node.type.scale < node.args[0].type.scale else 0)
+    return numbers[0] + (1 if isinstance(digits, int) and digits >= 0 else 10**20)
+
+
+_RESULTS: Mapping[str, Callable[[Call, list[Fraction]], Fraction]] = {
+    "add": lambda _, x: x[0] + x[1],
+    "sub": lambda _, x: x[0] + x[1],
+    "mul": lambda _, x: x[0] * x[1],
+    "neg": lambda node, x: x[0] + (isinstance(node.args[0], Var) and node.type.kind == "int"),  # -(-2**63)
+    "abs": lambda node, x: x[0] + (isinstance(node.args[0], Var) and node.type.kind == "int"),
+    "div": _quotient,
+    "idiv": _quotient,
+    "mod": lambda _, x: min(x),
+    "pmod": lambda _, x: x[1],
+    "case": lambda _, x: max(x, default=Fraction(0)),
+    "coalesce": lambda _, x: max(x, default=Fraction(0)),
+    "greatest": lambda _, x: max(x, default=Fraction(0)),
+    "least": lambda _, x: max(x, default=Fraction(0)),
+    "round": _rounded,
+    "trunc": lambda _, x: x[0],
+    "ceil": _rounded,
+    "floor": _rounded,
+    "cast": _rounded,
+}
