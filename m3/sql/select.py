@@ -449,7 +449,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for wish in names:
         name, n = wish, 1
-        while n > 1 and name.lower() in taken or name.lower() in {x.lower() for x in found}:
+        while (n > 1 and name.lower() in taken) or name.lower() in {x.lower() for x in found}:
             n += 1
             name = f"{wish}_{n}"
         found.append(name)

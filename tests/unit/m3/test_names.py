@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from sqlglot import parse_one
