@@ -89,11 +89,12 @@ class Maps:
             self._define(form, narrowed(polynomial), self._fresh(wish, numbered=False))
         return self._by_meaning[form]
 
-    def auxiliary(self, monomial: Monomial) -> tuple[str, tuple[str, ...]]:
+    def auxiliary(self, monomial: Monomial) -> tuple[str, tuple[str | None, ...]]:
         """The map for a product whose keys, plain variables, may come in any order.
 
         Returns:
-            The map's name, and the variables of ``monomial`` in the order of the map's keys.
+            The map's name, and the variables of ``monomial`` in the order of the map's keys; None for keys that may have
+            any value.
         """
         derived = self._derived_map(monomial)
         if derived is not None:
@@ -112,7 +113,7 @@ class Maps:
             self._define(form, Polynomial(columns, value, (ordered,)), self._fresh(wish, numbered=True))
         return self._by_meaning[form], keys
 
-    def _derived_map(self, monomial: Monomial) -> tuple[str, tuple[str, ...]] | None:
+    def _derived_map(self, monomial: Monomial) -> tuple[str, tuple[str | None, ...]] | None:
         """A derived relation is a map already; columns that nobody asks for are looped over, if the group is given."""
         if len(monomial.atoms) != 1 or monomial.conditions or monomial.factors:
             return None
@@ -124,7 +125,7 @@ class Maps:
         missing = {c.name for c in relation.columns} - set(columns)
         if missing and (missing & set(relation.key) or not relation.key):
             return None
-        return relation.name, tuple(columns.get(c.name, f"any_{c.name}") for c in relation.columns)
+        return relation.name, tuple(columns.get(c.name) for c in relation.columns)
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """The keys of a map."""

@@ -102,7 +102,8 @@ class _Maker:
         )
         late = list(self._late(bound, [part for part, _ in parts]))
         wanted = targets | free(late)
-        reads = [self._auxiliary(i, parts, set(bound), wanted) for i in range(len(parts))]
+        taken = {v for atom in self.term.atoms for v in atom.variables()}
+        reads = [self._auxiliary(i, parts, set(bound), wanted, taken) for i in range(len(parts))]
         return self._assembled(change, bound, late, reads)
 
     def _open(self, bound: Mapping[str, Scalar]) -> Iterator[Scalar]:
@@ -114,8 +115,13 @@ class _Maker:
         inside = [{v for atom in part for v in atom.variables()} for part in parts]
         return (s for s in self._open(bound) if not any(set(variables(s)) <= names for names in inside))
 
-    def _auxiliary(self, index: int, parts: list[tuple[Part, bool]], bound: set[str], wanted: set[str]) -> _Read:
-        """The map for one part, keyed by what the event, the statement and the other parts have in common with it."""
+    def _auxiliary(
+        self, index: int, parts: list[tuple[Part, bool]], bound: set[str], wanted: set[str], taken: set[str]
+    ) -> _Read:
+        """The map for one part, keyed by what the event, the statement and the other parts have in common with it.
+
+        ``taken`` are the variables of the statement; it gets one more for each key that may have any value: if two reads
+        shared one, they would be joined by it."""
         part, after = parts[index]
         mine = {v for atom in part for v in atom.variables()}
         outside = bound | wanted
@@ -128,8 +134,9 @@ class _Maker:
         )
         typed = tuple(Var(k, _binding_type(part, k)) for k in keys)
         name, order = self.maps.auxiliary(localised(Monomial(typed, part, conditions, factors)))
-        types = tuple(c.type for c in self.maps.columns(name))
-        return _Read(name, tuple(zip(order, types, strict=True)), after, part)
+        columns = self.maps.columns(name)
+        variables = (v or _fresh(f"any_{c.name}", taken) for v, c in zip(order, columns, strict=True))
+        return _Read(name, tuple((v, c.type) for v, c in zip(variables, columns, strict=True)), after, part)
 
     def _decided(self, scalar: Scalar, mine: set[str], before: list[set[str]]) -> bool:
         """Whether a part is the first that has all variables of a condition or factor."""
@@ -189,6 +196,16 @@ class _Maker:
                 taken.add(name)
                 names[variable] = name
         return names
+
+
+def _fresh(wish: str, taken: set[str]) -> str:
+    """A name that is not taken; it is then."""
+    name, n = wish, 1
+    while name in taken:
+        n += 1
+        name = f"{wish}_{n}"
+    taken.add(name)
+    return name
 
 
 def _binding_type(part: tuple[Atom, ...], variable: str) -> Type:

@@ -141,11 +141,21 @@ class Block:
                     yield table.alias, variable
 
     def _unknown(self, node: exp.Column) -> None:
-        known = ", ".join(dict.fromkeys(c for t in self.tables for c, _ in t.columns))
-        if node.table and node.table.lower() not in {t.alias.lower() for t in self.tables}:
-            hint = f"tables: {', '.join(t.alias for t in self.tables) or 'none'}"
+        """Say what is not there: the column, where a table of its name is in reach, here or in an outer query."""
+        tables = list(self._in_reach())
+        meant = [t for t in tables if node.table.lower() in ("", t.alias.lower())]
+        if node.table and not meant:
+            hint = f"tables: {', '.join(t.alias for t in tables) or 'none'}"
             self.fail(node, f"no table {node.table!r} in FROM", "unknown-table", hint)
+        known = ", ".join(dict.fromkeys(c for t in meant for c, _ in t.columns))
         self.fail(node, f"no column {node.sql()!r}", "unknown-column", f"columns: {known or 'none'}")
+
+    def _in_reach(self) -> Iterator[Table]:
+        """The tables of this block and of those around it, from the inside."""
+        block: Block | None = self
+        while block is not None:
+            yield from (block.base[0] if block.base is not None else block).tables
+            block = block.parent
 
     def placeholder(self, kind: Var, cases: list[Case]) -> Var:
         """Remember what a placeholder may be."""

@@ -10,6 +10,7 @@ from sqlglot import exp
 from m3.errors import M3Error
 from m3.functions import like_regex, safe_regex
 from m3.scalars import Call, Const, Scalar, const
+from m3.simplify import simplify
 
 if TYPE_CHECKING:
     from m3.sql.expressions import ExpressionReader
@@ -34,6 +35,9 @@ CALLS: Mapping[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
 }
 #: Arguments that are numbers; a value of another kind in the place of a text is cast.
 NUMBERS = ("times", "position", "part_index")
+#: Dialects in which the positions below 1 are before the text, all of them or 0 alone.
+BEFORE_TEXT = ("postgres", "redshift", "materialize", "risingwave", "tsql")
+ZERO_BEFORE_TEXT = ("duckdb", "sqlite")
 TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 BACKSLASH = "\\"
 WORDS = 8  # INITCAP's list of delimiters is longer where it means everything but letters and digits
@@ -81,9 +85,21 @@ def _initcap(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 def _substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """SUBSTRING as :mod:`m3.functions` has it, as Spark: a start below 0 counts from the end, and 0 is 1. Where positions
+    below 1 are before the text instead, they use up the length: ``SUBSTRING('hello', 0, 2)`` is ``'h'``."""
     start, length = node.args.get("start"), node.args.get("length")
-    bounds = [reader.read(n) if n else const(2**31 if i else 1) for i, n in enumerate((start, length))]
-    return reader.call(node, "substring", reader.text(node.this), *bounds)
+    first, count = (reader.read(n) if n else const(2**31 if i else 1) for i, n in enumerate((start, length)))
+    one = const(1)
+    if reader.dialect in BEFORE_TEXT:
+        before = reader.call(node, "lt", first, one)
+    elif reader.dialect in ZERO_BEFORE_TEXT:
+        before = reader.call(node, "eq", first, const(0))
+    else:
+        before = const(False)
+    if before != const(False):
+        fewer = reader.call(node, "sub", reader.call(node, "add", first, count), one)
+        first, count = (simplify(reader.call(node, "case", before, a, b)) for a, b in ((one, first), (fewer, count)))
+    return reader.call(node, "substring", reader.text(node.this), first, count)
 
 
 def _concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:

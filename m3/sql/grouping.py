@@ -19,6 +19,7 @@ from m3.sql.aggregates import AggregateCall, Grouping, default_of, read_call
 from m3.sql.block import Block
 from m3.sql.correlation import Closed, close, counted, plain, positive, stored
 from m3.sql.expressions import ExpressionReader
+from m3.sql.places import folded
 
 __all__ = ["Grouped", "LinearGroups", "has_aggregates", "is_aggregate", "read_grouping"]
 
@@ -49,7 +50,7 @@ class Grouped:
     sets: list[tuple[Scalar, ...]] = field(default_factory=list)
     calls: dict[AggregateCall, tuple[Var, exp.Expr, str]] = field(default_factory=dict)
     indicators: dict[Key, tuple[Scalar, ...]] = field(default_factory=dict)
-    #: What is grouped by, as it is written.
+    #: What is grouped by, as it is written, up to case.
     targets: dict[exp.Expr, Scalar] = field(default_factory=dict)
 
     def reader(self, leaf: Callable[[exp.Expr], Scalar | None]) -> _GroupReader:
@@ -175,8 +176,9 @@ class _GroupReader:
 
     def _leaf(self, node: exp.Expr) -> Scalar | None:
         grouped = self.grouped
-        if node in grouped.targets:
-            return grouped.keys[grouped.targets[node]][0]
+        target = grouped.targets.get(folded(node))
+        if target is not None:
+            return grouped.keys[target][0]
         if is_aggregate(node):
             return grouped.call(node, self._wish(node))
         if isinstance(node, exp.Grouping | exp.GroupingId):
@@ -313,9 +315,9 @@ def read_grouping(
     grouped.sets = [()] * len(sets)
     for keys in sets:
         for node, wish in keys:
-            grouped.targets[node] = read(node)
-            add_key(grouped, grouped.targets[node], wish)
-    grouped.sets = [tuple(dict.fromkeys(grouped.targets[node] for node, _ in keys)) for keys in sets]
+            grouped.targets[folded(node)] = read(node)
+            add_key(grouped, grouped.targets[folded(node)], wish)
+    grouped.sets = [tuple(dict.fromkeys(grouped.targets[folded(node)] for node, _ in keys)) for keys in sets]
     return grouped
 
 

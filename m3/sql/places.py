@@ -13,7 +13,7 @@ from sqlglot.optimizer.qualify import qualify
 from m3.errors import CompileError, Span, SyntaxProblem
 from m3.program import Relation
 
-__all__ = ["Source", "translated"]
+__all__ = ["Source", "folded", "translated"]
 
 
 class Source:
@@ -61,6 +61,22 @@ class Source:
     def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
         """Raise a CompileError that points at ``node``."""
         raise CompileError(message, kind=kind, span=self.span(node), hint=hint)
+
+
+def folded(node: exp.Expr) -> exp.Expr:
+    """A node with subqueries, its names in lower case: equal for nodes that read alike; any other node as it is.
+
+    >>> first, second = (sqlglot.parse_one(f'SELECT (SELECT {x} FROM r)').expressions[0] for x in ("a", "A"))
+    >>> first == second, folded(first) == folded(second)
+    (False, True)
+    """
+    if node.find(exp.Query) is None:
+        return node
+    copy = node.copy()
+    for name in copy.find_all(exp.Identifier):
+        name.set("this", name.name.lower())
+        name.set("quoted", True)
+    return copy
 
 
 def translated(sql: str, relations: Iterable[Relation], dialect: str | None, to: str) -> str:

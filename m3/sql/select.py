@@ -34,6 +34,7 @@ __all__ = [
     "read_selection",
     "set_order",
     "settle",
+    "unique_names",
     "with_tables",
 ]
 
@@ -438,12 +439,17 @@ def distinct_rows(block: Block, rows: Rows, parent: Block) -> Rows:
     return Rows(rows.columns, (Branch(1, (source,), closed.conditions(variables), env),))
 
 
-def unique_names(names: Iterable[str]) -> list[str]:
-    """Names with numbers where they repeat."""
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names of output columns: one that is there already gets a number, which leaves other columns their names.
+
+    >>> unique_names(["a", "A", "a_2", "a"])
+    ['a', 'A_3', 'a_2', 'a_4']
+    """
+    taken = {name.lower() for name in names}
     found: list[str] = []
     for wish in names:
         name, n = wish, 1
-        while name.lower() in {x.lower() for x in found}:
+        while (n > 1 and name.lower() in taken) or name.lower() in {x.lower() for x in found}:
             n += 1
             name = f"{wish}_{n}"
         found.append(name)

@@ -18,6 +18,7 @@ from m3.scalars import Const, Key, Scalar, Var, call, const, vars_of
 from m3.simplify import simplify
 from m3.sql.block import Block, Case
 from m3.sql.correlation import existence, several
+from m3.sql.places import folded
 
 __all__ = ["SubqueryReader"]
 
@@ -51,12 +52,13 @@ class SubqueryReader:
         """The placeholder for a subquery; None when ``node`` is none."""
         if not isinstance(node, exp.Exists | exp.In | exp.Query | exp.Binary):
             return None
-        if node not in self.block.known:
+        same = folded(node)
+        if same not in self.block.known:
             found = self._read(node)
             if found is None:
                 return None
-            self.block.known[node] = found
-        return self.block.known[node]
+            self.block.known[same] = found
+        return self.block.known[same]
 
     def _read(self, node: exp.Expr) -> Scalar | None:
         if isinstance(node, exp.Exists):

@@ -29,6 +29,7 @@ from m3.sql.select import (
     read_selection,
     set_order,
     settle,
+    unique_names,
     with_tables,
 )
 
@@ -150,8 +151,8 @@ class _View:
         *,
         repeated: bool = False,
     ) -> ViewQuery:
-        columns = [OutputColumn(name, scalar) for name, scalar in items]
-        self._check_names([c.name for c in columns])
+        names = unique_names([name for name, _ in items])
+        columns = [OutputColumn(name, scalar) for name, (_, scalar) in zip(names, items, strict=True)]
         places, hidden = _places(columns, order)
         top = Block.inside(self.context, None)
         return ViewQuery(
@@ -170,17 +171,6 @@ class _View:
             tuple(self.context.checks),
         )
 
-    def _check_names(self, names: Sequence[str]) -> None:
-        for i, name in enumerate(names):
-            if name in names[:i]:
-                listed = isinstance(self.node, exp.Select) and len(self.node.expressions) > i
-                self.context.source.fail(
-                    self.node.expressions[i] if listed else self.node,
-                    f"two columns named {name!r}",
-                    "duplicate-column",
-                    "rename one with AS",
-                )
-
 
 def _without_limit(node: exp.Expr) -> exp.Expr:
     for clause in ("limit", "offset", "order"):
@@ -191,13 +181,15 @@ def _without_limit(node: exp.Expr) -> exp.Expr:
 def _places(columns: Sequence[OutputColumn], order: Order) -> tuple[list[tuple[int, bool]], list[OutputColumn]]:
     """ORDER BY as positions, with hidden columns for what is not selected, and for NULLs that are not the smallest."""
     scalars: list[Scalar] = [c.expression for c in columns]
+    names = [c.name for c in columns]
     hidden: list[OutputColumn] = []
     places: list[tuple[int, bool]] = []
 
     def position(scalar: Scalar) -> int:
         if scalar not in scalars:
             scalars.append(scalar)
-            hidden.append(OutputColumn(f"order_{len(scalars)}", scalar))
+            names.append(f"order_{len(scalars)}")
+            hidden.append(OutputColumn(unique_names(names)[-1], scalar))
         return scalars.index(scalar)
 
     for scalar, descending, first in order:

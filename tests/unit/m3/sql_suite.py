@@ -359,6 +359,15 @@ SUBQUERIES = {
         P,
         "select store_id, sum(qty) as q from sales group by store_id having sum(qty) >= (select max(q) from (select sum(qty) as q from sales group by store_id) x)",
     ),
+    "derived_joins_that_leave_columns_unread": (
+        P,
+        "select e.emp_id, a.t, b.t as u from employees e join (select dept_id, min(cost) as t, max(cost) as x from projects group by dept_id) a on a.dept_id = e.dept_id join (select dept_id, min(budget) as t, max(budget) as x from departments group by dept_id) b on b.dept_id = e.dept_id",
+    ),
+    "two_columns_of_one_name": (
+        P,
+        "select e.dept_id, d.dept_id, count(*), count(*) from employees e join departments d on e.dept_id = d.dept_id group by e.dept_id, d.dept_id",
+    ),
+    "two_columns_of_one_name_in_rows": (P, "select * from employees e join departments d on e.dept_id = d.dept_id"),
     "derived_join": (
         P,
         "select e.emp_id from employees e join (select dept_id, max(salary) as top from employees group by dept_id) m on e.dept_id = m.dept_id and e.salary = m.top",

@@ -28,6 +28,10 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select count(*) from r, r", "duplicate-alias", "r"),
         ("select count(*) from r where zz = 1", "unknown-column", "zz"),
         ("select count(*) from r where q.k = 1", "unknown-table", "q.k"),
+        ("select count(*) from r where exists (select * from s where s.k = r.zz)", "unknown-column", "r.zz"),
+        ("select k from r group by k having exists (select * from s where s.k = r.zz)", "unknown-column", "r.zz"),
+        ("select count(*) from r where exists (select * from s where s.k = zz)", "unknown-column", "zz"),
+        ("select count(*) from r where exists (select * from s where s.k = q.k)", "unknown-table", "q.k"),
         ("select count(*) from r, s where k = 1", "ambiguous-column", "k"),
         ("select x, count(*) from r group by k", "not-grouped", "x"),
         ("select * from r group by k", "not-grouped", "*"),
@@ -44,7 +48,6 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select count(*) from r where s rlike s", "regular-expression", "s rlike s"),
         ("select count(*) from r where x > 1 / 0", "division-by-zero", "1 / 0"),
         ("select count(*) from r limit 1 + 1", "limit", "1 + 1"),
-        ("select k, k from r group by k", "duplicate-column", "k"),
         ("select count(*) from r having count(*)", "type-mismatch", "count(*"),
         ("select listagg(s) from r", "unsupported-expression", "listagg(s"),
         ("select median(x) from r", "unsupported-aggregate", "median(x"),
@@ -87,3 +90,9 @@ def test_not_sql():
         assert error.span
     error = error_of("select sum(a from r")
     assert underlined("select sum(a from r", error) == "from"
+
+
+@pytest.mark.parametrize(("column", "known"), [("zz", "k, y, d, id, x, s"), ("r.zz", "id, k, x, s")])
+def test_an_unknown_outer_column_is_shown_what_there_is(column, known):
+    error = error_of(f"select count(*) from r where exists (select * from s where s.k = {column})")
+    assert (error.message, error.hint) == (f"no column '{column}'", f"columns: {known}")
