@@ -67,12 +67,16 @@ class Maps:
     definitions: list[Definition] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     derived: dict[str, Relation] = field(default_factory=dict)
+    #: The derived relations that have one row at most: a group of everything.
+    single: frozenset[str] = frozenset()
     _by_meaning: dict[Form, str] = field(default_factory=dict)
 
     @staticmethod
     def of(draft: Draft) -> Maps:
         """The maps of a draft."""
-        maps = Maps(taken=set(draft.sources()), derived={d.relation.name: d.relation for d in draft.derived})
+        single = frozenset(d.relation.name for d in draft.derived if isinstance(d, DerivedQuery) and not d.relation.key)
+        derived = {d.relation.name: d.relation for d in draft.derived}
+        maps = Maps(taken=set(draft.sources()), derived=derived, single=single)
         for definition in draft.definitions:
             maps.keep(definition.polynomial, definition.name)
         return maps
@@ -123,7 +127,7 @@ class Maps:
         if relation is None or atom.conditions or atom.factors or len(columns) < len(atom.bindings):
             return None
         missing = {c.name for c in relation.columns} - set(columns)
-        if missing and (missing & set(relation.key) or not relation.key):
+        if missing and (missing & set(relation.key) or not (relation.key or relation.name in self.single)):
             return None
         return relation.name, tuple(columns.get(c.name) for c in relation.columns)
 

@@ -21,8 +21,6 @@ MAP q22_totacctbal[cntrycode STRING] : DECIMAL(25, 2)
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), SUM(customer.c_acctbal) FROM customer, q22_groups WHERE SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') AND customer.c_acctbal > q22_groups.avg GROUP BY SUBSTRING(customer.c_phone, 1, 2) UNION ALL SELECT SUBSTRING(customer.c_phone, 1, 2), SUM(-1 * customer.c_acctbal) FROM customer, q22_groups, q22_exists WHERE customer.c_custkey = q22_exists.o_custkey AND SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') AND customer.c_acctbal > q22_groups.avg GROUP BY SUBSTRING(customer.c_phone, 1, 2)';
 MAP q22_failed[] : INT
   MEANING 'SELECT COUNT(*) FROM q22_groups WHERE q22_groups.failed = 1';
-MAP m_q22_groups_1[avg DECIMAL(19, 6) NULL] : INT
-  MEANING 'SELECT q22_groups.avg, COUNT(*) FROM q22_groups GROUP BY q22_groups.avg';
 MAP m_customer_1[cntrycode STRING, c_acctbal DECIMAL(15, 2)] : INT
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, COUNT(*) FROM customer WHERE SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') GROUP BY SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal';
 MAP m_customer_q22_exists_1[cntrycode STRING, c_acctbal DECIMAL(15, 2)] : INT
@@ -96,10 +94,10 @@ order by
 ';
 
 ON +customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN m_q22_groups_1[avg] ELSE 0;
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * q22_exists[c_custkey] * m_q22_groups_1[avg] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * m_q22_groups_1[avg] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * q22_exists[c_custkey] * m_q22_groups_1[avg] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN q22_groups[avg, any_failed] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * q22_groups[avg, any_failed] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
   m_customer_q22_exists_1[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN q22_exists[c_custkey] ELSE 0;
   m_customer_q22_exists_2[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN c_acctbal * q22_exists[c_custkey] ELSE 0;
   q22_groups_count[] += IF c_acctbal > 0.00 AND SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN 1 ELSE 0;
@@ -111,10 +109,10 @@ ON +customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mk
 }
 
 ON -customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * m_q22_groups_1[avg] ELSE 0;
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN q22_exists[c_custkey] * m_q22_groups_1[avg] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * m_q22_groups_1[avg] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * q22_exists[c_custkey] * m_q22_groups_1[avg] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * q22_groups[avg, any_failed] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * q22_groups[avg, any_failed] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
   m_customer_q22_exists_1[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN -1 * q22_exists[c_custkey] ELSE 0;
   m_customer_q22_exists_2[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN -1 * c_acctbal * q22_exists[c_custkey] ELSE 0;
   q22_groups_count[] += IF c_acctbal > 0.00 AND SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN -1 ELSE 0;
@@ -139,12 +137,11 @@ ON CHANGE q22_groups(avg, failed) DO {
   q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN m_customer_3[cntrycode, c_acctbal] ELSE 0;
   q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_q22_exists_2[cntrycode, c_acctbal] ELSE 0;
   q22_failed[] += IF failed = 1 THEN 1 ELSE 0;
-  m_q22_groups_1[avg] += 1;
 }
 
 ON CHANGE q22_exists(o_custkey) DO {
-  q22_count[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_2[cntrycode, c_acctbal, o_custkey] * m_q22_groups_1[avg] ELSE 0;
-  q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_4[cntrycode, c_acctbal, o_custkey] * m_q22_groups_1[avg] ELSE 0;
+  q22_count[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_2[cntrycode, c_acctbal, o_custkey] * q22_groups[avg, any_failed] ELSE 0;
+  q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_4[cntrycode, c_acctbal, o_custkey] * q22_groups[avg, any_failed] ELSE 0;
   m_customer_q22_exists_1[cntrycode, c_acctbal] += m_customer_2[cntrycode, c_acctbal, o_custkey];
   m_customer_q22_exists_2[cntrycode, c_acctbal] += m_customer_4[cntrycode, c_acctbal, o_custkey];
 }
