@@ -247,7 +247,7 @@ class _Printer:
             case Const():
                 return self._const(scalar)
         text, binding = self._call(scalar)
-        if scalar.op == "cast" or call(scalar.op, *scalar.args).type == scalar.type:
+        if scalar.op in ("cast", "try_cast") or call(scalar.op, *scalar.args).type == scalar.type:
             return text, binding
         return f"{text if binding >= ATOM else f'({text})'} :: {_type(scalar.type)}", TYPED
 
@@ -276,8 +276,8 @@ class _Printer:
                 return f"{text} LIKE {' ESCAPE '.join(rest)}", PREDICATE
             case "case":
                 return self._case(args), ATOM
-            case "cast":
-                return f"CAST({self.text(args[0])[0]} AS {scalar.type})", ATOM
+            case "cast" | "try_cast":
+                return f"{op.upper()}({self.text(args[0])[0]} AS {scalar.type})", ATOM
         return f"{op.upper()}({self._commas(args)})", ATOM
 
     def _commas(self, args: Iterable[Scalar]) -> str:
