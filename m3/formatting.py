@@ -116,8 +116,19 @@ def _derivation(derived: Derivation) -> str:
 
 
 def _input(given: Input) -> str:
-    source = format_name(given.map) if given.kind == "value" else f"{given.kind.upper()}({format_name(given.map)})"
-    return f"{format_name(given.name)} = {source}"
+    parts = [format_name(given.map)]
+    if given.at:
+        parts.append(f"AT {', '.join(map(format_name, given.at))}")
+    if given.order:
+        parts.append(f"ORDER {', '.join(_place(*place) for place in given.order)}")
+    if given.parameter is not None:
+        parts.append(f"WITH {_literal(given.parameter)}")
+    source = " ".join(parts)
+    return f"{format_name(given.name)} = {source if given.kind == 'value' else f'{given.kind.upper()}({source})'}"
+
+
+def _place(descending: bool, first: bool) -> str:
+    return f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
 
 
 def _windowing(derived: Windowing) -> str:
@@ -128,10 +139,7 @@ def _windowing(derived: Windowing) -> str:
 def _window(function: WindowFunction) -> str:
     parts = []
     if function.order:
-        places = (
-            f"{format_scalar(s)} {'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
-            for s, down, first in function.order
-        )
+        places = (f"{format_scalar(s)} {_place(down, first)}" for s, down, first in function.order)
         parts.append("ORDER BY " + ", ".join(places))
     if function.frame is not None:
         bounds = ("UNBOUNDED" if b is None else str(b) for b in (function.frame.start, function.frame.end))

@@ -43,7 +43,7 @@ from m3.scalars import Call, Const, Var
 
 __all__ = ["program_from_json", "program_to_json"]
 
-VERSION = 1
+VERSION = 2
 CLASSES: tuple[type, ...] = (
     Type,
     Const,

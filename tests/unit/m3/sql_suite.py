@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.unit.m3.sql_analytics import ANALYTICS
 from tests.unit.m3.sql_functions import SCALARS
+from tests.unit.m3.sql_ordered import ORDERED
 
 P, S = "postgres", "spark"
 
@@ -429,5 +430,5 @@ ORDERS = {
 }
 
 SUITE: dict[str, tuple[str, ...]] = {
-    **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS,
+    **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS, **ORDERED,
 }  # fmt: skip
