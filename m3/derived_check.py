@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
+from m3.collected import COLLECTED, INPUTS, misfit
 from m3.datatypes import INT, Type
 from m3.errors import ProgramError
 from m3.program import Column, Derivation, Derived, Input, MapDecl, Program, Windowing
@@ -37,7 +38,7 @@ def input_types(program: Program, derived: Derivation) -> dict[str, Type]:
     types = {name: column.type for name, column in zip(derived.keys, target.keys, strict=False)}
     for given in derived.inputs:
         source = program.map_by_name[given.map]
-        types[given.name] = source.value if given.kind == "value" else source.keys[-1].type.with_null()
+        types[given.name] = given.type_in(source, len(derived.keys))
     return types
 
 
@@ -50,8 +51,9 @@ def _check_derivation(program: Program, derived: Derivation, target: MapDecl) ->
     if len(target.keys) != width + len(derived.outputs):
         hint = f"its keys: {', '.join(k.name for k in target.keys)}"
         _fail(derived, f"{width} keys and {len(derived.outputs)} outputs", "wrong-arity", hint)
-    for given in derived.inputs:
+    for place, given in enumerate(derived.inputs):
         _check_input(program, derived, given, target.keys[:width])
+        _check_at(program, derived, given, derived.inputs[:place])
     types = input_types(program, derived)
     if len(types) != width + len(derived.inputs):
         _fail(derived, "a key or input is named twice", "duplicate-name", "rename one of them")
@@ -65,17 +67,33 @@ def _check_derivation(program: Program, derived: Derivation, target: MapDecl) ->
 
 
 def _check_input(program: Program, derived: Derivation, given: Input, group: tuple[Column, ...]) -> None:
-    if given.kind not in ("value", "min", "max", "sum"):
-        _fail(derived, f"input of kind {given.kind!r}", "bad-input", "value, min, max or sum")
+    if given.kind not in ("value", *INPUTS):
+        _fail(derived, f"input of kind {given.kind!r}", "bad-input", f"value, {', '.join(INPUTS)}")
     keys = program.map_by_name[given.map].keys
-    leading = keys if given.kind == "value" else keys[:-1]
-    fitting = len(leading) == len(group) and all(a.type.same_as(b.type) for a, b in zip(leading, group, strict=False))
-    if not fitting or (given.kind != "value" and not keys):
+    more = len(keys) - len(group)
+    enough = more == 0 if given.kind == "value" else more > len(given.at) and more >= len(given.order)
+    fitting = enough and all(a.type.same_as(b.type) for a, b in zip(keys, group, strict=False))
+    if not fitting:
         hint = f"the group is ({', '.join(f'{k.name} {k.type}' for k in group)})"
         _fail(derived, f"{given.map} has other keys", "type-mismatch", hint)
     if given.kind == "sum" and keys[-1].type.kind != "double":
         hint = "keep the sum of exact numbers in a map"
         _fail(derived, f"sum of {keys[-1].type} in {given.map}", "type-mismatch", hint)
+
+    if given.kind in COLLECTED:
+        problem = misfit(given.kind, keys[-1].type, given.parameter)
+        if problem:
+            _fail(derived, f"{given.kind} of {given.map}: {problem}", "type-mismatch", "change the input")
+
+
+def _check_at(program: Program, derived: Derivation, given: Input, before: Sequence[Input]) -> None:
+    """The inputs that an input is looked up at are minima or maxima of the same map, each at those before it."""
+    known = {x.name: x for x in before}
+    for place, name in enumerate(given.at):
+        other = known.get(name)
+        if other is None or (other.map, other.at) != (given.map, given.at[:place]) or given.kind not in ("min", "max"):
+            hint = f"a minimum or maximum of {given.map} before it"
+            _fail(derived, f"{given.name} is looked up at {name!r}", "bad-input", hint)
 
 
 def _check_windowing(program: Program, derived: Windowing, target: MapDecl) -> None:

@@ -162,6 +162,8 @@ def _strict(scalar: Call, args: list[Value]) -> Value:
         return _compare(scalar.op, args[0], args[1])
     if scalar.op == "cast":
         return _cast(args[0], scalar.args[0].type, scalar.type)
+    if scalar.op == "try_cast":
+        return _try_cast(args[0], scalar.args[0].type, scalar.type)
     return coerce(_OPERATORS[scalar.op](args, scalar.type), scalar.type)
 
 
@@ -236,6 +238,13 @@ def _cast(value: Value, source: Type, to: Type) -> Value:
         return coerce(_CASTS[to.kind](value, source), to)
     except (ValueError, InvalidOperation, OverflowError, TypeError, KeyError) as error:
         raise ValueProblem(f"cannot cast {value!r} to {to}", kind="bad-cast", hint="reject it at the source") from error
+
+
+def _try_cast(value: Value, source: Type, to: Type) -> Value:
+    try:
+        return _cast(value, source, to)
+    except ValueProblem:
+        return None
 
 
 def _to_int(value: Value, _: Type) -> Value:

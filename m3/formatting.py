@@ -118,8 +118,19 @@ def _derivation(derived: Derivation) -> str:
 
 
 def _input(given: Input) -> str:
-    source = format_name(given.map) if given.kind == "value" else f"{given.kind.upper()}({format_name(given.map)})"
-    return f"{format_name(given.name)} = {source}"
+    parts = [format_name(given.map)]
+    if given.at:
+        parts.append(f"AT {', '.join(map(format_name, given.at))}")
+    if given.order:
+        parts.append(f"ORDER {', '.join(_place(*place) for place in given.order)}")
+    if given.parameter is not None:
+        parts.append(f"WITH {_literal(given.parameter)}")
+    source = " ".join(parts)
+    return f"{format_name(given.name)} = {source if given.kind == 'value' else f'{given.kind.upper()}({source})'}"
+
+
+def _place(descending: bool, first: bool) -> str:
+    return f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
 
 
 def _windowing(derived: Windowing) -> str:
@@ -131,10 +142,7 @@ def _windowing(derived: Windowing) -> str:
 def _window(function: WindowFunction) -> str:
     parts = []
     if function.order:
-        places = (
-            f"{format_scalar(s)} {'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
-            for s, down, first in function.order
-        )
+        places = (f"{format_scalar(s)} {_place(down, first)}" for s, down, first in function.order)
         parts.append("ORDER BY " + ", ".join(places))
     if function.frame is not None:
         bounds = ("UNBOUNDED" if b is None else str(b) for b in (function.frame.start, function.frame.end))
@@ -258,7 +266,7 @@ class _Printer:
             case Const():
                 return self._const(scalar)
         text, binding = self._call(scalar)
-        if scalar.op == "cast" or call(scalar.op, *scalar.args).type == scalar.type:
+        if scalar.op in ("cast", "try_cast") or call(scalar.op, *scalar.args).type == scalar.type:
             return text, binding
         return f"{text if binding >= ATOM else f'({text})'} :: {_type(scalar.type)}", TYPED
 
@@ -287,8 +295,8 @@ class _Printer:
                 return f"{text} LIKE {' ESCAPE '.join(rest)}", PREDICATE
             case "case":
                 return self._case(args), ATOM
-            case "cast":
-                return f"CAST({self.text(args[0])[0]} AS {scalar.type})", ATOM
+            case "cast" | "try_cast":
+                return f"{op.upper()}({self.text(args[0])[0]} AS {scalar.type})", ATOM
         return f"{op.upper()}({self._commas(args)})", ATOM
 
     def _commas(self, args: Iterable[Scalar]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from m3.check import check
+from m3.collected import COLLECTED, collected
 from m3.dataflow import strata
 from m3.datatypes import from_units, to_units
 from m3.errors import ProgramError, ValueProblem
@@ -153,7 +154,8 @@ class Interpreter:
             rows = self._tables[derived.source].slice(tuple(range(derived.partition)), group)
             return windowed(derived.functions, names, dict(rows), flagged=derived.flagged)
         env: Env = dict(zip(derived.keys, group, strict=True))
-        env |= {given.name: self._input(given, group) for given in derived.inputs}
+        for given in derived.inputs:
+            env[given.name] = self._input(given, group, env)
         if all(env[given.name] in (None, 0) for given in derived.inputs):
             return {}
         count = evaluate(derived.count, env)
@@ -162,14 +164,20 @@ class Interpreter:
         assert isinstance(count, int)
         return {(*group, *(evaluate(c.expression, env) for c in derived.outputs)): count}
 
-    def _input(self, given: Input, group: Key) -> Value:
+    def _input(self, given: Input, group: Key, env: Env) -> Value:
         if given.kind == "value":
             units = self._tables[given.map].entries.get(group, 0)
             return from_units(units, self.program.map_by_name[given.map].value.scale)
-        found = self._tables[given.map].slice(tuple(range(len(group))), group)
+        prefix = (*group, *(env[name] for name in given.at))
+        found = self._tables[given.map].slice(tuple(range(len(prefix))), prefix)
         if given.kind == "sum":
             return rounded_sum([(key[-1], units) for key, units in found if key[-1] is not None])  # type: ignore[misc]
-        values: list[Any] = [key[-1] for key, units in found if units > 0]
+        if given.kind in COLLECTED:
+            return collected(given, [(key[len(group) :], units) for key, units in found if units > 0])
+        counts: dict[Any, int] = {}
+        for key, units in found:
+            counts[key[len(prefix)]] = counts.get(key[len(prefix)], 0) + units
+        values = [value for value, count in counts.items() if count > 0 and value is not None]
         return (min if given.kind == "min" else max)(values) if values else None
 
     def _row(self, relation: str, row: tuple[Any, ...]) -> list[Value]:

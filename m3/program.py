@@ -11,6 +11,7 @@ Grammar (Cumulus paper, section 2 and Figure 1, with types, views and deletions 
     Factor    := MapRef(map, keys: Scalar*, after, span) | Scalar
     Derivation:= Derivation(map, keys: name*, inputs: Input*, outputs: OutputColumn*, count: Scalar)
                | Windowing(map, source, partition: int, functions: WindowFunction*, flagged)
+    Input     := Input(name, map, kind, at: name*, order: (descending, NULLs first)*, parameter?)
     View      := View(name, keys: Column*, values: ViewValue*, exists, columns: OutputColumn*, having, order*, limit,
                       offset, repeated, hidden, checks: Check*, sql)
     Check     := Check(map, expression?, relations: name*, place?)
@@ -39,9 +40,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 
-from m3.datatypes import Type
+from m3.datatypes import DOUBLE, Type
 from m3.errors import ProgramError, Span
 from m3.scalars import Scalar, variables
 
@@ -171,13 +173,28 @@ class OutputColumn:
 class Input:
     """What a derivation knows of a group, as the variable ``name``.
 
-    ``kind`` is ``value``: the entry of ``map`` at the group's key (0 if there is none); or ``min`` or ``max``: the least or
-    greatest last key of ``map`` among its entries above zero that start with the group's key (NULL if there is none); or
-    ``sum``: the sum of those last keys, DOUBLE, each times its entry, rounded once (NULL if there is none)."""
+    ``kind`` is ``value``: the entry of ``map`` at the group's key (0 if there is none). Or it is ``min`` or ``max``: of the
+    entries above zero that start with the group's key and the earlier inputs ``at``, the least or greatest next key
+    (NULL if there is none but NULL). So the value that belongs to the latest time is ``t = MAX(m), v = MIN(m AT t)``, where ``m`` is
+    keyed by group, time and value. Or it is computed from all last keys of the group, each as often as its entry says:
+    ``sum`` adds up DOUBLEs and rounds once; the others are the keys of :data:`m3.collected.COLLECTED`. ``order`` says how the
+    keys after the group's are ordered for that (ascending with NULLs first where it ends), ``parameter`` is the fraction of
+    a percentile or the separator of a list."""
 
     name: str
     map: str
     kind: str = "value"
+    at: tuple[str, ...] = ()
+    order: tuple[tuple[bool, bool], ...] = ()
+    parameter: Decimal | str | None = None
+
+    def type_in(self, source: MapDecl, width: int) -> Type:
+        """The input's type, where its map is ``source`` and the group has ``width`` keys."""
+        if self.kind == "value":
+            return source.value
+        if self.kind == "percentile_cont":
+            return DOUBLE.with_null()
+        return source.keys[width + len(self.at) if self.kind in ("min", "max") else -1].type.with_null()
 
 
 @dataclass(frozen=True)

@@ -100,8 +100,8 @@ def _build(node: Node, types: Types, file: str) -> Scalar:
             return _comparison(node, types, file)
         case "function":
             return _function(node, types, file)
-        case "cast":
-            return call("cast", build_scalar(node.children[0], types, file), to=build_type(node.children[1], file))
+        case "cast" | "try_cast":
+            return call(node.data, build_scalar(node.children[0], types, file), to=build_type(node.children[1], file))
         case "typed":
             return _typed(node, types, file)
         case "is_not_null" | "not_like":

@@ -109,8 +109,8 @@ Scalar = Const | Var | Call
 
 ARITHMETIC = ("add", "sub", "mul", "div", "neg")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "same")
-#: op -> what it is: the operators, and the functions of :mod:`m3.functions`. ``case``: (cond, value)*, else. ``cast``:
-#: to the node's own type.
+#: op -> what it is: the operators, and the functions of :mod:`m3.functions`. ``case``: (cond, value)*, else. ``cast`` and
+#: ``try_cast``: to the node's own type.
 OPERATIONS: Mapping[str, str] = {
     "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b, rounded half up", "neg": "-a",
     "eq": "a = b", "ne": "a <> b", "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b",
@@ -119,6 +119,7 @@ OPERATIONS: Mapping[str, str] = {
     "case": "CASE WHEN c THEN v ... ELSE e END", "coalesce": "first argument that is not NULL", "cast": "CAST(a AS type)",
     "attempt": "a; where it fails, NULL if it may be NULL, else 0, FALSE, an empty text, the first of January 1970",
     "fails": "1 where a fails, else 0",
+    "try_cast": "CAST(a AS type), or NULL where a has no such value",
     **{f.name: f.text for f in FUNCTIONS.values()},
 }  # fmt: skip
 #: Operations that are NULL exactly when an argument is.
@@ -156,7 +157,7 @@ def call(op: str, *args: Scalar, to: Type | None = None) -> Scalar:
     Args:
         op: one of :data:`OPERATIONS`.
         args: the arguments, typed.
-        to: the target type of ``cast``, ignored otherwise.
+        to: the target type of ``cast`` and ``try_cast``, ignored otherwise.
 
     Raises:
         ProgramError: the operation is unknown or an argument's type does not fit it.
@@ -165,9 +166,9 @@ def call(op: str, *args: Scalar, to: Type | None = None) -> Scalar:
         raise ProgramError(
             f"unknown operation {op!r}", kind="unknown-operation", hint=f"one of {', '.join(OPERATIONS)}"
         )
-    if op == "cast":
+    if op in ("cast", "try_cast"):
         assert to is not None
-        return Call(op, args, to.with_null(any(a.type.nullable for a in args)))
+        return Call(op, args, to.with_null(op == "try_cast" or any(a.type.nullable for a in args)))
     args = _converted(op, args)
     return Call(op, args, _result_type(op, args).with_null(_nullable(op, args)))
 

@@ -8,6 +8,7 @@ read: ``target[..] += IF cond THEN expr ELSE 0``, ``ON Insert_R(..)`` and ``ON D
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 from importlib import resources
 
@@ -15,6 +16,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
 
+from m3.collected import INPUTS
 from m3.datatypes import Type
 from m3.errors import ProgramError, Span, SyntaxProblem
 from m3.formatting import format_name, format_program, format_scalar, format_statement
@@ -158,9 +160,9 @@ class _Builder:
         types = {n: k.type for n, k in zip(names, decl.keys, strict=False)}
         for one in given:
             source = self.maps[one.map]
-            if one.kind != "value" and not source.keys:
-                raise self._fail(node, f"{one.kind} of {one.map}, which has no keys", "wrong-arity", "add a key")
-            types[one.name] = source.value if one.kind == "value" else source.keys[-1].type.with_null()
+            if one.kind != "value" and len(source.keys) <= len(names) + len(one.at):
+                raise self._fail(node, f"{one.kind} of {one.map}, which has too few keys", "wrong-arity", "add a key")
+            types[one.name] = one.type_in(source, len(names))
         columns = tuple(self._output(o, types) for o in outputs.children) if outputs else ()
         return Derivation(decl.name, names, given, columns, build_scalar(count, types, self.file))
 
@@ -168,12 +170,22 @@ class _Builder:
         if node.data == "value_input":
             name, source = node.children
             return Input(name_of(name), self._declared(source).name)
-        name, kind, source = node.children
-        if str(kind).lower() not in ("min", "max", "sum"):
-            raise self._fail(
-                node, f"no input {kind}(..)", "unknown-function", "MIN(map), MAX(map), SUM(map) or the map itself"
+        name, kind, source, at, order, parameter = node.children
+        if str(kind).lower() not in INPUTS:
+            hint = f"{', '.join(k.upper() for k in INPUTS)} of a map, or the map itself"
+            raise self._fail(node, f"no input {kind}(..)", "unknown-function", hint)
+        return Input(
+            name_of(name),
+            self._declared(source).name,
+            str(kind).lower(),
+            tuple(name_of(n) for n in at.children) if at else (),
+            tuple(
+                (str(d).upper() == "DESC", str(p).upper() == "FIRST") for d, p in (x.children for x in order.children)
             )
-        return Input(name_of(name), self._declared(source).name, str(kind).lower())
+            if order
+            else (),
+            _parameter(parameter),
+        )
 
     def _output(self, node: Node, types: Types) -> OutputColumn:
         return OutputColumn(name_of(node.children[0]), build_scalar(node.children[1], types, self.file))
@@ -342,6 +354,13 @@ class _Builder:
 def _place(node: Node) -> Span:
     file, line, column, length = node.children
     return Span(int(line), int(column), int(length), text_of(file))
+
+
+def _parameter(node: Node | None) -> Decimal | str | None:
+    if node is None:
+        return None
+    (token,) = node.children
+    return Decimal(str(token)) if node.data == "fraction" else text_of(token)
 
 
 #: What a top-level node is, where its name does not say it.

@@ -21,10 +21,13 @@ from m3.evaluate import evaluate as evaluate_one
 from m3.functions import FUNCTIONS
 from m3.scalars import Call, Const, Scalar, Var, substitute, variables
 
-__all__ = ["by_arguments", "by_row", "by_value", "cast", "convert"]
+__all__ = ["by_arguments", "by_row", "by_value", "cast", "convert", "try_cast"]
 
 DOUBLE_EXACT = 2**53  # integers up to here are doubles
 POWER_EXACT = 22  # 10**22 is the largest power of ten that is a double
+CERTAIN = 2.0**40  # below, the product of a double and a power of ten is off by less than TIE
+TIE = 2.0**-10
+INT64_DIGITS = 18
 PLAIN_SCALE = 6  # Arrow writes smaller decimals as 1E-7
 
 
@@ -46,6 +49,14 @@ def cast(node: Call, x: pa.Array) -> pa.Array:
     quick = _QUICK.get((source.kind, to.kind))
     result = None if quick is None else quick(x, source, to)
     return by_value(node, x) if result is None else result
+
+
+def try_cast(node: Call, x: pa.Array) -> pa.Array:
+    """TRY_CAST: as CAST where that has no error; else each distinct value on its own, NULL where it has none."""
+    try:
+        return cast(Call("cast", node.args, node.type), x)
+    except (InputProblem, pa.ArrowInvalid):
+        return by_value(node, x)
 
 
 def by_value(node: Call, x: pa.Array, position: int = 0) -> pa.Array:
@@ -154,6 +165,24 @@ def _decimal_to_double(x: pa.Array, source: Type, to: Type) -> pa.Array | None:
     return pa.array(units / 10.0**source.scale, mask=x.is_null().to_numpy(zero_copy_only=False))
 
 
+def _double_to_exact(x: pa.Array, source: Type, to: Type) -> pa.Array | None:
+    """A DOUBLE as the shortest decimal that names it, rounded half up: where its binary value is not near a tie, that
+    rounds to the same number. Each of the other values is looked at on its own."""
+    if to.scale > POWER_EXACT:
+        return None
+    raised = pc.fill_null(x, 0.0).to_numpy(zero_copy_only=False) * 10.0**to.scale
+    with np.errstate(invalid="ignore"):
+        far = np.abs(np.abs(raised - np.trunc(raised)) - 0.5) > TIE
+        certain = (np.abs(raised) < CERTAIN) & far & (np.abs(raised) < 10.0 ** min(to.precision, INT64_DIGITS) - 1)
+    units = np.rint(np.where(certain, raised, 0.0)).astype(np.int64)
+    result = pa.array(units, mask=x.is_null().to_numpy(zero_copy_only=False))
+    if certain.all():
+        return result
+    doubtful = pa.array(~certain)
+    others = by_value(Call("cast", (Var("x", source),), to), x.filter(doubtful))
+    return pc.replace_with_mask(result, doubtful, others)
+
+
 def _stamp_to_text(x: pa.Array, source: Type, to: Type) -> pa.Array:
     return pc.replace_substring_regex(x.cast(pa.string()), r"\.000000$", "")
 
@@ -174,6 +203,7 @@ _QUICK: Mapping[tuple[str, str], Callable[[pa.Array, Type, Type], pa.Array | Non
     ("int", "double"): _plainly,
     ("bool", "double"): _plainly,
     ("decimal", "double"): _decimal_to_double,
+    ("double", "decimal"): _double_to_exact,
     ("int", "bool"): _plainly,
     ("decimal", "bool"): _plainly,
     ("int", "string"): _plainly,

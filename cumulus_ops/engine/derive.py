@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.engine.collected import collect
 from cumulus_ops.engine.correct import States
 from cumulus_ops.engine.doubles import sum_doubles
 from cumulus_ops.engine.sources import EVER
@@ -40,6 +41,7 @@ from cumulus_ops.mapstore import (
     value_column,
 )
 from cumulus_ops.versions import stage_version, whole_version
+from m3.collected import COLLECTED
 from m3.program import Derivation, Windowing
 
 __all__ = ["derive"]
@@ -107,8 +109,8 @@ def _width(derived: DerivedPlan) -> int:
 
 
 def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
-    """A lookup of each copy that the inputs are read from."""
-    return list({i.lookup.path: i.lookup for i in derived.inputs}.values())
+    """A lookup of each copy that the inputs are read from by the group alone; other copies are of the same maps."""
+    return list({i.lookup.path: i.lookup for i in derived.inputs if not i.given.at}.values())
 
 
 def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
@@ -173,29 +175,35 @@ def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, po
 def _inputs(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Points) -> dict[str, pa.Array]:
     """The inputs of a derivation at each point; those that are totals in one copy are looked up together."""
     newest = int(points.before.max())
-    requests: dict[AccessPath, Probe] = {}
+    requests: dict[tuple[AccessPath, tuple[str, ...]], Probe] = {}
     totals: dict[AccessPath, dict[str, np.ndarray]] = {}
-    result = {}
+    result: dict[str, pa.Array] = {}
     for given in derived.inputs:
-        path = given.lookup.path
+        path, at = given.lookup.path, given.given.at
         runs = _runs(states, path, newest)
-        if path not in requests:
-            requests[path] = probe(given.lookup.bound(points.keys), points.before)
+        if (path, at) not in requests:
+            known = [*points.keys, *(result[name] for name in at)]
+            requests[path, at] = probe(given.lookup.bound(known), points.before)
+        if given.kind == "value" and path not in totals:
             names = [i.lookup.column for i in derived.inputs if i.kind == "value" and i.lookup.path == path]
-            totals[path] = sum_points(runs, names, requests[path]) if names else {}
+            totals[path] = sum_points(runs, names, requests[path, at])
         if given.kind == "value":
             result[given.name] = pa.array(totals[path][given.lookup.column])
         else:
-            result[given.name] = _input(plan, given, runs, requests[path])
+            result[given.name] = _input(plan, given, runs, requests[path, at])
     return result
 
 
 def _input(plan: ProgramPlan, given: InputPlan, runs: Sequence[RunData], request: Probe) -> pa.Array:
     """An input that is not a total: the key column after the group's is looked at."""
     width, column = given.lookup.width, given.lookup.column
+    keys = plan.program.map_by_name[column].keys
     if given.kind == "sum":
         return sum_doubles(read_slices(runs, [column], (width,), request), column, len(request))
-    kind = physical_type(plan.program.map_by_name[column].keys[width].type)
+    if given.kind in COLLECTED:
+        found = read_slices(runs, [column], tuple(range(width, len(keys))), request)
+        return collect(given.given, keys[-1].type, found, column, len(request))
+    kind = physical_type(keys[width].type)
     return first_live(runs, (width, column), request, kind, descending=given.kind == "max")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.engine.conversions import by_row, cast, convert
+from cumulus_ops.engine.conversions import by_row, cast, convert, try_cast
 from cumulus_ops.engine.units import divide_doubles, divide_units, fit, rescale
 from cumulus_ops.engine.vector_functions import apply
 from cumulus_ops.errors import InputProblem
@@ -273,4 +273,5 @@ _OPERATIONS: Mapping[str, Callable[[Call, list[pa.Array]], pa.Array]] = {
         *(convert(x, a.type, node.type) for x, a in zip(args, node.args, strict=True))
     ),
     "cast": lambda node, args: cast(node, args[0]),
+    "try_cast": lambda node, args: try_cast(node, args[0]),
 }

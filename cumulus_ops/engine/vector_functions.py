@@ -6,8 +6,10 @@ Each takes the call and its physical arguments. It returns None for cases that i
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -151,6 +153,11 @@ def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.fmod(a, np.where(b == -1, 1, b))
 
 
+def _positive_remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    rest = _remainder(a, b)
+    return np.where(rest < 0, np.fmod(rest + np.where(rest < 0, b, 0), b), rest)
+
+
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return pc.divide_checked(pa.array(a), pa.array(b)).to_numpy(zero_copy_only=False)
 
@@ -190,6 +197,23 @@ def _extreme(function: Callable[..., pa.Array]) -> Quick:
         return function(*(convert(x, a.type, node.type) for x, a in zip(args, node.args, strict=True)))
 
     return compute
+
+
+def _double(function: Callable[..., pa.Array]) -> Quick:
+    """Arrow calls the same library as :mod:`math`, bit by bit. What is not finite has errors of its own."""
+
+    def compute(_: Call, args: list[pa.Array]) -> pa.Array | None:
+        result = function(*args)
+        return result if pc.all(pc.is_finite(result)).as_py() is not False else None
+
+    return compute
+
+
+def _logarithm(_: Call, args: list[pa.Array]) -> pa.Array | None:
+    base, x = map(pc.ln, args)
+    result = pc.divide(x, base)
+    finite = reduce(pc.and_, map(pc.is_finite, (base, x, result)))
+    return result if pc.all(finite).as_py() is not False else None
 
 
 # -- dates and timestamps ------------------------------------------------------------------------------------------
@@ -247,7 +271,96 @@ def _truncated(node: Call, args: list[pa.Array]) -> pa.Array | None:
     return pc.floor_temporal(args[1], unit=unit, week_starts_monday=True).cast(physical_type(node.type))
 
 
+def _epoch_us(_: Call, args: list[pa.Array]) -> pa.Array:
+    return args[0].cast(physical_type(TIMESTAMP)).cast(pa.int64())
+
+
+def _seconds_between(_: Call, args: list[pa.Array]) -> pa.Array:
+    return pc.subtract(args[0].cast(pa.int64()), args[1].cast(pa.int64()))  # microseconds are the type's units
+
+
+#: Days of the months of a year that is no leap year.
+MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+
+
+def _civil_days(parts: list[np.ndarray]) -> np.ndarray | None:
+    """Days since 1970 of years, months and days; None where one is no date.
+
+    Years are counted from March, so that the leap day is the last one.
+    """
+    year, month, day = parts
+    if not ((year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12) & (day >= 1)).all():
+        return None
+    leap = (month == 2) & (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    if not (day <= MONTHS[month - 1] + leap).all():
+        return None
+    year = year - (month <= 2)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return 365 * year + year // 4 - year // 100 + year // 400 + of_year - 719_468
+
+
+def _parts(args: list[pa.Array]) -> tuple[list[np.ndarray], np.ndarray]:
+    """Integers, 1 for NULL, and where one of them is NULL."""
+    null = np.logical_or.reduce([_null(x) for x in args])
+    return [np.where(null, 1, to_numpy(x, 1)) for x in args], null
+
+
+def _make_date(_: Call, args: list[pa.Array]) -> pa.Array | None:
+    parts, null = _parts(args)
+    days = _civil_days(parts)
+    return None if days is None else pa.array(days.astype(np.int32), mask=null).cast(pa.date32())
+
+
+def _make_timestamp(node: Call, args: list[pa.Array]) -> pa.Array | None:
+    (*date, hour, minute, second), null = _parts(args)
+    unit = 10 ** node.args[5].type.scale
+    fine = (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60) & (second >= 0)
+    days = _civil_days(date)
+    if days is None or unit > SECOND_US or not (fine & (second < 60 * unit) | null).all():
+        return None
+    micros = days * DAY_US + (hour * 3600 + minute * 60) * SECOND_US + second * (SECOND_US // unit)
+    return pa.array(micros, mask=null).cast(physical_type(TIMESTAMP))
+
+
 _QUICK: Mapping[str, Quick] = {
+    **{
+        name: _double(getattr(pc, name))
+        for name in (
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "atan2",
+            "sinh",
+            "cosh",
+            "tanh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "sqrt",
+            "exp",
+            "expm1",
+            "ln",
+            "log10",
+            "log2",
+            "log1p",
+            "power",
+        )
+    },
+    "cot": _double(lambda x: pc.divide(1.0, pc.tan(x))),
+    "log": _logarithm,
+    "degrees": _double(lambda x: pc.multiply(x, 180 / math.pi)),
+    "radians": _double(lambda x: pc.multiply(x, math.pi / 180)),
+    "is_nan": lambda node, args: pc.is_nan(args[0]),
+    "is_infinite": lambda node, args: pc.is_inf(args[0]),
+    "octet_length": _part(pc.binary_length),
+    "pmod": _divided(_positive_remainder),
+    "epoch_us": _epoch_us,
+    "seconds_between": _seconds_between,
+    "make_date": _make_date,
+    "make_timestamp": _make_timestamp,
     "upper": _ascii(pc.ascii_upper),
     "lower": _ascii(pc.ascii_lower),
     "concat": lambda node, args: pc.binary_join_element_wise(*args, ""),

@@ -11,7 +11,7 @@ from cumulus_ops.layout.copies import Lookup
 from cumulus_ops.mapstore import AccessPath
 from cumulus_ops.versions import RANK_BITS, RANKS_MAX, STATEMENT_BITS, STATEMENTS_MAX
 from m3.errors import ProgramError
-from m3.program import Derived, Program, Windowing
+from m3.program import Derived, Input, Program, Windowing
 
 __all__ = ["DerivedPlan", "GroupLookup", "InputPlan", "derivation_lookups", "plan_derivations", "version_bits"]
 
@@ -32,12 +32,21 @@ class GroupLookup:
 
 @dataclass(frozen=True)
 class InputPlan:
-    """One input of a derivation. ``kind``: ``value``, ``min``, ``max`` or ``sum`` (see :class:`m3.program.Input`), or ``rows`` for
-    the rows of a window's partition. ``lookup`` binds the group's keys, which are the map's leading ones."""
+    """One input of a derivation: ``given``, or the ``rows`` of a window's partition. ``lookup`` binds the group's keys, which are
+    the map's leading ones, and the inputs that it is ``at``."""
 
-    name: str
-    kind: str
+    given: Input
     lookup: GroupLookup
+
+    @property
+    def name(self) -> str:
+        """The variable that it is."""
+        return self.given.name
+
+    @property
+    def kind(self) -> str:
+        """``value``, ``min``, ... (see :class:`m3.program.Input`), or ``rows``."""
+        return self.given.kind
 
 
 @dataclass(frozen=True)
@@ -59,19 +68,21 @@ def version_bits(granularity: str) -> int:
 def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lookup]]:
     """How a derivation looks up its own map, and each of its inputs, as (map, lookup)."""
 
-    def lookup(name: str, *, order: bool = False, free: bool = True) -> tuple[str, Lookup]:
-        total = len(program.map_by_name[name].keys)
-        others = frozenset(range(width, total)) if free else frozenset[int]()
-        return name, Lookup(frozenset(range(width)), width if order else -1, others, frozenset({name}))
+    def lookup(name: str) -> tuple[str, Lookup]:
+        others = frozenset(range(width, len(program.map_by_name[name].keys)))
+        return name, Lookup(frozenset(range(width)), -1, others, frozenset({name}))
+
+    def lookup_input(given: Input) -> tuple[str, Lookup]:
+        known, name = width + len(given.at), given.map
+        if given.kind in ("min", "max"):
+            return name, Lookup(frozenset(range(known)), known, frozenset({known}), frozenset({name}))
+        return lookup(name)
 
     if isinstance(derived, Windowing):
         width = derived.partition
         return [lookup(derived.map), lookup(derived.source)]
     width = len(derived.keys)
-    return [
-        lookup(derived.map),
-        *(lookup(i.map, order=i.kind in ("min", "max"), free=i.kind != "value") for i in derived.inputs),
-    ]
+    return [lookup(derived.map), *map(lookup_input, derived.inputs)]
 
 
 def plan_derivations(
@@ -98,7 +109,7 @@ def plan_derivations(
             GroupLookup(serve(name, lookup), len(lookup.bound), name)
             for name, lookup in derivation_lookups(program, derived)
         ]
-        kinds = [("", "rows")] if isinstance(derived, Windowing) else [(i.name, i.kind) for i in derived.inputs]
-        inputs = tuple(InputPlan(*kind, lookup) for kind, lookup in zip(kinds, found[1:], strict=True))
+        given = [Input("", derived.source, "rows")] if isinstance(derived, Windowing) else derived.inputs
+        inputs = tuple(InputPlan(i, lookup) for i, lookup in zip(given, found[1:], strict=True))
         plans[derived.map] = DerivedPlan(derived, stage, found[0], inputs)
     return plans

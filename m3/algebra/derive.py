@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from m3.algebra.canonical import canonical
 from m3.algebra.rows import Branch, Source
@@ -24,6 +25,9 @@ class InputQuery:
     name: str
     kind: str
     polynomial: Polynomial
+    at: tuple[str, ...] = ()
+    order: tuple[tuple[bool, bool], ...] = ()
+    parameter: Decimal | str | None = None
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,9 @@ class Registry:
         places = {c.name: f"k{i}" for i, c in enumerate(keys)} | {x.name: f"i{i}" for i, x in enumerate(inputs)}
         meaning = (
             tuple(c.type for c in keys),
-            tuple((x.kind, canonical(x.polynomial)) for x in inputs),
+            tuple(
+                (x.kind, canonical(x.polynomial), tuple(places[n] for n in x.at), x.order, x.parameter) for x in inputs
+            ),
             tuple((rename(o.expression, places), o.expression.type) for o in outputs),
             rename(count, places),
         )

@@ -38,7 +38,10 @@ def _derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
         columns = {old.name: Var(new.name, new.type) for old, new in kept}
         functions = tuple(_over(f, columns) for f in query.functions)
         return Windowing(name, source, query.partition, functions, bool(query.failing))
-    inputs = tuple(Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind) for x in query.inputs)
+    inputs = tuple(
+        Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind, x.at, x.order, x.parameter)
+        for x in query.inputs
+    )
     return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
 
 

@@ -92,5 +92,8 @@ def _input_words(given: Input) -> str:
         return f"{given.name} = its entry in {given.map}"
     if given.kind == "sum":
         return f"{given.name} = the sum of the group's values in {given.map}, read anew"
+    if given.kind not in ("min", "max"):
+        return f"{given.name} = {given.kind.upper()} of the group's values in {given.map}, read anew"
+    at = f" at {', '.join(given.at)}" if given.at else ""
     end = "least" if given.kind == "min" else "greatest"
-    return f"{given.name} = the {end} value in {given.map} ({given.kind.upper()} by ordered index)"
+    return f"{given.name} = the {end} value in {given.map}{at} ({given.kind.upper()} by ordered index)"

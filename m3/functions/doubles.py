@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from m3.datatypes import DOUBLE, Type
+from m3.datatypes import BOOL, DOUBLE, Type
 from m3.errors import ValueProblem
 from m3.functions.spec import Function, Value, table
 
@@ -30,8 +30,12 @@ def _float(name: str, function: Callable[..., Any]) -> Function:
             raise ValueProblem(f"{name.upper()} is not real", kind="out-of-domain", hint="guard it with CASE WHEN")
         return float(result)
 
-    arguments = {"power": ("double", "double"), "log": ("double", "double")}.get(name, ("double",))
+    arguments = ("double",) * (2 if name in ("power", "log", "atan2") else 1)
     return Function(name, f"{name.upper()} as DOUBLE", arguments, DOUBLE, compute)
+
+
+def _is(name: str, test: Callable[[float], bool]) -> Function:
+    return Function(name, f"{name.upper()}(a)", ("double",), BOOL, lambda args, _: test(args[0]))
 
 
 def _variance(n: int, total: int | Decimal, squares: int | Decimal, lost: int) -> Fraction | None:
@@ -69,7 +73,28 @@ DOUBLES = table(
     _float("log10", math.log10),
     _float("log2", math.log2),
     _float("log", lambda base, x: math.log(x) / math.log(base)),
+    _float("log1p", math.log1p),
+    _float("expm1", math.expm1),
     _float("power", math.pow),
+    _float("cbrt", math.cbrt),
+    _float("sin", math.sin),
+    _float("cos", math.cos),
+    _float("tan", math.tan),
+    _float("cot", lambda x: 1.0 / math.tan(x)),
+    _float("asin", math.asin),
+    _float("acos", math.acos),
+    _float("atan", math.atan),
+    _float("atan2", math.atan2),
+    _float("sinh", math.sinh),
+    _float("cosh", math.cosh),
+    _float("tanh", math.tanh),
+    _float("asinh", math.asinh),
+    _float("acosh", math.acosh),
+    _float("atanh", math.atanh),
+    _float("degrees", math.degrees),
+    _float("radians", math.radians),
+    _is("is_nan", math.isnan),
+    _is("is_infinite", math.isinf),
     _statistic("var_pop", 0, root=False),
     _statistic("var_samp", 1, root=False),
     _statistic("stddev_pop", 0, root=True),

@@ -5,14 +5,17 @@ from __future__ import annotations
 import calendar
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
-from m3.datatypes import DATE, INT, STRING, TIMESTAMP, Type
+from m3.datatypes import DATE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.errors import ValueProblem
 from m3.functions.spec import Function, Operand, Value, first_type, table
 
 __all__ = ["MOMENTS", "PARTS", "UNITS"]
 
+#: A span of time in seconds: any two timestamps differ by fewer than 10**12.
+SECONDS = decimal(18, 6)
 EPOCH = datetime.datetime(1970, 1, 1)
 Moment = datetime.date | datetime.datetime
 
@@ -95,6 +98,25 @@ def _make_date(args: list[Any], _: Type) -> datetime.date:
         raise ValueProblem(f"{date} is not a date", kind="bad-date", hint="year, month, day") from error
 
 
+def _make_timestamp(args: list[Any], _: Type) -> datetime.datetime:
+    """Seconds may have a fraction; what is below microseconds is cut off."""
+    (*date, hour, minute, seconds) = args
+    micros = int(Decimal(seconds).scaleb(6).to_integral_value(ROUND_DOWN))
+    try:
+        if not 0 <= micros < 60_000_000:
+            raise ValueError(seconds)
+        midnight = datetime.datetime(*date)
+        return midnight.replace(hour=hour, minute=minute) + datetime.timedelta(microseconds=micros)
+    except (ValueError, OverflowError) as error:
+        hint = "year, month, day, hour, minute, second below 60"
+        text = ", ".join(map(str, args))
+        raise ValueProblem(f"({text}) is not a timestamp", kind="bad-date", hint=hint) from error
+
+
+def _micros(span: datetime.timedelta) -> int:
+    return span // datetime.timedelta(microseconds=1)
+
+
 def _format(args: list[Any], _: Type) -> str:
     """``%Y %m %d %H %M %S`` and ``%%``; everything else stands for itself."""
     value, pattern = _stamp(args[0]), args[1]
@@ -132,6 +154,7 @@ PARTS = table(
     _part("hour", "hour of a timestamp", lambda a: _stamp(a).hour),
     _part("minute", "minute of a timestamp", lambda a: _stamp(a).minute),
     _part("second", "whole second of a timestamp", lambda a: _stamp(a).second),
+    _part("epoch_us", "microseconds since 1970", lambda a: _micros(_stamp(a) - EPOCH)),
     _part("epoch", "whole seconds since 1970, downwards", lambda a: (_stamp(a) - EPOCH) // datetime.timedelta(seconds=1)),
 )  # fmt: skip
 
@@ -149,8 +172,22 @@ MOMENTS: Mapping[str, Function] = {
             INT,
             lambda args, _: (_date(args[0]) - _date(args[1])).days,
         ),
+        Function(
+            "seconds_between",
+            "seconds from b to a, with microseconds",
+            ("timestamp", "timestamp"),
+            SECONDS,
+            lambda args, _: Decimal(_micros(args[0] - args[1])).scaleb(-6),
+        ),
         Function("date_trunc", "DATE_TRUNC(unit, a)", ("string", "moment"), _second_type, _truncated),
         Function("make_date", "MAKE_DATE(year, month, day)", ("int", "int", "int"), DATE, _make_date),
+        Function(
+            "make_timestamp",
+            "MAKE_TIMESTAMP(year, month, day, hour, minute, second)",
+            ("int", "int", "int", "int", "int", "number"),
+            TIMESTAMP,
+            _make_timestamp,
+        ),
         Function("format_date", "FORMAT_DATE(a, '%Y-%m-%d')", ("moment", "string"), STRING, _format),
     ),
 }

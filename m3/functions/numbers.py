@@ -44,6 +44,12 @@ def _mod(args: list[Any], _: Type) -> Value:
     return _decimal(-rest if a < 0 else rest)
 
 
+def _positive_mod(args: list[Any], to: Type) -> Value:
+    """The remainder of a, moved by b into the sign of b where it is negative: PMOD(-7, 3) is 2."""
+    rest: Any = _mod(args, to)
+    return _mod([rest + args[1], args[1]], to) if rest < 0 else rest
+
+
 def _decimal(value: Fraction) -> Decimal:
     return EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
 
@@ -139,6 +145,7 @@ def _common(name: str) -> Callable[[Sequence[Operand]], Type]:
 
 NUMBERS = table(
     Function("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), _mod, alike=True),
+    Function("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), _positive_mod, alike=True),
     Function("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, _integer_division, alike=True),
     Function("abs", "|a|", ("numeric",), first_type, lambda args, _: args[0].copy_abs() if isinstance(args[0], Decimal) else abs(args[0])),
     Function("sign", "-1, 0 or 1", ("numeric",), _sign_type, _sign),

@@ -204,6 +204,7 @@ TEXTS = table(
     Function("like", "a LIKE pattern ESCAPE character", ("string", "string", "string"), BOOL, _like, optional=1),
     Function("regexp_like", "a RLIKE pattern", ("string", "string"), BOOL, _regexp_like),
     Function("length", "LENGTH(a) in characters", TEXT, INT, lambda args, _: len(args[0])),
+    Function("octet_length", "OCTET_LENGTH(a) in bytes of UTF-8", TEXT, INT, lambda args, _: len(args[0].encode())),
     Function("trim", "TRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].strip(args[1] if len(args) > 1 else BLANKS), optional=1),
     Function("ltrim", "LTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].lstrip(args[1] if len(args) > 1 else BLANKS), optional=1),
     Function("rtrim", "RTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].rstrip(args[1] if len(args) > 1 else BLANKS), optional=1),

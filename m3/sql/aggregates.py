@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from sqlglot import exp
 
 from m3.algebra import (
     Branch,
-    Form,
     InputQuery,
     Part,
     Polynomial,
@@ -26,11 +26,14 @@ from m3.algebra import (
     sum_type,
     summed,
 )
-from m3.datatypes import DOUBLE, INT, MAX_PRECISION, Type
-from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute
+from m3.collected import COLLECTED
+from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type
+from m3.program import Input, MapDecl
+from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
 from m3.sql.block import Block
 from m3.sql.correlation import counted, distinct, keyed, plain
+from m3.sql.ordered import ORDERED, OrderedCall, Place, read_ordered
 
 __all__ = ["AggregateCall", "Grouping", "read_call"]
 
@@ -45,20 +48,26 @@ MOMENTS = {
 }  # fmt: skip
 #: What the arguments of the call that is looked at belong to.
 ARGUMENTS = Scope("part", 0)
-HINT = "SUM, COUNT, AVG, MIN, MAX, VARIANCE and STDDEV, also with DISTINCT or FILTER, can be maintained"
+HINT = (
+    "SUM, COUNT, AVG, MIN, MAX, VARIANCE, STDDEV, BOOL_AND, BOOL_OR, ANY_VALUE, ARG_MAX, ARG_MIN, FIRST, LAST, MEDIAN, "
+    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, BIT_AND, BIT_OR and BIT_XOR, also with FILTER, can be maintained"
+)
 
 
 @dataclass(frozen=True)
 class AggregateCall:
     """A call: its function, its arguments and filter over the block's columns, and its result's type.
 
-    ``function`` is count, sum, avg, min, max, or one of the moments; no arguments count rows."""
+    ``function`` is count, sum, avg, min, max, one of the moments, or what :class:`~m3.sql.ordered.OrderedCall` says of ``order``
+    and ``parameter``; no arguments count rows."""
 
     function: str
     args: tuple[Scalar, ...]
     where: Scalar | None
     distinct: bool
     type: Type
+    order: tuple[Place, ...] = ()
+    parameter: Decimal | str | None = None
 
 
 def read_call(node: exp.Expr, block: Block, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
@@ -76,7 +85,9 @@ def read_call(node: exp.Expr, block: Block, read: Callable[[exp.Expr], Scalar]) 
     if isinstance(node, exp.Filter):
         where, node = read(node.expression.this), node.this
     inner = node.this
-    unique = isinstance(inner, exp.Distinct)
+    unique = isinstance(inner.this if isinstance(inner, exp.Order) else inner, exp.Distinct)
+    if type(node) in ORDERED:
+        return _ordered(read_ordered(node, block, read), where, unique)
     nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
     if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
         return AggregateCall("count", (), where, False, INT)
@@ -89,6 +100,13 @@ def read_call(node: exp.Expr, block: Block, read: Callable[[exp.Expr], Scalar]) 
         where = args[0] if where is None else call("and", where, args[0])
         return AggregateCall("count", (), where, False, INT)
     return _typed(node, block, args, where, unique)
+
+
+def _ordered(wanted: OrderedCall, where: Scalar | None, unique: bool) -> AggregateCall:
+    conditions = [call("not", call("is_null", s)) for s in wanted.known if s.type.nullable]
+    conditions += [where] if where is not None else []
+    kept = call("and", *conditions) if len(conditions) > 1 else conditions[0] if conditions else None
+    return AggregateCall(wanted.function, wanted.args, kept, unique, wanted.type, wanted.order, wanted.parameter)
 
 
 def _typed(node: exp.Expr, block: Block, args: tuple[Scalar, ...], where: Scalar | None, unique: bool) -> AggregateCall:
@@ -139,7 +157,7 @@ class Grouping:
     taken: set[str]
     total: bool
     inputs: list[InputQuery] = field(default_factory=list)
-    _known: dict[tuple[str, Form], Var] = field(default_factory=dict)
+    _known: dict[object, Var] = field(default_factory=dict)
 
     def rows(self) -> Var:
         """How many rows the group has."""
@@ -152,6 +170,10 @@ class Grouping:
             return self._count(branches, args, wish)
         if wanted.function in ("min", "max"):
             return self._extreme(wanted, branches, args, wish)
+        if wanted.function == "pick":
+            return self._pick(wanted, branches, args, wish)
+        if wanted.function in COLLECTED:
+            return self._collect(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg") and wanted.type.kind == "double":
             return self._float_sum(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg"):
@@ -180,17 +202,25 @@ class Grouping:
         env: dict[Key, Scalar] = {c.key: v for c, v in zip([*self.keys, *args], source.variables(), strict=True)}
         return [Branch(1, (source,), (), env)]
 
-    def _input(self, wish: str, kind: str, made: Polynomial) -> Var:
-        form = (kind, canonical(made))
+    def _input(
+        self,
+        wish: str,
+        kind: str,
+        made: Polynomial,
+        at: Sequence[Var] = (),
+        order: tuple[Place, ...] = (),
+        parameter: Decimal | str | None = None,
+    ) -> Var:
+        names = tuple(v.name for v in at)
+        form = (kind, canonical(made), names, order, parameter)
         if form not in self._known:
             name, n = wish, 1
             while name in self.taken:
                 n += 1
                 name = f"{wish}_{n}"
             self.taken.add(name)
-            self.inputs.append(InputQuery(name, kind, made))
-            last = made.columns[-1].type.with_null() if kind != "value" else made.value
-            self._known[form] = Var(name, last)
+            self.inputs.append(InputQuery(name, kind, made, names, order, parameter))
+            self._known[form] = Var(name, _input_type(self.inputs[-1], len(self.keys)))
         return self._known[form]
 
     def _counted(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
@@ -208,6 +238,31 @@ class Grouping:
     def _extreme(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
         made = self._counted(branches, args, args[0])
         return self._input(wish, wanted.function, made)
+
+    def _pick(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
+        """The value of the first row: the extremes that the order asks for, one after the other, then the least value."""
+        steps: list[tuple[Var, Scalar, str]] = []
+        for (descending, first), arg in zip(wanted.order, args[1:], strict=True):
+            if arg.type.nullable:
+                null = Var(f"{arg.name}_missing", BOOL, ARGUMENTS)
+                steps.append((null, call("is_null", arg), "max" if first else "min"))
+            steps.append((arg, arg, "max" if descending else "min"))
+        steps.append((args[0], args[0], "min"))
+        known = [
+            Branch(b.coefficient, b.sources, b.conditions, {**b.env, **{v.key: b.value(s) for v, s, _ in steps}})
+            for b in branches
+        ]
+        made = counted(known, [*self.keys, *(v for v, _, _ in steps)])
+        found: list[Var] = []
+        for variable, _, kind in steps:
+            name = wish if variable is args[0] else f"{wish}_by_{variable.name}"
+            found.append(self._input(name, kind, made, found))
+        return found[-1]
+
+    def _collect(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
+        """Something of all values in their order: they are the last keys of a map, after what they are ordered by."""
+        made = self._counted(branches, args[:1], *args[1:], args[0])
+        return self._input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
 
     def _float_sum(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
         """Floats have no exact differences: the group's values are kept, and summed anew when one of them changes."""
@@ -343,12 +398,20 @@ def _cases(scalar: Call) -> list[Monomial]:
     return result
 
 
+def _input_type(given: InputQuery, width: int) -> Type:
+    columns = given.polynomial.columns
+    declared = MapDecl("", columns, given.polynomial.value)
+    return Input(given.name, "", given.kind, given.at).type_in(declared, width)
+
+
 def default_of(result: Scalar, inputs: Mapping[str, InputQuery]) -> Scalar:
     """A call's result over no rows at all."""
+    types = {v.name: v.type for v in vars_of(result).values()}
     nothing: dict[str, Scalar] = {}
     for name, given in inputs.items():
+        if name not in types:
+            continue
         value = given.polynomial.value
         zero = const(0) if value.kind == "int" else Const(0, value)
-        last = given.polynomial.columns[-1].type if given.kind != "value" else value
-        nothing[name] = zero if given.kind == "value" else Const(None, last.with_null())
+        nothing[name] = zero if given.kind == "value" else Const(None, types[name])
     return simplify(substitute(result, nothing))

@@ -13,7 +13,7 @@ from m3.scalars import Scalar, const
 if TYPE_CHECKING:
     from m3.sql.expressions import ExpressionReader
 
-__all__ = ["Steps", "interval_steps", "steps_of", "unit_name"]
+__all__ = ["Steps", "interval_seconds", "interval_steps", "steps_of", "unit_name"]
 
 #: Operation that shifts a date -> by how much. Applied in this order, as PostgreSQL and Spark do.
 Steps = Mapping[str, Scalar]
@@ -24,6 +24,7 @@ UNITS: Mapping[str, tuple[str, int]] = {
     "YEAR": ("add_months", 12), "QUARTER": ("add_months", 3), "MONTH": ("add_months", 1), "WEEK": ("add_days", 7),
     "DAY": ("add_days", 1), "HOUR": ("add_seconds", 3600), "MINUTE": ("add_seconds", 60), "SECOND": ("add_seconds", 1),
 }  # fmt: skip
+DAY_S = 86_400
 ALIASES = {
     "Y": "YEAR", "YR": "YEAR", "YYYY": "YEAR", "YY": "YEAR", "Q": "QUARTER", "QTR": "QUARTER", "MON": "MONTH",
     "MM": "MONTH", "MONS": "MONTH", "W": "WEEK", "WK": "WEEK", "D": "DAY", "DD": "DAY", "H": "HOUR", "HR": "HOUR",
@@ -62,6 +63,21 @@ def interval_steps(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
             sign = const(1 if isinstance(node, exp.Add) else -1)
             return _merged(reader, node, left, _scaled(reader, node, right, sign) or {})
     return None
+
+
+def interval_seconds(reader: ExpressionReader, node: exp.Expr) -> Scalar | None:
+    """An interval as a number of seconds, to be compared with a difference of timestamps; None for everything else.
+
+    Raises:
+        CompileError: an interval with months, whose lengths differ.
+    """
+    steps = interval_steps(reader, node)
+    if steps is None:
+        return None
+    if "add_months" in steps:
+        reader.source.fail(node, "an interval with months", "interval", "months differ in length: compare with days")
+    amounts = [_times(reader, node, a, const(DAY_S if op == "add_days" else 1)) for op, a in steps.items()]
+    return amounts[0] if len(amounts) == 1 else reader.call(node, "add", *amounts)
 
 
 def _product(reader: ExpressionReader, node: exp.Expr) -> Steps | None:

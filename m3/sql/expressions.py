@@ -38,6 +38,8 @@ NULL = Const(None, STRING.with_null())
 FALLBACKS = (STRING, INT, BOOL, DATE, DOUBLE)
 #: Dialects in which a number with decimals is rounded when it is cast to an integer; elsewhere it is cut off.
 ROUNDING = ("postgres", "duckdb")
+#: Decimals of a DOUBLE that is cast to a NUMERIC without a size.
+DOUBLE_DIGITS = 15
 INTEGER = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
@@ -164,11 +166,12 @@ class ExpressionReader:
         known = next((v.type for v in values if not is_bare_null(v)), STRING)
         return [Const(None, known.with_null()) if is_bare_null(v) else v for v in values]
 
-    def cast(self, node: exp.Expr, inner: Scalar, to: Type) -> Scalar:
-        """``inner`` as ``to``, itself if it is that already."""
+    def cast(self, node: exp.Expr, inner: Scalar, to: Type, *, safe: bool = False) -> Scalar:
+        """``inner`` as ``to``, itself if it is that already; NULL where there is no such value if that is ``safe``."""
         if is_bare_null(inner):
             return Const(None, to.with_null())
-        return inner if inner.type.same_as(to) else self.call(node, "cast", inner, to=to)
+        op = "try_cast" if safe else "cast"
+        return inner if inner.type.same_as(to) else self.call(node, op, inner, to=to)
 
     def type_of(self, node: exp.Expr) -> Type:
         """The type that a type name means."""
@@ -197,9 +200,7 @@ class ExpressionReader:
 
     def _cast(self, node: exp.Expr) -> Scalar:
         """CAST. Spark's own is parsed as TRY_CAST; the real one says that it is safe."""
-        if node.args.get("safe") and isinstance(node, exp.TryCast):
-            hint = "CAST, which stops at a bad value; or guard it with CASE WHEN"
-            self.source.fail(node, "TRY_CAST is not supported", "unsupported-expression", hint)
+        safe = bool(node.args.get("safe")) and isinstance(node, exp.TryCast)
         inner, to = self.read(node.this), node.args["to"]
         if self.dialect == "postgres" and to.this.value == "DECIMAL" and not to.expressions:
             return self._unbounded(node, inner)
@@ -208,10 +209,12 @@ class ExpressionReader:
         wanted = self.type_of(to)
         if wanted.kind == "int" and inner.type.kind == "decimal" and self.dialect in ROUNDING:
             inner = self.call(node, "round", inner)
-        return self.call(node, "cast", inner, to=wanted)
+        return self.call(node, "try_cast" if safe else "cast", inner, to=wanted)
 
     def _unbounded(self, node: exp.Expr, inner: Scalar) -> Scalar:
-        """PostgreSQL's NUMERIC without a size keeps all digits."""
+        """PostgreSQL's NUMERIC without a size keeps all digits; of a DOUBLE, 15 decimals."""
+        if inner.type.kind == "double":
+            return self.call(node, "cast", inner, to=Type("decimal", MAX_PRECISION, DOUBLE_DIGITS))
         if inner.type.kind == "int":
             return self.call(node, "cast", inner, to=Type("decimal", 19, 0))
         if inner.type.kind != "decimal":

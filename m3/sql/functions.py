@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from m3.datatypes import DATE
+from m3.datatypes import DATE, TIMESTAMP
 from m3.scalars import Const, Scalar, const
 from m3.sql.functions_dates import DATES, shift, truncated
 from m3.sql.functions_logic import LOGIC
@@ -32,7 +32,9 @@ SUPPORTED = (
 PLAIN: Mapping[type[exp.Expr], str] = {
     exp.Mul: "mul", exp.Mod: "mod", exp.IntDiv: "idiv", exp.Pow: "power",
     exp.Upper: "upper", exp.Lower: "lower", exp.Abs: "abs", exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Exp: "exp",
-    exp.Ln: "ln",
+    exp.Ln: "ln", exp.Cbrt: "cbrt", exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan", exp.Cot: "cot", exp.Asin: "asin",
+    exp.Acos: "acos", exp.Atan: "atan", exp.Atan2: "atan2", exp.Sinh: "sinh", exp.Cosh: "cosh", exp.Tanh: "tanh",
+    exp.Asinh: "asinh", exp.Acosh: "acosh", exp.Atanh: "atanh", exp.Degrees: "degrees", exp.Radians: "radians",
 }  # fmt: skip
 LOGARITHMS = {2: "log2", 10: "log10"}
 RANDOM = {
@@ -48,7 +50,8 @@ def _plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 def _sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    """``+`` and ``-`` of numbers, of a date and an interval or days, and of two dates."""
+    """``+`` and ``-`` of numbers, of a date and an interval or days, of two dates (days) and of two
+    timestamps (seconds)."""
     direction = 1 if isinstance(node, exp.Add) else -1
     shifted = shift(reader, node, direction)
     if shifted is not None:
@@ -60,8 +63,10 @@ def _sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         return reader.call(node, "add_days", left, right if direction > 0 else reader.call(node, "neg", right))
     if direction < 0 and (left.type.kind, right.type.kind) == ("date", "date"):
         return reader.call(node, "days_between", left, right)
+    if direction < 0 and {left.type.kind, right.type.kind} <= {"date", "timestamp"}:
+        return reader.call(node, "seconds_between", left, right)
     if {left.type.kind, right.type.kind} & {"date", "timestamp"}:
-        hint = "date + INTERVAL 'n' unit, date + days, or date - date; DATEDIFF for timestamps"
+        hint = "date + INTERVAL 'n' unit, date + days, or date - date"
         message = f"{left.type} {'+' if direction > 0 else '-'} {right.type}"
         reader.source.fail(node, message, "interval" if direction < 0 else "type-mismatch", hint)
     return reader.call(node, "add" if direction > 0 else "sub", left, right)
@@ -111,6 +116,12 @@ def _logarithm(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, known or "log", *args)
 
 
+def _is_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """Spark's is false for NULL."""
+    tested = reader.call(node, "is_nan", reader.read(node.this))
+    return reader.call(node, "coalesce", tested, const(False)) if reader.dialect in ("spark", "databricks") else tested
+
+
 def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
     """Fail if the node's value depends on when or where it is computed."""
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower() if isinstance(
@@ -149,6 +160,13 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("to_date", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), DATE),
     ("isnull", 1): _called("is_null"),
     ("isnotnull", 1): lambda reader, node, args: reader.call(node, "not", reader.call(node, "is_null", reader.read(args[0]))),
+    ("octet_length", 1): lambda reader, node, args: reader.call(node, "octet_length", reader.text(args[0])),
+    ("pmod", 2): _called("pmod"),
+    ("fmod", 2): _called("mod"),
+    ("log1p", 1): _called("log1p"),
+    ("expm1", 1): _called("expm1"),
+    ("make_timestamp", 6): _called("make_timestamp"),
+    ("try_to_timestamp", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), TIMESTAMP, safe=True),
     ("btrim", 1): _called("trim"),
     ("btrim", 2): _called("trim"),
     ("mid", 3): _called("substring"),
@@ -180,5 +198,7 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Least: _extreme,
     exp.Log: _logarithm,
     exp.Pi: lambda _, node: const(math.pi),
+    exp.IsNan: _is_nan,
+    exp.IsInf: lambda reader, node: reader.call(node, "is_infinite", reader.read(node.this)),
     exp.Anonymous: _anonymous,
 }

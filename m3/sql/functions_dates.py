@@ -120,6 +120,8 @@ def _extract(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         reader.source.fail(node, f"EXTRACT({part})", "unsupported-expression", hint)
     if name == "DAYOFWEEK":
         return _day_of_week(reader, node, value, name)
+    if name == "EPOCH" and (span := reader.read(value)).type.kind == "decimal":
+        return span  # a difference of timestamps is in seconds already
     return reader.call(node, PARTS[name], _moment(reader, value))
 
 
@@ -171,8 +173,16 @@ def _from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "make_date", *(reader.read(node.args[n]) for n in ("year", "month", "day")))
 
 
+def _timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    names = ("year", "month", "day", "hour", "min", "sec")
+    if not all(node.args.get(n) for n in names) or len([v for v in node.args.values() if v]) > len(names):
+        hint = "MAKE_TIMESTAMP(year, month, day, hour, minute, second)"
+        reader.source.fail(node, "this form of MAKE_TIMESTAMP", "unsupported-expression", hint)
+    return reader.call(node, "make_timestamp", *(reader.read(node.args[n]) for n in names))
+
+
 def _lonely(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    reader.source.fail(node, "an interval on its own", "interval", "add it to a date")
+    reader.source.fail(node, "an interval on its own", "interval", "add it to a date, or compare it with a difference")
 
 
 DATES: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
@@ -194,5 +204,6 @@ DATES: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] =
     exp.TimeStrToTime: _to_timestamp,
     exp.TimeToStr: _formatted,
     exp.DateFromParts: _from_parts,
+    exp.TimestampFromParts: _timestamp_from_parts,
     exp.Interval: _lonely,
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from m3.scalars import Call, Const, Scalar, const
+from m3.sql.dates import interval_seconds
 
 if TYPE_CHECKING:
     from m3.sql.expressions import ExpressionReader
@@ -25,8 +26,14 @@ def _comparison(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if isinstance(node.args["this"].unnest(), exp.Tuple):
         result = _rows(reader, node, op)
     else:
-        result = reader.compare(node, op, reader.read(node.args["this"]), reader.read(node.args["expression"]))
+        result = reader.compare(node, op, *(_side(reader, node.args[n]) for n in ("this", "expression")))
     return reader.call(node, "not", result) if isinstance(node, exp.NullSafeNEQ) else result
+
+
+def _side(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """A side of a comparison, where an interval stands for its seconds."""
+    seconds = interval_seconds(reader, node)
+    return reader.read(node) if seconds is None else seconds
 
 
 def _rows(reader: ExpressionReader, node: exp.Expr, op: str) -> Scalar:
@@ -83,7 +90,7 @@ def _xor(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 def _between(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    value, low, high = (reader.read(node.args[name]) for name in ("this", "low", "high"))
+    value, low, high = (_side(reader, node.args[name]) for name in ("this", "low", "high"))
     inside = _within(reader, node, value, low, high)
     return reader.call(node, "or", inside, _within(reader, node, value, high, low)) if node.args.get(
         "symmetric"

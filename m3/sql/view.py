@@ -32,6 +32,7 @@ from m3.sql.select import (
     unique_names,
     with_tables,
 )
+from m3.sql.spelling import respelled
 
 __all__ = ["parse_view"]
 
@@ -56,7 +57,7 @@ def parse_view(
         CompileError: SQL that cannot be maintained, at its place, with the nearest form that can.
     """
     source = Source(sql, name)
-    node = source.parse(dialect)
+    node = respelled(source.parse(dialect), dialect)
     while isinstance(node, exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):
         node = node.this
     context = Context(source, {r.name: r for r in relations}, registry, name, dialect)

@@ -20,6 +20,11 @@ RELATION s(b INT, c INT NULL, x DECIMAL(9, 2));
 RELATION t(c INT, n STRING NULL);
 """
 COUNTS = ["CASE WHEN {0} > 0 THEN 1 ELSE 0 END", "1", "CASE WHEN {0} > 1 THEN {0} ELSE 0 END", "{0}"]
+#: Of a map whose last key is an INT.
+COLLECTED = [
+    "PERCENTILE_DISC({0} WITH 0.4)", "PERCENTILE_DISC({0} ORDER DESC NULLS LAST WITH 1)", "MODE({0})", "BIT_AND({0})",
+    "BIT_OR({0})", "BIT_XOR({0})",
+]  # fmt: skip
 FUNCTIONS = [
     "rank() :: INT OVER (ORDER BY x1 DESC NULLS LAST)",
     "row_number() :: INT OVER (ORDER BY x1 NULLS FIRST)",
@@ -43,6 +48,7 @@ class _Draft:
     linear: list[tuple[str, str, str, str]] = field(default_factory=list)
     values: dict[int, list[str]] = field(default_factory=lambda: {0: [], 1: []})
     pairs: dict[int, list[str]] = field(default_factory=lambda: {0: [], 1: []})
+    triples: dict[int, list[str]] = field(default_factory=lambda: {0: [], 1: []})
 
     def declare(self, name: str, width: int, last: str = "INT NULL") -> str:
         """A map of integers; ``last`` is the type of its last key."""
@@ -86,6 +92,12 @@ def _base(draft: _Draft, i: int, relation: str) -> None:
     draft.values[1].append(one)
     draft.pairs[1].append(two)
     draft.pairs[0].append(all_)
+    other = draft.draw(st.sampled_from(VALUES[relation]))
+    three, ordered = draft.declare(f"t{i}", 3, "INT"), draft.declare(f"o{i}", 2, "INT")
+    draft.triggers[relation].append(f"{three}[{key}, {value}, {other}] += {{sign}}")
+    draft.triggers[relation].append(f"{ordered}[{value}, {other}] += {{sign}}")
+    draft.triples[1].append(three)
+    draft.triples[0].append(ordered)
     if draft.draw(st.booleans()):
         joined = draft.declare(f"j{i}", 0)
         draft.triggers[relation].append(f"{joined}[] += {{sign}} * {factor} * {one}[{key}]")
@@ -96,22 +108,34 @@ def _base(draft: _Draft, i: int, relation: str) -> None:
 def _derivation(draft: _Draft, i: int) -> None:
     """Pointwise, with values, minima and maxima."""
     width = draft.draw(st.integers(0, 1)) if draft.values[0] else 1
-    inputs = [("c", draft.draw(st.sampled_from(draft.values[width])), "")]
+    inputs = [("c", draft.draw(st.sampled_from(draft.values[width])))]
     for j in range(draft.draw(st.integers(0, 2))):
-        kind = draft.draw(st.sampled_from(["", "MIN", "MAX"]))
-        source = draft.draw(st.sampled_from(draft.pairs[width] if kind else draft.values[width]))
-        inputs.append((f"i{j}", source, kind))
-    outputs = [(f"o{j}", name) for j, (name, _, _) in enumerate(inputs)]
+        inputs += _inputs(draft, f"i{j}", width)
+    outputs = [(f"o{j}", name) for j, (name, _) in enumerate(inputs)]
     if draft.draw(st.booleans()):
         outputs.append(("e", "CASE WHEN c > 1 THEN c ELSE 0 END"))
     count = draft.draw(st.sampled_from(COUNTS)).format("c")
     name, keys = f"d{i}", ["g"][:width]
     columns = [f"{k} INT NULL" for k in [*keys, *(o for o, _ in outputs)]]
     draft.maps.append(f"MAP {name}[{', '.join(columns)}] : INT;")
-    sources = ", ".join(f"{n} = {kind}({source})" if kind else f"{n} = {source}" for n, source, kind in inputs)
+    sources = ", ".join(f"{n} = {source}" for n, source in inputs)
     selected = ", ".join(f"{o} = {expression}" for o, expression in outputs)
     draft.derivations.append(f"DERIVE {name}[{', '.join(keys)}] FROM {sources} SELECT {selected} COUNT {count};")
     _change(draft, i, name, [*keys, *(o for o, _ in outputs)])
+
+
+def _inputs(draft: _Draft, name: str, width: int) -> list[tuple[str, str]]:
+    """An input as text, or two of which the second is looked up at the first."""
+    kind = draft.draw(st.sampled_from(["", "MIN", "MAX", "AT", "COLLECTED"]))
+    if kind == "AT":
+        first, second = draft.draw(st.sampled_from(["MIN", "MAX"])), draft.draw(st.sampled_from(["MIN", "MAX"]))
+        source = draft.draw(st.sampled_from(draft.triples[width]))
+        return [(name, f"{first}({source})"), (f"{name}_at", f"{second}({source} AT {name})")]
+    if kind == "COLLECTED":
+        form = draft.draw(st.sampled_from(COLLECTED))
+        return [(name, form.format(draft.draw(st.sampled_from([*draft.pairs[width], *draft.triples[width]]))))]
+    source = draft.draw(st.sampled_from(draft.pairs[width] if kind else draft.values[width]))
+    return [(name, f"{kind}({source})" if kind else source)]
 
 
 def _window(draft: _Draft, i: int) -> None:

@@ -51,6 +51,13 @@ def test_every_operation_has_an_implementation_and_no_other() -> None:
     [
         (call("cast", F, to=INT), {"f": [1.9, -1.9, -0.0]}, [1, -1, 0]),
         (call("cast", F, to=decimal(6, 2)), {"f": [0.125, -2.675, 1e-9]}, [D("0.13"), D("-2.68"), D("0.00")]),
+        (
+            call("cast", F, to=decimal(18, 1)),
+            {"f": [0.25, 0.15, None, -1e15, 0.05]},
+            [D("0.3"), D("0.2"), None, D(-(10**15)), D("0.1")],
+        ),
+        (call("try_cast", S, to=INT), {"s": [" 12 ", "x", None, "1e30"]}, [12, None, None, None]),
+        (call("try_cast", F, to=decimal(3, 1)), {"f": [1.25, 100.0, None]}, [D("1.3"), None, None]),
         (call("cast", U, to=STRING), {"u": [0, 500_000]}, ["1970-01-01 00:00:00", "1970-01-01 00:00:00.500000"]),
         (call("cast", U, to=DATE), {"u": [-1]}, [datetime.date(1969, 12, 31)]),
         (call("cast", W, to=STRING), {"w": [1, -20]}, ["0.0000000001", "-0.0000000020"]),

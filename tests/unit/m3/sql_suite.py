@@ -1,12 +1,14 @@
 """Small queries, each about one thing that SQL does, with its dialect: ``postgres`` or ``spark``.
 
-``NAME = (dialect, text)``; a query with an outermost ORDER BY is compared in order, so it orders by enough columns to have
-only one answer.
+``NAME = (dialect, text)``, or ``(dialect, text, DuckDB's text)`` where sqlglot does not translate it. A query with an
+outermost ORDER BY is compared in order, so it orders by enough columns to have only one answer.
 """
 
 from __future__ import annotations
 
 from tests.unit.m3.sql_analytics import ANALYTICS
+from tests.unit.m3.sql_functions import SCALARS
+from tests.unit.m3.sql_ordered import ORDERED
 
 P, S = "postgres", "spark"
 
@@ -436,4 +438,6 @@ ORDERS = {
     "limit_union": (P, "select city from departments union select city from stores order by city limit 2"),
 }
 
-SUITE = {**JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS}
+SUITE: dict[str, tuple[str, ...]] = {
+    **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS, **ORDERED,
+}  # fmt: skip

@@ -94,7 +94,7 @@ def test_loop_variables_take_the_type_of_the_map_that_binds_them():
         (HEAD + "ON +R(a) { m[a] += 1 }", "wrong-arity", 2, 5),
         (HEAD + "ON Update_R(a, b) { m[a] += 1 }", "unknown-relation", 2, 4),
         (HEAD + "ON +R(a, b) { m[a] += IF a = 1 THEN 1 ELSE 2 }", "m3-syntax", 2, 44),
-        (HEAD + "ON +R(a, b) { m[a] += (CBRT(a)) }", "unknown-function", 2, 24),
+        (HEAD + "ON +R(a, b) { m[a] += (GAMM(a)) }", "unknown-function", 2, 24),
         (HEAD + "ON +R(a, b) { m[a] += IF b = DATE '1994-13-01' THEN 1 ELSE 0 }", "bad-literal", 2, 30),
     ],
 )

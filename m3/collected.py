@@ -1,0 +1,143 @@
+"""Aggregates over all values of a group, in order: the reference in plain Python.
+
+They have no delta that could be undone (the median of a group does not follow from the median before), so an ordered map
+keeps the group's values with their counts, and they are computed anew when one changes. NULLs are left aside.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from m3.datatypes import Type
+from m3.functions import Value
+from m3.program import Input
+
+__all__ = ["COLLECTED", "INPUTS", "collected", "interpolated", "misfit", "rank"]
+
+#: A value and how often it is there.
+Counted = Sequence[tuple[Any, int]]
+Key = tuple[Value, ...]
+
+
+def collected(given: Input, entries: Sequence[tuple[Key, int]]) -> Value:
+    """An input of a group.
+
+    Args:
+        given: of a kind in :data:`COLLECTED`.
+        entries: the keys after the group's, of which the last is the value, and how often each is there, above zero.
+    """
+    known = [(key, count) for key, count in entries if key[-1] is not None]
+    if not known:
+        return None
+    places = [*given.order, *[(False, True)] * (len(known[0][0]) - len(given.order))]
+    ordered = sorted(known, key=lambda entry: [_Place(v, *p) for v, p in zip(entry[0], places, strict=True)])
+    return COLLECTED[given.kind]([(key[-1], count) for key, count in ordered], given.parameter)
+
+
+@functools.total_ordering
+class _Place:
+    """A value in an order; NaN is greater than every number."""
+
+    def __init__(self, value: Any, descending: bool, first: bool) -> None:
+        self.value, self.descending, self.first = value, descending, first
+        self.size = (value != value, value if value == value else 0.0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Place) and (self.size == other.size or self.value is other.value is None)
+
+    def __lt__(self, other: _Place) -> bool:
+        if self.value is None or other.value is None:
+            return (self.value is None) == self.first and self.value is not other.value
+        return bool(other.size < self.size if self.descending else self.size < other.size)
+
+
+def rank(fraction: Decimal | str | None, rows: int) -> tuple[int, Fraction]:
+    """Where a fraction of the way from the first of some rows to the last is: the row before, and how far to the next."""
+    place = Fraction(fraction or 0) * (rows - 1)
+    return math.floor(place), place - math.floor(place)
+
+
+def interpolated(low: Any, high: Any, part: Fraction) -> float:
+    """The number a part of the way from one to the next: exactly, and rounded once."""
+    if low == high or not part or low != low:
+        return float(low)
+    if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
+        return float(low + (high - low) * float(part))
+    return float(Fraction(low) + (Fraction(high) - Fraction(low)) * part)
+
+
+def _at(values: Counted, place: int) -> Any:
+    for value, count in values:
+        if place < count:
+            return value
+        place -= count
+    return values[-1][0]
+
+
+def _continuous(values: Counted, fraction: Decimal | str | None) -> Value:
+    below, part = rank(fraction, sum(count for _, count in values))
+    return interpolated(_at(values, below), _at(values, below + bool(part)), part)
+
+
+def _discrete(values: Counted, fraction: Decimal | str | None) -> Any:
+    """The first value of which, with those before it, there are that part of all rows."""
+    rows = sum(count for _, count in values)
+    return _at(values, max(0, math.ceil(Fraction(fraction or 0) * rows) - 1))
+
+
+def _mode(values: Counted, _: Decimal | str | None) -> Any:
+    """The most frequent value; of several, the first in the order."""
+    totals: dict[Any, int] = {}
+    for value, count in values:
+        totals[value] = totals.get(value, 0) + count
+    return max(totals, key=lambda value: totals[value])
+
+
+def _list(values: Counted, separator: Decimal | str | None) -> str:
+    return str(separator or "").join(value for value, count in values for _ in range(count))
+
+
+def _bits(combine: Callable[[int, int], int], odd: bool = False) -> Callable[[Counted, Decimal | str | None], int]:
+    def compute(values: Counted, _: Decimal | str | None) -> int:
+        chosen = [value for value, count in values if count % 2 or not odd]
+        return functools.reduce(combine, chosen) if chosen else 0
+
+    return compute
+
+
+#: Kind of input -> what it is of the values in their order.
+COLLECTED: Mapping[str, Callable[[Counted, Decimal | str | None], Value]] = {
+    "percentile_cont": _continuous,
+    "percentile_disc": _discrete,
+    "mode": _mode,
+    "list": _list,
+    "bit_and": _bits(int.__and__),
+    "bit_or": _bits(int.__or__),
+    "bit_xor": _bits(int.__xor__, odd=True),
+}
+#: Kinds of inputs other than ``value``.
+INPUTS = ("min", "max", "sum", *COLLECTED)
+#: Kind -> the kinds of types that it takes, where not all, and whether it has a fraction or a separator.
+TAKES: Mapping[str, tuple[str, ...]] = {
+    "percentile_cont": ("int", "decimal", "double"),
+    "list": ("string",),
+    "bit_and": ("int",),
+    "bit_or": ("int",),
+    "bit_xor": ("int",),
+}
+
+
+def misfit(kind: str, value: Type, parameter: Decimal | str | None) -> str:
+    """Why a kind does not go with the type of its values and its parameter; empty if it does."""
+    if value.kind not in TAKES.get(kind, (value.kind,)):
+        return f"values of type {value}"
+    if kind.startswith("percentile") and not (isinstance(parameter, Decimal) and 0 <= parameter <= 1):
+        return f"a fraction of {parameter}"
+    if kind == "list" and not isinstance(parameter, str):
+        return "no separator"
+    return ""

@@ -1,0 +1,106 @@
+"""One spelling for aggregates that dialects call by many names, before anything is read.
+
+>>> import sqlglot
+>>> def show(sql): return respelled(sqlglot.parse_one(sql), "spark").sql()
+>>> show("SELECT EVERY(b), SOME(b) FILTER(WHERE c) FROM r")
+'SELECT LOGICAL_AND(b), LOGICAL_OR(b) FILTER(WHERE c) FROM r'
+>>> show("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC) FROM r")
+'SELECT PERCENTILE_CONT(x ORDER BY x DESC, 0.5) FROM r'
+>>> show("SELECT MEDIAN(x), MODE() WITHIN GROUP (ORDER BY x NULLS LAST) FROM r")
+'SELECT PERCENTILE_CONT(x, 0.5), MODE(x ORDER BY x NULLS LAST) FROM r'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+__all__ = ["IGNORE_NULLS", "respelled"]
+
+#: The argument of FIRST and LAST that says that they skip NULLs.
+IGNORE_NULLS = "skips_nulls"
+#: Aggregates that some dialects of sqlglot do not know by name, with one argument.
+NAMED: Mapping[str, type[exp.Expression]] = {
+    "every": exp.LogicalAnd, "some": exp.LogicalOr, "bool_and": exp.LogicalAnd, "bool_or": exp.LogicalOr,
+    "bit_and": exp.BitwiseAndAgg, "bit_or": exp.BitwiseOrAgg, "bit_xor": exp.BitwiseXorAgg, "arbitrary": exp.AnyValue,
+    "median": exp.Median,
+}  # fmt: skip
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
+FIRSTS = (exp.First, exp.Last, exp.FirstValue, exp.LastValue)
+
+
+def respelled(tree: exp.Expr, dialect: str | None) -> exp.Expr:
+    """A query whose aggregates have one spelling each.
+
+    Args:
+        tree: the query; it is changed.
+        dialect: sqlglot's name of its dialect.
+    """
+    return tree.transform(lambda node: _respelled(_respelled(node, dialect), dialect), copy=False)
+
+
+def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
+    if isinstance(node, exp.Anonymous):
+        return _named(node)
+    if isinstance(node, exp.Quantile):
+        kind = exp.PercentileDisc if dialect == "duckdb" else exp.PercentileCont
+        return kind(this=node.this, expression=node.args.get("quantile"))
+    change = _CHANGES.get(type(node))
+    return node if change is None else change(node)
+
+
+def _named(node: exp.Anonymous) -> exp.Expr:
+    name, args = str(node.this).lower(), node.expressions
+    if name in NAMED and len(args) == 1:
+        return NAMED[name](this=args[0])
+    if name in ("listagg", "string_agg") and args:
+        return exp.GroupConcat(this=args[0], separator=args[1] if len(args) > 1 else exp.Literal.string(""))
+    return node
+
+
+def _median(node: exp.Expr) -> exp.Expr:
+    return exp.PercentileCont(this=node.this, expression=exp.Literal.number("0.5"))
+
+
+def _any(node: exp.Expr) -> exp.Expr:
+    """Spark's ANY(condition); next to a comparison it is a quantifier."""
+    inner = node.this.unnest()
+    quantifier = isinstance(inner, exp.Query) or isinstance(node.parent, COMPARISONS)
+    return node if quantifier else exp.LogicalOr(this=inner)
+
+
+def _within_group(node: exp.Expr) -> exp.Expr:
+    """``f(..) WITHIN GROUP (ORDER BY x)`` orders its argument, or is a function of what it orders."""
+    inner, order = node.this, node.expression
+    if isinstance(inner, exp.Anonymous):
+        inner = _named(inner)
+    first = order.expressions[0].this.copy()
+    if isinstance(inner, exp.PercentileCont | exp.PercentileDisc) and inner.args.get("expression") is None:
+        return type(inner)(this=exp.Order(this=first, expressions=order.expressions), expression=inner.this)
+    if isinstance(inner, exp.Mode) and inner.this is None:
+        return exp.Mode(this=exp.Order(this=first, expressions=order.expressions))
+    if isinstance(inner, exp.GroupConcat) and not isinstance(inner.this, exp.Order):
+        inner.set("this", exp.Order(this=inner.this, expressions=order.expressions))
+        return inner
+    return node
+
+
+def _ignore_nulls(node: exp.Expr) -> exp.Expr:
+    """ANY_VALUE skips NULLs anyhow; FIRST and LAST as aggregates remember it."""
+    inner = node.this
+    if isinstance(inner, exp.AnyValue):
+        return inner
+    if isinstance(inner, FIRSTS) and not isinstance(node.parent, exp.Window):
+        inner.set(IGNORE_NULLS, isinstance(node, exp.IgnoreNulls))
+        return inner
+    return node
+
+
+_CHANGES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
+    exp.Median: _median,
+    exp.Any: _any,
+    exp.WithinGroup: _within_group,
+    exp.IgnoreNulls: _ignore_nulls,
+    exp.RespectNulls: _ignore_nulls,
+}

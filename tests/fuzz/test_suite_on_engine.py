@@ -1,0 +1,35 @@
+"""The queries about functions and ordered aggregates on the engine: one project, after every batch what the interpreter has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.snapshot import refresh
+from m3 import Interpreter, compile_views
+from m3.formatting import format_program
+from tests.fuzz.test_engine import compare, feed
+from tests.support.projects import make_project
+from tests.support.random_streams import left_over
+from tests.unit.m3.company import RELATIONS, make_batches
+from tests.unit.m3.sql_functions import SCALARS
+from tests.unit.m3.sql_ordered import ORDERED
+
+QUERIES = {**SCALARS, **ORDERED}
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "spark", "duckdb"])
+def test_engine_has_what_the_interpreter_has(dialect: str, tmp_path: Path) -> None:
+    views = {name: text[1] for name, text in QUERIES.items() if text[0] == dialect}
+    program = format_program(compile_views("p", RELATIONS, views, dialect=dialect))
+    project = make_project(tmp_path, RELATIONS, program=program, coordinators=2)
+    initialise(project)
+    batches = make_batches(7, {r.name for r in RELATIONS}, count=5)
+    with open_runtime(project) as rt:
+        oracle = Interpreter(rt.program)
+        refresh(rt)
+        for number, batch in enumerate([*batches, left_over(batches)]):
+            feed(rt, oracle, batch, number)
+            compare(rt, oracle, number)

@@ -1,0 +1,67 @@
+"""Functions of scalars that people write, as in :mod:`tests.unit.m3.sql_suite`; where DuckDB says it otherwise, with its text."""
+
+from __future__ import annotations
+
+P, S, D = "postgres", "spark", "duckdb"
+
+SCALARS: dict[str, tuple[str, ...]] = {
+    "trigonometry": (
+        P,
+        "select emp_id, sin(salary) as a, cos(salary) as b, tan(salary) as c, asin(emp_id / 10.0) as d, acos(emp_id / 10.0) as e, atan(salary) as f, atan2(salary, emp_id) as g, cot(emp_id) as h from employees",
+    ),
+    "hyperbolic": (
+        P,
+        "select emp_id, sinh(emp_id) as a, cosh(salary) as b, tanh(salary) as c, asinh(salary) as d, acosh(emp_id) as e, atanh(emp_id / 10.0) as f from employees",
+    ),
+    "logarithms": (
+        S,
+        "select emp_id, ln(emp_id) as a, log10(emp_id) as b, log2(emp_id) as c, log(3, emp_id) as d, exp(salary) as e, cbrt(salary) as f, degrees(salary) as g, radians(salary) as h from employees",
+    ),
+    "difference_of_timestamps": (
+        P,
+        "select r.device, s.at - r.at as span from readings r join readings s on r.device = s.device",
+        "select r.device, (epoch_us(s.at) - epoch_us(r.at)) / 1000000 as span from readings r join readings s on r.device = s.device",
+    ),
+    "average_span": (
+        P,
+        "select device, sum(at - timestamp '2024-03-01 00:00:00') as t, avg(extract(epoch from (at - timestamp '2024-02-01 00:00:00'))) as a from readings group by device",
+        "select device, sum(epoch_us(\"at\") - epoch_us(timestamp '2024-03-01 00:00:00')) / 1000000 as t, avg(epoch_us(\"at\") - epoch_us(timestamp '2024-02-01 00:00:00')) / 1000000 as a from readings group by device",
+    ),
+    "span_against_interval": (
+        P,
+        "select r.device, s.at from readings r join readings s on r.device = s.device where s.at - r.at > interval '10 minutes' and s.at - r.at between interval '1 hour' and interval '1 day 5 hours'",
+    ),
+    "double_as_decimal": (
+        P,
+        "select emp_id, cast(salary / 8.0 as double precision)::decimal(12, 3) as a, round((salary::float8)::numeric, 1) as b from employees",
+        "select emp_id, cast(cast(salary as decimal(12, 5)) * 0.125 as decimal(12, 3)) as a, round(salary, 1) as b from employees",
+    ),
+    "octets": (
+        P,
+        "select emp_id, octet_length(ename || 'ß日') as n from employees",
+        "select emp_id, octet_length(encode(ename || 'ß日')) as n from employees",
+    ),
+    "positive_remainder": (
+        S,
+        "select emp_id, pmod(emp_id - 5, 3) as a, pmod(salary, 7) as b, pmod(2 - emp_id, -3) as c from employees",
+        "select emp_id, ((emp_id - 5) % 3 + 3) % 3 as a, (salary % 7 + 7) % 7 as b, case when (2 - emp_id) % -3 < 0 then ((2 - emp_id) % -3 - 3) % -3 else (2 - emp_id) % -3 end as c from employees",
+    ),
+    "try_cast": (
+        D,
+        "select emp_id, try_cast(ename as integer) as a, try_cast(case when salary > 10 then '2024-02-30' else '2024-02-28' end as date) as b, try_cast(cast(salary as varchar) as decimal(4, 1)) as c, try_cast(case when active then 'true' else ename end as boolean) as d from employees",
+    ),
+    "not_a_number": (
+        S,
+        "select emp_id, isnan(cast(salary as double)) as a, isnan(try_cast(case when active then 'NaN' else '1.5' end as double)) as b from employees",
+        "select emp_id, coalesce(isnan(cast(salary as double)), false) as a, coalesce(isnan(try_cast(case when active then 'NaN' else '1.5' end as double)), false) as b from employees",
+    ),
+    "try_to_timestamp": (
+        S,
+        "select emp_id, try_to_timestamp(case when active then '2024-03-01 12:30:00' else ename end) as a from employees",
+        "select emp_id, try_cast(case when active then '2024-03-01 12:30:00' else ename end as timestamp) as a from employees",
+    ),
+    "make_timestamp": (
+        P,
+        "select emp_id, make_timestamp(2024, emp_id, emp_id + 20, emp_id * 2, 59, 7.125) as a, make_timestamp(2023, 2, 28, 0, dept_id, emp_id) as b, make_date(2000 + dept_id * 4, 2, 29) as c from employees",
+    ),
+}
