@@ -10,10 +10,16 @@ from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, now
-from cumulus_ops.catalog.records import NewRun, ProgramRecord
+from cumulus_ops.catalog.records import SETTLED, NewRun, ProgramRecord
 from cumulus_ops.errors import InputProblem, NotYet, SetupProblem
 
 __all__ = ["Control"]
+
+
+def _unknown(coordinator: int) -> InputProblem:
+    return InputProblem(
+        f"there is no coordinator {coordinator}", kind="unknown-coordinator", hint="see `cumulus status`"
+    )
 
 
 class Control(Database):
@@ -78,9 +84,7 @@ class Control(Database):
         c = t.coordinator.c
         rows = self._read(select(c.epoch, c.next_sequence).where(c.index == coordinator))
         if not rows:
-            raise InputProblem(
-                f"there is no coordinator {coordinator}", kind="unknown-coordinator", hint="see `cumulus status`"
-            )
+            raise _unknown(coordinator)
         return rows[0][0], rows[0][1]
 
     def token(self) -> int:
@@ -93,10 +97,13 @@ class Control(Database):
         Raises:
             NotYet: the token is elsewhere, an earlier epoch is open, or a batch is not applied.
         """
+        c = t.coordinator.c
         with self._engine.begin() as connection:
+            # first of all: an append that is under way is waited for, and the next one will see that the epoch is over
+            current = connection.execute(select(c.epoch).where(c.index == coordinator).with_for_update()).scalar()
             program = self._lock(connection)
-            c = t.coordinator.c
-            current = connection.execute(select(c.epoch).where(c.index == coordinator)).scalar_one()
+            if current is None:
+                raise _unknown(coordinator)
             if current > epoch:
                 return
             self._check_sealable(connection, program, coordinator, epoch, current)
@@ -117,7 +124,9 @@ class Control(Database):
                 f"coordinator {program.token} has the token", kind="no-token", place=place, hint="it must seal first"
             )
         b = t.batch.c
-        open_batches = select(func.count()).where(b.coordinator == coordinator, b.epoch == epoch, b.state == "appended")
+        open_batches = select(func.count()).where(
+            b.coordinator == coordinator, b.epoch == epoch, b.state.not_in(SETTLED)
+        )
         if connection.execute(open_batches).scalar_one():
             raise NotYet("a batch is not applied yet", kind="batch-pending", place=place, hint="apply it first")
 

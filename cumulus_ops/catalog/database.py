@@ -1,4 +1,37 @@
-"""What all parts of the catalog share: the connection, the lock, the clock on the wall."""
+"""What all parts of the catalog share: the connection, the locks, the clock on the wall; and how transactions get along.
+
+Every method of the catalog that changes something is one transaction. PostgreSQL runs them under READ COMMITTED: each statement
+sees what was committed when it began, so **a transaction first takes its locks and then looks**. A check that was made before a
+lock was waited for may be out of date. On SQLite a writing transaction has the whole database from its first statement on.
+
+Rows that are locked, always in this order:
+
+1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, seal);
+2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token.
+
+======================  ===========  =======  ==================================================================
+transaction             coordinator  program  checks, once it has its locks
+======================  ===========  =======  ==================================================================
+append                  locks                 the coordinator is in the epoch and at the sequence of the stamps
+seal                    locks        locks    the epoch is the open one, the token is here, all batches are settled
+begin apply                          locks
+commit apply                         locks    the batch is appended still; what it read was not merged
+commit correction                    locks    each clock has the revision that was read
+commit refresh                       locks    the refresh clock is where it was read
+mergeable, merge                     locks    every clock and announced read is beyond the runs; they are visible
+checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
+publish, validate                    locks    it is not recorded yet
+forget retired                       locks
+register                             locks    no other program is registered
+======================  ===========  =======  ==================================================================
+
+An append and a seal of one coordinator exclude each other, so that a batch is in its epoch before the seal looks, or finds the
+epoch over. Appends of several coordinators, and an append and a commit, do not wait for each other. Since nobody who has the
+program's row waits for a coordinator's, there is no deadlock.
+
+A new kind of transaction takes its place in the table, and in ``tests/e2e/test_transaction_interleavings.py``, which plays
+every pair against each other, statement by statement: it must end as if one had come after the other.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = [
+    "SETTLED",
     "Batch",
     "Clock",
     "HistoryEntry",
@@ -18,6 +19,10 @@ __all__ = [
     "Snapshot",
     "Validation",
 ]
+
+
+#: The states of a batch that the end of its epoch does not wait for.
+SETTLED = ("applied", "retired")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, now
 from cumulus_ops.catalog.records import (
+    SETTLED,
     Clock,
     Snapshot,
     Validation,
@@ -32,7 +33,7 @@ class Results(Database):
             derived: the maps that depend on derivations, which no history entry reads.
 
         Raises:
-            NotYet: a coordinator has not sealed the epoch, or the epoch before has no snapshot.
+            NotYet: a coordinator has not sealed the epoch, the epoch before has no snapshot, or a batch is not applied.
             Conflict: a history entry of the epoch has not incorporated a run with an earlier version yet, or the maps
                 that depend on derivations have not incorporated a run or a batch of the epoch.
         """
@@ -41,6 +42,7 @@ class Results(Database):
             if connection.execute(select(t.snapshot.c.epoch).where(t.snapshot.c.epoch == new.epoch)).first():
                 return
             self._check_unanimous(connection, program, new.epoch)
+            self._check_settled(connection, new.epoch)
             self._check_corrected(connection, new, derived)
             if program.refreshed is not None:
                 self._check_refreshed(connection, new, program.refreshed)
@@ -61,6 +63,18 @@ class Results(Database):
         last = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
         if epoch != (-1 if last is None else last) + 1:
             raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {epoch}")
+
+    def _check_settled(self, connection: Connection, epoch: int) -> None:
+        b = t.batch.c
+        waiting = select(b.coordinator, b.drop).where(b.epoch <= epoch, b.state.not_in(SETTLED)).limit(1)
+        found = connection.execute(waiting).first()
+        if found is not None:
+            raise NotYet(
+                f"drop {found.drop} of coordinator {found.coordinator} is not applied",
+                kind="batch-pending",
+                place=f"epoch {epoch}",
+                hint="apply it first",
+            )
 
     def _check_refreshed(self, connection: Connection, new: Snapshot, refreshed: int) -> None:
         b, r = t.batch.c, t.run.c

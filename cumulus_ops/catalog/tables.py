@@ -2,7 +2,7 @@
 
 Files are written first, under fresh names; one transaction here makes them visible. A file that no row names does not
 exist. Every committing transaction begins by taking the next number from the ``program`` row, which locks it: commits
-are totally ordered, and whoever sees commit n sees all before it.
+are totally ordered, and whoever sees commit n sees all before it. All about locks: :mod:`cumulus_ops.catalog.database`.
 """
 
 from __future__ import annotations

@@ -210,6 +210,17 @@ def test_a_checkpoint_needs_all_seals_in_order_and_all_corrections(catalog: Cata
     assert {b.state for b in catalog.batches()} == {"retired"}
 
 
+def test_a_checkpoint_refuses_while_a_batch_of_its_epoch_is_not_applied(tmp_path: Path, catalog: Catalog) -> None:
+    """Even if it is there against the rules, it is not retired unseen."""
+    seal_all(catalog, 0)
+    late = append(catalog, 1, "late")
+    with create_engine(url_of(tmp_path)).begin() as connection:
+        connection.execute(text("UPDATE batch SET epoch = 0"))
+    with pytest.raises(NotYet) as caught:
+        catalog.checkpoint(snapshot(catalog, 0))
+    assert (caught.value.kind, catalog.batch(late).state) == ("batch-pending", "appended")
+
+
 def test_later_epochs_do_not_hold_up_a_checkpoint_and_stay_in_history(catalog: Catalog) -> None:
     apply(catalog, 0, "a")
     correct_all(catalog)

@@ -1,0 +1,234 @@
+"""Every pair of catalog operations, statement by statement, on two real PostgreSQL connections.
+
+Whatever the interleaving, the database and what both operations return are those of one after the other. So one rule stands for
+all: no batch is lost, each is applied once, a snapshot's batches are complete. Statements are given turns by
+:mod:`tests.support.interleaving`.
+
+By default schedules with up to two preemptions are played, a few for each pair. For more::
+
+    INTERLEAVINGS=1000 PREEMPTIONS=4 pytest tests/e2e/test_transaction_interleavings.py
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+from sqlalchemy import Engine, create_engine
+
+from cumulus_ops.catalog import Catalog, HistoryEntry, Run, Snapshot, Validation
+from cumulus_ops.catalog.tables import metadata
+from cumulus_ops.versions import epoch_end
+from tests.support.catalogs import PROGRAM, append, new_run
+from tests.support.interleaving import Actor, Operation, Played, Watch, explore, play
+from tests.support.services import postgresql
+
+pytestmark = pytest.mark.postgres
+LIMIT = int(os.environ.get("INTERLEAVINGS", "5"))
+PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
+#: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
+IGNORED = {"sealed_at", "committed_at", "retired_at", "validated_at", "expires"}
+
+
+@dataclass
+class World:
+    """A database in a state from which operations begin, and what they would know of it."""
+
+    url: str
+    engine: Engine
+    watch: Watch
+    actors: tuple[Actor, ...]
+    pending: int = 0
+    read_at: int = 0
+    last: int = 0
+    entries: Sequence[HistoryEntry] = ()
+    mergeable: Sequence[Run] = ()
+    refreshed: int = 0
+
+    def run(self, statements: str) -> None:
+        with self.engine.begin() as connection:
+            connection.exec_driver_sql(statements)
+
+    def save(self) -> None:
+        """Remember the state of all tables."""
+        tables = [t.name for t in metadata.sorted_tables]
+        copies = (f'CREATE TABLE saved."{name}" AS SELECT * FROM public."{name}"' for name in tables)
+        self.run("; ".join(["DROP SCHEMA IF EXISTS saved CASCADE; CREATE SCHEMA saved", *copies]))
+
+    def restore(self) -> None:
+        """Go back to it."""
+        tables = [t.name for t in metadata.sorted_tables]
+        back = (f'DELETE FROM "{n}"; INSERT INTO "{n}" SELECT * FROM saved."{n}"' for n in tables)
+        self.run("; ".join(back))
+
+    def contents(self) -> dict[str, list[tuple[object, ...]]]:
+        """All rows; a batch is called by its drop, whatever its number."""
+        tables = [t.name for t in metadata.sorted_tables]
+        rows: dict[str, list[dict[str, object]]] = {name: [] for name in tables}
+        query = " UNION ALL ".join(f"SELECT '{n}', to_jsonb(x) FROM \"{n}\" x" for n in tables)
+        for name, row in self.watch.connection.exec_driver_sql(query):
+            rows[name].append(row)
+        names = {r["id"]: (r["coordinator"], r["drop"], r["part"]) for r in rows["batch"]}
+        return {name: sorted((_plain(name, row, names) for row in found), key=repr) for name, found in rows.items()}
+
+
+def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -> tuple[object, ...]:
+    kept = {c: names.get(v, v) if c == "batch" else v for c, v in row.items() if c not in IGNORED}
+    if table in ("batch", "run", "log_file", "quarantine"):
+        del kept["id"]
+    return tuple(kept.items())
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with postgresql() as server:
+        url = server.create_database("interleaved")
+        engine = create_engine(url)
+        catalog = Catalog(url)
+        catalog.migrate()
+        actors = tuple(Actor(url) for _ in range(3))
+        world = World(url, engine, Watch(engine), actors)
+        yield world
+        for actor in actors:
+            actor.close()
+        catalog.close()
+        world.watch.connection.close()
+        engine.dispose()
+
+
+def _apply(catalog: Catalog, coordinator: int, drop: str, epoch: int) -> None:
+    batch = append(catalog, coordinator, drop)
+    path = f"runs/{coordinator}-{drop}.pack"
+    assert catalog.commit_apply(batch, catalog.begin_apply(batch), [new_run("m", epoch, path=path)], 0.0)
+
+
+def _correct(catalog: Catalog) -> None:
+    at = catalog.last_commit()
+    catalog.commit_correction(catalog.history(at), at, (), {})
+    catalog.commit_refresh(catalog.refreshed(), at, (), {})
+
+
+def _snapshot(catalog: Catalog, epoch: int) -> Snapshot:
+    return Snapshot(epoch, epoch_end(epoch), catalog.last_commit(), 0, 0.0)
+
+
+def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
+    """Epoch 0 is a snapshot, epoch 1 is sealed by ``sealed`` of three coordinators. With ``pending``, a batch of the last one is
+    announced and not applied, and, while the epoch is open, another one has to be corrected and refreshed."""
+    names = ", ".join(f'"{t.name}"' for t in metadata.sorted_tables)
+    world.run(f"TRUNCATE {names} RESTART IDENTITY")
+    catalog = Catalog(world.url)
+    catalog.register(dataclasses.replace(PROGRAM, refreshed=0))
+    for c in range(3):
+        _apply(catalog, c, "first", 0)
+    for c in range(3):
+        catalog.seal(c, 0)
+    _correct(catalog)
+    catalog.checkpoint(_snapshot(catalog, 0))
+    for c in range(3):
+        _apply(catalog, c, "second", 1)
+    _correct(catalog)
+    catalog.commit_merge([(catalog.mergeable(catalog.last_commit())[:2], new_run("m", path="runs/merged.pack"))])
+    for c in range(sealed):
+        catalog.seal(c, 1)
+    if pending:
+        world.pending = append(catalog, 2, "third")
+        world.read_at = catalog.begin_apply(world.pending)
+    if pending and sealed < 3:
+        _apply(catalog, 1, "fourth", 1)
+    else:
+        _correct(catalog)
+    world.last = catalog.last_commit()
+    world.entries = [e for e in catalog.history(world.last) if e.clock.prefix < world.last]
+    world.mergeable = catalog.mergeable(world.last)[:2]
+    world.refreshed = catalog.refreshed()
+    catalog.close()
+    world.save()
+
+
+Make = Callable[[World], Operation]
+
+
+def _append(coordinator: int, drop: str) -> Make:
+    def make(world: World) -> Operation:
+        catalog = Catalog(world.url)
+        at = catalog.position(coordinator)
+        catalog.close()
+
+        def operation(catalog: Catalog) -> object:
+            append(catalog, coordinator, drop, at=at)
+            return None
+
+        return operation
+
+    return make
+
+
+OPERATIONS: dict[str, Make] = {
+    "append": _append(1, "a"),
+    "append another": _append(1, "b"),
+    "append elsewhere": _append(2, "a"),
+    "seal": lambda w: lambda c: c.seal(1, 1),
+    "seal the next": lambda w: lambda c: c.seal(2, 1),
+    "begin apply": lambda w: lambda c: c.begin_apply(w.pending),
+    "commit apply": lambda w: (
+        lambda c: c.commit_apply(w.pending, w.read_at, [new_run("m", 1, path="runs/x.pack")], 0.0)
+    ),
+    "commit correction": lambda w: lambda c: c.commit_correction(w.entries, w.last, [new_run("m", 1)], {1: 1}),
+    "commit refresh": lambda w: lambda c: c.commit_refresh(w.refreshed, w.last, [new_run("d", 1)], {}),
+    "mergeable": lambda w: lambda c: [r.path for r in c.mergeable(w.last)],
+    "commit merge": lambda w: lambda c: c.commit_merge([(w.mergeable, new_run("m", path="runs/n.pack"))]),
+    "checkpoint": lambda w: lambda c: c.checkpoint(Snapshot(1, epoch_end(1), w.last, 0, 0.0), {"d"}),
+    "publish": lambda w: lambda c: c.record_published("v", 0, 1),
+    "validate": lambda w: lambda c: c.record_validation(Validation(0, True, (), "", 0.0)),
+}
+
+
+def _after_each_other(world: World, operations: Sequence[Operation]) -> list[object]:
+    """What may come out: the outcomes and the database of one operation after the other, in any order."""
+    found = []
+    for order in itertools.permutations(range(len(operations))):
+        world.restore()
+        played = play(world.watch, world.actors[: len(operations)], operations, order=order)
+        found.append((played.outcomes, world.contents()))
+    return found
+
+
+def check(world: World, names: Sequence[str], limit: int = LIMIT) -> int:
+    """Play interleavings of some operations; each has to end as they would one after the other. How many were played."""
+    world.restore()
+    operations = [OPERATIONS[name](world) for name in names]
+    allowed = _after_each_other(world, operations)
+
+    def play_one(schedule: Sequence[int]) -> Played:
+        world.restore()
+        return play(world.watch, world.actors[: len(names)], operations, schedule)
+
+    count = 0
+    for played in explore(play_one, len(names), preemptions=PREEMPTIONS, limit=limit):
+        told = f"{' | '.join(names)}, turns {played.turns}"
+        assert not played.deadlock, f"deadlock: {told}"
+        assert (played.outcomes, world.contents()) in allowed, f"not as one after the other: {told}: {played.outcomes}"
+        count += 1
+    return count
+
+
+#: What can be done to an epoch that is sealed, and meanwhile.
+ONCE_SEALED = ("append elsewhere", "begin apply", "commit apply", "mergeable", "commit merge", "checkpoint", "publish")
+
+
+@pytest.mark.parametrize(("sealed", "names"), [(1, tuple(OPERATIONS)), (3, ONCE_SEALED)])
+def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
+    prepare(world, sealed)
+    pairs = list(itertools.combinations(names, 2))
+    assert sum(check(world, pair) for pair in pairs) > 2 * len(pairs)
+
+
+def test_an_append_under_way_is_never_lost_by_a_seal_and_a_checkpoint(world: World) -> None:
+    """An append that its seal does not see would be retired by the checkpoint without having been applied."""
+    prepare(world, 2, pending=False)
+    assert check(world, ("append elsewhere", "seal the next", "checkpoint"), limit=12 * LIMIT) > LIMIT
