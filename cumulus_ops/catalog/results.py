@@ -16,6 +16,7 @@ from cumulus_ops.catalog.records import (
     Snapshot,
     Validation,
 )
+from cumulus_ops.catalog.retention import record_outcome
 from cumulus_ops.errors import Conflict, NotYet
 
 __all__ = ["Results"]
@@ -113,6 +114,7 @@ class Results(Database):
             self._lock(connection)
             connection.execute(delete(t.validation).where(t.validation.c.epoch == new.epoch))
             connection.execute(insert(t.validation).values(**values))
+            record_outcome(connection, "validate", new.epoch, "done")
 
     def validations(self) -> dict[int, Validation]:
         """epoch -> outcome of its latest validation."""

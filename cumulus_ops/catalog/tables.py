@@ -24,6 +24,7 @@ from sqlalchemy import (
 __all__ = [
     "batch",
     "commit",
+    "consumption",
     "coordinator",
     "correction",
     "log_file",
@@ -61,6 +62,7 @@ program = Table(
     Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.serial
     Column("forgotten", BigInteger, nullable=False),  # rows of runs replaced by commits <= this may be gone
     Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
+    Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
 )
 
 coordinator = Table(
@@ -187,6 +189,15 @@ published = Table(
     Column("view", String(200), primary_key=True),
     Column("epoch", Integer, primary_key=True),
     Column("delta_version", BigInteger, nullable=False),
+)
+
+consumption = Table(
+    "consumption",
+    metadata,
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("consumer", String(20), primary_key=True),  # 'publish', 'validate'
+    Column("outcome", String(10), nullable=False),  # 'done', 'expired': it came too late
+    Column("recorded_at", DateTime(timezone=True), nullable=False),
 )
 
 validation = Table(

@@ -132,18 +132,24 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
 
 
 def publish_committed(folder: str) -> list[int]:
-    """Publish every committed epoch (one that is published stays as it is); returns those that await validation."""
-    from cumulus_ops.snapshot import publish, status
+    """Publish every snapshot that is not published yet, oldest first; returns the epochs that await validation."""
+    from cumulus_ops.snapshot import awaiting, publish
 
     with _running(folder, "inprocess") as (_, runtime):
-        committed = [e for e in status(runtime).epochs if e.state in COMMITTED]
-        for epoch in committed:
-            log.info("epoch %d published: %s", epoch.epoch, publish(runtime, epoch.epoch))
-    return [e.epoch for e in committed if e.state == "committed"]
+        for epoch in awaiting(runtime, "publish"):
+            log.info("epoch %d published: %s", epoch, publish(runtime, epoch))
+        _warn_of_expired(runtime, "publish")
+        return runtime.catalog.awaiting("validate")
+
+
+def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
+    late = [str(epoch) for epoch, missed in runtime.catalog.expired().items() if consumer in missed]
+    if late:
+        log.warning("expired before `%s` came to them: the snapshots of epochs %s", consumer, ", ".join(late))
 
 
 def validate_committed(folder: str) -> dict[int, bool]:
-    """Validate every committed epoch that has no validation yet.
+    """Validate every snapshot that is not validated yet, oldest first; those that have expired are left out.
 
     Returns:
         epoch -> whether it passed.
@@ -151,11 +157,11 @@ def validate_committed(folder: str) -> dict[int, bool]:
     Raises:
         SnapshotInvalid: one did not pass and the project's policy is ``fail``.
     """
-    from cumulus_ops.snapshot import status, validate
+    from cumulus_ops.snapshot import awaiting, validate
 
     with _running(folder, None) as (project, runtime):
-        epochs = [e.epoch for e in status(runtime).epochs if e.state == "committed"]
-        reports = [validate(runtime, epoch) for epoch in epochs]
+        reports = [validate(runtime, epoch) for epoch in awaiting(runtime, "validate")]
+        _warn_of_expired(runtime, "validate")
     for report in reports:
         log.info("validation %s", report)
     failed = [report for report in reports if not report.success]

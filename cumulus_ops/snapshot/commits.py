@@ -142,7 +142,7 @@ def merge(rt: Runtime) -> int:
     tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
     if not tiers:
         return 0
-    oldest = max(0, committed - rt.project.epoch.retain + 1)
+    oldest = rt.catalog.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
     result = rt.executor.run(MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes))
     written = {(r.map, r.access_path): r for r in result.runs}
     reach("merge.before-commit")

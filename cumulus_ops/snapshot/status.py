@@ -26,7 +26,8 @@ class CoordinatorStatus:
 class EpochReport:
     """An epoch in numbers. ``events`` are rows inserted or deleted; ``corrections`` corrected map entries; ``entries``
     stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, sealed (by all
-    coordinators), committed, validated or failed; ``validation``: passed, failed or "" when not validated."""
+    coordinators), committed, validated or failed; ``validation``: passed, failed, expired (it came too late) or "" when not
+    validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``."""
 
     epoch: int
     events: int
@@ -40,6 +41,7 @@ class EpochReport:
     state: str
     validation: str
     report: str
+    expired: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ def _epochs(rt: Runtime) -> tuple[EpochReport, ...]:
     snapshots = {s.epoch: s for s in rt.catalog.snapshots()}
     validations = rt.catalog.validations()
     corrections = rt.catalog.corrections()
+    expired = rt.catalog.expired()
     numbers = sorted({b.epoch for b in batches} | set(seals) | set(snapshots))
     return tuple(
         _epoch(
@@ -76,6 +79,7 @@ def _epochs(rt: Runtime) -> tuple[EpochReport, ...]:
             snapshots.get(epoch),
             validations.get(epoch),
             corrections.get(epoch, 0),
+            expired.get(epoch, ()),
         )
         for epoch in numbers
     )
@@ -88,10 +92,13 @@ def _epoch(
     snapshot: Snapshot | None,
     validation: Validation | None,
     corrections: int,
+    expired: tuple[str, ...],
 ) -> EpochReport:
     state = "committed" if snapshot else "sealed" if sealed else "open"
+    outcome = "expired" if "validate" in expired else ""
     if validation is not None:
         state = "validated" if validation.success else "failed"
+        outcome = "passed" if validation.success else "failed"
     return EpochReport(
         epoch,
         sum(b.events for b in batches),
@@ -103,6 +110,7 @@ def _epoch(
         snapshot.entries if snapshot else 0,
         sum(b.seconds for b in batches) + (snapshot.seconds if snapshot else 0.0),
         state,
-        "" if validation is None else "passed" if validation.success else "failed",
+        outcome,
         validation.report if validation else "",
+        expired,
     )

@@ -33,7 +33,8 @@ def validate(rt: Runtime, epoch: int) -> ValidationReport:
     report = validate_snapshot(_session(rt), validation_request(rt, epoch))
     page = rt.project.reports / INDEX
     rt.catalog.record_validation(Validation(epoch, report.success, report.failures, str(page), report.seconds))
-    write_index(rt.project.reports, rt.project.name, rt.catalog.validations().values())
+    late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
+    write_index(rt.project.reports, rt.project.name, rt.catalog.validations().values(), late)
     return report
 
 
