@@ -49,7 +49,11 @@ class Results(Database):
             connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
             old = select(t.batch.c.id).where(t.batch.c.epoch <= new.epoch)
             connection.execute(delete(t.reading_clock).where(t.reading_clock.c.batch.in_(old)))
-            connection.execute(update(t.batch).where(t.batch.c.epoch <= new.epoch).values(state="retired"))
+            connection.execute(
+                update(t.batch)
+                .where(t.batch.c.epoch <= new.epoch, t.batch.c.state == "applied")
+                .values(state="retired")
+            )
 
     def _check_unanimous(self, connection: Connection, program: Row[Any], epoch: int) -> None:
         votes = connection.execute(select(func.count()).where(t.seal.c.epoch == epoch)).scalar_one()

@@ -96,10 +96,15 @@ batch = Table(
     Column("duplicates", BigInteger, nullable=False),
     Column("ticket", BigInteger),
     Column("read_at", BigInteger),  # the commit its apply reads at, while it is under way
-    Column("state", String(10), nullable=False),  # 'appended', 'applied', 'retired'
+    Column("state", String(10), nullable=False),  # 'appended', 'applied', 'retired'; 'aside', 'retried', 'dropped'
     Column("commit", BigInteger),
     Column("seconds", Float, nullable=False),
     Column("part", Integer, nullable=False),  # a large drop is several batches, appended together: 0, 1, ...
+    Column("failures", Integer, nullable=False),  # attempts to apply it that failed for a defect
+    Column("unended", Integer, nullable=False),  # attempts, the latest in a row, of which nobody has seen the end
+    Column("reason", Text),  # of the latest failure, its traceback below
+    Column("retry_of", BigInteger),  # the batch whose events it has, stamped anew
+    Column("retracted_by", BigInteger),  # the commit with the negative of what the batch's own commit made visible
     UniqueConstraint("coordinator", "drop", "part"),
 )
 
@@ -130,7 +135,7 @@ commit = Table(
     "commit",
     metadata,
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(10), nullable=False),  # 'start', 'apply', 'correct', 'refresh', 'merge'
+    Column("kind", String(10), nullable=False),  # 'start', 'apply', 'correct', 'refresh', 'merge', 'retract'
     Column("committed_at", DateTime(timezone=True), nullable=False),
     Column("rows", BigInteger, nullable=False),
 )

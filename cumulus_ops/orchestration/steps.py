@@ -72,12 +72,12 @@ def apply_epoch(
         patience_s: how long to wait for the coordinator to reach ``epoch`` (only without ``until``).
 
     Returns:
-        Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates); None when the coordinator
+        Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates, set_aside); None when the coordinator
         is still in an earlier epoch.
     """
     from cumulus_ops.snapshot import current_epoch, run_minibatch
 
-    totals = dict.fromkeys(("batches", "events", "inserts", "deletes", "quarantined", "duplicates"), 0)
+    totals = dict.fromkeys(("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "set_aside"), 0)
     with _running(folder, executor) as (_, runtime):
         if until is None and not _wait_until(lambda: current_epoch(runtime, coordinator) >= epoch, patience_s):
             return None
@@ -125,7 +125,10 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
         committed = [e.epoch for e in status(runtime).epochs if e.state in COMMITTED]
         epoch = max(committed, default=-1) + 1
         while sealed(runtime, epoch):
-            log.info("snapshot %s", commit(runtime, epoch))
+            report = commit(runtime, epoch)
+            log.info("snapshot %s", report)
+            for batch in report.without:
+                log.warning("the snapshot of epoch %d is without %s", epoch, batch)
             done.append(epoch)
             epoch += 1
     return done
@@ -219,7 +222,8 @@ def _pending(runtime: Runtime, coordinator: int) -> list[Path]:
 
 def _add(totals: dict[str, int], report: BatchReport) -> None:
     totals["batches"] += 1
-    for name in totals.keys() - {"batches"}:
+    totals["set_aside"] += len(report.set_aside)
+    for name in totals.keys() - {"batches", "set_aside"}:
         totals[name] += getattr(report, name)
 
 

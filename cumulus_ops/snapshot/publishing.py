@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from cumulus_ops.catalog import left_out
 from cumulus_ops.engine import Runtime
 from cumulus_ops.faults import reach
 from cumulus_ops.query import read_view
@@ -42,12 +43,13 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
 
 def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
     done = rt.catalog.published()
+    without = "; ".join(map(str, left_out(rt.catalog.batches(), epoch)))
     for view in rt.program.views:
         if (view.name, epoch) in done:
             continue
         reach("publish.before-table")
         rows = read_view(rt, view.name, as_of=epoch)
-        version = publish_view(rows, folder / view.name, epoch=epoch, program=rt.program.name)
+        version = publish_view(rows, folder / view.name, epoch=epoch, program=rt.program.name, without=without)
         reach("publish.before-commit")
         rt.catalog.record_published(view.name, epoch, version)
         reach("publish.after-commit")

@@ -6,7 +6,7 @@ Great Expectations' own start page is built by scripts from the web; this one is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
@@ -26,7 +26,13 @@ STYLE = (
 EXPIRED = '<tr><td>{}<td class="expired">expired<td><td>not compared: validation came too late for this snapshot</tr>'
 
 
-def write_index(folder: Path, project: str, validations: Iterable[Validation], expired: Iterable[int] = ()) -> Path:
+def write_index(
+    folder: Path,
+    project: str,
+    validations: Iterable[Validation],
+    expired: Iterable[int] = (),
+    remarks: Mapping[int, Sequence[str]] | None = None,
+) -> Path:
     """Write the start page of a reports folder, replacing an older one by one rename.
 
     Args:
@@ -34,12 +40,13 @@ def write_index(folder: Path, project: str, validations: Iterable[Validation], e
         project: the project's name, by which the detailed pages are filed.
         validations: the outcomes to list.
         expired: the epochs for whose snapshots validation came too late.
+        remarks: epoch -> what else is to be known of its snapshot.
 
     Returns:
         the page's path.
     """
     found = {epoch: EXPIRED.format(epoch) for epoch in expired}
-    found |= {v.epoch: _row(folder, project, v) for v in validations}
+    found |= {v.epoch: _row(folder, project, v, (remarks or {}).get(v.epoch, ())) for v in validations}
     rows = "\n".join(row for _, row in sorted(found.items(), reverse=True))
     page = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(project)}: snapshots</title>'
@@ -54,9 +61,10 @@ def write_index(folder: Path, project: str, validations: Iterable[Validation], e
     return fresh.replace(folder / INDEX)
 
 
-def _row(folder: Path, project: str, validation: Validation) -> str:
+def _row(folder: Path, project: str, validation: Validation, remarks: Sequence[str]) -> str:
     word = "passed" if validation.success else "failed"
-    failures = "".join(f"<pre>{escape(failure)}</pre>" for failure in validation.failures)
+    notes = "".join(f'<pre class="expired">{escape(remark)}</pre>' for remark in remarks)
+    failures = notes + "".join(f"<pre>{escape(failure)}</pre>" for failure in validation.failures)
     links = " · ".join(_links(folder, f"{project}, epoch {validation.epoch}"))
     return f'<tr><td>{validation.epoch}<td class="{word}">{word}<td>{validation.seconds:.1f}<td>{failures}{links}</tr>'
 

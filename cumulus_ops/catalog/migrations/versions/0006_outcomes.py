@@ -1,4 +1,4 @@
-"""Who has dealt with which snapshot, and from which epoch on snapshots can be read."""
+"""Who has dealt with which snapshot, and from which epoch on snapshots can be read; batches that fail are set aside."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,7 +18,7 @@ DONE = (
 
 
 def upgrade() -> None:
-    """Add the table and the column. How many snapshots were retained is not in the catalog: only the newest is surely readable."""
+    """Add the table and the columns. How many snapshots were retained is not in the catalog: only the newest is surely readable."""
     op.create_table(
         "consumption",
         sa.Column("epoch", sa.Integer, primary_key=True, autoincrement=False),
@@ -30,5 +30,14 @@ def upgrade() -> None:
         program.add_column(sa.Column("oldest_readable", sa.Integer, nullable=False, server_default="0"))
     with op.batch_alter_table("program") as program:
         program.alter_column("oldest_readable", server_default=None)
+    with op.batch_alter_table("batch") as batch:
+        batch.add_column(sa.Column("failures", sa.Integer, nullable=False, server_default="0"))
+        batch.add_column(sa.Column("unended", sa.Integer, nullable=False, server_default="0"))
+        batch.add_column(sa.Column("reason", sa.Text))
+        batch.add_column(sa.Column("retry_of", sa.BigInteger))
+        batch.add_column(sa.Column("retracted_by", sa.BigInteger))
+    with op.batch_alter_table("batch") as batch:
+        batch.alter_column("failures", server_default=None)
+        batch.alter_column("unended", server_default=None)
     for statement in DONE:
         op.execute(statement)
