@@ -47,30 +47,30 @@ def _verdict_of(cls: type[BaseException]) -> str:
     return "excused" if issubclass(cls, EXCUSED) or not issubclass(cls, Exception) else "defect"
 
 
-def _raised_there(text: str) -> tuple[type[BaseException], str]:
-    """The class of the exception that ended the last traceback in ``text``, as near as it is known here, and its line.
+def _raised_there(text: str) -> tuple[type[BaseException], str, str]:
+    """The class of the exception that ended the last traceback in ``text``, as near as it is known here, its line, and the
+    traceback.
 
-    >>> _raised_there("Traceback (most recent call last):\\n  File \\"a.py\\", line 1\\nFileNotFoundError: x.parquet\\n")
-    (<class 'FileNotFoundError'>, 'FileNotFoundError: x.parquet')
+    >>> _raised_there("Job aborted\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1\\nFileNotFoundError: x\\n")[:2]
+    (<class 'FileNotFoundError'>, 'FileNotFoundError: x')
     """
-    ends = [match.end() for match in FRAMES.finditer(text)]
-    found = RAISED.search(text, ends[-1]) if ends else None
+    frames = [*FRAMES.finditer(text)]
+    found = RAISED.search(text, frames[-1].end()) if frames else None
     if found is None:
-        return Exception, text.strip().splitlines()[0] if text.strip() else "failed"
-    name = found[1].rpartition(".")[2]
+        return Exception, text.strip().splitlines()[0] if text.strip() else "failed", text
+    name, trace = found[1].rpartition(".")[2], text[frames[-1].start() : found.end()]
     if name.endswith("MemoryError"):
-        return MemoryError, found[0]
+        return MemoryError, found[0], trace
     known = getattr(errors, name, None) or getattr(builtins, name, None)
     is_class = isinstance(known, type) and issubclass(known, BaseException)
-    return known if is_class else Exception, found[0]  # type: ignore[return-value]
+    return known if is_class else Exception, found[0], trace  # type: ignore[return-value]
 
 
 def explain(error: BaseException) -> str:
     """What failed, in the first line, and where, below."""
-    text = str(error)
     if "PythonException" in {cls.__name__ for cls in type(error).__mro__}:
-        line = _raised_there(text)[1]
+        _, line, trace = _raised_there(str(error))
     else:
-        line = f"{type(error).__name__}: {text}".splitlines()[0]
-        text = "".join(traceback.format_exception(error))
-    return f"{line[:LINE]}\n{text[-LENGTH:]}"
+        line = f"{type(error).__name__}: {error}".splitlines()[0]
+        trace = "".join(traceback.format_exception(error))
+    return f"{line[:LINE]}\n{trace[-LENGTH:]}"
