@@ -16,6 +16,7 @@ from m3.program import Relation
 
 __all__ = [
     "LEAST_MEMORY",
+    "PIN",
     "EpochSettings",
     "ExecutorSettings",
     "LayoutChoice",
@@ -25,6 +26,10 @@ __all__ = [
 ]
 
 
+#: How many committed epochs a snapshot waits for being published and validated, if the project does not say.
+PIN = 96
+
+
 @dataclass(frozen=True)
 class EpochSettings:
     """The rhythm of a project's epochs.
@@ -32,13 +37,14 @@ class EpochSettings:
     ``length`` is the time T between two transitions of one coordinator; coordinator i moves i*T/N later than
     coordinator 0 (staggered, Cumulus paper section 4.2). ``start`` is when epoch 0 of coordinator 0 begins (UTC);
     ``count`` ends the schedule after that many epochs, None never. ``retain`` is how many committed epochs stay
-    readable as of that epoch.
+    readable as of that epoch; one that has yet to be published or validated stays for as many as ``pin``.
     """
 
     length: datetime.timedelta
     start: datetime.datetime
     count: int | None = None
     retain: int = 16
+    pin: int = PIN
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,11 @@ class Project:
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     batch_rows: int = 1_000_000
     memory: int | None = None
+
+    @property
+    def consumers(self) -> tuple[str, ...]:
+        """What is to be done with each snapshot, and keeps it until then."""
+        return ("publish", "validate") if self.published else ("validate",)
 
     @property
     def memory_bytes(self) -> int:

@@ -1,8 +1,19 @@
-"""Names that several parts must agree on: DAGs and assets of a project."""
+"""Names that several parts must agree on: DAGs and assets of a project, and a file."""
 
 from __future__ import annotations
 
-__all__ = ["commit_dag", "coordinator_dag", "run_epochs_dag", "seal_asset", "snapshot_asset", "validate_dag"]
+__all__ = [
+    "NOTICES",
+    "commit_dag",
+    "coordinator_dag",
+    "run_epochs_dag",
+    "seal_asset",
+    "snapshot_asset",
+    "validate_dag",
+]
+
+#: In the state folder: what the DAGs' pages say of the running project, in Markdown.
+NOTICES = "notices.md"
 
 
 def coordinator_dag(project: str, coordinator: int) -> str:

@@ -6,7 +6,7 @@ The shape, with defaults (see the README for a commented example)::
     relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
     sources: {landing: landing}
     coordinators: 1
-    epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16}
+    epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96}
     batches: {rows: 1000000}                 # a larger drop is applied in several batches
     views: {revenue: views/revenue.sql}      # or  program: shop.m3
     dialect: postgres                        # how the views are written; without it sqlglot's generic SQL, much like Spark's
@@ -28,6 +28,7 @@ from pathlib import Path
 
 from cumulus_ops.config import (
     LEAST_MEMORY,
+    PIN,
     EpochSettings,
     ExecutorSettings,
     LayoutChoice,
@@ -161,14 +162,25 @@ def _dialect(item: Item | None) -> str | None:
 
 def _epochs(root: Section) -> EpochSettings:
     hint = "write `epochs: {length: 15m, start: 2026-01-01T00:00:00Z}`"
-    section = root.need("epochs", hint).section(("length", "start", "count", "retain"))
+    section = root.need("epochs", hint).section(("length", "start", "count", "retain", "pin"))
     count = section.get("count")
+    retain = _integer(section, "retain", 16, 1, EPOCHS_MAX)
     return EpochSettings(
         length=section.need("length", hint).duration(),
         start=section.need("start", hint).time(),
         count=count.integer(1, EPOCHS_MAX) if count else None,
-        retain=_integer(section, "retain", 16, 1, EPOCHS_MAX),
+        retain=retain,
+        pin=_pin(section, retain),
     )
+
+
+def _pin(section: Section, retain: int) -> int:
+    item = section.get("pin")
+    pin = item.integer(1, EPOCHS_MAX) if item else max(PIN, retain)
+    if item and pin < retain:
+        hint = f"every snapshot stays for {retain} epochs; one that is not published or validated for as many as `pin`"
+        raise item.problem(f"pin: {pin} is less than retain: {retain}", kind="bad-pin", hint=hint)
+    return pin
 
 
 def _memory(item: Item | None) -> int | None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, set_aside
 from cumulus_ops.catalog.records import (
+    LEFT_OUT,
     Batch,
     Clock,
     HistoryEntry,
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
     from cumulus_ops.catalog.catalog import Catalog
 
 __all__ = [
+    "LEFT_OUT",
     "Batch",
     "Catalog",
     "Clock",
     "HistoryEntry",
+    "LeftOut",
     "LogFile",
     "NewBatch",
     "NewRun",
@@ -37,6 +41,9 @@ __all__ = [
     "Run",
     "Snapshot",
     "Validation",
+    "failed_batches",
+    "left_out",
+    "set_aside",
 ]
 
 

@@ -6,13 +6,15 @@ says so, or raises :class:`~cumulus_ops.errors.Conflict` and changes nothing.
 
 from __future__ import annotations
 
+from cumulus_ops.catalog.asides import Asides
 from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.control import Control
 from cumulus_ops.catalog.log import EventLog
 from cumulus_ops.catalog.results import Results
+from cumulus_ops.catalog.retention import Retention
 
 __all__ = ["Catalog"]
 
 
-class Catalog(Control, EventLog, Commits, Results):
+class Catalog(Control, EventLog, Commits, Asides, Results, Retention):
     """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes."""

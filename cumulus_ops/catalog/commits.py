@@ -80,9 +80,9 @@ class Commits(Database):
         with self._engine.begin() as connection:
             program = self._lock(connection)
             this = t.batch.c.id == batch
-            mine = connection.execute(select(t.batch.c.ticket).where(this)).scalar_one()
-            values = {"read_at": program.last_commit}
-            if mine is None:
+            mine = connection.execute(select(t.batch.c.ticket, t.batch.c.unended).where(this)).one()
+            values = {"read_at": program.last_commit, "unended": mine.unended + 1}
+            if mine.ticket is None:
                 values["ticket"] = program.next_ticket
                 connection.execute(update(t.program).values(next_ticket=program.next_ticket + 1))
             connection.execute(update(t.batch).where(this).values(**values))

@@ -60,7 +60,14 @@ class Control(Database):
 
     def _insert_program(self, connection: Connection, record: ProgramRecord) -> None:
         values = {name: getattr(record, name) for name in ProgramRecord.__dataclass_fields__}
-        zeros = {"last_commit": 0, "next_ticket": 1, "merge_horizon": 0, "forgotten": 0, "token": 0}
+        zeros = {
+            "last_commit": 0,
+            "next_ticket": 1,
+            "merge_horizon": 0,
+            "forgotten": 0,
+            "token": 0,
+            "oldest_readable": 0,
+        }
         connection.execute(insert(t.program).values(id=1, **values, **zeros))
         connection.execute(
             insert(t.coordinator), [{"index": i, "epoch": 0, "next_sequence": 0} for i in range(record.coordinators)]

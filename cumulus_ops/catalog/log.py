@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.records import (
+    LEFT_OUT,
     Batch,
     LogFile,
     NewBatch,
@@ -30,7 +31,8 @@ class EventLog(Database):
         return {row[0] for row in self._read(select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator))}
 
     def append(self, batches: Sequence[NewBatch]) -> tuple[int, ...]:
-        """Make the log files of all batches of a drop visible, at once.
+        """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
+        set aside.
 
         Args:
             batches: consecutive ones, at least one.
@@ -39,7 +41,8 @@ class EventLog(Database):
             their ids.
 
         Raises:
-            Conflict: the coordinator's epoch or sequence has moved, or the drop was appended by somebody else.
+            Conflict: the coordinator's epoch or sequence has moved, or the drop was appended by somebody else, or what is
+                retried is not set aside any more.
         """
         c, new = t.coordinator.c, batches[0]
         with self._engine.begin() as connection:
@@ -52,15 +55,28 @@ class EventLog(Database):
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
+            for batch in batches:
+                self._take_over(connection, batch)
             try:
                 return tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
                 raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
 
+    def _take_over(self, connection: Connection, new: NewBatch) -> None:
+        """A retry's events count as its own from now on."""
+        if new.retry_of is None:
+            return
+        b = t.batch.c
+        aside = (b.id == new.retry_of, b.state == "aside")
+        if connection.execute(update(t.batch).where(*aside).values(state="retried")).rowcount != 1:
+            raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {new.retry_of}")
+
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
         values = {n: getattr(new, n) for n in names}
-        inserted = connection.execute(insert(t.batch).values(**values, state="appended", seconds=0.0))
+        inserted = connection.execute(
+            insert(t.batch).values(**values, state="appended", seconds=0.0, failures=0, unended=0)
+        )
         batch = int(cast(Any, inserted.inserted_primary_key)[0])
         files = [{**vars(f), "batch": batch} for f in new.log_files]
         if files:
@@ -91,18 +107,19 @@ class EventLog(Database):
         offsets: tuple[int, int] | None = None,
         epoch: int | None = None,
     ) -> list[LogFile]:
-        """Log files of a batch, of a source, with ``offsets`` in a range, or of all batches up to ``epoch``; bounds are
-        inclusive."""
+        """Log files of a batch; or of a source, with ``offsets`` in a range, but for those of dropped batches, whose events may
+        come again; or of all batches up to ``epoch`` that count. Bounds are inclusive."""
         f = t.log_file.c
         query = select(*[f[name] for name in LogFile.__dataclass_fields__]).order_by(f.id)
         if batch is not None:
             query = query.where(f.batch == batch)
         if source is not None:
-            query = query.where(f.source == source)
+            query = query.join(t.batch, t.batch.c.id == f.batch).where(f.source == source, t.batch.c.state != "dropped")
         if offsets is not None:
             query = query.where(f.min_offset <= offsets[1], f.max_offset >= offsets[0])
         if epoch is not None:
-            query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch)
+            counts = t.batch.c.state.not_in(LEFT_OUT)
+            query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
         return [LogFile(*row) for row in self._read(query)]
 
     def quarantine_files(self) -> list[tuple[int, str, str, int]]:

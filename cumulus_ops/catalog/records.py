@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = [
+    "LEFT_OUT",
     "SETTLED",
     "Batch",
     "Clock",
@@ -21,8 +22,10 @@ __all__ = [
 ]
 
 
+#: States of batches that no snapshot will ever have: their events do not count. A retried one's count as another batch's.
+LEFT_OUT = ("aside", "retried", "dropped")
 #: The states of a batch that the end of its epoch does not wait for.
-SETTLED = ("applied", "retired")
+SETTLED = ("applied", "retired", *LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,17 @@ class NewBatch:
     log_files: tuple[LogFile, ...]
     quarantine_files: tuple[tuple[str, str, int], ...]  # (relation, path, rows)
     part: int = 0
+    retry_of: int | None = None
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A stamped batch. ``state``: appended (durable, not yet in the maps), applied, retired (below a snapshot)."""
+    """A stamped batch. ``state``: appended (durable, not yet in the maps), applied, retired (below a snapshot); or else aside
+    (it failed; somebody has to decide), retried (its events are another batch's now, whose ``retry_of`` it is), dropped.
+
+    ``failures``: attempts to apply it that failed for a defect; ``unended``: those, the latest in a row, of which nobody has
+    seen the end; ``reason``: why it failed, in its first line; ``retracted_by``: the commit that took back what ``commit`` had
+    made visible."""
 
     id: int
     coordinator: int
@@ -93,11 +102,21 @@ class Batch:
     commit: int | None
     seconds: float
     part: int
+    failures: int = 0
+    unended: int = 0
+    reason: str | None = None
+    retry_of: int | None = None
+    retracted_by: int | None = None
 
     @property
     def events(self) -> int:
         """Number of rows inserted or deleted."""
         return self.inserts + self.deletes
+
+    @property
+    def counts(self) -> bool:
+        """Whether its events are a part of the log that snapshots equal."""
+        return self.state not in LEFT_OUT
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from cumulus_ops.catalog.records import (
     Snapshot,
     Validation,
 )
+from cumulus_ops.catalog.retention import record_outcome
 from cumulus_ops.errors import Conflict, NotYet
 
 __all__ = ["Results"]
@@ -50,7 +51,11 @@ class Results(Database):
             connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
             old = select(t.batch.c.id).where(t.batch.c.epoch <= new.epoch)
             connection.execute(delete(t.reading_clock).where(t.reading_clock.c.batch.in_(old)))
-            connection.execute(update(t.batch).where(t.batch.c.epoch <= new.epoch).values(state="retired"))
+            connection.execute(
+                update(t.batch)
+                .where(t.batch.c.epoch <= new.epoch, t.batch.c.state == "applied")
+                .values(state="retired")
+            )
 
     def _check_unanimous(self, connection: Connection, program: Row[Any], epoch: int) -> None:
         votes = connection.execute(select(func.count()).where(t.seal.c.epoch == epoch)).scalar_one()
@@ -127,6 +132,7 @@ class Results(Database):
             self._lock(connection)
             connection.execute(delete(t.validation).where(t.validation.c.epoch == new.epoch))
             connection.execute(insert(t.validation).values(**values))
+            record_outcome(connection, "validate", new.epoch, "done")
 
     def validations(self) -> dict[int, Validation]:
         """epoch -> outcome of its latest validation."""

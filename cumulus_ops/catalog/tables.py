@@ -24,6 +24,7 @@ from sqlalchemy import (
 __all__ = [
     "batch",
     "commit",
+    "consumption",
     "coordinator",
     "correction",
     "log_file",
@@ -61,6 +62,7 @@ program = Table(
     Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.serial
     Column("forgotten", BigInteger, nullable=False),  # rows of runs replaced by commits <= this may be gone
     Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
+    Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
 )
 
 coordinator = Table(
@@ -94,10 +96,15 @@ batch = Table(
     Column("duplicates", BigInteger, nullable=False),
     Column("ticket", BigInteger),
     Column("read_at", BigInteger),  # the commit its apply reads at, while it is under way
-    Column("state", String(10), nullable=False),  # 'appended', 'applied', 'retired'
+    Column("state", String(10), nullable=False),  # 'appended', 'applied', 'retired'; 'aside', 'retried', 'dropped'
     Column("commit", BigInteger),
     Column("seconds", Float, nullable=False),
     Column("part", Integer, nullable=False),  # a large drop is several batches, appended together: 0, 1, ...
+    Column("failures", Integer, nullable=False),  # attempts to apply it that failed for a defect
+    Column("unended", Integer, nullable=False),  # attempts, the latest in a row, of which nobody has seen the end
+    Column("reason", Text),  # of the latest failure, its traceback below
+    Column("retry_of", BigInteger),  # the batch whose events it has, stamped anew
+    Column("retracted_by", BigInteger),  # the commit with the negative of what the batch's own commit made visible
     UniqueConstraint("coordinator", "drop", "part"),
 )
 
@@ -128,7 +135,7 @@ commit = Table(
     "commit",
     metadata,
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(10), nullable=False),  # 'start', 'apply', 'correct', 'refresh', 'merge'
+    Column("kind", String(10), nullable=False),  # 'start', 'apply', 'correct', 'refresh', 'merge', 'retract'
     Column("committed_at", DateTime(timezone=True), nullable=False),
     Column("rows", BigInteger, nullable=False),
 )
@@ -187,6 +194,15 @@ published = Table(
     Column("view", String(200), primary_key=True),
     Column("epoch", Integer, primary_key=True),
     Column("delta_version", BigInteger, nullable=False),
+)
+
+consumption = Table(
+    "consumption",
+    metadata,
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("consumer", String(20), primary_key=True),  # 'publish', 'validate'
+    Column("outcome", String(10), nullable=False),  # 'done', 'expired': it came too late
+    Column("recorded_at", DateTime(timezone=True), nullable=False),
 )
 
 validation = Table(

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cumulus_ops.cli.batches import batch
+from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
-from cumulus_ops.cli.problems import EXIT_INVALID, explained
+from cumulus_ops.cli.problems import EXIT_INVALID, EXIT_SET_ASIDE, explained
 from cumulus_ops.config import Project, load_project
 
 if TYPE_CHECKING:
@@ -18,20 +20,6 @@ if TYPE_CHECKING:
     from m3 import Program
 
 __all__ = ["main"]
-
-PROJECT = click.option(
-    "--project",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path("."),
-    envvar="CUMULUS_PROJECT",
-    show_envvar=True,
-    help="The project's folder.",
-)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-EXECUTOR = click.option(
-    "--executor", type=click.Choice(["inprocess", "spark"]), help="Instead of the project's executor."
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -185,15 +173,18 @@ def run(folder: Path, executor: str | None, epochs: int, as_json: bool) -> None:
         project = load_project(folder)
         _initialise(project)
         with open_runtime(project, executor) as runtime:
-            known = {e.epoch for e in status(runtime).epochs if e.state in ("validated", "failed")}
+            before = status(runtime)
             run_epochs(runtime, epochs, (lambda _: None) if as_json else out.print)
             done = status(runtime)
     if as_json:
         print_json(done)
     else:
         print_status(done)
+    known = {e.epoch for e in before.epochs if e.state in ("validated", "failed")}
     if any(e.state == "failed" for e in done.epochs if e.epoch not in known):
         sys.exit(EXIT_INVALID)
+    if {b.batch for b in done.set_aside} - {b.batch for b in before.set_aside}:
+        sys.exit(EXIT_SET_ASIDE)
 
 
 @main.command()
@@ -296,6 +287,9 @@ def demo(
     options = DemoOptions(scale_factor, epochs, epoch_seconds, once, port, home, folder, dags)
     with explained():
         sys.exit(run_demo(options))
+
+
+main.add_command(batch)
 
 
 def _initialise(project: Project) -> None:

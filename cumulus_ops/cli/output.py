@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cumulus_ops.catalog import LeftOut
     from cumulus_ops.snapshot import Status
 
-__all__ = ["console", "print_json", "print_rows", "print_status", "size_text"]
+__all__ = ["console", "print_json", "print_left_out", "print_rows", "print_status", "size_text"]
 
 WIDTH = 130
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -71,7 +74,7 @@ def _is_number(type_name: str) -> bool:
 
 
 def print_status(status: Status) -> None:
-    """Coordinators and epochs as two tables."""
+    """Coordinators and epochs as two tables; and the batches that are set aside, if there are any."""
     from cumulus_ops.demo.display import epoch_table
 
     table = Table(title=f"Coordinators of {status.program}", title_justify="left")
@@ -82,3 +85,21 @@ def print_status(status: Status) -> None:
     out = console()
     out.print(table)
     out.print(epoch_table(status.epochs))
+    if status.set_aside:
+        print_left_out(status.set_aside)
+        out.print(
+            "Their events do not count, and rows of theirs that are deleted meanwhile count below zero. "
+            "Decide by: cumulus batch retry N, or drop N",
+            style="yellow",
+        )
+
+
+def print_left_out(batches: Sequence[LeftOut]) -> None:
+    """Batches that failed, and what became of them, as a table."""
+    table = Table(title="Batches that failed", title_justify="left")
+    for name in ("batch", "epoch", "coordinator", "drop", "events", "state", "reason"):
+        table.add_column(name, justify="right" if name in ("batch", "epoch", "coordinator", "events") else "left")
+    for b in batches:
+        numbers = (str(b.batch), str(b.epoch), str(b.coordinator))
+        table.add_row(*numbers, escape(b.drop), f"{b.events:,}", b.fate, escape(b.reason))
+    console().print(table)

@@ -13,10 +13,11 @@ from rich.markup import escape
 from cumulus_ops.errors import CumulusError
 from m3.errors import M3Error
 
-__all__ = ["EXIT_INVALID", "EXIT_USER", "explained", "show"]
+__all__ = ["EXIT_INVALID", "EXIT_SET_ASIDE", "EXIT_USER", "explained", "show"]
 
 EXIT_INVALID = 1  # a snapshot is wrong
 EXIT_USER = 2  # the input, the project or the machine is wrong
+EXIT_SET_ASIDE = 3  # a batch kept failing and was set aside
 
 
 @contextmanager

@@ -73,5 +73,9 @@ def epoch_table(epochs: Sequence[EpochReport]) -> Table:
         numbers = (e.events, e.inserts, e.deletes, e.corrections, e.entries)
         outcome = e.validation or e.state
         colour = {"passed": "green", "failed": "red"}.get(outcome, "yellow")
+        if "publish" in e.expired:
+            outcome += ", not published"
+        if e.without:
+            outcome += f", without batch {', '.join(str(b.batch) for b in e.without)}"
         table.add_row(str(e.epoch), *(f"{n:,}" for n in numbers), f"{e.seconds:.1f}", f"[{colour}]{outcome}[/{colour}]")
     return table

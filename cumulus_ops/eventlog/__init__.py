@@ -2,5 +2,6 @@
 
 from cumulus_ops.eventlog.append import append_drop, pending_drops
 from cumulus_ops.eventlog.bootstrap import TABLES, land_tables
+from cumulus_ops.eventlog.restamp import restamp
 
-__all__ = ["TABLES", "append_drop", "land_tables", "pending_drops"]
+__all__ = ["TABLES", "append_drop", "land_tables", "pending_drops", "restamp"]

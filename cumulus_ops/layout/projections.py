@@ -71,7 +71,9 @@ def project_groups(
 def _read_as_they_are(program: Program) -> frozenset[str]:
     """The maps that views and derivations read, or compute."""
     views = {v.map for view in program.views for v in view.values}
-    views |= {view.exists for view in program.views if view.exists} | {c.map for view in program.views for c in view.checks}
+    views |= {view.exists for view in program.views if view.exists} | {
+        c.map for view in program.views for c in view.checks
+    }
     return frozenset(views | {name for d in program.derivations for name in (d.map, *d.reads())})
 
 

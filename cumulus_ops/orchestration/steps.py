@@ -72,12 +72,12 @@ def apply_epoch(
         patience_s: how long to wait for the coordinator to reach ``epoch`` (only without ``until``).
 
     Returns:
-        Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates); None when the coordinator
+        Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates, set_aside); None when the coordinator
         is still in an earlier epoch.
     """
     from cumulus_ops.snapshot import current_epoch, run_minibatch
 
-    totals = dict.fromkeys(("batches", "events", "inserts", "deletes", "quarantined", "duplicates"), 0)
+    totals = dict.fromkeys(("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "set_aside"), 0)
     with _running(folder, executor) as (_, runtime):
         if until is None and not _wait_until(lambda: current_epoch(runtime, coordinator) >= epoch, patience_s):
             return None
@@ -125,25 +125,34 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
         committed = [e.epoch for e in status(runtime).epochs if e.state in COMMITTED]
         epoch = max(committed, default=-1) + 1
         while sealed(runtime, epoch):
-            log.info("snapshot %s", commit(runtime, epoch))
+            report = commit(runtime, epoch)
+            log.info("snapshot %s", report)
+            for batch in report.without:
+                log.warning("the snapshot of epoch %d is without %s", epoch, batch)
             done.append(epoch)
             epoch += 1
     return done
 
 
 def publish_committed(folder: str) -> list[int]:
-    """Publish every committed epoch (one that is published stays as it is); returns those that await validation."""
-    from cumulus_ops.snapshot import publish, status
+    """Publish every snapshot that is not published yet, oldest first; returns the epochs that await validation."""
+    from cumulus_ops.snapshot import awaiting, publish
 
     with _running(folder, "inprocess") as (_, runtime):
-        committed = [e for e in status(runtime).epochs if e.state in COMMITTED]
-        for epoch in committed:
-            log.info("epoch %d published: %s", epoch.epoch, publish(runtime, epoch.epoch))
-    return [e.epoch for e in committed if e.state == "committed"]
+        for epoch in awaiting(runtime, "publish"):
+            log.info("epoch %d published: %s", epoch, publish(runtime, epoch))
+        _warn_of_expired(runtime, "publish")
+        return runtime.catalog.awaiting("validate")
+
+
+def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
+    late = [str(epoch) for epoch, missed in runtime.catalog.expired().items() if consumer in missed]
+    if late:
+        log.warning("expired before `%s` came to them: the snapshots of epochs %s", consumer, ", ".join(late))
 
 
 def validate_committed(folder: str) -> dict[int, bool]:
-    """Validate every committed epoch that has no validation yet.
+    """Validate every snapshot that is not validated yet, oldest first; those that have expired are left out.
 
     Returns:
         epoch -> whether it passed.
@@ -151,11 +160,11 @@ def validate_committed(folder: str) -> dict[int, bool]:
     Raises:
         SnapshotInvalid: one did not pass and the project's policy is ``fail``.
     """
-    from cumulus_ops.snapshot import status, validate
+    from cumulus_ops.snapshot import awaiting, validate
 
     with _running(folder, None) as (project, runtime):
-        epochs = [e.epoch for e in status(runtime).epochs if e.state == "committed"]
-        reports = [validate(runtime, epoch) for epoch in epochs]
+        reports = [validate(runtime, epoch) for epoch in awaiting(runtime, "validate")]
+        _warn_of_expired(runtime, "validate")
     for report in reports:
         log.info("validation %s", report)
     failed = [report for report in reports if not report.success]
@@ -213,7 +222,8 @@ def _pending(runtime: Runtime, coordinator: int) -> list[Path]:
 
 def _add(totals: dict[str, int], report: BatchReport) -> None:
     totals["batches"] += 1
-    for name in totals.keys() - {"batches"}:
+    totals["set_aside"] += len(report.set_aside)
+    for name in totals.keys() - {"batches", "set_aside"}:
         totals[name] += getattr(report, name)
 
 

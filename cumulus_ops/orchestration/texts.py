@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from cumulus_ops.config import Project
+from cumulus_ops.names import NOTICES
 from cumulus_ops.rhythm import Rhythm
 
-__all__ = ["APPLY", "CORRECT", "PUBLISH", "SEAL", "VALIDATE", "commit", "coordinator", "run_epochs", "validate"]
+__all__ = [
+    "APPLY",
+    "CORRECT",
+    "PUBLISH",
+    "SEAL",
+    "VALIDATE",
+    "commit",
+    "coordinator",
+    "notices",
+    "run_epochs",
+    "validate",
+]
 
 APPLY = """Takes each drop as it lands: validates, stamps and appends its events to the log, computes the deltas of
-all maps, and commits both. Readers of tentative answers see them at once. A killed task is resumed, not repeated."""
+all maps, and commits both. Readers of tentative answers see them at once. A killed task is resumed, not repeated. A
+batch that keeps failing is set aside, with its reason in the log and on this page, and the rest goes on; `cumulus batch` decides about it."""
 SEAL = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
 may seal; the token goes round in the order of the coordinators."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
@@ -18,9 +31,15 @@ VALIDATE = """Runs the views' SQL on Spark over the whole event log and compares
 in both directions. The report has a table of differing groups."""
 
 
+def notices(project: Project) -> str:
+    """What is to be known of the running project, as its steps have written it last; nothing at most times."""
+    file = project.state / NOTICES
+    return file.read_text(encoding="utf-8") + "\n" if file.is_file() else ""
+
+
 def coordinator(project: Project, index: int) -> str:
     """Documentation of one coordinator's DAG."""
-    return f"""### Coordinator {index} of {project.name}
+    return f"""{notices(project)}### Coordinator {index} of {project.name}
 Takes part of the event stream, and works for one epoch per run: from the beginning of its data interval to its end.
 
 {staggering(project, index)}
@@ -48,7 +67,7 @@ def staggering(project: Project, index: int) -> str:
 def commit(project: Project) -> str:
     """Documentation of the commit DAG."""
     seals = "\n".join(f"seal {i} of epoch e ──┐" for i in range(project.coordinators))
-    return f"""### Snapshots of {project.name}
+    return f"""{notices(project)}### Snapshots of {project.name}
 Runs when **every** coordinator has sealed the same epoch: the epoch is the partition key of the seal assets.
 ```
 {seals}
@@ -61,7 +80,7 @@ lost, doubled or early event does no harm.
 
 def validate(project: Project) -> str:
     """Documentation of the validation DAG."""
-    return f"""### Is it right?
+    return f"""{notices(project)}### Is it right?
 Every snapshot of {project.name} must equal its SQL, run from scratch over the event log up to that epoch.
 ```
 event log ─► Spark SQL ─► expected ┐
@@ -74,7 +93,7 @@ Policy **{project.validation_policy}**: a difference {"fails" if project.validat
 
 def run_epochs(project: Project) -> str:
     """Documentation of the DAG that people trigger."""
-    return f"""### Run epochs now
+    return f"""{notices(project)}### Run epochs now
 Choose how many epochs to run and where. What has landed is spread evenly over them; then, for each epoch:
 ```
 apply 0 ─ seal 0 ┐

@@ -57,12 +57,16 @@ def read_view(
         InputProblem: the epoch is no longer retained, or a scalar subquery has several rows.
     """
     declared = rt.program.view(view)
-    upto = None if tentative else epoch_end(_snapshot_epoch(rt, as_of))
+    epoch = None if tentative else _snapshot_epoch(rt, as_of)
+    upto = None if epoch is None else epoch_end(epoch)
     for name in declared.checks:
         if len(read_map(rt, name, upto)):
             problem = several_values(view)
             raise InputProblem(problem.message, kind=problem.kind, hint=problem.hint)
-    return _rows(declared, _entries(rt, declared, upto), ordered)
+    entries = _entries(rt, declared, upto)
+    if epoch is not None:
+        _require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
+    return _rows(declared, entries, ordered)
 
 
 def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
@@ -90,6 +94,7 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
     if declared.exists is None:
         return schema.empty_table()
     totals, names = _totals(rt, declared, epoch_end(_snapshot_epoch(rt, as_of)))
+    _require_retained(rt, as_of)
     totals = _nonzero(totals, names)
     logical = [to_logical(totals[f"#{i}"].combine_chunks(), k.type) for i, k in enumerate(declared.keys)]
     texts = [pc.fill_null(column.cast(pa.string()), "NULL") for column in logical]
@@ -108,10 +113,15 @@ def _snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
         raise NotYet(
             f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: {epochs[0]} to {epochs[-1]}"
         )
-    oldest = epochs[-1] - rt.project.epoch.retain + 1
-    if epoch < oldest:
-        raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=f"the oldest is {oldest}")
+    _require_retained(rt, epoch)
     return epoch
+
+
+def _require_retained(rt: Runtime, epoch: int) -> None:
+    oldest = rt.catalog.oldest_readable()
+    if epoch < oldest:
+        hint = f"the oldest is {oldest}; `retain` and `pin` under `epochs:` in cumulus.yaml keep more"
+        raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=hint)
 
 
 def _sum_map(rt: Runtime, decl: MapDecl, upto: int | None) -> pa.Table:

@@ -2,9 +2,10 @@
 
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.snapshot.commits import SnapshotReport, collect_garbage, commit, correct, merge
+from cumulus_ops.snapshot.deciding import drop_batch, retry_batch
 from cumulus_ops.snapshot.driver import run_epochs
 from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch, seal, sealed
-from cumulus_ops.snapshot.publishing import publish
+from cumulus_ops.snapshot.publishing import awaiting, publish
 from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
 from cumulus_ops.snapshot.status import CoordinatorStatus, EpochReport, Status, status
@@ -19,15 +20,18 @@ __all__ = [
     "ScrubReport",
     "SnapshotReport",
     "Status",
+    "awaiting",
     "collect_garbage",
     "commit",
     "correct",
     "current_epoch",
+    "drop_batch",
     "initialise",
     "merge",
     "open_runtime",
     "publish",
     "refresh",
+    "retry_batch",
     "run_epochs",
     "run_minibatch",
     "scrub",

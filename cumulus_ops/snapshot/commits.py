@@ -5,16 +5,19 @@ from __future__ import annotations
 import datetime
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cumulus_ops.catalog import HistoryEntry, Run, Snapshot
+from cumulus_ops.catalog import Clock, HistoryEntry, LeftOut, Run, Snapshot, left_out
 from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
 from cumulus_ops.engine.budget import rows_within
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.faults import reach
 from cumulus_ops.mapstore import AccessPath, pick_tier
+from cumulus_ops.snapshot.notices import write_notices
 from cumulus_ops.snapshot.refreshing import refresh
+from cumulus_ops.snapshot.setting_aside import run_without_culprit
 from cumulus_ops.versions import epoch_end
 
 __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
@@ -27,7 +30,8 @@ GRACE = datetime.timedelta(minutes=15)
 
 @dataclass(frozen=True)
 class SnapshotReport:
-    """A committed snapshot; ``corrections`` are corrected map entries, ``entries`` the stored map entries."""
+    """A committed snapshot; ``corrections`` are corrected map entries, ``entries`` the stored map entries, ``without`` the
+    batches that failed and are not in it."""
 
     epoch: int
     version: int
@@ -37,6 +41,7 @@ class SnapshotReport:
     corrections: int
     entries: int
     seconds: float
+    without: tuple[LeftOut, ...] = ()
 
 
 def commit(rt: Runtime, epoch: int) -> SnapshotReport:
@@ -50,6 +55,7 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
         _commit(rt, epoch)
     merge(rt)
     collect_garbage(rt)
+    write_notices(rt)
     return _report(rt, epoch)
 
 
@@ -87,12 +93,12 @@ def _entries(rt: Runtime, at: int, epoch: int) -> int:
 
 def _report(rt: Runtime, epoch: int) -> SnapshotReport:
     snapshot = next(s for s in rt.catalog.snapshots() if s.epoch == epoch)
-    batches = [b for b in rt.catalog.batches() if b.epoch == epoch]
+    everything = rt.catalog.batches()
+    batches = [b for b in everything if b.epoch == epoch and b.counts]
     inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
     corrections = rt.catalog.corrections().get(epoch, 0)
-    return SnapshotReport(
-        epoch, snapshot.version, inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds
-    )
+    totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)
+    return SnapshotReport(epoch, snapshot.version, *totals, left_out(everything, epoch))
 
 
 def correct(rt: Runtime) -> int:
@@ -105,26 +111,50 @@ def correct(rt: Runtime) -> int:
         Conflict: somebody else corrected at the same time; nothing was changed.
     """
     at = rt.catalog.last_commit()
-    entries = [e for e in rt.catalog.history(at) if e.clock.prefix < at]
+    entries = _behind(rt, at)
     if not entries:
         return 0
-    runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
-    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs, rt.project.memory_bytes)
-    if not is_due(task):
+    task = _correction(rt, entries, at)
+    if task is None:
         rt.catalog.commit_correction(entries, at, (), {})
         return 0
-    result = rt.executor.run(task)
+    since = min(e.clock.prefix for e in entries)
+    result = run_without_culprit(rt, task, lambda upto: _correction(rt, _behind(rt, upto), upto), since, at)
+    if result is None:
+        return correct(rt)
     reach("correct.before-commit")
     rt.catalog.commit_correction(entries, at, result.runs, result.corrected)
     reach("correct.after-commit")
     return sum(result.corrected.values())
 
 
+def _behind(rt: Runtime, at: int) -> list[HistoryEntry]:
+    return [e for e in rt.catalog.history(at) if e.clock.prefix < at]
+
+
+def _correction(rt: Runtime, entries: list[HistoryEntry], at: int) -> CorrectTask | None:
+    """What it takes to correct the entries up to commit ``at`` (inclusive), None if nothing does."""
+    runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
+    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs, rt.project.memory_bytes)
+    return task if entries and is_due(task) else None
+
+
 def _by_clock(rt: Runtime, entries: list[HistoryEntry]) -> tuple[History, ...]:
-    groups: dict[object, list[HistoryEntry]] = {}
+    retractions = rt.catalog.retractions()
+    groups: dict[Clock, list[HistoryEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.clock, []).append(entry)
-    return tuple(History(g[0].clock, tuple(rt.reference(e.batch) for e in g)) for g in groups.values())
+    return tuple(
+        History(_spared(clock, retractions), tuple(rt.reference(e.batch) for e in group))
+        for clock, group in groups.items()
+    )
+
+
+def _spared(clock: Clock, retractions: Sequence[tuple[int, int]]) -> Clock:
+    """The clock, as if it had incorporated those batches, and their retractions, of which it has incorporated neither: they add
+    up to nothing, and what fails with the one would fail with the other."""
+    neither = {c for pair in retractions if not any(map(clock.covers, pair)) for c in pair}
+    return replace(clock, exceptions=clock.exceptions | neither)
 
 
 def merge(rt: Runtime) -> int:
@@ -142,7 +172,7 @@ def merge(rt: Runtime) -> int:
     tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
     if not tiers:
         return 0
-    oldest = max(0, committed - rt.project.epoch.retain + 1)
+    oldest = rt.catalog.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
     result = rt.executor.run(MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes))
     written = {(r.map, r.access_path): r for r in result.runs}
     reach("merge.before-commit")

@@ -15,13 +15,14 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from cumulus_ops.errors import Conflict, IntegrityProblem
 
-__all__ = ["EPOCH", "PROGRAM", "publish_view", "published_versions"]
+__all__ = ["EPOCH", "PROGRAM", "WITHOUT", "publish_view", "published_versions"]
 
 EPOCH = "cumulus.epoch"
 PROGRAM = "cumulus.program"
+WITHOUT = "cumulus.without"
 
 
-def publish_view(table: pa.Table, path: Path, *, epoch: int, program: str) -> int:
+def publish_view(table: pa.Table, path: Path, *, epoch: int, program: str, without: str = "") -> int:
     """Makes ``table`` the version of ``epoch``, unless the table has that epoch, or a later one, already.
 
     Args:
@@ -29,6 +30,7 @@ def publish_view(table: pa.Table, path: Path, *, epoch: int, program: str) -> in
         path: the Delta table's folder, made when missing.
         epoch: the snapshot's epoch; epochs are published in ascending order.
         program: the program's name, for the commit's metadata.
+        without: which batches the epoch's snapshot is without, for the commit's metadata.
 
     Returns:
         The Delta version that holds ``epoch``, or the first one that holds a later epoch.
@@ -41,7 +43,7 @@ def publish_view(table: pa.Table, path: Path, *, epoch: int, program: str) -> in
     if found is not None:
         return found
     try:
-        _write(table, path, epoch, program)
+        _write(table, path, {EPOCH: str(epoch), PROGRAM: program} | ({WITHOUT: without} if without else {}))
     except (CommitFailedError, DeltaError) as problem:
         return _after_failure(path, epoch, problem)
     written = _version_from(path, epoch)
@@ -84,7 +86,7 @@ def _version_from(path: Path, epoch: int) -> int | None:
     return next((version for found, version in published_versions(path).items() if found >= epoch), None)
 
 
-def _write(table: pa.Table, path: Path, epoch: int, program: str) -> None:
+def _write(table: pa.Table, path: Path, metadata: dict[str, str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_deltalake(
         str(path),
@@ -92,7 +94,7 @@ def _write(table: pa.Table, path: Path, epoch: int, program: str) -> None:
         mode="overwrite",
         schema_mode="overwrite",
         name=path.name,
-        commit_properties=CommitProperties(custom_metadata={EPOCH: str(epoch), PROGRAM: program}, max_commit_retries=0),
+        commit_properties=CommitProperties(custom_metadata=metadata, max_commit_retries=0),
     )
 
 

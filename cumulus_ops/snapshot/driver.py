@@ -14,7 +14,7 @@ from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.snapshot.commits import commit
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch, seal, sealed
-from cumulus_ops.snapshot.publishing import publish
+from cumulus_ops.snapshot.publishing import awaiting, publish
 from cumulus_ops.validation.run import validate
 
 __all__ = ["run_epochs"]
@@ -33,20 +33,20 @@ def run_epochs(
         on_progress: called with one line for each thing done.
         validating: False leaves out the validation.
     """
-    committed = [s.epoch for s in rt.catalog.snapshots()]
-    for epoch in committed:
-        _complete(rt, epoch, on_progress, validating)
-    for epoch in range(len(committed), len(committed) + epochs):
+    _complete(rt, on_progress, validating)
+    committed = len(rt.catalog.snapshots())
+    for epoch in range(committed, committed + epochs):
         while not sealed(rt, epoch):
             _step(rt, on_progress)
         report = commit(rt, epoch)
         on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
-        _complete(rt, epoch, on_progress, validating)
+        _complete(rt, on_progress, validating)
 
 
-def _complete(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
-    publish(rt, epoch)
-    if validating and epoch not in rt.catalog.validations():
+def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
+    for epoch in awaiting(rt, "publish"):
+        publish(rt, epoch)
+    for epoch in awaiting(rt, "validate") if validating else ():
         outcome = validate(rt, epoch)
         on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}")
 

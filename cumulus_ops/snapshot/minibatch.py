@@ -11,10 +11,12 @@ from pathlib import Path
 
 from cumulus_ops.catalog import Batch, NewRun, Refresh
 from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime, StepResult
+from cumulus_ops.engine.failures import explain, verdict
 from cumulus_ops.errors import Conflict, CumulusError
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
-from cumulus_ops.snapshot.refreshing import refresh_task, try_refresh
+from cumulus_ops.snapshot.refreshing import refresh, refresh_task, try_refresh
+from cumulus_ops.snapshot.setting_aside import has_died_too_often, is_set_aside, tell_of
 from cumulus_ops.snapshot.tidying import tidy
 
 __all__ = [
@@ -34,7 +36,8 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What one mini-batch did; counts are rows. ``batch`` is the first one of a large drop's several."""
+    """What one mini-batch did; counts are rows. ``batch`` is the first one of a large drop's several; those that were
+    ``set_aside`` count for nothing."""
 
     batch: int
     drop: str
@@ -45,6 +48,7 @@ class BatchReport:
     quarantined: int
     duplicates: int
     seconds: float
+    set_aside: tuple[int, ...] = ()
 
 
 def current_epoch(rt: Runtime, coordinator: int) -> int:
@@ -58,7 +62,8 @@ def run_minibatch(
     drops: Sequence[str] | None = None,
     on_batch: Callable[[int], None] = lambda _: None,
 ) -> BatchReport | None:
-    """Apply what is appended and not applied yet, or else append and apply the next drop.
+    """Apply what is appended and not applied yet, or else append and apply the next drop. A batch that keeps failing is set
+    aside, and the rest goes on.
 
     Args:
         rt: the open project.
@@ -87,10 +92,11 @@ def run_minibatch(
     applied = 0
     with _appending(rt, coordinator, waiting[:1] if drops else []):
         for batch in batches:
-            apply_batch(rt, batch)
+            apply_or_set_aside(rt, batch)
             try_refresh(rt)
             tidy(rt)
-            applied += rt.catalog.batch(batch).events
+            done = rt.catalog.batch(batch)
+            applied += done.events if done.counts else 0
             on_batch(applied)
     return _report([rt.catalog.batch(batch) for batch in batches], time.monotonic() - started)
 
@@ -106,18 +112,40 @@ def _appending(rt: Runtime, coordinator: int, drops: Sequence[Path]) -> Iterator
             append.result()
 
 
-def _report(done: Sequence[Batch], seconds: float) -> BatchReport:
+def _report(batches: Sequence[Batch], seconds: float) -> BatchReport:
+    done = [b for b in batches if b.counts]
     return BatchReport(
-        done[0].id,
-        done[0].drop,
-        done[0].epoch,
+        batches[0].id,
+        batches[0].drop,
+        batches[0].epoch,
         sum(b.events for b in done),
         sum(b.inserts for b in done),
         sum(b.deletes for b in done),
         sum(b.quarantined for b in done),
         sum(b.duplicates for b in done),
         seconds,
+        tuple(b.id for b in batches if not b.counts),
     )
+
+
+def apply_or_set_aside(rt: Runtime, batch: int) -> None:
+    """Apply an appended batch. If it fails for a defect, try again as long as the catalog allows, then leave it set aside.
+
+    Raises:
+        Exception: what is not, or not surely, the batch's fault; to be tried again later.
+    """
+    while True:
+        failures = rt.catalog.batch(batch).failures
+        try:
+            apply_batch(rt, batch)
+            return
+        except Exception:
+            now = rt.catalog.batch(batch)
+            if is_set_aside(now):
+                tell_of(rt, now)
+                return
+            if now.failures == failures:
+                raise
 
 
 def apply_batch(rt: Runtime, batch: int) -> int | None:
@@ -131,12 +159,14 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
 
     Raises:
         Conflict: the runs it read were merged away, several times in a row.
+        Exception: the computation failed; the catalog has counted it if that is the batch's fault.
     """
     for attempt in range(ATTEMPTS):
         computed = compute_batch(rt, batch)
         try:
             return commit_batch(rt, batch, computed)
         except Conflict:
+            rt.catalog.excuse(batch)
             if attempt == ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
@@ -154,12 +184,30 @@ class Computed:
 
 
 def compute_batch(rt: Runtime, batch: int) -> Computed:
-    """Compute an appended batch's deltas at the newest commit."""
+    """Compute an appended batch's deltas at the newest commit. What fails is judged, and counted in the catalog."""
     started = time.monotonic()
     read_at = rt.catalog.begin_apply(batch)
+    found = rt.catalog.batch(batch)
+    has_died_too_often(rt, found)
     refreshed = rt.catalog.refreshed()
-    result = rt.executor.run(_task(rt, rt.catalog.batch(batch), read_at, refreshed))
+    try:
+        result = rt.executor.run(_task(rt, found, read_at, refreshed))
+    except BaseException as error:
+        _record(rt, batch, error)
+        raise
     return Computed(read_at, refreshed, result, time.monotonic() - started)
+
+
+def _record(rt: Runtime, batch: int, error: BaseException) -> None:
+    """Keep what a failed attempt says about its batch. Of one that died nothing is known: its end is as good as not seen."""
+    judged = verdict(error)
+    if judged == "excused":
+        rt.catalog.excuse(batch)
+    elif judged == "defect":
+        refresh(
+            rt
+        )  # if what failed is the refresh of what others have applied, this says so, and it is not this batch's
+        rt.catalog.count_failure(batch, explain(error))
 
 
 def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:

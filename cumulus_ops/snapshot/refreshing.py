@@ -9,6 +9,7 @@ from cumulus_ops.engine import RefreshTask, Runtime
 from cumulus_ops.engine.events import BatchRef, first_version, last_version
 from cumulus_ops.errors import Conflict
 from cumulus_ops.faults import reach
+from cumulus_ops.snapshot.setting_aside import run_without_culprit
 from cumulus_ops.versions import whole_version
 
 __all__ = ["refresh", "refresh_task", "try_refresh"]
@@ -32,7 +33,9 @@ def refresh(rt: Runtime) -> int:
     task = refresh_task(rt, expected, at) if at > expected else None
     if task is None:
         return 0
-    result = rt.executor.run(task)
+    result = run_without_culprit(rt, task, lambda upto: refresh_task(rt, expected, upto), expected, at)
+    if result is None:
+        return refresh(rt)
     reach("refresh.before-commit")
     rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
     reach("refresh.after-commit")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cumulus_ops.catalog import Batch, Snapshot, Validation
+from cumulus_ops.catalog import Batch, LeftOut, Snapshot, Validation, left_out, set_aside
 from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
 
@@ -26,7 +26,9 @@ class CoordinatorStatus:
 class EpochReport:
     """An epoch in numbers. ``events`` are rows inserted or deleted; ``corrections`` corrected map entries; ``entries``
     stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, sealed (by all
-    coordinators), committed, validated or failed; ``validation``: passed, failed or "" when not validated."""
+    coordinators), committed, validated or failed; ``validation``: passed, failed, expired (it came too late) or "" when not
+    validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``; ``without``: the batches up to this
+    epoch that failed and are not in it."""
 
     epoch: int
     events: int
@@ -40,15 +42,18 @@ class EpochReport:
     state: str
     validation: str
     report: str
+    expired: tuple[str, ...] = ()
+    without: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True)
 class Status:
-    """A whole project."""
+    """A whole project; ``set_aside``: the batches about which somebody has to decide."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
     epochs: tuple[EpochReport, ...]
+    set_aside: tuple[LeftOut, ...] = ()
 
 
 def status(rt: Runtime) -> Status:
@@ -58,24 +63,27 @@ def status(rt: Runtime) -> Status:
         CoordinatorStatus(i, rt.catalog.position(i)[0], i == token, len(pending_drops(rt.project, rt.catalog, i)))
         for i in range(rt.project.coordinators)
     )
-    return Status(rt.project.name, coordinators, _epochs(rt))
-
-
-def _epochs(rt: Runtime) -> tuple[EpochReport, ...]:
     batches = rt.catalog.batches()
+    return Status(rt.project.name, coordinators, _epochs(rt, batches), set_aside(batches))
+
+
+def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
     seals = rt.catalog.seals()
     snapshots = {s.epoch: s for s in rt.catalog.snapshots()}
     validations = rt.catalog.validations()
     corrections = rt.catalog.corrections()
+    expired = rt.catalog.expired()
     numbers = sorted({b.epoch for b in batches} | set(seals) | set(snapshots))
     return tuple(
         _epoch(
             epoch,
-            [b for b in batches if b.epoch == epoch],
+            [b for b in batches if b.epoch == epoch and b.counts],
             len(seals.get(epoch, ())) == rt.project.coordinators,
             snapshots.get(epoch),
             validations.get(epoch),
             corrections.get(epoch, 0),
+            expired.get(epoch, ()),
+            left_out(batches, epoch),
         )
         for epoch in numbers
     )
@@ -88,10 +96,14 @@ def _epoch(
     snapshot: Snapshot | None,
     validation: Validation | None,
     corrections: int,
+    expired: tuple[str, ...],
+    without: tuple[LeftOut, ...],
 ) -> EpochReport:
     state = "committed" if snapshot else "sealed" if sealed else "open"
+    outcome = "expired" if "validate" in expired else ""
     if validation is not None:
         state = "validated" if validation.success else "failed"
+        outcome = "passed" if validation.success else "failed"
     return EpochReport(
         epoch,
         sum(b.events for b in batches),
@@ -103,6 +115,8 @@ def _epoch(
         snapshot.entries if snapshot else 0,
         sum(b.seconds for b in batches) + (snapshot.seconds if snapshot else 0.0),
         state,
-        "" if validation is None else "passed" if validation.success else "failed",
+        outcome,
         validation.report if validation else "",
+        expired,
+        without,
     )

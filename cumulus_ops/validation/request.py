@@ -60,7 +60,8 @@ class ValidationRequest:
 @dataclass(frozen=True)
 class ValidationReport:
     """``failures``: one sentence per failed expectation, naming view, group and values. ``docs_index``: the page to
-    open. ``statistics``: numbers of views, groups' rows, expectations, and seconds per part."""
+    open. ``statistics``: numbers of views, groups' rows, expectations, and seconds per part. ``remarks``: what else is to be
+    known of the snapshot, such as a batch that is not in it."""
 
     epoch: int
     success: bool
@@ -68,9 +69,11 @@ class ValidationReport:
     failures: tuple[str, ...]
     docs_index: Path
     seconds: float
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        remarks = "".join(f"\n  {remark}" for remark in self.remarks)
         if self.success:
-            return f"epoch {self.epoch} equals its recomputation ({self.seconds:.1f} s): {self.docs_index}"
-        lines = "".join(f"\n  {failure}" for failure in self.failures)
+            return f"epoch {self.epoch} equals its recomputation ({self.seconds:.1f} s): {self.docs_index}{remarks}"
+        lines = remarks + "".join(f"\n  {failure}" for failure in self.failures)
         return f"epoch {self.epoch} is wrong, see {self.docs_index}{lines}"

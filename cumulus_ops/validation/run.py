@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cumulus_ops.catalog import Validation
+from cumulus_ops.catalog import Batch, Validation, left_out
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import read_groups, read_view
 from cumulus_ops.validation.index import INDEX, write_index
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["validate", "validation_request"]
 
+BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
+
 
 def validate(rt: Runtime, epoch: int) -> ValidationReport:
     """Compare the snapshot of ``epoch`` with full recomputation on Spark, and record the outcome in the catalog.
@@ -30,11 +33,28 @@ def validate(rt: Runtime, epoch: int) -> ValidationReport:
     """
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
-    report = validate_snapshot(_session(rt), validation_request(rt, epoch))
+    report = _with_remarks(rt, validate_snapshot(_session(rt), validation_request(rt, epoch)))
     page = rt.project.reports / INDEX
     rt.catalog.record_validation(Validation(epoch, report.success, report.failures, str(page), report.seconds))
-    write_index(rt.project.reports, rt.project.name, rt.catalog.validations().values())
+    late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
+    outcomes, batches = rt.catalog.validations(), rt.catalog.batches()
+    remarks = {e: _remarks(batches, e) for e in outcomes}
+    write_index(rt.project.reports, rt.project.name, outcomes.values(), late, remarks)
     return report
+
+
+def _remarks(batches: Sequence[Batch], epoch: int) -> tuple[str, ...]:
+    return tuple(f"without {batch}" for batch in left_out(batches, epoch))
+
+
+def _with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
+    """The report with what the snapshot is without, which may be why it failed."""
+    batches = rt.catalog.batches()
+    failures = report.failures
+    if not report.success:
+        missing = [b for b in left_out(batches, report.epoch) if b.state == "aside"]
+        failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
+    return replace(report, failures=failures, remarks=_remarks(batches, report.epoch))
 
 
 def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:

@@ -11,13 +11,15 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, inspect
+from sqlalchemy import Connection, create_engine, inspect, text
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.catalog.connection import connect, migrate
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.errors import Conflict, InputProblem, SetupProblem
 from tests.support.catalogs import PROGRAM, append, make_catalog, migrate_and_register, url_of
+
+AT = "2026-01-01 00:00:00.000000"
 
 
 def differences(connection: Connection) -> list[object]:
@@ -116,4 +118,28 @@ def test_a_project_from_before_runs_had_formats_has_the_first_one(tmp_path: Path
     with patch.object(Catalog, "register", lambda *_: None):
         catalog = make_catalog(tmp_path)
     assert catalog.program().format == 1
+    catalog.close()
+
+
+def test_of_a_project_from_before_snapshots_were_pinned_the_newest_can_be_read(tmp_path: Path) -> None:
+    engine = connect(url_of(tmp_path))
+    upgrade = command.upgrade
+    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0004")):
+        migrate(engine)
+    snapshots = [{"epoch": e, "version": e, "commit": e, "entries": 0, "seconds": 0.0, "at": AT} for e in range(3)]
+    with engine.begin() as connection:
+        names = [c["name"] for c in inspect(connection).get_columns("program")]
+        values = ", ".join(f":{name}" for name in names)
+        zeros = dict.fromkeys(names, 0)
+        connection.execute(text(f"INSERT INTO program ({', '.join(names)}) VALUES ({values})"), zeros)
+        connection.execute(
+            text("INSERT INTO snapshot VALUES (:epoch, :version, :commit, :entries, :seconds, :at)"), snapshots
+        )
+        connection.execute(text("INSERT INTO validation VALUES (0, 1, '[]', '', 0.0, :at)"), {"at": AT})
+    engine.dispose()
+    catalog = Catalog(url_of(tmp_path))
+    catalog.migrate()
+    assert catalog.oldest_readable() == 2
+    assert catalog.expired() == {1: ("validate",)}
+    assert (catalog.awaiting("validate"), catalog.awaiting("publish")) == ([2], [2])
     catalog.close()

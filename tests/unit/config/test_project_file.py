@@ -119,6 +119,7 @@ MISTAKES = [
     ("key: [id]", "keys: [id]", "unknown-key", 5, "did you mean `key`?"),
     ("length: 15m", "length: 15 minutes", "bad-value", 7, "30s, 15m"),
     ("length: 15m", "length: 0s", "bad-value", 7, "30s, 15m"),
+    ("length: 15m", "length: 15m, retain: 8, pin: 4", "bad-pin", 7, "every snapshot stays for 8 epochs"),
     ("start: 2026-01-01", "start: soon", "bad-value", 7, "2026-01-31"),
     ("views: {v: v.sql}", "views: {v: w.sql}", "no-file", 8, "relative"),
     ("views: {v: v.sql}", "coordinators: 1", "views-or-program", 1, "views: {"),

@@ -1,0 +1,54 @@
+"""Taking back what one batch has contributed: the negative of its deltas, at its own versions, so that both add up to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.catalog import Batch, NewRun, Run
+from cumulus_ops.layout import ProgramPlan
+from cumulus_ops.mapstore import VERSION, RunData, build_run, open_run, sum_deltas, value_names, write_runs
+from cumulus_ops.versions import RANKS_MAX, STATEMENTS_MAX, batch_version, event_version
+
+__all__ = ["retracted", "span_of"]
+
+
+def span_of(plan: ProgramPlan, batch: Batch) -> tuple[int, int]:
+    """The versions of a batch's events (both inclusive)."""
+    if plan.granularity == "batch":
+        ticket = batch.ticket or 0
+        return batch_version(batch.epoch, ticket), batch_version(batch.epoch, ticket, RANKS_MAX - 1)
+    last = batch.first_sequence + max(0, batch.events - 1)
+    first = event_version(batch.epoch, batch.coordinator, batch.first_sequence)
+    return first, event_version(batch.epoch, batch.coordinator, last, STATEMENTS_MAX - 1)
+
+
+def retracted(plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch) -> tuple[NewRun, ...]:
+    """Write the negative of a batch's deltas in ``runs``; nothing becomes visible by it."""
+    first, last = span_of(plan, batch)
+    return write_runs(root, _negatives(plan, root, runs, first, last))
+
+
+def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, last: int) -> Iterator[RunData]:
+    paths = {(path.map, path.label): path for group in plan.paths.values() for path in group}
+    for run in runs:
+        if run.min_version <= last and run.max_version >= first:
+            path = paths[run.map, run.access_path]
+            delta = open_run(root / run.path, run.offset, run.bytes).table(plan.key_names(run.map))
+            negative = sum_deltas([_negated(_between(delta, first, last))])
+            if len(negative):
+                yield build_run(negative, path)
+
+
+def _between(delta: pa.Table, first: int, last: int) -> pa.Table:
+    within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
+    return delta.filter(within)
+
+
+def _negated(delta: pa.Table) -> pa.Table:
+    for name in value_names(delta):
+        delta = delta.set_column(delta.column_names.index(name), name, pc.negate_checked(delta[name]))
+    return delta

@@ -1,0 +1,131 @@
+"""Setting a batch aside: when it fails again and again, or when corrections or refreshes fail because of it.
+
+A step of several batches that fails has begun to fail with some commit: the first up to which it cannot be done. It is found by
+bisection, and if it is one with which a batch was applied, that batch is taken back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from cumulus_ops.catalog import Batch, HistoryEntry
+from cumulus_ops.catalog.asides import DEATHS
+from cumulus_ops.engine import Runtime, StepResult
+from cumulus_ops.engine.failures import explain, verdict
+from cumulus_ops.engine.retract import retracted
+from cumulus_ops.engine.steps import Task
+from cumulus_ops.errors import CumulusError
+from cumulus_ops.snapshot.notices import write_notices
+
+__all__ = ["DiedTooOften", "has_died_too_often", "is_set_aside", "run_without_culprit", "tell_of"]
+
+log = logging.getLogger(__name__)
+
+#: What a step does up to a commit (inclusive); None if there is nothing to do.
+TaskUpTo = Callable[[int], Task | None]
+
+
+class DiedTooOften(CumulusError):
+    """A batch was set aside because the processes that applied it died."""
+
+
+def is_set_aside(batch: Batch) -> bool:
+    """Whether somebody has to decide about the batch."""
+    return batch.state == "aside"
+
+
+def tell_of(rt: Runtime, batch: Batch) -> None:
+    """Say that a batch was set aside, with all that is known of the reason."""
+    write_notices(rt)
+    name = f"batch {batch.id} (coordinator {batch.coordinator}, drop {batch.drop}, epoch {batch.epoch})"
+    log.error("set aside: %s; see `cumulus batch list`. The reason:\n%s", name, batch.reason)
+
+
+def has_died_too_often(rt: Runtime, batch: Batch) -> None:
+    """Set a batch aside whose attempts, so many in a row, have begun and not ended; this one has just begun.
+
+    Raises:
+        DiedTooOften: it was.
+    """
+    if batch.state != "appended" or batch.unended <= DEATHS:
+        return
+    reason = f"its process ended, or lost its worker, in each of {DEATHS} attempts in a row"
+    rt.catalog.set_aside(batch.id, f"{reason}\nA batch that needs more memory than there is would do so.")
+    raise DiedTooOften(reason, kind="set-aside", place=f"batch {batch.id}", hint="`cumulus batch list` shows it")
+
+
+def run_without_culprit(rt: Runtime, task: Task, task_up_to: TaskUpTo, since: int, at: int) -> StepResult | None:
+    """Do a step of several batches. If it fails for a defect, set the batch aside with whose commit it begins to fail.
+
+    Args:
+        rt: the open project.
+        task: the step, for all commits after ``since`` (exclusive) up to ``at`` (inclusive).
+        task_up_to: the same step up to an earlier commit.
+        since, at: see ``task``.
+
+    Returns:
+        what it did; None if a batch was set aside, so that it has to be planned anew.
+
+    Raises:
+        Exception: what failed, if that is no batch's fault, or whose it is cannot be found; then a note says what is known.
+    """
+    try:
+        return rt.executor.run(task)
+    except Exception as error:
+        if verdict(error) != "defect":
+            raise
+        commit = _first_failing(rt, task_up_to, since, at)
+        if commit is not None:
+            _set_aside(rt, commit, error)
+    return None
+
+
+def _first_failing(rt: Runtime, task_up_to: TaskUpTo, since: int, at: int) -> int | None:
+    """The first commit up to which the step fails; None if it does not fail again."""
+    if not _fails(rt, task_up_to, at):
+        return None
+    works, fails = since, at
+    while fails - works > 1:
+        middle = (works + fails) // 2
+        if _fails(rt, task_up_to, middle):
+            fails = middle
+        else:
+            works = middle
+    return fails
+
+
+def _fails(rt: Runtime, task_up_to: TaskUpTo, upto: int) -> bool:
+    task = task_up_to(upto)
+    try:
+        if task is not None:
+            rt.executor.run(task)
+    except Exception as error:
+        if verdict(error) != "defect":
+            raise
+        return True
+    return False
+
+
+def _set_aside(rt: Runtime, commit: int, error: Exception) -> None:
+    at = rt.catalog.last_commit()
+    entry = next((e for e in rt.catalog.history(at) if e.batch.commit == commit), None)
+    if entry is None:
+        error.add_note(f"It fails from commit {commit} on, which is none of a batch: no batch can be set aside for it.")
+        raise error
+    name = f"batch {entry.batch.id} (coordinator {entry.batch.coordinator}, drop {entry.batch.drop})"
+    if rt.plan.derived and commit <= rt.catalog.refreshed():
+        error.add_note(
+            f"It fails from the commit of {name} on; derived maps have incorporated it, so it cannot be set aside."
+        )
+        raise error
+    _retract(rt, entry, f"with it, what several batches concern began to fail: {explain(error)}")
+    tell_of(rt, rt.catalog.batch(entry.batch.id))
+
+
+def _retract(rt: Runtime, entry: HistoryEntry, reason: str) -> None:
+    runs = [r for r in rt.catalog.runs(rt.catalog.last_commit()) if r.map in rt.plan.base]
+    root, own = rt.project.state, [r for r in runs if r.commit == entry.batch.commit]
+    others = [r for r in runs if r.commit != entry.batch.commit]
+    negative, corrections = (retracted(rt.plan, root, part, entry.batch) for part in (own, others))
+    rt.catalog.retract(entry, negative, corrections, reason)

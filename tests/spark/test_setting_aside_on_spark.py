@@ -1,0 +1,74 @@
+"""On Spark, as in process: what fails for a defect is set aside; what fails because a worker is lost, or a file, is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cumulus_ops.catalog.asides import FAILURES
+from cumulus_ops.config import ExecutorSettings
+from cumulus_ops.engine import Runtime
+from cumulus_ops.engine.failures import explain, verdict
+from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.snapshot import initialise, open_runtime, retry_batch, run_minibatch
+from cumulus_ops.versions import epoch_end
+from tests.support.projects import append_events, engine_maps, interpret, make_project, oracle_maps
+from tests.unit.snapshot.test_setting_aside import VIEWS, R, S, damage, end_epoch, rows
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("rows_per_task", [10**6, 1], ids=["one task", "stages"])
+def test_a_batch_that_fails_on_spark_is_set_aside_and_retried(
+    rows_per_task: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    project = make_project(tmp_path, [R, S], views=VIEWS, coordinators=2)
+    initialise(project)
+    good, bad, other = rows("r", (1, 5), (2, 6)), rows("s", (1, 4), (2, 1)), rows("s", (2, 3))
+    with open_runtime(project) as in_process:
+        rt = dataclasses.replace(in_process, executor=SparkExecutor(ExecutorSettings(rows_per_task=rows_per_task), spark))
+        append_events(rt, 1, good, "good")
+        broken = append_events(rt, 0, bad, "bad")
+        repair = damage(rt, broken)
+        append_events(rt, 0, other, "other")
+        run_minibatch(rt, 1, [])
+        assert _run(rt) == (broken,)
+        found = rt.catalog.batch(broken)
+        assert found.failures == FAILURES
+        assert found.reason.startswith("KeyError: ")  # as it was raised in the worker
+        assert "read_events" in found.reason
+        assert "org.apache.spark" not in found.reason
+        repair()
+        assert _run(rt) == ()
+        end_epoch(rt)
+        assert retry_batch(rt, broken).id == retry_batch(rt, broken).id
+        assert _run(rt) == ()
+        end_epoch(rt)
+        for epoch, events in enumerate(([*good, *other], [*good, *other, *bad])):
+            assert engine_maps(rt, epoch_end(epoch)) == oracle_maps(interpret(rt.program, events))
+
+
+def _run(rt: Runtime) -> tuple[int, ...]:
+    report = run_minibatch(rt, 0, [])
+    return () if report is None else report.set_aside
+
+
+def test_a_lost_worker_and_a_lost_file_are_not_the_batchs_fault(spark: SparkSession, tmp_path: Path) -> None:
+    def gone(_: object) -> object:
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield
+
+    def missing(_: object) -> object:
+        Path("/nowhere").read_bytes()
+        yield
+
+    for function, expected in ((gone, "died"), (missing, "excused")):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            spark.range(0, 1, 1, 1).mapInArrow(function, "id bigint").collect()
+        assert verdict(caught.value) == expected, caught.value
+    assert explain(caught.value).startswith("FileNotFoundError: ")
