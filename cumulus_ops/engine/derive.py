@@ -32,12 +32,16 @@ from cumulus_ops.mapstore import (
     RunData,
     canonical,
     first_live,
+    is_wide,
     physical_type,
     probe,
     read_since,
     read_slices,
+    spread_rows,
+    stack,
     sum_points,
     to_numpy,
+    total_column,
     value_column,
 )
 from cumulus_ops.versions import stage_version, whole_version
@@ -125,7 +129,7 @@ def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups
     ]
     if not tables:
         return None
-    table = pa.concat_tables(tables)
+    table = stack(tables)
     if not names:
         since = np.array([pc.min(table[VERSION]).as_py()])
     else:
@@ -163,7 +167,10 @@ def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, po
     assert isinstance(derivation, Derivation)
     inputs = _inputs(plan, derived, states, points)
     rows = np.flatnonzero(_any_given(list(inputs.values())))
-    frame = Frame(dict(zip(derivation.keys, points.keys, strict=True)) | inputs, len(points.group)).take(rows)
+    totals = frozenset(given.name for given in derived.inputs if given.kind == "value")
+    frame = Frame(dict(zip(derivation.keys, points.keys, strict=True)) | inputs, len(points.group), totals=totals).take(
+        rows
+    )
     counts = to_numpy(evaluate(derivation.count, frame))
     there = np.flatnonzero(counts)
     if len(there) < len(rows):
@@ -188,7 +195,7 @@ def _inputs(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Po
             names = [i.lookup.column for i in derived.inputs if i.kind == "value" and i.lookup.path == path]
             totals[path] = sum_points(runs, names, requests[path, at])
         if given.kind == "value":
-            result[given.name] = pa.array(totals[path][given.lookup.column])
+            result[given.name] = total_column(totals[path][given.lookup.column])
         else:
             result[given.name] = _input(plan, given, runs, requests[path, at])
     return result
@@ -212,7 +219,8 @@ def _any_given(inputs: Sequence[pa.Array]) -> np.ndarray:
     given = np.zeros(len(inputs[0]), dtype=bool)
     for column in inputs:
         known = column.is_valid().to_numpy(zero_copy_only=False)
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
+        numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or is_wide(column.type)
+        if numeric or pa.types.is_boolean(column.type):
             zero = pa.scalar(0).cast(column.type)
             known &= pc.fill_null(pc.not_equal(column, zero), False).to_numpy(zero_copy_only=False)
         given |= known
@@ -258,6 +266,7 @@ def _delta(
     plan: ProgramPlan, derived: DerivedPlan, keys: Sequence[pa.Array], versions: np.ndarray, values: np.ndarray
 ) -> pa.Table:
     declared = plan.program.map_by_name[derived.derived.map].keys
-    columns = [k.cast(physical_type(d.type)) for k, d in zip(keys, declared, strict=True)]
-    names = [*(d.name for d in declared), VERSION, value_column(derived.derived.map)]
-    return pa.table(dict(zip(names, [*columns, pa.array(versions), pa.array(values)], strict=True)))
+    columns = [k if is_wide(k.type) else k.cast(physical_type(d.type)) for k, d in zip(keys, declared, strict=True)]
+    names = [*(d.name for d in declared), VERSION]
+    table = pa.table(dict(zip(names, [*columns, pa.array(versions)], strict=True)))
+    return spread_rows(table, {value_column(derived.derived.map): values})

@@ -35,7 +35,7 @@ def sum_doubles(found: Slices, name: str, requests: int) -> pa.Array:
         if len(order)
         else order
     )
-    request, values, counts = request[fresh], values[fresh], sum_ranges(counts, fresh, "")
+    request, values, counts = request[fresh], values[fresh], sum_ranges(counts, fresh)
     kept = np.flatnonzero(counts)
     request, values, counts = request[kept], values[kept], counts[kept]
     starts = np.flatnonzero(np.r_[True, request[1:] != request[:-1]]) if len(request) else kept

@@ -15,7 +15,7 @@ from cumulus_ops.coordination import BATCH
 from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import to_physical
+from cumulus_ops.mapstore import stack, to_physical
 from cumulus_ops.versions import RANKS_MAX, batch_version, epoch_end, epoch_start
 from m3.datatypes import Type
 
@@ -130,7 +130,7 @@ def read_events(
     ]
     if not tables:
         return None
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
+    return tables[0] if len(tables) == 1 else stack(tables).combine_chunks()
 
 
 def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | None, part: tuple[int, int]) -> pa.Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.mapstore import beyond, column_codes, fits
+from cumulus_ops.mapstore import column_codes, join_limbs, limbs, narrowed
 
 __all__ = ["Groups", "group_rows", "sum_groups"]
 
@@ -92,31 +92,27 @@ def _ascends(column: pa.Array) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None, place: str) -> np.ndarray:
-    """The exact sum of ``units`` in each group.
+def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    """The exact sum of ``units`` in each group: int64 if they fit.
 
     Args:
         groups: the groups.
-        units: int64, one per row.
+        units: one per row.
         rows: only these rows count, None for all.
-        place: the map's name, for errors.
-
-    Raises:
-        InputProblem: a sum leaves the 64-bit range.
     """
     number = groups.number if rows is None else groups.number[rows]
     units = units if rows is None else units[rows]
+    count = len(groups.first)
+    if units.dtype == object:
+        return narrowed(_added(count, number, units))
     if len(units) and max(int(units.max()), -int(units.min())) * len(units) < SAFE:
-        return _added(len(groups.first), number, units)
-    high, low = _added(len(groups.first), number, units >> 32), _added(len(groups.first), number, units & 0xFFFFFFFF)
-    if not fits(high, low).all():
-        raise beyond(f"a sum of {len(units)} deltas", place)
-    return (high << 32) + low
+        return _added(count, number, units)
+    return join_limbs([_added(count, number, limb) for limb in limbs(pa.array(units))])
 
 
 def _added(count: int, number: np.ndarray, units: np.ndarray) -> np.ndarray:
     if len(units) == count and count and (number == np.arange(count)).all():
         return units
-    total = np.zeros(count, np.int64)
+    total = np.zeros(count, units.dtype)
     np.add.at(total, number, units)
     return total

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from cumulus_ops.engine.grouping import Groups, group_rows, sum_groups
 from cumulus_ops.engine.vector import Frame, evaluate, select
-from cumulus_ops.errors import InputProblem
 from cumulus_ops.layout import Group, Product, ReadPlan, StatementPlan, reordered
 from cumulus_ops.mapstore import (
     VERSION,
@@ -28,6 +27,7 @@ from cumulus_ops.mapstore import (
     multiply,
     probe,
     read_slices,
+    spread_rows,
     sum_deltas,
     sum_points,
     take_rows,
@@ -43,6 +43,7 @@ Sources = Callable[[int], Sequence[RunData]]
 
 #: As many rows of joins are remembered for the events of one relation.
 REMEMBERED_ROWS = 2_000_000
+INT64_DIGITS = 18
 
 
 @dataclass
@@ -162,17 +163,14 @@ def run_statement(
 def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
     groups = _groups(plan, chosen)
     try:
-        return _run(plan, group, chosen, groups, chain)
+        joined = _join_all(plan, chosen, groups, chain)
     except TooManyRows:
         half = chosen.frame.rows // 2
         halves = (np.arange(half), np.arange(half, chosen.frame.rows))
         found = [_run_events(plan, group, replace(chosen.at(rows), memory=_Memory()), chain) for rows in halves]
         tables = [table for table in found if table is not None]
         return sum_deltas(tables) if tables else None
-    except InputProblem as problem:
-        if problem.kind != "overflow" or groups is None:
-            raise
-        return _run(plan, group, chosen, None, chain)  # what single events add fits more easily than their sums
+    return _deltas(plan, group, chosen, groups, joined, chain) if joined.rows else None
 
 
 @dataclass(frozen=True)
@@ -198,11 +196,6 @@ def _chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Chain |
             return None
         steps.append((read, runs))
     return _Chain(tuple(steps), taken)
-
-
-def _run(plan: StatementPlan, group: Group, events: Events, groups: Groups | None, chain: _Chain) -> pa.Table | None:
-    joined = _join_all(plan, events, groups, chain)
-    return _deltas(plan, group, events, groups, joined, chain) if joined.rows else None
 
 
 def _groups(plan: StatementPlan, events: Events) -> Groups | None:
@@ -249,9 +242,7 @@ def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, 
         loops, kept = _bind(read, joined.loops, slices.free, hit)
     next_ = joined.take(hit)
     products = {
-        taken: found[taken[-1]]
-        if len(taken) == 1
-        else multiply(next_.found[taken[:-1]], found[taken[-1]], read.path.map)
+        taken: found[taken[-1]] if len(taken) == 1 else multiply(next_.found[taken[:-1]], found[taken[-1]])
         for taken in read.taken
     }
     result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, products, next_.columns)
@@ -316,8 +307,8 @@ def _multiply_late(
     for i in users:
         times = plan.products[i].late_factors.count(factor)
         for _ in range(times):
-            units = _zeroed(_times(columns[i] if whole else columns[i][rows], value, plan.products[i].map))
-            columns[i] = units if whole else np.zeros_like(columns[i])
+            units = _zeroed(_times(columns[i] if whole else columns[i][rows], value))
+            columns[i] = units if whole else np.zeros(frame.rows, units.dtype)
             if not whole:
                 columns[i][rows] = units
 
@@ -345,10 +336,11 @@ def _table(
     keys = [canonical(evaluate(k, frame)) for k in plan.keys]
     versions = (events.versions if joined.origin is None else events.versions[joined.origin]) + plan.offset
     values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
-    names = [*(k.name for k in group.keys), VERSION, *map(value_column, group.members)]
-    arrays = [*keys, pa.array(versions), *(pa.array(values[name]) for name in group.members)]
-    table = pa.table(dict(zip(names, arrays, strict=True)))
-    return distinct_rows(table) if _is_distinct(plan, groups, keys) else table
+    names = [*(k.name for k in group.keys), VERSION]
+    table = pa.table(dict(zip(names, [*keys, pa.array(versions)], strict=True)))
+    table = spread_rows(table, {value_column(name): values[name] for name in group.members})
+    whole = len(table) == frame.rows
+    return distinct_rows(table) if whole and _is_distinct(plan, groups, keys) else table
 
 
 def _is_distinct(plan: StatementPlan, groups: Groups | None, keys: Sequence[pa.Array]) -> bool:
@@ -368,31 +360,31 @@ def _early(
 ) -> np.ndarray:
     """For each row the product of weights, early factors and what was read."""
     if groups is None:
-        units, place = _zeroed(_product(events, product.factors, product.map)), joined.origin
+        units, place = _zeroed(_product(events, product.factors)), joined.origin
     else:
         units = _summed(events, groups, product)
         place = groups.number[joined.origin] if joined.origin is not None else groups.number
     units = units if place is None else units[place]
     if product.shift:
-        units = multiply(units, np.full(len(units), 10**product.shift), product.map)
-    return multiply(units, joined.found[taken], product.map) if taken else units
+        units = multiply(units, np.array([10**product.shift], np.int64 if product.shift <= INT64_DIGITS else object))
+    return multiply(units, joined.found[taken]) if taken else units
 
 
 def _summed(events: Events, groups: Groups, product: Product) -> np.ndarray:
     """The products of the events of each group, added up."""
     key = (id(groups), product.factors)
     if key not in events.sums:
-        units = _product(events, product.factors, product.map)
-        events.sums[key] = sum_groups(groups, units.units, units.counts, product.map)
+        units = _product(events, product.factors)
+        events.sums[key] = sum_groups(groups, units.units, units.counts)
     return events.sums[key]
 
 
-def _product(events: Events, factors: tuple[Scalar, ...], place: str) -> _Units:
+def _product(events: Events, factors: tuple[Scalar, ...]) -> _Units:
     """The events' weights times their early factors."""
     if factors not in events.products:
         product = _Units(events.weights, None)
         for factor in factors:
-            step = _times(product.units, evaluate(factor, events.frame), place)
+            step = _times(product.units, evaluate(factor, events.frame))
             counts = step.counts
             if counts is not None and product.counts is not None:
                 counts = np.intersect1d(counts, product.counts, assume_unique=True)
@@ -401,10 +393,10 @@ def _product(events: Events, factors: tuple[Scalar, ...], place: str) -> _Units:
     return events.products[factors]
 
 
-def _times(units: np.ndarray, factor: pa.Array, place: str) -> _Units:
+def _times(units: np.ndarray, factor: pa.Array) -> _Units:
     """Units times a factor; a NULL factor contributes nothing, like a row that SUM skips."""
     counts = np.flatnonzero(factor.is_valid().to_numpy(zero_copy_only=False)) if factor.null_count else None
-    return _Units(multiply(units, to_numpy(factor), place), counts)
+    return _Units(multiply(units, to_numpy(factor)), counts)
 
 
 def _zeroed(product: _Units) -> np.ndarray:

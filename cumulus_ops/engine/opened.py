@@ -12,10 +12,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 
-import pyarrow as pa
-
 from cumulus_ops.catalog import NewRun, Run
-from cumulus_ops.mapstore import RunData, build_run, open_run
+from cumulus_ops.mapstore import RunData, build_run, open_run, stack
 
 __all__ = ["OpenedRuns", "opened_runs"]
 
@@ -95,7 +93,7 @@ class OpenedRuns:
             return parts
         del self._offered[key]
         values = list(dict.fromkeys(name for part in parts for name in part.values))
-        merged = build_run(pa.concat_tables([part.table(names, values) for part in parts]), parts[0].path)
+        merged = build_run(stack([part.table(names, values) for part in parts]), parts[0].path)
         return [self._put(key, merged, merged.nbytes)]
 
     def _get(self, key: Key) -> RunData | None:

@@ -33,7 +33,7 @@ from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.sources import EVER, OwnDeltas, StoredRuns
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan, StatementPlan
-from cumulus_ops.mapstore import VERSION, RunData, to_numpy, value_column
+from cumulus_ops.mapstore import VERSION, RunData, stack, to_numpy, value_column
 from cumulus_ops.versions import epoch_end, whole_version
 
 __all__ = ["RefreshTask", "is_correction", "refresh_maps"]
@@ -153,7 +153,7 @@ class _Step:
         trigger = self.plan.program.trigger(name, 0)
         assert trigger is not None
         tables = [_table(run, name, trigger.params, since) for run in runs]
-        table = pa.concat_tables(tables) if tables else None
+        table = stack(tables) if tables else None
         if table is None or not len(table):
             return None
         columns = {param: table[param].combine_chunks() for param in trigger.params}

@@ -37,7 +37,7 @@ from cumulus_ops.layout import (
     schedule,
     used_columns,
 )
-from cumulus_ops.mapstore import sum_deltas
+from cumulus_ops.mapstore import stack, sum_deltas
 from cumulus_ops.mapstore.hashing import hash_columns
 
 __all__ = ["MESSAGE", "RESULT", "Batches", "Step", "plan_stages", "result_batch", "staged_steps"]
@@ -120,7 +120,7 @@ class _Worker:
     def __init__(self, task: ApplyTask, part: tuple[int, int], stage: Stage, inbox: _Inbox) -> None:
         self.task, self.plan, self.stage, self.part = task, task.plan, stage, part
         self.stored, self.own = StoredRuns(task.plan, task.root, task.runs), OwnDeltas()
-        self.received = {name: pa.concat_tables(t) for (kind, name), t in inbox.tables.items() if kind == EVENTS}
+        self.received = {name: stack(t) for (kind, name), t in inbox.tables.items() if kind == EVENTS}
         for (kind, name), tables in inbox.tables.items():
             if kind == DELTAS:
                 self.own.put(name, sum_deltas(tables))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import VALUE, Slices, canonical, logical_type, sum_values, to_logical, to_physical
+from cumulus_ops.mapstore import VALUE, Slices, canonical, logical_type, sum_exactly, to_column, to_logical, to_physical
 from m3.datatypes import Type
 from m3.errors import ValueProblem
 from m3.program import MapDecl, Windowing
@@ -61,16 +61,16 @@ def _partitions(
 ) -> dict[int, Partition]:
     """The rows of each point's partition, as people see them, with their multiplicities."""
     names = [f"c{i}" for i in range(len(entries.free))]
-    columns = [pa.array(entries.request), *entries.free, pa.array(entries.values[windowing.source])]
+    columns = [pa.array(entries.request), *entries.free, to_column(entries.values[windowing.source])]
     table = pa.table(dict(zip([POINT, *names, VALUE], columns, strict=True)))
-    table = sum_values(table, [POINT, *names], [VALUE], windowing.map)
+    table = sum_exactly(table, [POINT, *names], [VALUE])
     points = table[POINT].combine_chunks()
     held = [k.take(points) for k in keys] + [table[n].combine_chunks() for n in names]
     lists = [to_logical(c, wide(k.type)).to_pylist() for c, k in zip(held, source.keys, strict=True)]
     found: dict[int, Partition] = {}
     for point, count, *row in zip(points.to_pylist(), table[VALUE].to_pylist(), *lists, strict=True):
         if count > 0:
-            found.setdefault(point, {})[tuple(row)] = count
+            found.setdefault(point, {})[tuple(row)] = int(count)
     return found
 
 

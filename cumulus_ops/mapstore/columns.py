@@ -1,10 +1,8 @@
 """How typed columns are held while computing: the *physical* form.
 
 Everything is an Arrow array; a decimal is an int64 array of its smallest units, so that sums and products are integer
-operations that are exact or fail. ``to_physical`` and ``to_logical`` convert whole arrays without touching rows.
-
-Totals of maps may need more than 64 bits. A column of units with such a total has the *wide* form instead, the type
-:data:`WIDE`; only views know it.
+operations that are exact or fail. A column with a number beyond 64 bits is *wide* instead, see :mod:`.wide`.
+``to_physical`` and ``to_logical`` convert whole arrays without touching rows.
 """
 
 from __future__ import annotations
@@ -14,22 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.mapstore.wide import is_wide, narrow_column, to_units, widen
 from m3.datatypes import Type
 
 __all__ = [
-    "WIDE",
     "canonical",
-    "is_wide",
     "logical_type",
     "physical_type",
     "take_rows",
     "to_logical",
     "to_numpy",
     "to_physical",
-    "wide_array",
 ]
-
-WIDE = pa.decimal128(38, 0)
 
 PHYSICAL = {
     "int": pa.int64(),
@@ -53,10 +47,10 @@ def logical_type(type_: Type) -> pa.DataType:
 
 
 def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
-    """Arrow column as read from a file -> physical array.
+    """Arrow column as read from a file -> physical array; wide if a decimal has more units than an int64 holds.
 
     Raises:
-        InputProblem: a decimal has more units than an int64 holds.
+        InputProblem: a decimal has more than 38 digits.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -66,33 +60,20 @@ def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
         if not pa.types.is_decimal(array.type) or array.type.scale != type_.scale:
             array = array.cast(pa.decimal128(38, type_.scale))
         return _units(array)
-    except (pa.ArrowInvalid, OverflowError) as error:
-        raise _beyond(type_) from error
+    except pa.ArrowInvalid as error:
+        hint = "narrow the values or the scale"
+        raise InputProblem(f"a {type_} value has too many digits", kind="overflow", hint=hint) from error
 
 
 def _units(array: pa.Array) -> pa.Array:
-    """The int64 units of a decimal array; without a copy if they are what it holds.
-
-    Raises:
-        OverflowError: one of them is beyond 64 bits.
-    """
+    """The units of a decimal array; without a copy if they are what it holds."""
     if pa.types.is_decimal32(array.type):
         array = array.cast(pa.decimal64(array.type.precision, array.type.scale))
     if pa.types.is_decimal64(array.type):
         return pa.Array.from_buffers(pa.int64(), len(array), array.buffers(), array.null_count, array.offset)
     if pa.types.is_decimal256(array.type):
         array = array.cast(pa.decimal128(38, array.type.scale))
-    words = np.frombuffer(array.buffers()[1], dtype=np.int64)[2 * array.offset : 2 * (array.offset + len(array))]
-    low, high = words[0::2], words[1::2]
-    valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
-    wrong = high != (low >> 63)
-    if bool((wrong if valid is None else wrong & valid).any()):
-        raise OverflowError
-    return pa.array(low, mask=None if valid is None else ~valid)
-
-
-def _beyond(type_: Type) -> InputProblem:
-    return InputProblem(f"a {type_} value is beyond 64 bits", kind="overflow", hint="narrow the values or the scale")
+    return narrow_column(_with_scale(array, 0))
 
 
 def to_logical(array: pa.Array, type_: Type) -> pa.Array:
@@ -105,43 +86,15 @@ def to_logical(array: pa.Array, type_: Type) -> pa.Array:
     if type_.kind != "decimal" and not wide:
         return array
     try:
-        return _with_scale(array if wide else _widened(array), type_.scale).cast(logical_type(type_))
+        return _with_scale(widen(array), type_.scale).cast(logical_type(type_))
     except pa.ArrowInvalid as error:
         raise InputProblem(f"a result does not fit {type_}", kind="overflow", hint="widen the view's column") from error
-
-
-def is_wide(type_: pa.DataType) -> bool:
-    """Whether it is the type of units beyond 64 bits."""
-    return bool(type_ == WIDE)
-
-
-def wide_array(high: np.ndarray, low: np.ndarray) -> pa.Array:
-    """The units whose upper 64 bits are ``high`` and whose lower ones are ``low`` (int64, without NULL)."""
-    return _from_words(high, low, None, 0)
-
-
-def _widened(array: pa.Array) -> pa.Array:
-    units = to_numpy(array, 0)
-    return _from_words(units >> 63, units, _validity(array), array.null_count)
-
-
-def _from_words(high: np.ndarray, low: np.ndarray, validity: pa.Buffer | None, nulls: int) -> pa.Array:
-    words = np.empty(2 * len(low), dtype=np.int64)
-    words[0::2], words[1::2] = low, high
-    return pa.Array.from_buffers(WIDE, len(low), [validity, pa.py_buffer(words)], nulls)
 
 
 def _with_scale(wide: pa.Array, scale: int) -> pa.Array:
     """The same 128 bits as units at a scale."""
     type_ = pa.decimal128(38, scale)
     return pa.Array.from_buffers(type_, len(wide), wide.buffers(), wide.null_count, wide.offset)
-
-
-def _validity(array: pa.Array) -> pa.Buffer | None:
-    if array.null_count == 0:
-        return None
-    packed = np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
-    return pa.py_buffer(packed.tobytes())
 
 
 def canonical(array: pa.Array) -> pa.Array:
@@ -161,7 +114,10 @@ def take_rows(column: pa.Array, rows: np.ndarray) -> pa.Array:
 
 
 def to_numpy(array: pa.Array, null: int = 0) -> np.ndarray:
-    """A numpy array of int64 for integers, dates, timestamps and booleans, with ``null`` in place of NULL."""
+    """A numpy array of int64 for integers, dates, timestamps and booleans, with ``null`` in place of NULL; of Python's integers
+    where a wide column needs them."""
+    if is_wide(array.type):
+        return to_units(array, null)
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
     if pa.types.is_date32(array.type):

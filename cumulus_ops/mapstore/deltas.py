@@ -1,37 +1,47 @@
 """Deltas of a map as Arrow tables, and the exact sums over them.
 
 A delta table has a group's keys (physical types, in their order), ``_version`` int64 and a value column per map of the
-group: int64 units, under the map's name with a plus sign before it. The same keys and version may stand in several rows;
-whoever reads them adds them up. So a sum that leaves 64 bits is simply stored as several rows.
+group: units, under the map's name with a plus sign before it. The same keys and version may stand in several rows; whoever
+reads them adds them up. Values and keys are int64, or wide where that is not enough (see :mod:`.wide`); and a sum of more than
+38 digits is simply stored as several rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore.columns import is_wide, physical_type, take_rows, to_numpy, wide_array
+from cumulus_ops.mapstore.columns import physical_type, take_rows, to_numpy
 from cumulus_ops.mapstore.encodings import frame_of, is_number, narrow
+from cumulus_ops.mapstore.wide import (
+    LOW,
+    MOST,
+    is_wide,
+    join_limbs,
+    limbs,
+    narrow_column,
+    narrowed,
+    stack,
+    to_column,
+    total_column,
+)
 from m3.program import Column
 
 __all__ = [
     "VALUE",
     "VERSION",
-    "beyond",
     "column_codes",
     "delta_schema",
     "distinct_rows",
-    "fits",
     "multiply",
     "projected",
+    "spread_rows",
     "sum_deltas",
     "sum_exactly",
     "sum_ranges",
-    "sum_values",
     "value_column",
     "value_names",
     "versions",
@@ -42,7 +52,6 @@ VERSION, VALUE = "_version", "_value"
 PLUS = "+"
 SAFE = 2**62
 DISTINCT = b"distinct"
-LOW = 0xFFFFFFFF
 #: Numbers whose range has more bits are numbered anew before they are grouped.
 FAR_BITS = 40
 
@@ -67,15 +76,20 @@ def delta_schema(keys: Sequence[Column], members: Sequence[str]) -> pa.Schema:
 def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
     """All deltas of a group as one table with one row per (keys, version), rows of zeros dropped.
 
-    A sum beyond 64 bits takes several rows that each fit and add up to it: whoever reads deltas adds them up anyway.
+    A sum of more than 38 digits takes several rows that add up to it: whoever reads deltas adds them up anyway.
     """
     if len(tables) == 1 and DISTINCT in (tables[0].schema.metadata or {}):
         summed = tables[0].replace_schema_metadata(None)
     else:
-        table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
+        table = stack([t.replace_schema_metadata(None) for t in tables])
         values = value_names(table)
-        summed = _grouped(table, [name for name in table.column_names if name not in values], values)
-        summed = _spread_out(summed, values).select(table.column_names)
+        keys = [name for name in table.column_names if name not in values]
+        summed = _grouped(table, keys, values)
+        split = {value: _units(summed, value) for value in values if not _is_summed(summed, value)}
+        if split:
+            units = {v: split[v] if v in split else to_numpy(_whole(summed[v])) for v in values}
+            summed = spread_rows(summed.select(keys), units).select(table.column_names)
+        summed = _narrowed(summed)
     return _without_zeros(summed).combine_chunks()
 
 
@@ -106,55 +120,58 @@ def distinct_rows(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata({DISTINCT: b"1"})
 
 
-def sum_values(table: pa.Table, keys: Sequence[str], values: Sequence[str], place: str) -> pa.Table:
-    """Group ``table`` by ``keys`` and sum the int64 columns ``values`` exactly; the columns keep their names.
+def spread_rows(keys: pa.Table, values: Mapping[str, np.ndarray]) -> pa.Table:
+    """A delta table of keys and numbers of any size: a row with one of more than 38 digits becomes several that add up to it.
 
-    Raises:
-        InputProblem: a sum leaves the 64-bit range.
+    Args:
+        keys: the keys and versions.
+        values: for each value column its numbers, one per row of ``keys``.
     """
-    summed = sum_exactly(table, keys, values)
-    if any(is_wide(summed[value].type) for value in values):
-        raise beyond(f"a sum of {len(table)} entries", place)
-    return summed
+    large = [units for units in values.values() if units.dtype == object and bool((abs(units) > MOST).any())]
+    if large:
+        rows = np.maximum.reduce([np.maximum(-(-abs(units) // MOST), 1).astype(np.int64) for units in large])
+        row = np.repeat(np.arange(len(rows)), rows)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(rows) - rows, rows)  # of a row among those of its number
+        keys = keys.take(pa.array(row))
+        values = {name: _share(units[row], place) for name, units in values.items()}
+    for name, units in values.items():
+        keys = keys.append_column(name, to_column(units))
+    return keys
+
+
+def _share(units: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """What stands in the row ``place`` of those that add up to a number."""
+    wide = units.astype(object)
+    share = np.minimum(np.maximum(abs(wide) - place.astype(object) * MOST, 0), MOST) if len(wide) else wide
+    return narrowed(np.where(wide < 0, -share, share))
 
 
 def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
-    """Group ``table`` by ``keys`` and sum the columns ``values``, which keep their names. One of int64 becomes
-    :data:`~cumulus_ops.mapstore.columns.WIDE` if one of its sums does not fit, and a wide one stays so."""
+    """Group ``table`` by ``keys`` and sum the columns ``values``, which keep their names. One with a sum that does not fit 64
+    bits is wide; a sum of more than 38 digits becomes a number that no type holds."""
     summed = _grouped(table, keys, values)
     columns = {
-        value: _joined(summed, value) if _high(value) in summed.column_names else summed[value] for value in values
+        value: summed[value] if _is_summed(summed, value) else total_column(_units(summed, value)) for value in values
     }
     return pa.table({**{key: summed[key] for key in keys}, **columns})
 
 
-def beyond(what: str, place: str) -> InputProblem:
-    """The error for a number that has to fit 64 bits."""
-    return InputProblem(
-        f"{what} leaves the 64-bit range",
-        kind="overflow",
-        place=place,
-        hint="use a type with fewer decimals for the summed expression",
-    )
-
-
 def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
-    """The sums of ``values`` by ``keys``. Arrow's sums of int64 wrap around: of a column that may, the upper and the lower
-    halves are summed instead, which never do."""
-    summed = list(values)
+    """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
+    not fit, the limbs are summed instead, as columns of their own."""
+    summed: list[str] = []
     for value in values:
         column = table[value]
-        if not is_wide(column.type) and _may_overflow(column):
-            units = to_numpy(column.combine_chunks())
-            table = table.append_column(_high(value), pa.array(units >> 32))
-            table = table.append_column(_low(value), pa.array(units & LOW))
-            summed.remove(value)
-            summed += [_high(value), _low(value)]
+        if not is_wide(column.type) and not _may_overflow(column):
+            summed.append(value)
+            continue
+        for i, limb in enumerate(limbs(_whole(column))):
+            summed.append(f"{value}/{i}")
+            table = table.append_column(summed[-1], pa.array(limb))
     if not keys:
         sums = {name: pa.array([pc.sum(table[name]).as_py() or 0], table[name].type) for name in summed}
         return pa.table(sums).slice(0, 1 if len(table) else 0)
-    narrow_sums = all(pa.types.is_int64(table[name].type) for name in summed)
-    sorted_ = _sorted_groups(table, keys) if narrow_sums else None
+    sorted_ = _sorted_groups(table, keys)
     if sorted_ is not None:
         return _summed_groups(table, keys, summed, *sorted_)
     totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
@@ -213,14 +230,6 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _high(value: str) -> str:
-    return f"{value}/high"
-
-
-def _low(value: str) -> str:
-    return f"{value}/low"
-
-
 def _may_overflow(values: pa.ChunkedArray) -> bool:
     """No partial sum leaves 64 bits when the largest magnitude times their number is in range."""
     if len(values) == 0:
@@ -229,103 +238,46 @@ def _may_overflow(values: pa.ChunkedArray) -> bool:
     return max(abs(extremes["min"]), abs(extremes["max"])) * len(values) >= SAFE
 
 
-def _halves(summed: pa.Table, value: str) -> tuple[np.ndarray, np.ndarray]:
-    """The sums of a column as ``upper * 2**32 + lower`` with 0 <= lower < 2**32."""
-    high, low = (to_numpy(summed[name].combine_chunks()) for name in (_high(value), _low(value)))
-    return high + (low >> 32), low & LOW
+def _is_summed(summed: pa.Table, value: str) -> bool:
+    """Whether a column has been summed as it is, not by its limbs."""
+    return value in summed.column_names
 
 
-def _joined(summed: pa.Table, value: str) -> pa.Array:
-    """The sums of a column: int64, or wide if one does not fit."""
-    upper, lower = _halves(summed, value)
-    low = (upper << 32) | lower
-    return pa.array(low) if fits(upper, lower).all() else wide_array(upper >> 32, low)
+def _units(summed: pa.Table, value: str) -> np.ndarray:
+    """The sums of a column whose limbs have been summed."""
+    parts = [f"{value}/{i}" for i in range(4) if f"{value}/{i}" in summed.column_names]
+    return join_limbs([to_numpy(_whole(summed[part])) for part in parts])
 
 
-def _spread_out(summed: pa.Table, values: Sequence[str]) -> pa.Table:
-    """Summed deltas in which a sum that does not fit 64 bits takes several rows of its sign, of up to 2**62 units."""
-    split = [value for value in values if _high(value) in summed.column_names]
-    if not split:
-        return summed
-    halves = {value: _halves(summed, value) for value in split}
-    needed = [_rows_needed(upper, lower) for upper, lower in halves.values()]
-    rows = np.maximum.reduce(needed)
-    last = np.cumsum(rows) - 1
-    columns = {}
-    for value in values:
-        if value not in halves:
-            columns[value] = np.zeros(int(rows.sum()), np.int64)
-            columns[value][last] = to_numpy(summed[value].combine_chunks())
-        else:
-            columns[value] = _spread(*halves[value], rows)
-    keys = summed.select([n for n in summed.column_names if not n.startswith(PLUS)])
-    if len(last) and rows.max() > 1:
-        keys = keys.take(pa.array(np.repeat(np.arange(len(rows)), rows)))
-    for value, column in columns.items():
-        keys = keys.append_column(value, pa.array(column))
-    return keys
+def _narrowed(table: pa.Table) -> pa.Table:
+    """Wide columns that need not be are int64 again."""
+    for i, field in enumerate(table.schema):
+        if is_wide(field.type):
+            table = table.set_column(i, field.name, narrow_column(_whole(table[field.name])))
+    return table
 
 
-def _rows_needed(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """How many rows a sum ``upper * 2**32 + lower`` takes."""
-    times, rest = _times(upper, lower)
-    return np.where(fits(upper, lower), 1, np.where(times < 0, -times, times + (rest > 0)))
-
-
-def _times(upper: np.ndarray, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A sum as ``times * 2**62 + rest``."""
-    return upper >> 30, ((upper & (2**30 - 1)) << 32) | lower
-
-
-def _spread(upper: np.ndarray, lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Sums over ``rows`` rows each: full ones first, what is left in the last, zeros where fewer are needed."""
-    fit, (times, rest) = fits(upper, lower), _times(upper, lower)
-    count = _rows_needed(upper, lower)
-    place = np.arange(int(rows.sum())) - np.repeat(np.cumsum(rows) - rows, rows)  # of a row among those of its sum
-    full = place < np.repeat(count - 1, rows)
-    values = np.where(full, np.repeat(np.where(times < 0, -(2**62), 2**62), rows), 0)
-    left = np.where(times < 0, rest - 2**62, np.where(rest > 0, rest, 2**62))
-    at = np.cumsum(rows) - rows + count - 1
-    values[at] = np.where(fit, (upper << 32) | lower, left)
-    return values
-
-
-def sum_ranges(units: np.ndarray, starts: np.ndarray, place: str) -> np.ndarray:
-    """The sums of ``units[start:next start]``, exactly.
-
-    Raises:
-        InputProblem: a sum leaves the 64-bit range.
-    """
+def sum_ranges(units: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sums of ``units[start:next start]``, exactly: int64 if they fit."""
     if len(starts) == 0:
         return units[:0]
+    if units.dtype == object:
+        return narrowed(np.add.reduceat(units, starts))
     if _extent(units) * len(units) < SAFE:
         return np.add.reduceat(units, starts)
-    high, low = np.add.reduceat(units >> 32, starts), np.add.reduceat(units & LOW, starts)
-    if not fits(high, low).all():
-        raise beyond("a map's entry", place)
-    return (high << 32) + low
+    return join_limbs([np.add.reduceat(limb, starts) for limb in (units & LOW, units >> 32)])
 
 
-def fits(high: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """Whether ``high * 2**32 + low`` (int64 each, ``low`` not negative) is in the range of int64."""
-    upper = high + (low >> 32)
-    return (upper >= -(2**31)) & (upper < 2**31)
-
-
-def multiply(a: np.ndarray, b: np.ndarray, place: str) -> np.ndarray:
-    """Element-wise product of int64 arrays.
-
-    Raises:
-        InputProblem: a product leaves the 64-bit range.
-    """
-    if len(a) == 0 or _extent(a) * _extent(b) < SAFE:
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The products of the elements, exactly: int64 if they fit. ``b`` may be one number for all."""
+    if len(a) == 0 or (a.dtype != object and b.dtype != object and _extent(a) * _extent(b) < SAFE):
         return a * b
-    try:
-        return pc.multiply_checked(pa.array(a), pa.array(b)).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise InputProblem(
-            "a product leaves the 64-bit range", kind="overflow", place=place, hint="use types with fewer decimals"
-        ) from error
+    if a.dtype != object and b.dtype != object:
+        try:
+            return pc.multiply_checked(pa.array(a), pa.array(b) if len(b) > 1 else pa.scalar(int(b[0]))).to_numpy()
+        except pa.ArrowInvalid:
+            pass
+    return narrowed(a.astype(object) * b)
 
 
 def _extent(values: np.ndarray) -> int:

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.mapstore.blocks import Blocks
-from cumulus_ops.mapstore.columns import is_wide, to_numpy, wide_array
+from cumulus_ops.mapstore.columns import to_numpy
+from cumulus_ops.mapstore.wide import WIDE, from_words, is_wide, join_words, narrow_column, words
 
 __all__ = [
     "NAMES",
@@ -55,6 +56,7 @@ TYPES = {
     "bool": pa.bool_(),
     "double": pa.float64(),
     "string": pa.string(),
+    "wide": WIDE,
 }
 NAMES = {type_: name for name, type_ in TYPES.items()}
 
@@ -249,7 +251,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class Plain:
-    """A column as Arrow has it: doubles, texts that do not repeat, and numbers that no frame holds."""
+    """A column as Arrow has it: doubles, wide keys, texts that do not repeat, and numbers that no frame holds."""
 
     values: pa.Array
     blocks: Blocks | None = None
@@ -280,7 +282,8 @@ class Plain:
         if validity is not None:
             self.blocks.check_range(validity.address - self.start, validity.size)
         if not data:
-            self.blocks.check(first.address - self.start + rows * 8)
+            size = self.values.type.bit_width // 8
+            self.blocks.check(first.address - self.start + rows * size)
             return
         self.blocks.check(first.address - self.start + rows * 4)
         self.blocks.check(first.address - self.start + (rows + 1) * 4)
@@ -329,11 +332,15 @@ class Wide:
 
     def take(self, rows: np.ndarray) -> pa.Array:
         """See :class:`Column`."""
-        return wide_array(self.high.units(rows), self.low.units(rows))
+        return from_words(self.high.units(rows), self.low.units(rows))
 
     def all(self) -> pa.Array:
         """See :class:`Column`."""
-        return wide_array(self.high.all_units(), self.low.all_units())
+        return from_words(self.high.all_units(), self.low.all_units())
+
+    def units(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers at some rows, as Python's integers."""
+        return join_words(self.high.units(rows), self.low.units(rows))
 
 
 def encode(column: pa.Array) -> Numbers | Texts | Plain:
@@ -341,7 +348,7 @@ def encode(column: pa.Array) -> Numbers | Texts | Plain:
     kind = NAMES[column.type]
     if kind == "string":
         return _encode_texts(column)
-    if kind == "double":
+    if kind in ("double", "wide"):
         return Plain(column)
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
     return encode_numbers(to_numpy(column), kind, valid) or Plain(column)
@@ -379,10 +386,8 @@ def encode_values(values: pa.Array | pa.ChunkedArray) -> Numbers | Wide:
     """A value column: int64 units, or wide ones."""
     if isinstance(values, pa.ChunkedArray):
         values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
-    if not is_wide(values.type):
-        return _numbers(to_numpy(values))
-    words = np.frombuffer(values.buffers()[1], dtype=np.int64)[2 * values.offset : 2 * (values.offset + len(values))]
-    return Wide(_numbers(words[1::2].copy()), _numbers(words[0::2].copy()))
+    values = narrow_column(values)
+    return Wide(*map(_numbers, words(values))) if is_wide(values.type) else _numbers(to_numpy(values))
 
 
 def _numbers(units: np.ndarray) -> Numbers:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.mapstore.columns import canonical, to_numpy
+from cumulus_ops.mapstore.wide import is_wide, words
 
 __all__ = ["hash_columns"]
 
@@ -41,11 +42,19 @@ def _hash_one(column: pa.Array) -> np.ndarray:
         hashed = _hash_strings(column)
     elif pa.types.is_floating(column.type):
         hashed = canonical(column).to_numpy(zero_copy_only=False).view(np.uint64)
+    elif is_wide(column.type):
+        hashed = _hash_wide(column)
     else:
         hashed = to_numpy(column).view(np.uint64)
     if column.null_count:
         hashed = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashed, NULL_HASH)
     return hashed
+
+
+def _hash_wide(column: pa.Array) -> np.ndarray:
+    """A number that fits 64 bits has the hash that it has in a column of int64."""
+    high, low = words(column)
+    return low.view(np.uint64) ^ _mix((high ^ (low >> 63)).view(np.uint64))
 
 
 def _hash_strings(column: pa.Array) -> np.ndarray:

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 
 from cumulus_ops.mapstore.blocks import damaged
 from cumulus_ops.mapstore.columns import take_rows, to_numpy
-from cumulus_ops.mapstore.deltas import LOW, SAFE, beyond, fits
-from cumulus_ops.mapstore.encodings import Array, frame_of, is_number, narrow
+from cumulus_ops.mapstore.deltas import SAFE
+from cumulus_ops.mapstore.encodings import Array, Wide, frame_of, is_number, narrow
 from cumulus_ops.mapstore.hashing import hash_columns
 from cumulus_ops.mapstore.runs import CODE_BITS, FENCE_ROWS, RunData
+from cumulus_ops.mapstore.wide import LOW, alike, is_wide, join_limbs, narrowed, words
 
 __all__ = [
     "Found",
@@ -56,9 +57,9 @@ class Probe:
         return int(self.before.min()) if len(self.before) else 0
 
     @cached_property
-    def numbers(self) -> dict[int, tuple[np.ndarray, np.ndarray | None]]:
-        """The bound columns of numbers: int64, and which are not NULL."""
-        return {i: _numbers(column) for i, column in enumerate(self.bound) if is_number(column.type)}
+    def numbers(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]:
+        """The bound columns of numbers: int64, which are not NULL, and which fit 64 bits (None for all)."""
+        return {i: _numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
 
     @cached_property
     def hashes(self) -> dict[int, np.ndarray]:
@@ -105,9 +106,13 @@ class Slices:
     versions: np.ndarray
 
 
-def _numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+def _numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
-    return to_numpy(column), valid
+    if not is_wide(column.type):
+        return to_numpy(column), valid, None
+    high, low = words(column)
+    fits = high == low >> 63
+    return low, valid, fits if valid is None else fits | ~valid
 
 
 def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
@@ -126,7 +131,7 @@ def _order(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
     for column in bound:
         if not is_number(column.type):
             break
-        numbers, _ = _numbers(column)
+        numbers = to_numpy(column)
         frame = frame_of(numbers, None)
         assert frame is not None
         width = frame.largest.bit_length()
@@ -174,7 +179,7 @@ def _wanted(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.
     codes = np.zeros(len(request), np.uint64)
     fit: np.ndarray | None = None
     for place, part in enumerate(run.search.parts[: len(request.bound)]):
-        numbers, valid = request.numbers[place]
+        numbers, valid, narrow_ = request.numbers[place]
         offsets = part.frame.codes(numbers, valid)
         inside = offsets <= np.uint64(part.frame.largest)
         if part.frame.null is not None:
@@ -182,6 +187,8 @@ def _wanted(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.
             inside &= some if valid is None else some | ~valid
         elif valid is not None:
             inside &= valid
+        if narrow_ is not None:
+            inside &= narrow_  # a number beyond 64 bits is in no frame
         fit = inside if fit is None else fit & inside
         if part.bits:
             codes |= offsets << np.uint64(part.shift)
@@ -214,52 +221,46 @@ def _search(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left"
 
 
 def sum_points(runs: Sequence[RunData], names: Sequence[str], request: Probe) -> dict[str, np.ndarray]:
-    """For each value column the total of each key's deltas before its version (int64, 0 if none), in the caller's order.
-
-    Raises:
-        InputProblem: a total leaves the 64-bit range. Maps and views may hold one, but who asks here multiplies it.
-    """
-    totals = {
-        name: _Total(len(request), sum(run.magnitude(name) for run in runs) >= SAFE) for name in dict.fromkeys(names)
-    }
+    """For each value column the total of each key's deltas before its version (0 if none), in the caller's order: int64, or
+    Python's integers where 64 bits are not enough."""
+    totals = {name: _Total(runs, name, len(request)) for name in dict.fromkeys(names)}
     for run in runs:
         wanted = [name for name in totals if name in run.values]
         if len(run) and wanted:
             _add_run(run, request, {name: totals[name] for name in wanted})
-    return {name: total.placed(request.origin, name) for name, total in totals.items()}
+    return {name: total.placed(request.origin) for name, total in totals.items()}
 
 
 class _Total:
-    """The totals of one value column. ``checked``: upper and lower halves are added up apart, so that nothing wraps around
-    unseen."""
+    """The totals of one value column. ``exact``: they may leave 64 bits. Then upper and lower halves are added up apart, so
+    that nothing wraps around unseen; and where a run has wide values, Python's integers."""
 
-    def __init__(self, requests: int, checked: bool) -> None:
-        self.checked = checked
-        self._sum = np.zeros(requests, np.int64)
-        self._low = np.zeros(requests, np.int64) if checked else self._sum
+    def __init__(self, runs: Sequence[RunData], name: str, requests: int) -> None:
+        self.exact = sum(run.magnitude(name) for run in runs) >= SAFE
+        self._wide = any(isinstance(run.values.get(name), Wide) for run in runs)
+        self._halved = self.exact and not self._wide
+        self._sum = np.zeros(requests, object if self._wide else np.int64)
+        self._low = np.zeros(requests, np.int64) if self._halved else self._sum
 
     def add(self, requests: np.ndarray, units: np.ndarray) -> None:
         """Add to different requests."""
-        if self.checked:
+        if self._halved:
             self._low[requests] += units & LOW
             units = units >> 32
         self._sum[requests] += units
 
     def add_groups(self, requests: np.ndarray, starts: np.ndarray, units: np.ndarray) -> None:
         """Add ``units[start:next start]`` to each request."""
-        if self.checked:
+        if self._halved:
             self._low[requests] += np.add.reduceat(units & LOW, starts)
             units = units >> 32
-        self._sum[requests] += np.add.reduceat(units, starts)
+        self._sum[requests] += np.add.reduceat(units.astype(object) if self._wide else units, starts)
 
-    def placed(self, origin: np.ndarray, name: str) -> np.ndarray:
+    def placed(self, origin: np.ndarray) -> np.ndarray:
         """The totals in the caller's order."""
-        if self.checked:
-            if not fits(self._sum, self._low).all():
-                raise beyond("a map's entry", name)
-            self._sum = (self._sum << 32) + self._low
-        result = np.empty_like(self._sum)
-        result[origin] = self._sum
+        sums = join_limbs([self._low, self._sum]) if self._halved else narrowed(self._sum)
+        result = np.empty_like(sums)
+        result[origin] = sums
         return result
 
 
@@ -276,7 +277,7 @@ def _add_run(run: RunData, request: Probe, totals: Mapping[str, _Total]) -> None
     if run.unique or (len(counts) and counts.max() == 1):
         for name, total in totals.items():
             total.add(found.hit, run.units(name, found.low))
-    elif counts.sum() > len(run) and not any(total.checked for total in totals.values()):
+    elif counts.sum() > len(run) and not any(total.exact for total in totals.values()):
         for name, total in totals.items():  # a difference of running totals
             sums = run.total(name)
             total.add(found.hit, sums[found.high - 1] - sums[found.low] + run.units(name, found.low))
@@ -356,12 +357,12 @@ def _slices(
     columns = []
     for position in free:
         taken = [run.keys[position].take(rows) for run, _, rows in parts]
-        columns.append(pa.concat_arrays(taken) if taken else pa.nulls(0))
+        columns.append(pa.concat_arrays(alike(taken)) if taken else pa.nulls(0))
     if not parts:
         nothing = np.zeros(0, np.int64)
         return Slices(nothing, tuple(columns), dict.fromkeys(names, nothing), nothing)
     requests = np.concatenate([requested for _, requested, _ in parts])
-    values = {name: np.concatenate([run.units(name, rows) for run, _, rows in parts]) for name in names}
+    values = {name: narrowed(np.concatenate([run.units(name, rows) for run, _, rows in parts])) for name in names}
     versions = np.concatenate([run.versions.units(rows) for run, _, rows in parts])
     return Slices(request.origin[requests], tuple(columns), values, versions)
 
@@ -393,7 +394,7 @@ def equal_keys(run: RunData, request: Probe, requested: np.ndarray, rows: np.nda
     same = np.ones(len(rows), dtype=bool)
     known = len(run.search.parts)
     for position, asked in list(zip(run.path.bound, request.bound, strict=False))[known:]:
-        a, b = take_rows(asked, requested), run.keys[position].take(rows)
+        a, b = alike([take_rows(asked, requested), run.keys[position].take(rows)])
         equal = pc.equal(a, b) if not pa.types.is_floating(a.type) else _equal_doubles(a, b)
         if equal.null_count:
             equal = pc.if_else(pc.is_valid(equal), equal, pc.and_(pc.is_null(a), pc.is_null(b)))

@@ -18,6 +18,7 @@ from cumulus_ops.mapstore.columns import to_numpy
 from cumulus_ops.mapstore.deltas import sum_ranges
 from cumulus_ops.mapstore.lookup import Probe, equal_keys, find, spread
 from cumulus_ops.mapstore.runs import RunData
+from cumulus_ops.mapstore.wide import alike
 
 __all__ = ["first_live"]
 
@@ -73,7 +74,8 @@ def _read(runs: Sequence[RunData], column: tuple[int, str], request: Probe, chun
     """Up to ``chunk`` entries per request and run from the near end."""
     position, name = column
     parts = [_near(run, request, chunk, descending) for run in runs]
-    values = pa.concat_arrays([run.keys[position].take(rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)])
+    taken = [run.keys[position].take(rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)]
+    values = pa.concat_arrays(alike(taken))
     places = to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
     places = -places if descending else places
     frontier = np.full(len(request.before), NEVER)
@@ -116,7 +118,7 @@ def _nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
     if len(order) == 0:
         return request, read.values
     fresh = np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | (places[1:] != places[:-1])])
-    live = (sum_ranges(units, fresh, "") > 0) & (places[fresh] < read.frontier[request[fresh]])
+    live = (sum_ranges(units, fresh) > 0) & (places[fresh] < read.frontier[request[fresh]])
     found, first = np.unique(request[fresh[live]], return_index=True)
     return found, read.values.take(pa.array(order[fresh[live][first]]))
 
@@ -127,4 +129,4 @@ def _placed(request: Probe, answered: Sequence[np.ndarray], answers: Sequence[pa
         return pa.nulls(len(request.before), kind)
     where = np.full(len(request.before), -1)
     where[request.origin[np.concatenate(answered)]] = np.arange(sum(map(len, answered)))
-    return pa.concat_arrays(answers).take(pa.array(where, mask=where < 0))
+    return pa.concat_arrays(alike(answers)).take(pa.array(where, mask=where < 0))

@@ -3,8 +3,8 @@
 An **access path** is an order of key columns by which statements look a group up: a lookup knows the first few of them. A run
 for it is sorted by a **search code**, one unsigned number a row in which the path's columns take a few bits each, the first
 one the highest; then by version, so that the deltas of a key lie together, oldest first. Whole numbers stand in the code as
-offsets from the run's smallest, and need no column of their own; what is not a number (texts, doubles), or finds no more room,
-has a hash there and is compared afterwards. For an ordered path whose ordering column is not in the code, rows with one code
+offsets from the run's smallest, and need no column of their own; what is not a number of 64 bits (texts, doubles, wide keys),
+or finds no more room, has a hash there and is compared afterwards. For an ordered path whose ordering column is not in the code, rows with one code
 are sorted by that column before the version.
 
 The columns, how they are encoded, and what a file looks like: ``docs/formats.md``.
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.mapstore.columns import is_wide, to_numpy
+from cumulus_ops.mapstore.columns import to_numpy
 from cumulus_ops.mapstore.deltas import VERSION, value_column, value_names
 from cumulus_ops.mapstore.encodings import (
     NAMES,
@@ -39,6 +39,7 @@ from cumulus_ops.mapstore.encodings import (
     narrow,
 )
 from cumulus_ops.mapstore.hashing import hash_columns
+from cumulus_ops.mapstore.wide import is_wide, narrow_column
 
 __all__ = ["FENCE_ROWS", "AccessPath", "Part", "RunData", "Search", "build_run"]
 
@@ -131,11 +132,10 @@ class RunData:
         return (0 if self.codes is None else self.codes.data.nbytes) + sum(column.nbytes for column in columns)
 
     def units(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """The values of one column at some rows (int64)."""
+        """The values of one column at some rows: int64, or Python's integers where 64 bits are not enough."""
         column = self.values.get(name)
         if column is None:
             return np.zeros(len(rows), np.int64)
-        assert isinstance(column, Numbers)
         return column.units(rows)
 
     def magnitude(self, name: str) -> float:
@@ -178,7 +178,9 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         path: the access path.
     """
     names = value_names(delta)
-    arrays = [_whole(delta[name]) for name in delta.column_names if name != VERSION and name not in names]
+    arrays = [
+        narrow_column(_whole(delta[name])) for name in delta.column_names if name != VERSION and name not in names
+    ]
     keys = dict(zip(range(len(arrays)) if path.keys is None else path.keys, arrays, strict=True))
     versions = to_numpy(_whole(delta[VERSION]))
     search, codes = _search(keys, path, len(delta))

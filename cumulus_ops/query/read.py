@@ -17,24 +17,21 @@ from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.mapstore import (
     VALUE,
     VERSION,
-    WIDE,
     RunData,
-    is_wide,
     logical_type,
     open_run,
     physical_type,
+    stack,
     sum_exactly,
     to_logical,
+    to_numpy,
     value_column,
 )
 from cumulus_ops.versions import epoch_end
-from m3.datatypes import INT64_MAX, INT64_MIN
 from m3.interpreter import several_values
 from m3.program import MapDecl, View
 
 __all__ = ["read_groups", "read_map", "read_view"]
-
-LEAST, MOST = pa.scalar(INT64_MIN, WIDE), pa.scalar(INT64_MAX, WIDE)
 
 
 def read_view(
@@ -142,7 +139,7 @@ def _sum_maps(rt: Runtime, names: list[str], upto: int | None) -> pa.Table:
     fields = [pa.field(k, physical_type(c.type)) for k, c in zip(keys, group.keys, strict=True)]
     schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
     tables = [_run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, names, upto) for r in runs]
-    stacked = pa.concat_tables([table.cast(schema) for table in tables]) if tables else schema.empty_table()
+    stacked = stack(tables) if tables else schema.empty_table()
     places = group.places(names[0])
     if len(places) == len(keys):
         return sum_exactly(stacked, keys, names)
@@ -162,7 +159,7 @@ def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
     """The rows of the view: its keys, and the entry of each of its maps; a row of a bag stands once for each copy."""
     total, names = _totals(rt, view, upto)
     if view.exists and view.repeated:
-        copies = np.maximum(total[view.exists].to_numpy(), 0)
+        copies = np.maximum(to_numpy(total[view.exists].combine_chunks()), 0)
         return total.take(pa.array(np.repeat(np.arange(len(total)), copies)))
     if view.exists and not view.keys:
         return total if len(total) else pa.table({n: pa.array([0], pa.int64()) for n in names})
@@ -178,15 +175,14 @@ def _totals(rt: Runtime, view: View, upto: int | None) -> tuple[pa.Table, list[s
     tables = [_sum_maps(rt, maps, upto) for maps in together.values()]
     if len(tables) == 1:
         return tables[0], names
-    types = {name: table[name].type for table in tables for name in table.column_names if name in names}
     stacked = []
     for table in tables:
         zeros = pa.array(np.zeros(len(table), np.int64))
         for other in names:
             if other not in table.column_names:
-                table = table.append_column(other, zeros.cast(types[other]))
+                table = table.append_column(other, zeros)
         stacked.append(table.select([*(f"#{i}" for i in range(len(view.keys))), *names]))
-    return sum_exactly(pa.concat_tables(stacked), [f"#{i}" for i in range(len(view.keys))], names), names
+    return sum_exactly(stack(stacked), [f"#{i}" for i in range(len(view.keys))], names), names
 
 
 def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:
@@ -194,29 +190,14 @@ def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:
 
 
 def _rows(view: View, entries: pa.Table, ordered: bool) -> pa.Table:
-    table = pa.concat_tables([_evaluated(view, part) for part in _by_width(view, entries)]).combine_chunks()
+    table = _evaluated(view, entries).combine_chunks()
     return (_ordered(view, table) if ordered else table).select([c.name for c in view.visible])
-
-
-def _by_width(view: View, entries: pa.Table) -> list[pa.Table]:
-    """The entries whose totals fit 64 bits, and the others, which are computed row by row, apart."""
-    wide = sorted({v.map for v in view.values if is_wide(entries[v.map].type)})
-    if not wide:
-        return [entries]
-    fits = reduce(
-        pc.and_, [pc.and_(pc.less_equal(entries[n], MOST), pc.greater_equal(entries[n], LEAST)) for n in wide]
-    )
-    narrow = entries.filter(fits)
-    for name in wide:
-        narrow = narrow.set_column(narrow.column_names.index(name), name, narrow[name].cast(pa.int64()))
-    return [narrow, entries.filter(pc.invert(fits))]
 
 
 def _evaluated(view: View, entries: pa.Table) -> pa.Table:
     columns = {k.name: entries[f"#{i}"].combine_chunks() for i, k in enumerate(view.keys)}
     columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
-    wide = frozenset(name for name, column in columns.items() if is_wide(column.type))
-    frame = Frame(columns, len(entries), wide=wide)
+    frame = Frame(columns, len(entries), totals=frozenset(v.name for v in view.values))
     if view.having is not None:
         kept = select((view.having,), frame)
         assert kept is not None
