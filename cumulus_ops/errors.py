@@ -2,6 +2,7 @@
 
 ========================  =======================================================
 :class:`InputProblem`     fix the data or the project folder
+:class:`ViewInError`      fix the rows that it names, or the view's SQL; go on with the other views
 :class:`SetupProblem`     fix the machine: Java, a port, the disk, a connection
 :class:`Conflict`         somebody else committed first: run the step again
 :class:`NotYet`           a condition is not met yet: come back later
@@ -11,7 +12,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Conflict", "CumulusError", "InputProblem", "IntegrityProblem", "NotYet", "SetupProblem"]
+__all__ = ["Conflict", "CumulusError", "InputProblem", "IntegrityProblem", "NotYet", "SetupProblem", "ViewInError"]
 
 
 class CumulusError(Exception):
@@ -43,6 +44,10 @@ def _rebuild(cls: type[CumulusError], message: str, kind: str, place: str, hint:
 
 class InputProblem(CumulusError):
     """The data or the project folder is wrong."""
+
+
+class ViewInError(InputProblem):
+    """A view has no rows to show, because an expression of it fails for some of the data; other views have."""
 
 
 class SetupProblem(CumulusError):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import VALUE, Slices, canonical, logical_type, sum_exactly, to_column, to_logical, to_physical
-from m3.datatypes import Type
+from m3.datatypes import INT, Type
 from m3.errors import ValueProblem
 from m3.program import MapDecl, Windowing
 from m3.windows import windowed
@@ -45,13 +45,14 @@ def window_rows(
             rows.append(row[windowing.partition :])
             counts.append(count)
     types = [k.type for k in source.keys[windowing.partition :]] + [f.type for f in windowing.functions]
+    types += [INT] * windowing.flagged
     columns = tuple(_column([row[i] for row in rows], type_) for i, type_ in enumerate(types))
     return np.array(points, dtype=np.int64), columns, np.array(counts, dtype=np.int64)
 
 
 def _windowed(windowing: Windowing, names: Sequence[str], partition: Partition) -> Partition:
     try:
-        return windowed(windowing.functions, names, partition)
+        return windowed(windowing.functions, names, partition, flagged=windowing.flagged)
     except ValueProblem as problem:
         raise InputProblem(problem.message, kind=problem.kind, hint=problem.hint, place=windowing.map) from problem
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.engine import Frame, Runtime, evaluate_logical, select
-from cumulus_ops.errors import InputProblem, NotYet
+from cumulus_ops.errors import InputProblem, NotYet, ViewInError
 from cumulus_ops.mapstore import (
     VALUE,
     VERSION,
@@ -28,10 +28,10 @@ from cumulus_ops.mapstore import (
     value_column,
 )
 from cumulus_ops.versions import epoch_end
-from m3.interpreter import several_values
-from m3.program import MapDecl, View
+from m3.program import MapDecl, OutputColumn, View
+from m3.view_errors import failed_check
 
-__all__ = ["read_groups", "read_map", "read_view"]
+__all__ = ["failed_checks", "read_groups", "read_map", "read_view"]
 
 
 def read_view(
@@ -51,19 +51,46 @@ def read_view(
 
     Raises:
         NotYet: there is no such snapshot yet.
-        InputProblem: the epoch is no longer retained, or a scalar subquery has several rows.
+        ViewInError: an expression of the view fails for some rows, see :func:`m3.view_errors.failed_check`, or for the totals
+            that its columns are computed from.
+        InputProblem: the epoch is no longer retained.
     """
     declared = rt.program.view(view)
     epoch = None if tentative else _snapshot_epoch(rt, as_of)
     upto = None if epoch is None else epoch_end(epoch)
-    for name in declared.checks:
-        if len(read_map(rt, name, upto)):
-            problem = several_values(view)
-            raise InputProblem(problem.message, kind=problem.kind, hint=problem.hint)
+    problem = failed_check_of(rt, declared, upto)
+    if problem is not None:
+        raise problem
     entries = _entries(rt, declared, upto)
     if epoch is not None:
         _require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
     return _rows(declared, entries, ordered)
+
+
+def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False) -> dict[str, ViewInError]:
+    """The views that are in error because an expression fails for some rows, and why; costs next to nothing where none is.
+
+    Args:
+        rt: the open project.
+        as_of: in the snapshot of this epoch; None is the newest one.
+        tentative: by what has been applied so far.
+    """
+    upto = None if tentative else epoch_end(_snapshot_epoch(rt, as_of))
+    found = ((view.name, failed_check_of(rt, view, upto)) for view in rt.program.views)
+    return {name: problem for name, problem in found if problem is not None}
+
+
+def failed_check_of(rt: Runtime, view: View, upto: int | None) -> ViewInError | None:
+    """Why a view is in error, with versions up to ``upto`` (inclusive; None counts all): its first check that has entries."""
+    for check in view.checks:
+        entries = read_map(rt, check.map, upto)
+        if len(entries):
+            columns = rt.program.map_by_name[check.map].keys
+            example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
+            rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
+            problem = failed_check(rt.program, view, check, example, int(rows))
+            return ViewInError(problem.message, kind=problem.kind, place=str(problem.span or ""), hint=problem.hint)
+    return None
 
 
 def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
@@ -199,11 +226,26 @@ def _evaluated(view: View, entries: pa.Table) -> pa.Table:
     columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
     frame = Frame(columns, len(entries), totals=frozenset(v.name for v in view.values))
     if view.having is not None:
-        kept = select((view.having,), frame)
+        try:
+            kept = select((view.having,), frame)
+        except InputProblem as problem:
+            raise _unreadable(view, "a condition on its rows", problem) from problem
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
-    return pa.Table.from_arrays([evaluate_logical(c.expression, frame) for c in view.columns], schema=schema)
+    return pa.Table.from_arrays([_column(view, c, frame) for c in view.columns], schema=schema)
+
+
+def _column(view: View, column: OutputColumn, frame: Frame) -> pa.Array:
+    try:
+        return evaluate_logical(column.expression, frame)
+    except InputProblem as problem:
+        raise _unreadable(view, f"its column {column.name}", problem) from problem
+
+
+def _unreadable(view: View, what: str, problem: InputProblem) -> ViewInError:
+    message = f"view {view.name} is in error: {what} cannot be computed for a row: {problem.message}"
+    return ViewInError(message, kind=problem.kind, hint=problem.hint or "CAST to a wider type, or guard the expression")
 
 
 def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:
