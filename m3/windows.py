@@ -7,12 +7,13 @@ that every result is determined; only copies of one row may differ, and it does 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from functools import cmp_to_key
 from typing import Any
 
 from m3.errors import ValueProblem
 from m3.evaluate import Value, coerce, evaluate
+from m3.functions import EXACT
 from m3.program import Frame, WindowFunction
 
 __all__ = ["FUNCTIONS", "windowed"]
@@ -38,7 +39,8 @@ def windowed(functions: Sequence[WindowFunction], names: Sequence[str], rows: Ma
         (row, results) -> multiplicity.
     """
     copies = [row for row, count in rows.items() for _ in range(count)]
-    results = [_results(function, names, copies) for function in functions]
+    with localcontext(EXACT):  # sums of decimals keep all their digits
+        results = [_results(function, names, copies) for function in functions]
     found: dict[Key, int] = {}
     for i, row in enumerate(copies):
         key = (*row, *(column[i] for column in results))
