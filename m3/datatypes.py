@@ -8,7 +8,7 @@ binary floats are not a ring and are refused as map values.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from m3.errors import ProgramError, ValueProblem
 
@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 MAX_PRECISION = 38
+#: Decimals beyond 28 digits are rounded without one.
+ALL_DIGITS = Context(prec=100_000)
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 KINDS = ("int", "decimal", "double", "string", "date", "timestamp", "bool")
 
@@ -107,4 +109,4 @@ def to_units(value: int | Decimal, scale: int) -> int:
 
 def from_units(units: int, scale: int) -> int | Decimal:
     """Inverse of :func:`to_units`: an int for scale 0, otherwise a Decimal with exactly ``scale`` decimals."""
-    return units if scale == 0 else Decimal(units).scaleb(-scale)
+    return units if scale == 0 else Decimal(units).scaleb(-scale, context=ALL_DIGITS)

@@ -102,7 +102,7 @@ def _fit_decimal(value: Value, to: Type) -> Decimal:
     else:
         exact = value if isinstance(value, Decimal) else Decimal(value)  # type: ignore[arg-type]
         result = exact.quantize(Decimal(1).scaleb(-to.scale), context=EXACT)
-    if abs(result) >= Decimal(10) ** (to.precision - to.scale):
+    if result.copy_abs() >= Decimal(10) ** (to.precision - to.scale):
         raise ValueProblem(f"{value} does not fit {to}", kind="overflow", hint="widen the type with a CAST")
     return result
 

@@ -7,12 +7,13 @@ that every result is determined; only copies of one row may differ, and it does 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from functools import cmp_to_key
 from typing import Any
 
 from m3.errors import ValueProblem
 from m3.evaluate import DEFAULTS, FAILURES, Value, coerce, evaluate
+from m3.functions import EXACT
 from m3.program import Frame, WindowFunction
 
 __all__ = ["FUNCTIONS", "windowed"]
@@ -45,7 +46,8 @@ def windowed(
     """
     copies = [row for row, count in rows.items() for _ in range(count)]
     flags: list[Value] | None = [0] * len(copies) if flagged else None
-    results = [_results(function, names, copies, flags) for function in functions]
+    with localcontext(EXACT):  # sums of decimals keep all their digits
+        results = [_results(function, names, copies, flags) for function in functions]
     if flags is not None:
         results.append(flags)
     found: dict[Key, int] = {}

@@ -76,7 +76,7 @@ def _ordered(given: Input, type_: Type, found: Slices, name: str) -> _Values:
     order = np.lexsort((*reversed(ranks), request))
     request, counts, ranks = request[order], counts[order], [r[order] for r in ranks]
     fresh = np.flatnonzero(_changes([request, *ranks]))
-    counts = sum_ranges(counts, fresh, name) if len(fresh) else counts
+    counts = sum_ranges(counts, fresh) if len(fresh) else counts
     kept = counts > 0
     chosen, counts = fresh[kept], counts[kept]
     starts = np.flatnonzero(_changes([request[chosen]]))

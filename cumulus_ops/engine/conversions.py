@@ -12,16 +12,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.engine.exact import solve_conversion
+from cumulus_ops.engine.exact import values as exact_values
 from cumulus_ops.engine.units import fit, rescale
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import is_wide, logical_type, physical_type, to_logical, to_numpy, to_physical
 from m3 import ValueProblem
 from m3.datatypes import Type
+from m3.evaluate import FAILURES
 from m3.evaluate import evaluate as evaluate_one
-from m3.functions import FUNCTIONS
-from m3.scalars import Call, Const, Scalar, Var, substitute, variables
+from m3.functions import FUNCTIONS, Value
+from m3.scalars import Call, Const, Scalar, Var
 
-__all__ = ["by_arguments", "by_row", "by_value", "cast", "convert", "try_cast"]
+__all__ = ["by_arguments", "by_row", "by_value", "cast", "convert", "failing_arguments", "try_cast"]
 
 DOUBLE_EXACT = 2**53  # integers up to here are doubles
 POWER_EXACT = 22  # 10**22 is the largest power of ten that is a double
@@ -33,7 +36,14 @@ PLAIN_SCALE = 6  # Arrow writes smaller decimals as 1E-7
 
 def convert(x: pa.Array, source: Type, to: Type) -> pa.Array:
     """A value of one branch as the type of all: numbers are rescaled, other kinds are the same already."""
-    return fit(rescale(x, source.scale, to.scale), to) if to.is_numeric else x
+    if not to.is_numeric:
+        return x
+    if not is_wide(x.type):
+        try:
+            return fit(rescale(x, source.scale, to.scale), to)
+        except pa.ArrowInvalid:
+            pass
+    return exact_values(solve_conversion(x, source, to))
 
 
 def cast(node: Call, x: pa.Array) -> pa.Array:
@@ -91,10 +101,14 @@ def by_arguments(node: Call, args: list[pa.Array]) -> pa.Array:
     sees_nulls = node.op in FUNCTIONS and FUNCTIONS[node.op].computes_nulls
     if len(varying) == 1 and not sees_nulls:
         return by_value(node, args[varying[0]], varying[0])
-    names = {i: Var(f"x{i}", node.args[i].type) for i in varying}
+    return to_physical(by_row(*_on_columns(node, args), len(args[0])), node.type)
+
+
+def _on_columns(node: Call, args: list[pa.Array]) -> tuple[Call, dict[str, pa.Array]]:
+    """The operation on variables instead of expressions, and their columns."""
+    names = {i: Var(f"x{i}", a.type) for i, a in enumerate(node.args) if not isinstance(a, Const)}
     call = Call(node.op, tuple(names.get(i, a) for i, a in enumerate(node.args)), node.type)
-    columns = {variable.name: args[i] for i, variable in names.items()}
-    return to_physical(by_row(call, columns, len(args[0])), node.type)
+    return call, {variable.name: args[i] for i, variable in names.items()}
 
 
 def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
@@ -111,16 +125,39 @@ def by_row(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> pa.Arr
     Raises:
         InputProblem: of the kinds that it raises.
     """
-    names = sorted(set(variables(scalar)))
-    types = {v.name: _with_all_digits(v.type, columns[v.name]) for v in _leaves(scalar)}
-    scalar = substitute(scalar, {name: Var(name, types[name]) for name in names if is_wide(columns[name].type)})
-    inputs = [to_logical(columns[name], types[name]).to_pylist() for name in names]
-    environments = zip(*inputs, strict=True) if names else [()] * rows
     try:
-        values = [evaluate_one(scalar, dict(zip(names, row, strict=True))) for row in environments]
-    except ValueProblem as error:
-        raise InputProblem(error.message, kind=error.kind, hint=error.hint) from error
+        values = [evaluate_one(scalar, env) for env in _environments(scalar, columns, rows)]
+    except FAILURES as error:
+        raise _problem(error) from error
     return pa.array(values, logical_type(scalar.type))
+
+
+def _environments(scalar: Scalar, columns: Mapping[str, pa.Array], rows: int) -> Iterator[dict[str, Value]]:
+    """The values of the variables in each row."""
+    types = {v.name: v.type for v in _leaves(scalar)}
+    inputs = [to_logical(columns[name], types[name]).to_pylist() for name in types]
+    for row in zip(*inputs, strict=True) if types else [()] * rows:
+        yield dict(zip(types, row, strict=True))
+
+
+def _problem(error: Exception) -> InputProblem:
+    if isinstance(error, ValueProblem):
+        return InputProblem(error.message, kind=error.kind, hint=error.hint)
+    return InputProblem(f"no value: {error}", kind="overflow", hint="guard it with CASE WHEN")
+
+
+def failing_arguments(node: Call, args: list[pa.Array]) -> np.ndarray:
+    """The rows in which an operation fails, as a mask, looked at one by one."""
+    call, columns = _on_columns(node, args)
+    return np.array([_fails(call, env) for env in _environments(call, columns, len(args[0]))], dtype=bool)
+
+
+def _fails(scalar: Scalar, env: Mapping[str, Value]) -> bool:
+    try:
+        evaluate_one(scalar, env)
+    except FAILURES:
+        return True
+    return False
 
 
 def _leaves(scalar: Scalar) -> Iterator[Var]:
@@ -131,14 +168,9 @@ def _leaves(scalar: Scalar) -> Iterator[Var]:
             yield from _leaves(arg)
 
 
-def _with_all_digits(type_: Type, column: pa.Array) -> Type:
-    """A decimal, and a wide integer, as a decimal with all digits that there are."""
-    return Type("decimal", 38, type_.scale) if type_.kind == "decimal" or is_wide(column.type) else type_
-
-
 def _to_int(x: pa.Array, source: Type, to: Type) -> pa.Array:
     """Truncates towards zero."""
-    if source.scale > 18:
+    if source.scale > INT64_DIGITS:
         return pc.if_else(pc.is_null(x), x, pa.scalar(0, pa.int64()))
     return pc.divide_checked(x, pa.scalar(10**source.scale, pa.int64()))
 

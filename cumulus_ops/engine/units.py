@@ -1,4 +1,4 @@
-"""Exact arithmetic on columns of decimal units (int64); what leaves 64 bits is an ``ArrowInvalid``."""
+"""Exact arithmetic on columns of int64 units; what leaves 64 bits is an ``ArrowInvalid``, but for quotients."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.mapstore import to_numpy
-from m3.datatypes import INT64_MAX, INT64_MIN, Type
+from cumulus_ops.mapstore import is_wide, to_column, to_numpy
+from m3.datatypes import Type
 
 __all__ = ["divide_doubles", "divide_units", "fit", "rescale", "units_for"]
 
@@ -33,18 +33,17 @@ def _require_zeros(units: pa.Array) -> pa.Array:
 
 
 def divide_units(dividend: pa.Array, divisor: pa.Array, shift: int) -> pa.Array:
-    """dividend * 10**shift / divisor, rounded half away from zero; Python integers only where 64 bits would not do."""
+    """dividend * 10**shift / divisor, rounded half away from zero."""
     a, b, null = units_for(dividend, divisor)
     up, down = 10 ** max(shift, 0), 10 ** max(-shift, 0)
-    wide = max(1.0, _largest(a)) * up >= SAFE or max(1.0, _largest(b)) * down >= SAFE
-    if wide:
+    if max(1.0, _largest(a)) * up >= SAFE and up > 1:
+        raise pa.ArrowInvalid("overflow")
+    if max(1.0, _largest(a)) >= SAFE or max(1.0, _largest(b)) * down >= SAFE:
         a, b = a.astype(object), b.astype(object)
     a, b = a * up, b * down
     magnitude = (2 * abs(a) + abs(b)) // (2 * abs(b))
     quotient = np.where((a < 0) != (b < 0), -magnitude, magnitude)
-    if wide and not INT64_MIN <= min(quotient, default=0) <= max(quotient, default=0) <= INT64_MAX:
-        raise pa.ArrowInvalid("overflow")
-    return pa.array(quotient.astype(np.int64), mask=null)
+    return to_column(quotient, null)
 
 
 def units_for(dividend: pa.Array, divisor: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -69,7 +68,12 @@ def _largest(values: np.ndarray) -> float:
 
 def fit(units: pa.Array, to: Type) -> pa.Array:
     """Check a decimal's precision; wider than 18 digits is bounded by the 64 bits themselves."""
-    if to.kind == "decimal" and to.precision <= INT64_DIGITS and len(units):
+    if is_wide(units.type):
+        extremes = pc.min_max(units).as_py()
+        largest = max(abs(extremes["min"] or 0), abs(extremes["max"] or 0))
+        if to.kind == "int" or largest >= 10**to.precision:
+            raise pa.ArrowInvalid("overflow")
+    elif to.kind == "decimal" and to.precision <= INT64_DIGITS and len(units):
         extremes = pc.min_max(units).as_py()
         if max(abs(extremes["min"] or 0), abs(extremes["max"] or 0)) >= 10**to.precision:
             raise pa.ArrowInvalid("overflow")

@@ -1,8 +1,11 @@
 """Scalars over whole columns: the vectorised twin of :mod:`m3.evaluate`.
 
-A :class:`Frame` holds one physical Arrow array per variable (decimals as int64 units, see
+A :class:`Frame` holds one physical Arrow array per variable (decimals as units, int64 or wide, see
 :mod:`cumulus_ops.mapstore.columns`). Results are physical too, and remembered, since the statements of one trigger
-share most of their filters and factors. All arithmetic is checked: a result that leaves 64 bits is an error.
+share most of their filters and factors.
+
+An expression is computed for all rows at once, and fails if one of them does. ``attempt`` and ``fails`` then go through it
+once more, operation by operation, and leave out of each one the rows that have failed before or that fail there.
 """
 
 from __future__ import annotations
@@ -15,79 +18,63 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.engine.conversions import by_row, cast, convert, try_cast
-from cumulus_ops.engine.units import divide_doubles, divide_units, fit, rescale
-from cumulus_ops.engine.vector_functions import apply
+from cumulus_ops.engine.conversions import convert
+from cumulus_ops.engine.exact import solve_conversion
+from cumulus_ops.engine.operations import failures, operate
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import physical_type, take_rows, to_logical, to_physical
-from m3.datatypes import INT64_MAX, INT64_MIN, TIMESTAMP, Type, to_units
-from m3.scalars import Call, Const, Scalar, Var, variables
+from cumulus_ops.mapstore import alike, physical_type, take_rows, to_column, to_logical
+from m3.datatypes import INT64_MAX, INT64_MIN, Type, to_units
+from m3.evaluate import DEFAULTS
+from m3.scalars import Call, Const, Scalar, Var
 
 __all__ = ["Frame", "evaluate", "evaluate_logical", "physical_scalar", "select"]
+
+#: The values of an expression, NULL in the rows for which it fails; and which those are, None for none.
+Tried = tuple[pa.Array, "np.ndarray | None"]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Columns of equal length, by variable name, and the results computed on them so far. ``wide``: the columns with units
-    beyond 64 bits, see :data:`~cumulus_ops.mapstore.WIDE`; expressions over them are computed row by row."""
+    """Columns of equal length, by variable name, and the results computed on them so far. ``totals``: the columns that are
+    totals of maps, which may be too large for the types of their variables."""
 
     columns: Mapping[str, pa.Array]
     rows: int
     memo: dict[Scalar, pa.Array] = field(default_factory=dict, compare=False)
-    wide: frozenset[str] = frozenset()
+    tried: dict[Scalar, Tried] = field(default_factory=dict, compare=False)
+    totals: frozenset[str] = frozenset()
 
     def take(self, indices: np.ndarray) -> Frame:
         """The frame of the given rows."""
         columns = {name: take_rows(column, indices) for name, column in self.columns.items()}
-        return Frame(columns, len(indices), wide=self.wide)
+        return Frame(columns, len(indices), totals=self.totals)
 
-    def is_wide(self, scalar: Scalar) -> bool:
-        """Whether an expression, other than a column as it is, reads a wide column."""
-        return bool(self.wide) and isinstance(scalar, Call) and not self.wide.isdisjoint(variables(scalar))
+    def of(self, rows: np.ndarray) -> Frame:
+        """The frame of some different rows, ascending; itself if they are all."""
+        return self if len(rows) == self.rows else self.take(rows)
 
 
 def evaluate(scalar: Scalar, frame: Frame) -> pa.Array:
     """The values of ``scalar`` for every row of ``frame``, as a physical array.
 
-    Only the result has to fit 64 bits: where an intermediate result does not, rows are computed one by one.
-
     Raises:
-        InputProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
+        InputProblem: it fails for a row: ``overflow``, ``division-by-zero`` or ``bad-cast``.
     """
-    if frame.is_wide(scalar):
-        return to_physical(by_row(scalar, frame.columns, frame.rows), scalar.type)
-    try:
-        return _evaluate(scalar, frame)
-    except InputProblem as problem:
-        if problem.kind != "overflow" or not isinstance(scalar, Call):
-            raise
-        frame.memo[scalar] = to_physical(by_row(scalar, frame.columns, frame.rows), scalar.type)
-        return frame.memo[scalar]
-
-
-def evaluate_logical(scalar: Scalar, frame: Frame) -> pa.Array:
-    """The values of ``scalar`` as people see them (see :func:`~cumulus_ops.mapstore.logical_type`), of up to 38 digits.
-
-    Raises:
-        InputProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
-    """
-    if frame.is_wide(scalar):
-        return by_row(scalar, frame.columns, frame.rows)
-    try:
-        return to_logical(_evaluate(scalar, frame), scalar.type)
-    except InputProblem as problem:
-        if problem.kind != "overflow" or not isinstance(scalar, Call):
-            raise
-        return by_row(scalar, frame.columns, frame.rows)
-
-
-def _evaluate(scalar: Scalar, frame: Frame) -> pa.Array:
-    if isinstance(scalar, Var):
+    if isinstance(scalar, Var) and scalar.name not in frame.totals:
         return frame.columns[scalar.name]
     found = frame.memo.get(scalar)
     if found is None:
         found = frame.memo[scalar] = _compute(scalar, frame)
     return found
+
+
+def evaluate_logical(scalar: Scalar, frame: Frame) -> pa.Array:
+    """The values of ``scalar`` as people see them (see :func:`~cumulus_ops.mapstore.logical_type`).
+
+    Raises:
+        InputProblem: it fails for a row: ``overflow``, ``division-by-zero`` or ``bad-cast``.
+    """
+    return to_logical(evaluate(scalar, frame), scalar.type)
 
 
 def select(conditions: tuple[Scalar, ...], frame: Frame) -> np.ndarray | None:
@@ -114,66 +101,133 @@ def physical_scalar(const: Const) -> pa.Scalar:
     """A literal in physical form."""
     value = const.value
     if value is not None and const.type.is_numeric:
-        value = to_units(value, const.type.scale)  # type: ignore[arg-type]
-        if not INT64_MIN <= value <= INT64_MAX:
-            raise InputProblem(
-                f"the literal {const.value} is beyond 64 bits", kind="overflow", hint="use fewer decimals"
-            )
+        units = to_units(value, const.type.scale)  # type: ignore[arg-type]
+        if not INT64_MIN <= units <= INT64_MAX:
+            return to_column(np.array([units], dtype=object))[0]
+        return pa.scalar(units, pa.int64())
     return pa.scalar(value, physical_type(const.type))
 
 
-def _compute(scalar: Const | Call, frame: Frame) -> pa.Array:
-    if isinstance(scalar, Const):
-        return pa.repeat(physical_scalar(scalar), frame.rows)
-    try:
-        if scalar.op == "case":
-            return _case(scalar, frame)
-        try:
-            return _OPERATIONS.get(scalar.op, apply)(scalar, [_evaluate(a, frame) for a in scalar.args])
-        except InputProblem:
-            if scalar.op not in _DECIDED:
-                raise
-            return _in_order(scalar, frame)
-    except pa.ArrowInvalid as error:
-        raise _problem(scalar, error) from error
+def _compute(scalar: Scalar, frame: Frame) -> pa.Array:
+    match scalar:
+        case Const():
+            return pa.repeat(physical_scalar(scalar), frame.rows)
+        case Var():
+            return convert(frame.columns[scalar.name], scalar.type, scalar.type)  # a total, which may not fit
+        case Call(op="attempt"):
+            return _attempted(scalar, frame)
+        case Call(op="fails"):
+            _, failed = _tried(scalar.args[0], frame)
+            return pa.array(np.zeros(frame.rows, np.int64) if failed is None else failed.astype(np.int64))
+        case Call(op="case"):
+            return _case(scalar, frame, _evaluated)[0]
+        case Call(op="and" | "or" | "coalesce"):
+            return _chosen(scalar, frame)
+    return operate(scalar, [evaluate(a, frame) for a in scalar.args])
 
 
-def _problem(scalar: Call, error: Exception) -> InputProblem:
-    if "divide by zero" in str(error):
-        return InputProblem("division by zero", kind="division-by-zero", hint="guard it with CASE WHEN")
-    return InputProblem(f"{scalar.op} leaves the 64-bit range", kind="overflow", hint="use types with fewer decimals")
+# -- operations that look at some of their arguments only ----------------------------------------------------------
+
+#: Computes an expression for a frame.
+Solve = Callable[[Scalar, Frame], Tried]
 
 
-def _case(scalar: Call, frame: Frame) -> pa.Array:
+def _evaluated(scalar: Scalar, frame: Frame) -> Tried:
+    return evaluate(scalar, frame), None
+
+
+def _case(scalar: Call, frame: Frame, solve: Solve) -> Tried:
     """Branches are computed only for the rows that take them, so that a guarded division by zero is none."""
     *branches, otherwise = scalar.args
-    result = pa.nulls(frame.rows, physical_type(scalar.type))
-    left = np.ones(frame.rows, dtype=bool)
-    for condition, value in [*zip(branches[::2], branches[1::2], strict=True), (None, otherwise)]:
-        chosen = left.copy()
-        if condition is not None:
-            here = frame.take(np.flatnonzero(left))
-            chosen[left] = pc.fill_null(_evaluate(condition, here), False).to_numpy(zero_copy_only=False)
-        if chosen.any():
-            part = convert(_evaluate(value, frame.take(np.flatnonzero(chosen))), value.type, scalar.type)
-            result = pc.replace_with_mask(result, pa.array(chosen), part)
-        left &= ~chosen
-    return result
+    parts = _Parts(scalar.type, frame.rows)
+    left = np.arange(frame.rows)
+    for condition, value in zip(branches[::2], branches[1::2], strict=True):
+        if not len(left):
+            break
+        taken, failed = solve(condition, frame.of(left))
+        chosen = pc.fill_null(taken, False).to_numpy(zero_copy_only=False)
+        parts.fail(left, failed)
+        parts.add(left[chosen], value, frame, solve)
+        left = left[~chosen if failed is None else ~chosen & ~failed]
+    parts.add(left, otherwise, frame, solve)
+    return parts.joined()
 
 
-def _in_order(scalar: Call, frame: Frame) -> pa.Array:
+class _Parts:
+    """The values of an expression that are computed for some rows at a time."""
+
+    def __init__(self, type_: Type, rows: int) -> None:
+        self._type = type_
+        self._arrays: list[pa.Array] = []
+        self._rows: list[np.ndarray] = []
+        self._failed: np.ndarray | None = None
+        self._count = rows
+
+    def fail(self, rows: np.ndarray, failed: np.ndarray | None) -> None:
+        """Note which of some rows have failed."""
+        if failed is not None:
+            if self._failed is None:
+                self._failed = np.zeros(self._count, bool)
+            self._failed[rows[failed]] = True
+
+    def add(self, rows: np.ndarray, value: Scalar, frame: Frame, solve: Solve) -> None:
+        """Compute an expression for some rows."""
+        if len(rows):
+            part, failed = solve(_as(value, self._type), frame.of(rows))
+            self.fail(rows, failed)
+            self._arrays.append(part)
+            self._rows.append(rows)
+
+    def joined(self) -> Tried:
+        """All values; NULL in rows without one."""
+        if len(self._arrays) == 1 and len(self._rows[0]) == self._count:
+            return self._arrays[0], self._failed
+        arrays = alike(self._arrays) or [pa.nulls(0, physical_type(self._type))]
+        return _scattered(pa.concat_arrays(arrays), np.concatenate([*self._rows, []]), self._count), self._failed
+
+
+def _scattered(values: pa.Array, rows: np.ndarray, count: int) -> pa.Array:
+    """Values at the rows that they belong to, NULL elsewhere."""
+    place = np.full(count, -1)
+    place[rows.astype(np.int64)] = np.arange(len(rows))
+    return values.take(pa.array(place, mask=place < 0))
+
+
+def _as(value: Scalar, to: Type) -> Scalar:
+    """An alternative as the type of all: numbers are brought to it, other kinds have it already."""
+    same = not to.is_numeric or value.type.same_as(to)
+    return value if same else Call("cast", (value,), to.with_null(value.type.nullable))
+
+
+def _chosen(scalar: Call, frame: Frame) -> pa.Array:
+    """AND, OR and COALESCE: of all operands at once, unless one fails."""
+    try:
+        operands = [evaluate(_as(a, scalar.type), frame) for a in scalar.args]
+    except InputProblem:
+        return _in_order(scalar, frame, _evaluated)[0]
+    return reduce(_COMBINE[scalar.op], alike(operands))
+
+
+def _in_order(scalar: Call, frame: Frame, solve: Solve) -> Tried:
     """AND, OR and COALESCE operand by operand: those that are decided need no later operand, and none of its errors."""
-    first, *others = scalar.args
-    result = convert(_evaluate(first, frame), first.type, scalar.type)
+    first, *others = (_as(a, scalar.type) for a in scalar.args)
+    result, failed = solve(first, frame)
+    failed = None if failed is None else failed.copy()
     for arg in others:
-        open_ = pc.invert(_DECIDED[scalar.op](result))
-        rows = np.flatnonzero(open_.to_numpy(zero_copy_only=False))
+        open_ = ~_DECIDED[scalar.op](result).to_numpy(zero_copy_only=False)
+        if failed is not None:
+            open_ &= ~failed
+        rows = np.flatnonzero(open_)
         if len(rows) == 0:
             break
-        part = convert(_evaluate(arg, frame.take(rows)), arg.type, scalar.type)
-        combined = _COMBINE[scalar.op](result.filter(open_), part)
-        result = pc.replace_with_mask(result, open_, combined)
-    return result
+        part, wrong = solve(arg, frame.of(rows))
+        result, part = alike([result, part])
+        combined = _COMBINE[scalar.op](result.take(pa.array(rows)), part)
+        result = pc.replace_with_mask(result, pa.array(open_), combined)
+        if wrong is not None:
+            failed = np.zeros(frame.rows, bool) if failed is None else failed
+            failed[rows[wrong]] = True
+    return result, failed
 
 
 #: Which values of an operand settle the result, and how it is combined with the next one.
@@ -189,89 +243,53 @@ _COMBINE: Mapping[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
 }
 
 
-# -- numbers -------------------------------------------------------------------------------------------------------
+# -- expressions that may fail -------------------------------------------------------------------------------------
 
 
-def _arithmetic(
-    function: Callable[[pa.Array, pa.Array], pa.Array], of_doubles: Callable[[pa.Array, pa.Array], pa.Array]
-) -> Callable[[Call, list[pa.Array]], pa.Array]:
-    def compute(node: Call, args: list[pa.Array]) -> pa.Array:
-        if node.type.kind == "double":
-            return of_doubles(*args)
-        scale = max(a.type.scale for a in node.args)
-        a, b = (rescale(x, n.type.scale, scale) for x, n in zip(args, node.args, strict=True))
-        return fit(rescale(function(a, b), scale, node.type.scale), node.type)
-
-    return compute
+def _attempted(scalar: Call, frame: Frame) -> pa.Array:
+    """The values of an expression; NULL where it fails, or a default where NULL cannot be."""
+    values, failed = _tried(scalar.args[0], frame)
+    if failed is None or scalar.type.nullable:
+        return values
+    default = physical_scalar(Const(DEFAULTS[scalar.type.kind], scalar.type))
+    return pc.fill_null(values, default.cast(values.type))
 
 
-def _multiply(node: Call, args: list[pa.Array]) -> pa.Array:
-    if node.type.kind == "double":
-        return pc.multiply(*args)
-    scale = sum(a.type.scale for a in node.args)
-    return fit(rescale(pc.multiply_checked(*args), scale, node.type.scale), node.type)
+def _tried(scalar: Scalar, frame: Frame) -> Tried:
+    """An expression, and the rows for which it fails."""
+    found = frame.tried.get(scalar)
+    if found is None:
+        try:
+            found = evaluate(scalar, frame), None
+        except InputProblem:
+            found = _try_again(scalar, frame)
+        frame.tried[scalar] = found
+    return found
 
 
-def _divide(node: Call, args: list[pa.Array]) -> pa.Array:
-    if node.type.kind == "double":
-        return divide_doubles(*args)
-    a, b = node.args
-    return fit(divide_units(args[0], args[1], node.type.scale + b.type.scale - a.type.scale), node.type)
+def _try_again(scalar: Scalar, frame: Frame) -> Tried:
+    match scalar:
+        case Var():
+            solved = solve_conversion(frame.columns[scalar.name], scalar.type, scalar.type)
+            return solved.values, solved.failed
+        case Call(op="case"):
+            return _case(scalar, frame, _tried)
+        case Call(op="and" | "or" | "coalesce"):
+            return _in_order(scalar, frame, _tried)
+        case Call():
+            return _operated(scalar, frame)
+    raise AssertionError(scalar)  # literals have a value
 
 
-# -- comparisons and logic -----------------------------------------------------------------------------------------
-
-
-def _aligned(x: pa.Array, source: Type, others: list[Type]) -> pa.Array:
-    """An operand of a comparison, brought to the common scale or to timestamps."""
-    if source.is_numeric:
-        return rescale(x, source.scale, max(t.scale for t in [source, *others]))
-    if source.kind == "date" and any(t.kind == "timestamp" for t in others):
-        return x.cast(physical_type(TIMESTAMP))
-    return x
-
-
-def _comparison(function: Callable[[pa.Array, pa.Array], pa.Array]) -> Callable[[Call, list[pa.Array]], pa.Array]:
-    def compute(node: Call, args: list[pa.Array]) -> pa.Array:
-        types = [a.type for a in node.args]
-        a, b = (_aligned(x, t, types) for x, t in zip(args, types, strict=True))
-        return function(a, b)
-
-    return compute
-
-
-def _same(node: Call, args: list[pa.Array]) -> pa.Array:
-    equal = pc.fill_null(_comparison(pc.equal)(node, args), False)
-    return pc.or_(equal, pc.and_(pc.is_null(args[0]), pc.is_null(args[1])))
-
-
-def _in(node: Call, args: list[pa.Array]) -> pa.Array:
-    types = [a.type for a in node.args]
-    needle, *others = (_aligned(x, t, types) for x, t in zip(args, types, strict=True))
-    return reduce(pc.or_kleene, [pc.equal(needle, other) for other in others])
-
-
-_OPERATIONS: Mapping[str, Callable[[Call, list[pa.Array]], pa.Array]] = {
-    "add": _arithmetic(pc.add_checked, pc.add),
-    "sub": _arithmetic(pc.subtract_checked, pc.subtract),
-    "mul": _multiply,
-    "div": _divide,
-    "neg": lambda node, args: pc.negate_checked(args[0]),
-    "same": _same,
-    "eq": _comparison(pc.equal),
-    "ne": _comparison(pc.not_equal),
-    "lt": _comparison(pc.less),
-    "le": _comparison(pc.less_equal),
-    "gt": _comparison(pc.greater),
-    "ge": _comparison(pc.greater_equal),
-    "and": lambda node, args: reduce(pc.and_kleene, args),
-    "or": lambda node, args: reduce(pc.or_kleene, args),
-    "not": lambda node, args: pc.invert(args[0]),
-    "is_null": lambda node, args: pc.is_null(args[0]),
-    "in": _in,
-    "coalesce": lambda node, args: pc.coalesce(
-        *(convert(x, a.type, node.type) for x, a in zip(args, node.args, strict=True))
-    ),
-    "cast": lambda node, args: cast(node, args[0]),
-    "try_cast": lambda node, args: try_cast(node, args[0]),
-}
+def _operated(scalar: Call, frame: Frame) -> Tried:
+    """An operation for the rows in which none of its arguments fails, and it does not either."""
+    tried = [_tried(a, frame) for a in scalar.args]
+    failed = reduce(np.logical_or, (f for _, f in tried if f is not None), np.zeros(frame.rows, bool))
+    rows = np.flatnonzero(~failed)
+    args = [values.take(pa.array(rows)) for values, _ in tried]
+    wrong = failures(scalar, args)
+    if wrong.any():
+        args = [x.filter(pa.array(~wrong)) for x in args]
+        failed[rows[wrong]] = True
+        rows = rows[~wrong]
+    return _scattered(operate(scalar, args), rows, frame.rows), failed if failed.any() else None

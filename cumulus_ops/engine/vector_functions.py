@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from cumulus_ops.engine.conversions import by_arguments, convert
 from cumulus_ops.engine.units import fit, rescale, units_for
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import physical_type, to_numpy
+from cumulus_ops.mapstore import alike, physical_type, to_numpy
 from m3 import ValueProblem
 from m3.datatypes import DATE, TIMESTAMP
 from m3.functions import like_regex
@@ -194,7 +194,7 @@ def _extreme(function: Callable[..., pa.Array]) -> Quick:
     def compute(node: Call, args: list[pa.Array]) -> pa.Array | None:
         if node.type.kind in ("double", "string", "bool"):
             return None
-        return function(*(convert(x, a.type, node.type) for x, a in zip(args, node.args, strict=True)))
+        return function(*alike([convert(x, a.type, node.type) for x, a in zip(args, node.args, strict=True)]))
 
     return compute
 

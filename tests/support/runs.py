@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from cumulus_ops.mapstore import VERSION, AccessPath, RunData, build_run, open_run, value_column, write_runs
+from cumulus_ops.mapstore import VERSION, AccessPath, RunData, build_run, open_run, to_column, value_column, write_runs
 from cumulus_ops.mapstore import blocks as blocks_module
 from cumulus_ops.mapstore import lookup as lookup_module
 from cumulus_ops.mapstore import packs as packs_module
@@ -25,11 +25,13 @@ from m3.datatypes import INT64_MAX, INT64_MIN
 
 __all__ = [
     "CODES",
+    "HUGE",
     "KEYS",
     "Case",
     "Entry",
     "built",
     "cases",
+    "column_of",
     "delta_of",
     "forced",
     "keys_of",
@@ -39,11 +41,14 @@ __all__ = [
 ]
 
 EXTREMES = [INT64_MIN, INT64_MIN + 1, -(2**32), 255, 256, 2**32, INT64_MAX - 1, INT64_MAX]
+#: Numbers that 64 bits do not hold.
+HUGE = [2**63, -(2**63) - 1, 2**64, 2**64 + 1, -(2**64), 10**25, 10**38 - 1, 1 - 10**38]
 EPOCH = datetime.datetime(1970, 1, 1)
-#: The Arrow type of a key column, and its values, by the name of its kind.
+#: The Arrow type of a key column, and its values, by the name of its kind; a column of numbers beyond 64 bits is wide.
 KEYS: dict[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {
     "int": (pa.int64(), st.integers(0, 3)),
     "wide int": (pa.int64(), st.integers(0, 2) | st.sampled_from(EXTREMES)),
+    "decimal": (pa.int64(), st.integers(0, 2) | st.sampled_from(HUGE)),
     "string": (pa.string(), st.sampled_from(["", "x", "y", "ünï"])),
     "double": (pa.float64(), st.sampled_from([0.0, 1.5, -math.inf, math.nan])),
     "date": (pa.date32(), st.integers(-2, 2).map(lambda i: datetime.date(1970, 1, 1) + datetime.timedelta(i))),
@@ -94,7 +99,8 @@ def cases(draw: st.DrawFn, *, pruned: bool = False, max_rows: int = 14) -> Case:
     runs = []
     for _ in range(draw(st.integers(0, 3))):
         names = tuple(draw(st.sampled_from([("p", "q"), ("p",), ("q",)])))
-        count = st.fixed_dictionaries({name: st.integers(-5, 5) for name in names})
+        counts = st.integers(-5, 5) | st.sampled_from(HUGE if draw(st.booleans()) else [1])
+        count = st.fixed_dictionaries(dict.fromkeys(names, counts))
         entry = st.builds(Entry, keys_of(kept), st.integers(0, 6), count)
         runs.append((names, tuple(draw(st.lists(entry, max_size=max_rows)))))
     return Case(kinds, AccessPath("m", bound, -1, keys, values), tuple(runs))
@@ -105,14 +111,22 @@ def names_of(kinds: Sequence[str]) -> list[str]:
     return [f"k{i}" for i in range(len(kinds))]
 
 
+def column_of(kind: str, values: Sequence[object]) -> pa.Array:
+    """A key column: int64, or wide, as its values need."""
+    if kind != "decimal":
+        return pa.array(values, KEYS[kind][0])
+    null = np.array([value is None for value in values], bool)
+    return to_column(np.array([value or 0 for value in values], object), null)
+
+
 def delta_of(
     kinds: Sequence[str], entries: Sequence[Entry], names: Sequence[str], keys: Sequence[int] | None = None
 ) -> pa.Table:
     """A delta table; ``keys``: which key columns the entries have, if not all."""
     kept = range(len(kinds)) if keys is None else keys
-    columns = {f"k{i}": pa.array([e.key[n] for e in entries], KEYS[kinds[i]][0]) for n, i in enumerate(kept)}
+    columns = {f"k{i}": column_of(kinds[i], [e.key[n] for e in entries]) for n, i in enumerate(kept)}
     columns[VERSION] = pa.array([e.version for e in entries], pa.int64())
-    columns |= {value_column(name): pa.array([e.values[name] for e in entries], pa.int64()) for name in names}
+    columns |= {value_column(name): to_column(np.array([e.values[name] for e in entries], object)) for name in names}
     return pa.table(columns)
 
 

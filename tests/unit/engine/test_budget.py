@@ -32,13 +32,13 @@ EVENTS: list[Event] = [
 def test_joins_are_made_in_parts_and_deltas_written_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "FEWEST_ROWS", 20)
     parts: list[int] = []
-    run = kernel_module._run
+    join_all = kernel_module._join_all
 
-    def counted(plan, group, events, groups, chain):  # type: ignore[no-untyped-def]
+    def counted(plan, events, groups, chain):  # type: ignore[no-untyped-def]
         parts.append(events.frame.rows)
-        return run(plan, group, events, groups, chain)
+        return join_all(plan, events, groups, chain)
 
-    monkeypatch.setattr(kernel_module, "_run", counted)
+    monkeypatch.setattr(kernel_module, "_join_all", counted)
     project = dataclasses.replace(make_project(tmp_path, [R, S], views=VIEWS, coordinators=1), memory=1)
     initialise(project)
     with open_runtime(project) as rt:

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import WIDE, logical_type, physical_type, to_logical, to_physical
+from cumulus_ops.mapstore import is_wide, logical_type, physical_type, to_physical, total_column
 from m3 import ValueProblem
-from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type, decimal, to_units
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type, decimal
 from m3.evaluate import Value
 from m3.evaluate import evaluate as reference
+from m3.functions import EXACT
 from m3.scalars import Const, Scalar, Var, call, const
 
 D = Decimal
@@ -28,7 +29,7 @@ Row = Mapping[str, Value]
 
 TYPES = {
     "i": INT.with_null(), "j": INT, "k": INT.with_null(), "d": decimal(6, 2).with_null(), "e": decimal(18, 4),
-    "w": decimal(38, 10).with_null(), "s": STRING.with_null(), "n": STRING, "t": DATE.with_null(),
+    "w": decimal(38, 10).with_null(), "x": decimal(38, 0), "s": STRING.with_null(), "n": STRING, "t": DATE.with_null(),
     "u": TIMESTAMP.with_null(), "b": BOOL.with_null(), "f": DOUBLE.with_null(),
 }  # fmt: skip
 TEXTS = ["", "a", "aB%", "a_c", "\\", "a\\%\n", "Straße", "ŉΣ", "İ", "日本語", "🎈x", " 12 ", "x.*y"]
@@ -49,17 +50,30 @@ dates = st.dates() | st.sampled_from([datetime.date(1969, 12, 31), datetime.date
 stamps = st.datetimes() | st.datetimes().map(lambda v: v.replace(microsecond=0))
 units = st.integers(INT64_MIN, INT64_MAX)
 edges = st.sampled_from([INT64_MAX, INT64_MIN, 0, -1, 2**62, 10**18])
+digits = st.integers(1 - 10**38, 10**38 - 1) | st.sampled_from([10**38 - 1, 1 - 10**38, 2**64, -(2**64), 10**19])
 VALUES = {
     "i": st.none() | st.integers(-9, 9), "j": st.integers(-3, 3), "k": st.none() | edges | units,
     "d": st.none() | st.decimals(-9, 9, places=2),
     "e": st.integers(1 - 10**18, 10**18 - 1).map(lambda u: D(u).scaleb(-4)),
-    "w": st.none() | units.map(lambda u: D(u).scaleb(-10)), "s": st.none() | st.sampled_from(TEXTS),
+    "w": st.none() | (units | digits).map(lambda u: D(u).scaleb(-10, EXACT)), "x": (units | edges | digits).map(D), "s": st.none() | st.sampled_from(TEXTS),
     "n": st.sampled_from(NUMERALS + MOMENTS), "t": st.none() | dates, "u": st.none() | stamps,
     "b": st.none() | st.booleans(),
     "f": st.none() | st.floats(-99, 99) | st.floats(),
 }  # fmt: skip
 ROWS = st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=4)
-TARGETS = [INT, decimal(4, 2), decimal(18, 3), decimal(38, 30), decimal(38, 0), DOUBLE, STRING, DATE, TIMESTAMP, BOOL]
+TARGETS = [
+    INT,
+    decimal(4, 2),
+    decimal(18, 3),
+    decimal(38, 30),
+    decimal(38, 0),
+    decimal(22, 5),
+    DOUBLE,
+    STRING,
+    DATE,
+    TIMESTAMP,
+    BOOL,
+]
 PATTERNS = ["", "%", "_", "a%", "%a_%", "\\", "\\%", "a\\%%", "x.*y", "__ra%e", "日%", "_x", "(", "a b"]
 
 
@@ -97,8 +111,9 @@ def expressions(depth: int, kind: str) -> st.SearchStrategy[Scalar]:
 
 small = st.integers(-9, 9) | st.decimals(-9, 9, places=1)
 LEAVES = {
-    "number": variables("i", "j", "k", "d", "e", "w")
+    "number": variables("i", "j", "k", "d", "e", "w", "x")
     | st.integers(-9, 9).map(const)
+    | st.sampled_from([D(10**30), D("-1e-38"), D("12345678901234567890.5")]).map(const)
     | st.decimals(-9, 9, places=1).map(const),
     "bool": variables("b") | st.booleans().map(const) | st.just(Const(None, BOOL.with_null())),
     "string": variables("s", "n") | st.sampled_from(TEXTS).map(const) | st.just(Const(None, STRING.with_null())),
@@ -115,8 +130,10 @@ def numbers(depth: int, _: str) -> st.SearchStrategy[Scalar]:
         st.builds(call, st.sampled_from(["add", "sub", "mul", "div"]), sub, sub),
         guarded,
         st.builds(lambda a: call("neg", a), sub),
+        st.builds(lambda a: call("fails", a), sub | expressions(depth, "bool")),
+        st.builds(lambda a: call("attempt", a), sub),
         st.builds(lambda o, a: call(o, a), st.sampled_from(["year", "month", "day"]), moment),
-        casts(depth, TARGETS[:5], "number", "string", "bool", "double", "date"),
+        casts(depth, TARGETS[:6], "number", "string", "bool", "double", "date"),
     )
 
 
@@ -144,6 +161,7 @@ def booleans(depth: int, _: str) -> st.SearchStrategy[Scalar]:
         *(st.builds(call, compare, a, b) for a, b in pairs),
         st.builds(call, st.sampled_from(["and", "or"]), sub, sub, sub),
         st.builds(lambda a: call("not", a), sub),
+        st.builds(lambda a: call("attempt", a), sub),
         st.builds(lambda a: call("is_null", a), st.one_of(*(expressions(depth, k) for k in LEAVES))),
         st.builds(lambda a, *b: call("in", a, *b), number, number, LEAVES["number"]),
         st.builds(lambda a, *b: call("in", a, *b), moment, moment, LEAVES["date"]),
@@ -166,12 +184,8 @@ def outcome(scalar: Scalar, row: Row) -> tuple[Value, str | None]:
         return reference(scalar, row), None
     except ValueProblem as error:
         return None, error.kind
-
-
-def is_beyond(value: Value, type_: Type) -> bool:
-    """Whether 64 bits do not hold an exact number."""
-    number = isinstance(value, int | D) and type_.is_numeric
-    return number and not INT64_MIN <= to_units(value, type_.scale) <= INT64_MAX  # type: ignore[arg-type]
+    except ArithmeticError:
+        return None, "overflow"
 
 
 def same(a: object, b: object) -> bool:
@@ -180,24 +194,27 @@ def same(a: object, b: object) -> bool:
     return a == b
 
 
-def check(scalar: Scalar, rows: Sequence[Row]) -> None:
+def check(scalar: Scalar, rows: Sequence[Row], given_: Frame | None = None) -> None:
+    """Values and errors are the reference's; so are they where errors are attempted and counted."""
+    given_ = given_ or frame(rows)
     expected = [outcome(scalar, row) for row in rows]
     kinds = {kind for _, kind in expected if kind}
-    if not kinds:
-        got = evaluate_logical(scalar, frame(rows))
-        assert got.type == logical_type(scalar.type)
-        assert [*map(same, got.to_pylist(), (value for value, _ in expected))] == [True] * len(rows)
-    if any(is_beyond(value, scalar.type) for value, _ in expected):
-        kinds.add("overflow")
+    for attempt in (call("fails", scalar), call("attempt", scalar)):
+        compare(attempt, given_, [reference(attempt, row) for row in rows])
     if kinds:
         with pytest.raises(InputProblem) as caught:
-            evaluate(scalar, frame(rows))
+            evaluate(scalar, given_)
         assert caught.value.kind in kinds
     else:
-        array = evaluate(scalar, frame(rows))
-        assert array.type == physical_type(scalar.type)
-        got = to_logical(array, scalar.type).to_pylist()
-        assert [*map(same, got, (value for value, _ in expected))] == [True] * len(rows), f"{got}, not {expected}"
+        compare(scalar, given_, [value for value, _ in expected])
+
+
+def compare(scalar: Scalar, given_: Frame, expected: Sequence[Value]) -> None:
+    array = evaluate(scalar, given_)
+    assert array.type == physical_type(scalar.type) or (scalar.type.is_numeric and is_wide(array.type))
+    got = evaluate_logical(scalar, given_)
+    assert got.type == logical_type(scalar.type)
+    assert [*map(same, got.to_pylist(), expected)] == [True] * len(expected), f"{got.to_pylist()}, not {expected}"
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -207,42 +224,45 @@ def test_equals_the_reference_row_by_row(scalar: Scalar, rows: list[Row]) -> Non
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(ANY, ROWS, st.lists(st.integers(-(2**100), 2**100), min_size=4, max_size=4))
-def test_totals_beyond_64_bits_equal_the_reference_row_by_row(scalar: Scalar, rows: list[Row], wide: list[int]) -> None:
-    rows = [{**row, "w": D(f"{units}e-10")} for row, units in zip(rows, wide, strict=False)]
-    narrow = frame([{**row, "w": None} for row in rows]).columns
-    totals = pa.array([D(units) for units in wide[: len(rows)]], WIDE)
-    given_ = Frame({**narrow, "w": totals}, len(rows), wide=frozenset({"w"}))
-    expected = [outcome(scalar, row) for row in rows]
-    kinds = {kind for _, kind in expected if kind}
-    if kinds:
+@given(ANY, ROWS, st.lists(st.integers(-(10**40), 10**40) | st.integers(-(2**65), 2**65), min_size=8, max_size=8))
+def test_totals_of_any_size_equal_the_reference_row_by_row(scalar: Scalar, rows: list[Row], wide: list[int]) -> None:
+    decimals, integers = wide[: len(rows)], wide[4 : 4 + len(rows)]
+    rows = [
+        {**row, "w": D(f"{units}e-10"), "j": number}
+        for row, units, number in zip(rows, decimals, integers, strict=True)
+    ]
+    columns = dict(frame([{**row, "w": None, "j": 0} for row in rows]).columns)
+    columns |= {"w": total_column(np.array(decimals, object)), "j": total_column(np.array(integers, object))}
+    check(scalar, rows, Frame(columns, len(rows), totals=frozenset({"w", "j"})))
+
+
+def test_a_total_that_does_not_fit_fails_where_it_is_looked_at() -> None:
+    total, guard = Var("t", decimal(20, 2)), call("ne", Var("z", INT), const(0))
+    columns = {"t": total_column(np.array([2**70, 5, 10**50], object)), "z": pa.array([0, 1, 0])}
+    given_ = Frame(columns, 3, totals=frozenset({"t"}))
+    assert evaluate(call("fails", total), given_).to_pylist() == [1, 0, 1]
+    assert evaluate_logical(call("case", guard, total, const(D("0.01"))), given_).to_pylist() == [
+        D("0.01"),
+        D("0.05"),
+        D("0.01"),
+    ]
+    assert select((guard, call("gt", total, const(0))), given_).tolist() == [1]
+    for scalar in (total, call("is_null", total), call("neg", total)):
         with pytest.raises(InputProblem) as caught:
-            evaluate_logical(scalar, given_)
-        assert caught.value.kind in kinds
-    else:
-        got = evaluate_logical(scalar, given_)
-        assert got.type == logical_type(scalar.type)
-        assert [*map(same, got.to_pylist(), (value for value, _ in expected))] == [True] * len(rows)
-
-
-def test_conditions_over_totals_beyond_64_bits() -> None:
-    total, one = Var("t", decimal(28, 2)), const(1)
-    columns = {"t": pa.array([D(2**70), D(5), D(-(2**70))], WIDE), "z": pa.array([0, 1, 0])}
-    given_ = Frame(columns, 3, wide=frozenset({"t"}))
-    over = call("gt", call("mul", total, const(2)), one)
-    guarded = call("gt", call("div", total, Var("z", INT)), const(0))
-    assert evaluate(over, given_).to_pylist() == [True, False, False]
-    assert select((call("ne", Var("z", INT), const(0)), guarded), given_).tolist() == [1]
-    assert evaluate_logical(total, given_.take(np.array([2]))).to_pylist() == [D(-(2**70)).scaleb(-2)]
-    with pytest.raises(InputProblem, match="does not fit"):
-        evaluate_logical(Var("t", decimal(18, 2)), given_)
-
-
-def test_wide_totals_of_integers_count_as_decimals_until_the_result_is_an_integer() -> None:
-    total = Var("t", INT)
-    given_ = Frame({"t": pa.array([D(2**64)], WIDE)}, 1, wide=frozenset({"t"}))
-    assert evaluate_logical(call("div", total, const(2)), given_).to_pylist() == [D(2**63)]
-    for scalar in (total, call("sub", total, const(1))):
-        with pytest.raises(InputProblem) as caught:
-            evaluate_logical(scalar, given_)
+            evaluate(scalar, given_)
         assert caught.value.kind == "overflow"
+
+
+@pytest.mark.parametrize("failing", [1, 20])
+def test_many_rows_of_which_some_fail(failing: int) -> None:
+    rows = [{"n": "x" if i % 37 < failing else str(i), "j": i % 37 // failing} for i in range(400)]
+    texts, numbers = (pa.array([row[name] for row in rows]) for name in ("n", "j"))
+    given_ = Frame({"n": texts, "j": numbers}, len(rows))
+    for scalar in (
+        call("cast", Var("n", STRING), to=INT),
+        call("div", const(1), Var("j", INT)),
+        call("round", call("cast", call("concat", Var("n", STRING), const("0")), to=decimal(9, 2)), const(1)),
+        call("add_days", const(datetime.date(9999, 12, 1)), call("mul", Var("j", INT), const(3))),
+    ):
+        for attempt in (call("fails", scalar), call("attempt", scalar)):
+            compare(attempt, given_, [reference(attempt, row) for row in rows])

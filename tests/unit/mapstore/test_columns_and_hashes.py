@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import logical_type, physical_type, to_logical, to_numpy, to_physical
-from cumulus_ops.mapstore.columns import wide_array
+from cumulus_ops.mapstore import WIDE, logical_type, physical_type, to_column, to_logical, to_numpy, to_physical
 from cumulus_ops.mapstore.hashing import hash_columns
+from cumulus_ops.mapstore.wide import widen
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type, decimal
 
 D = Decimal
@@ -62,14 +62,30 @@ def test_a_decimal_is_its_number_of_units() -> None:
 
 
 @pytest.mark.parametrize("units", [INT64_MAX + 1, INT64_MIN - 1, 2**64, -(2**64), 2**64 + 1, 10**37])
-def test_more_units_than_64_bits_are_refused_not_cut(units: int) -> None:
+def test_more_units_than_64_bits_make_a_column_wide(units: int) -> None:
     for values in ([D(units)], [None, D(units)]):
-        with pytest.raises(InputProblem, match="64 bits") as caught:
-            to_physical(pa.array(values, pa.decimal128(38, 0)), decimal(38, 0))
-        assert caught.value.kind == "overflow"
-        with pytest.raises(InputProblem) as caught:
-            to_physical(pa.array(values, pa.decimal128(38, 0)), decimal(38, 5))
-        assert caught.value.kind == "overflow"
+        array = to_physical(pa.array(values, pa.decimal128(38, 0)), decimal(38, 0))
+        assert array.type == WIDE
+        assert array.to_pylist() == values
+        assert to_logical(array, decimal(38, 0)).to_pylist() == values
+        assert to_numpy(array, null=-1).tolist() == [-1 if v is None else units for v in values]
+    with pytest.raises(InputProblem, match="too many digits") as caught:
+        to_physical(pa.array([D(10**37)], pa.decimal128(38, 0)), decimal(38, 5))
+    assert caught.value.kind == "overflow"
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | LONGS | st.integers(1 - 10**38, 10**38 - 1), max_size=9), st.integers(0, 3))
+def test_numbers_of_any_size_are_hashed_alike_in_both_forms(values: list[int | None], skipped: int) -> None:
+    decimals = [None if v is None else D(v) for v in values]
+    wide = pa.array([D(2**70)] * skipped + decimals, WIDE)[skipped:]
+    hashes = hash_columns([wide], len(values)).tolist()
+    for value, found in zip(values, hashes, strict=True):
+        alone = pa.array([value], pa.int64() if value is None or INT64_MIN <= value <= INT64_MAX else WIDE)
+        assert hash_columns([alone], 1).tolist() == [found]
+    known = {v for v in values if v is not None}
+    assert len({h for v, h in zip(values, hashes, strict=True) if v is not None}) == len(known)
+    assert to_column(to_numpy(wide), wide.is_null().to_numpy(False)).to_pylist() == values
 
 
 def test_what_a_null_hides_is_not_looked_at() -> None:
@@ -86,8 +102,7 @@ def test_a_view_column_that_is_too_narrow_is_an_error() -> None:
 @settings(deadline=None)
 @given(st.lists(st.integers(-(2**120), 2**120), min_size=1), st.integers(0, 9))
 def test_wide_units_become_decimals_and_fit_or_are_an_error(units: list[int], scale: int) -> None:
-    low = np.array([u % 2**64 for u in units], np.uint64).astype(np.int64)
-    wide = wide_array(np.array([u >> 64 for u in units], np.int64), low)
+    wide = widen(to_column(np.array(units, object)))
     assert wide.to_pylist() == units
     for array, expected in ((wide, units), (wide[1:], units[1:])):
         values = [D(f"{u}e-{scale}") for u in expected]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from cumulus_ops.layout.copies import Lookup, choose_copies
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.mapstore import (
     VERSION,
+    WIDE,
     AccessPath,
     RunData,
     build_run,
@@ -25,6 +27,7 @@ from cumulus_ops.mapstore import (
 )
 from cumulus_ops.mapstore import ordered as ordered_module
 from cumulus_ops.mapstore.lookup import spread
+from cumulus_ops.mapstore.wide import narrow_column
 from m3.datatypes import INT
 from m3.program import Column
 from tests.support.runs import CODES, forced, small_blocks, stored
@@ -47,6 +50,7 @@ TYPES: dict[str, tuple[pa.DataType, Callable[[int], object]]] = {
     "timestamp": (pa.timestamp("us"), lambda i: datetime.datetime(2020, 1, 1) + datetime.timedelta(0, i)),
     "bool": (pa.bool_(), lambda i: i > 3),
     "double": (pa.float64(), lambda i: (i - 3) / 3),
+    "wide": (WIDE, lambda i: Decimal((i - 3) * 10**18 * (1 if i < 5 else 10**19))),
 }
 
 
@@ -54,7 +58,7 @@ def build(deltas: Sequence[Delta], kind: str, path: AccessPath = PATH, texts: bo
     type_, value = TYPES[kind]
     columns = {
         "g": groups([d[0] for d in deltas], texts),
-        "x": pa.array([None if d[1] is None else value(d[1]) for d in deltas], type_),
+        "x": narrow_column(pa.array([None if d[1] is None else value(d[1]) for d in deltas], type_)),
         VERSION: pa.array([d[2] for d in deltas], pa.int64()),
         M: pa.array([d[3] for d in deltas], pa.int64()),
         value_column("other"): pa.array([1 for _ in deltas], pa.int64()),
@@ -81,8 +85,9 @@ def ask(
     runs: Sequence[RunData], kind: str, asked: Sequence[tuple[int | None, int]], descending: bool, texts: bool = False
 ) -> list[object]:
     request = probe([groups([g for g, _ in asked], texts)], np.array([b for _, b in asked], np.int64))
-    found = first_live(runs, (1, "m"), request, TYPES[kind][0], descending=descending)
-    assert found.type == TYPES[kind][0]
+    type_ = pa.int64() if kind == "wide" else TYPES[kind][0]
+    found = first_live(runs, (1, "m"), request, type_, descending=descending)
+    assert found.type == type_ or (kind == "wide" and found.type == WIDE)
     return list(found.to_pylist())
 
 
@@ -109,7 +114,7 @@ def test_it_is_what_brute_force_finds(
     within: bool,
     on_disk: bool,
 ) -> None:
-    numbers = is_number(TYPES[kind][0]) and not texts
+    numbers = (kind == "wide" or is_number(TYPES[kind][0])) and not texts
     path = WITHIN if within and numbers else PATH
     with pytest.MonkeyPatch.context() as patch, forced(codes), small_blocks():
         patch.setattr(ordered_module, "CHUNK", chunk)
