@@ -23,22 +23,25 @@ from fractions import Fraction
 from m3.datatypes import INT64_MAX, Type
 from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, const
 
-__all__ = ["attempted", "failed", "may_fail", "nonzero", "tolerated"]
+__all__ = ["ARITHMETIC", "BY_LITERAL", "attempted", "failed", "given_by_literals", "may_fail", "nonzero", "tolerated"]
 
 #: Operations that have a value for all arguments, or whose arguments decide alone whether they fail.
 TOTAL = frozenset({
     "and", "or", "not", "is_null", "same", "eq", "ne", "lt", "le", "gt", "ge", "in", "upper", "lower", "concat", "concat_ws",
     "substring", "length", "octet_length", "trim", "ltrim", "rtrim", "replace", "translate", "position", "reverse", "initcap",
     "starts_with", "ends_with", "contains", "ascii", "sign", "year", "quarter", "month", "week", "iso_year", "day",
-    "day_of_week", "day_of_year", "hour", "minute", "second", "epoch", "days_between", "date_trunc", "last_day", "format_date",
+    "day_of_week", "day_of_year", "hour", "minute", "second", "epoch", "days_between", "last_day",
     "is_nan", "is_infinite", "epoch_us", "seconds_between", "try_cast", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
 })  # fmt: skip
 #: Operations that fail for nothing but a literal argument that the compiler has looked at.
 BY_LITERAL: Mapping[str, tuple[int, ...]] = {
     "like": (1, 2), "regexp_like": (1,), "left": (1,), "right": (1,), "lpad": (1,), "rpad": (1,), "split_part": (2,),
+    "date_trunc": (0,), "format_date": (1,),
 }  # fmt: skip
 #: Operations whose results may only be too large for their type.
 BOUNDED = frozenset({"add", "sub", "mul", "neg", "abs", "round", "trunc", "ceil", "floor", "case", "coalesce", "greatest", "least"})  # fmt: skip
+#: Operations on numbers whose failure for literals is one of data: ``CASE WHEN FALSE THEN 1 / 0 END``.
+ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "mod", "idiv", "pmod"})
 DIVISIONS = ("div", "mod", "idiv", "pmod")
 #: More rows than there can be.
 COUNTED = Fraction(2**60)
@@ -93,6 +96,11 @@ def may_fail(
     return _Analysis(totals, counts).fails(scalar, known)
 
 
+def given_by_literals(scalar: Call) -> bool:
+    """Whether all that may make an operation of :data:`BY_LITERAL` fail is given as literals."""
+    return all(isinstance(scalar.args[i], Const) for i in BY_LITERAL[scalar.op] if i < len(scalar.args))
+
+
 def nonzero(conditions: Iterable[Scalar]) -> frozenset[Scalar]:
     """The numbers that are not 0 where all conditions are true."""
     return frozenset(
@@ -143,8 +151,7 @@ class _Analysis:
         if scalar.op in TOTAL:
             return False
         if scalar.op in BY_LITERAL:
-            places = [i for i in BY_LITERAL[scalar.op] if i < len(scalar.args)]
-            return not all(isinstance(scalar.args[i], Const) for i in places)
+            return not given_by_literals(scalar)
         if scalar.op == "cast":
             return self._cast(scalar)
         if scalar.op in DIVISIONS:

@@ -10,12 +10,13 @@ Before and after, for ``SELECT SUM(r.a / s.b) FROM r JOIN s ON r.k = s.k WHERE 1
     SUM(r.a / s.b)  of r, s  where r.k = s.k and 10 / r.c > 1
 
     SUM(ATTEMPT(r.a / s.b))  of r, s  where r.k = s.k and ATTEMPT(10 / r.c > 1)
-    failures:  COUNT(*) by r.*            of r     where FAILS(10 / r.c > 1)
+    failures:  COUNT(*) by r.*         of r, s  where r.k = s.k and FAILS(10 / r.c > 1)
                COUNT(*) by r.a, s.b  of r, s  where r.k = s.k and ATTEMPT(10 / r.c > 1) and FAILS(r.a / s.b)
 
-For which rows an expression is computed at all, SQL leaves open. Here a condition on one table, and each side of an equality that
-joins two, is computed for the rows of its table that meet the table's other conditions, as databases do that filter before they join;
-everything else for the joined rows that meet the (other) conditions. The rows of a failure are told apart by what the expression
+For which rows an expression is computed at all, SQL leaves open. Here it is the joined rows that meet the (other) conditions, so
+that no row is blamed which the result does not depend on; only a side of an equality that joins two tables is computed for all
+rows of its table that meet the table's other conditions. As sums are of signed joins (an outer join is one), the rows of one
+expression are counted over all of them: what one adds another may take away. The rows of a failure are told apart by what the expression
 reads, and if that is one table, by its declared key, or else by all columns: that is the example which an error shows. (An
 expression of several tables would need maps with all columns of each to say more.)
 """
@@ -94,42 +95,39 @@ class _Failures:
 
     def conditions(self, branch: Branch, conditions: Sequence[Scalar]) -> Iterator[Scalar]:
         """The conditions as ones that never fail."""
-        for place, condition in enumerate(conditions):
+        for condition in conditions:
             if not may_fail(condition):
                 yield condition
                 continue
-            others = [c for i, c in enumerate(conditions) if i != place]
+            others = [c for c in conditions if c != condition]
             inner = _known(condition)
             if inner is not None:
-                self._joined(branch, others, ("condition", place), inner)
+                self._joined(branch, others, inner)
                 yield call("not", call("is_null", attempted(inner)))
             elif isinstance(condition, Call) and _is_join(condition):
                 for side in condition.args:
                     self._single(branch, others, side)
                 yield call(condition.op, *map(attempted, condition.args))
-            elif len(owners(condition)) == 1:
-                self._single(branch, others, condition)
-                yield attempted(condition)
             else:
-                self._joined(branch, others, ("condition", place), condition)
+                self._joined(branch, others, condition)
                 yield attempted(condition)
 
     def asked(self, branch: Branch, scalars: Sequence[Scalar]) -> None:
         """What is computed for each row of a branch whose conditions never fail."""
-        for place, scalar in enumerate(scalars):
+        for scalar in dict.fromkeys(scalars):
             known = call("not", call("is_null", attempted(scalar)))
             if known not in branch.conditions:  # else it has been asked for
-                self._joined(branch, branch.conditions, ("asked", place), scalar)
+                self._joined(branch, branch.conditions, scalar)
 
     def found(self) -> Iterator[Failure]:
         """All failures of which rows exist."""
         for what, terms in self._terms.items():
             expression, relations, columns = self._about[what]
-            yield Failure(expression, relations, polynomial(columns, INT, terms))
+            yield Failure(expression, tuple(dict.fromkeys(relations)), polynomial(columns, INT, terms))
 
     def _single(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
-        """An expression over one source is computed for its rows that meet the conditions on it; however often the source's
-        relation occurs, once."""
+        """A side of an equality is computed for the rows of its source that meet the conditions on it; however often the
+        source's relation occurs, once."""
         if not may_fail(scalar, nonzero(conditions)):
             return
         (owner,) = owners(scalar)
@@ -139,30 +137,28 @@ class _Failures:
         bare: dict[Key, Scalar] = {v.key: Var(v.name, v.type) for v in source.variables()}
         what = (source.relation.name, substitute(scalar, bare), tuple(substitute(c, bare) for c in mine))
         if what not in self._terms:
-            self._add(what, alone, scalar, [source])
+            self._add(alone, scalar, [source], what)
 
-    def _joined(self, branch: Branch, conditions: Sequence[Scalar], what: object, scalar: Scalar) -> None:
+    def _joined(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
         """An expression that is computed for the joined rows that meet some conditions."""
         if not may_fail(scalar, nonzero(conditions)):
             return
         touched = set(owners(scalar))
         sources = [s for s in branch.sources if s.scope in touched]
         restricted = replace(branch, conditions=tuple(map(tolerated, conditions)))
-        self._add((what, len(sources)), restricted, scalar, sources)
+        self._add(restricted, scalar, sources)
 
-    def _add(self, what: object, branch: Branch, scalar: Scalar, sources: Sequence[Source]) -> None:
+    def _add(self, branch: Branch, scalar: Scalar, sources: Sequence[Source], what: object = None) -> None:
         named = _example(scalar, sources)
         keys = [(column, variable) for column, variable in named]
         term = to_monomial(branch, keys, (), (failed(scalar),))
         if term is None:
             return
         columns = tuple(column for column, _ in named)
-        if what in self._about and self._about[what][2] != columns:
-            what = (what, columns)
         places: dict[Key, Scalar] = {v.key: Var(column.name, v.type) for column, v in named}
-        relations = tuple(dict.fromkeys(s.relation.name for s in sources))
-        self._about.setdefault(what, (substitute(scalar, places), relations, columns))
-        self._terms.setdefault(what, []).append(term)
+        about = substitute(scalar, places), tuple(s.relation.name for s in sources), columns
+        self._about.setdefault(what or about, about)
+        self._terms.setdefault(what or about, []).append(term)
 
 
 def _known(condition: Scalar) -> Scalar | None:

@@ -25,6 +25,7 @@ from m3.algebra import (
 )
 from m3.datatypes import INT
 from m3.errors import CompileError
+from m3.failures import may_fail
 from m3.program import Column, Relation
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, scopes_of, substitute, vars_of
 from m3.simplify import as_filter, simplify
@@ -149,6 +150,8 @@ def _by_equality(block: Block, branches: Sequence[Branch], needed: Sequence[Key]
         return None
     found = [x for x in sorted_out if x is not None]
     _, first_links, first_guards = found[0]
+    if any(map(may_fail, first_guards)):  # then the failure is one of the subquery's rows, not of the rows that lack one
+        return None
     if any(set(links) != set(first_links) or set(guards) != set(first_guards) for _, links, guards in found[1:]):
         return None
     links = tuple(

@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
 from m3.errors import CompileError, M3Error, ProgramError, ValueProblem
-from m3.evaluate import evaluate
-from m3.failures import may_fail
+from m3.evaluate import DEFAULTS, evaluate
+from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
 from m3.sql.places import Source
@@ -100,12 +100,25 @@ class ExpressionReader:
         if getattr(result, "op", "") in STRICT and any(isinstance(a, Const) and a.value is None for a in args):
             return Const(None, result.type.with_null())
         if not all(isinstance(a, Const) for a in args) or result.type.kind == "double":
+            self._check_literals(node, result)
             return result
         try:
             value = evaluate(result, {})
         except ValueProblem as error:
+            if getattr(result, "op", "") in ARITHMETIC:
+                return result  # it fails, but only where it is computed
             self.source.fail(node, error.message, error.kind, error.hint)
         return Const(value, result.type.with_null(value is None))
+
+    def _check_literals(self, node: exp.Expr, result: Scalar) -> None:
+        """A literal that no value of the other arguments goes with, such as a format, is a mistake in the text."""
+        if not isinstance(result, Call) or result.op not in BY_LITERAL or not given_by_literals(result):
+            return
+        args = (a if isinstance(a, Const) else Const(DEFAULTS[a.type.kind], a.type) for a in result.args)
+        try:
+            evaluate(Call(result.op, tuple(args), result.type), {})
+        except ValueProblem as error:
+            self.source.fail(node, error.message, error.kind, error.hint)
 
     def compare(self, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
         """A comparison; a string literal is read as what it is compared with."""
