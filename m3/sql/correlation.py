@@ -86,6 +86,14 @@ class Closed:
 def close(space: Workspace, branches: Iterable[Branch], needed: Sequence[Key] = ()) -> Closed:
     """Remove the outer columns from the branches of a subquery.
 
+    The sum of s by b is kept once for all rows of r; where no equality says which b is asked about, for the x of r:
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b = id)")))
+    + r.a AS a FROM r, v_groups WHERE v_groups.b = r.id AND r.a = v_groups.sum_2
+    >>> print(show_rows(joined("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b > x)")))
+    + r.a AS a FROM r, v_groups WHERE SAME(v_groups.x, r.x) AND r.a = v_groups.sum_2
+
     Args:
         space: of the block around the subquery.
         branches: the subquery's.

@@ -2,9 +2,7 @@
 
 A subquery's truth is joined in as a derived relation with one row per group of its correlation: ``EXISTS`` is true for
 the rows that find theirs, and false for all rows less those. So nothing here is a special form of join: a condition that
-contains subqueries anywhere is decided case by case, and cases in which it is never true vanish::
-
-    EXISTS q  ->  TRUE for rows * q', FALSE for rows - rows * q'     (q': 1 where q has a row, else 0)
+contains subqueries anywhere is decided case by case, and cases in which it is never true vanish.
 """
 
 from __future__ import annotations
@@ -23,7 +21,13 @@ TRUE, FALSE, UNKNOWN = const(True), const(False), Const(None, BOOL.with_null())
 
 
 def decide(subquery: Subquery, space: Workspace) -> list[Case]:
-    """The values of a subquery, each with the rows of the space that have it."""
+    """The values of a subquery, each with the rows of the workspace that have it.
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a FROM r WHERE NOT EXISTS (SELECT * FROM s WHERE b = id)")))
+    + r.a AS a FROM r
+    - r.a AS a FROM r, v_exists WHERE v_exists.b = r.id
+    """
     from m3.sql.select import rows_of
 
     space.expand(subquery.operands)

@@ -1,8 +1,4 @@
-"""A grouping -> polynomials, where its aggregates are linear, else rows of derived relations, one for each grouping set::
-
-SELECT k, SUM(x) .. GROUP BY k  ->  keys (k), inputs SUM(x) and COUNT(*) by k
-SELECT k, MAX(x) .. GROUP BY k  ->  the rows (k, max) of a derived relation
-"""
+"""A grouping -> polynomials, where its aggregates are linear, else rows of derived relations, one for each grouping set."""
 
 from __future__ import annotations
 
@@ -37,12 +33,17 @@ class LinearGroups:
 
 
 def linear_groups(grouping: Grouping, space: Workspace) -> LinearGroups | None:
-    """The grouping of a space's rows as a view reads it off its maps, where that is possible."""
+    """The grouping of a workspace's rows as a view reads it off its maps, where that is possible."""
     return _Groups(grouping, space).linear()
 
 
 def derived_groups(grouping: Grouping, space: Workspace) -> list[Branch]:
-    """The groups of a space's rows as rows of derived relations."""
+    """The groups of a workspace's rows as rows of derived relations.
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a, MAX(x) AS m FROM r GROUP BY a HAVING COUNT(*) > 1")))
+    + v_groups.a AS a, v_groups.m_2 AS m FROM v_groups WHERE v_groups.count_2 > 1
+    """
     groups = _Groups(grouping, space)
     return [branch for number in range(len(grouping.sets)) for branch in groups.derived(number)]
 

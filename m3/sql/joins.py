@@ -1,9 +1,7 @@
 """A FROM clause -> signed joins.
 
 An outer join is its inner join plus the rows without a match, whose other side is NULL: the rows less those for which a
-match exists (a derived relation, see :mod:`m3.sql.correlation`)::
-
-    r LEFT JOIN s ON c  ->  r * s * [c]  +  r, NULLs  -  r * (1 where s * [c] has a row), NULLs
+match exists (a derived relation, see :mod:`m3.sql.correlation`).
 """
 
 from __future__ import annotations
@@ -24,13 +22,20 @@ TABLE_BRANCHES = 3
 
 
 def join_tables(source: From | None, space: Workspace) -> None:
-    """Make the space's branches the rows of a FROM clause."""
+    """Make the workspace's branches the rows of a FROM clause.
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a, c FROM r LEFT JOIN s ON b = id")))
+    + r.a AS a, s.c AS c FROM r, s WHERE s.b = r.id
+    + r.a AS a, NULL :: INT AS c FROM r
+    - r.a AS a, NULL :: INT AS c FROM r, v_matched WHERE v_matched.b = r.id
+    """
     if source is not None:
         _joined(source, space)
 
 
 def _joined(source: From, space: Workspace) -> None:
-    """Multiply the space's rows by a FROM clause; afterwards these are its columns."""
+    """Multiply the workspace's rows by a FROM clause; afterwards these are its columns."""
     if isinstance(source, Table):
         space.branches = product(space.branches, _table(source, space))
         space.columns = source.columns

@@ -1,10 +1,7 @@
 """SQL syntax -> :class:`m3.sql.block.Query`: every name is resolved, every expression typed, nothing is joined yet.
 
 A SELECT is read in the order in which SQL means it: FROM, WHERE, GROUP BY, HAVING, the list with its window functions,
-QUALIFY, ORDER BY. Stars are written out, aliases and ordinals replaced by what they stand for::
-
-    SELECT *, x + 1 AS y FROM r AS o WHERE o.b = 1 ORDER BY 2
-    =>  FROM r AS o  WHERE o.b = 1  LIST o.b AS b, o.x AS x, o.x + 1 AS y  ORDER BY o.x
+QUALIFY, ORDER BY. Stars are written out, aliases and ordinals replaced by what they stand for.
 """
 
 from __future__ import annotations
@@ -15,8 +12,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from m3.program import Relation
-from m3.scalars import Key, Scalar
-from m3.sql.block import Block, From, Join, Limited, Order, Origin, Output, Query, Table, Window, placeholders
+from m3.scalars import Scalar
+from m3.sql.block import Block, From, Join, Limited, Order, Origin, Output, Query, Table, Window
 from m3.sql.expressions import ExpressionReader, is_bare_null
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
 from m3.sql.limits import count_of
@@ -36,6 +33,13 @@ CLAUSES = {
 
 def resolve_query(node: exp.Expr, parent: Names) -> Query:
     """What a query means, within the names around it.
+
+    >>> from m3.sql.show import example, show
+    >>> print(show(example("SELECT *, x + 1 AS y FROM r AS o WHERE id = 1 ORDER BY 2, y")))
+    FROM r AS o
+    WHERE o.id = 1
+    SELECT o.id AS id, o.a AS a, o.x AS x, o.x + 1 AS y
+    ORDER BY o.a, o.x + 1
 
     Raises:
         CompileError: a name that means nothing, or too much; types that do not fit; what is not supported.
@@ -160,8 +164,6 @@ class _Select:
             first_of=tuple(dict.fromkeys(listed.ordered(node) for node in first)) if first is not None else None,
             distinct=bool(select.args.get("distinct")) and first is None,
             subqueries=(*names.subqueries, *(after.subqueries if groups is not None else ())),
-            early=self._early(conditions),
-            unread=self._unread(),
         )
         return self._described(made, groups)
 
@@ -196,22 +198,6 @@ class _Select:
             self.names.fail(node, f"{clause} of type {scalar.type}", "type-mismatch", "write a comparison")
         return scalar
 
-    def _early(self, conditions: Iterable[Scalar]) -> tuple[Scalar, ...]:
-        """Conditions without subqueries, unless an outer join could bring rows back that they have excluded."""
-        if any(join.side in ("RIGHT", "FULL") for join in self.select.find_all(exp.Join)):
-            return ()
-        return tuple(c for c in conditions if not placeholders([c]))
-
-    def _unread(self) -> frozenset[Key]:
-        """The columns of the tables whose names do not occur in the query."""
-        select = self.select
-        stars = any(not isinstance(star.parent, exp.Count) for star in select.find_all(exp.Star))
-        if stars or any(join.method for join in select.find_all(exp.Join)):
-            return frozenset()
-        mentioned = {name.name.lower() for name in select.find_all(exp.Identifier)}
-        columns = (c for t in self.names.tables for c in t.columns)
-        return frozenset(c.variable.key for c in columns if c.name.lower() not in mentioned)
-
 
 def _origin(scalar: Scalar, names: Names) -> Origin | None:
     column = names.column(scalar)
@@ -240,13 +226,10 @@ def _at_most_one(source: From | None) -> bool:
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    """The operands of a conjunction, those with subqueries last: fewer rows ask them."""
+    """The operands of a conjunction: errors are reported at each."""
     if isinstance(node, exp.Paren):
         return _conjuncts(node.this)
-    if not isinstance(node, exp.And):
-        return [node]
-    both = [*_conjuncts(node.left), *_conjuncts(node.right)]
-    return sorted(both, key=lambda n: n.find(exp.Query) is not None)
+    return [*_conjuncts(node.left), *_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
 
 
 def _check_clauses(select: exp.Select, names: Names) -> None:

@@ -42,8 +42,6 @@ def rows_of(query: Query, space: Workspace) -> Rows:
         case Combined():
             rows = combined_rows(query, rows_of(query.left, space), rows_of(query.right, space), space)
             return limited(space, rows, query.limit, query.offset, query.order)
-    if query.limit is None and not query.offset:
-        query = replace(query, order=())  # without a LIMIT the order does not matter
     rows, order = listed(query, selected(query, filtered(query, space.context, space)))
     if query.distinct:
         rows, order = distinct_rows(rows, space), [o for o in order if isinstance(o[0], Var)]

@@ -21,6 +21,7 @@ from m3.sql.block import Block, Constants, Order, placeholders, unique_names
 from m3.sql.correlation import counted, plain
 from m3.sql.groups import linear_groups
 from m3.sql.names import Context, Names
+from m3.sql.normalise import normalise
 from m3.sql.places import Source
 from m3.sql.resolve import resolve_query
 from m3.sql.select import distinct_rows, filtered, listed, rows_of, selected
@@ -69,7 +70,7 @@ class _View:
 
     def read(self) -> ViewQuery:
         """The view: its own ORDER BY and LIMIT are left for when it is read."""
-        query, top = resolve_query(self.node, Names(self.context)), Workspace(self.context)
+        query, top = normalise(resolve_query(self.node, Names(self.context))), Workspace(self.context)
         if isinstance(query, Constants):
             return self._bag(rows_of(query, top), (), None, 0)
         whole = replace(query, limit=None, offset=0)
