@@ -1,4 +1,18 @@
-"""SQL -> algebra. The only package that knows sqlglot."""
+"""SQL -> algebra, in ordered passes. The only package that knows sqlglot.
+
+==============================  ============================================================================
+:mod:`~m3.sql.places`           text -> syntax, and where it stands
+:mod:`~m3.sql.resolve`          syntax -> resolved queries (:mod:`~m3.sql.block`, immutable): names, types, stars
+:mod:`~m3.sql.normalise`        the same in normal form: single conditions, what is read, what may be done early
+:mod:`~m3.sql.select`           resolved queries -> bags of rows (:class:`m3.algebra.Rows`), clause by clause:
+                                :mod:`~m3.sql.joins`, :mod:`~m3.sql.decide` (subqueries), :mod:`~m3.sql.groups`,
+                                :mod:`~m3.sql.windows`, :mod:`~m3.sql.limits`, :mod:`~m3.sql.bags` (set operations);
+                                what is correlated is decorrelated by :mod:`~m3.sql.correlation`
+:mod:`~m3.sql.view`             bags and groups -> what is maintained, and what is left for when the view is read
+==============================  ============================================================================
+
+Each has a before and after in its docstring; :mod:`~m3.sql.show` writes queries as text.
+"""
 
 from m3.sql.places import translated
 from m3.sql.view import parse_view

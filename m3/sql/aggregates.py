@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -31,9 +32,12 @@ from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type
 from m3.program import Input, MapDecl
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
-from m3.sql.block import Block
 from m3.sql.correlation import counted, distinct, keyed, plain
 from m3.sql.ordered import ORDERED, OrderedCall, Place, read_ordered
+
+if TYPE_CHECKING:
+    from m3.sql.names import Names
+    from m3.sql.workspace import Workspace
 
 __all__ = ["AggregateCall", "Grouping", "read_call"]
 
@@ -70,12 +74,12 @@ class AggregateCall:
     parameter: Decimal | str | None = None
 
 
-def read_call(node: exp.Expr, block: Block, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
+def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
     """An aggregate call.
 
     Args:
         node: the call, or FILTER around it.
-        block: where its arguments belong.
+        names: where its arguments belong.
         read: reads an argument.
 
     Raises:
@@ -87,19 +91,19 @@ def read_call(node: exp.Expr, block: Block, read: Callable[[exp.Expr], Scalar]) 
     inner = node.this
     unique = isinstance(inner.this if isinstance(inner, exp.Order) else inner, exp.Distinct)
     if type(node) in ORDERED:
-        return _ordered(read_ordered(node, block, read), where, unique)
+        return _ordered(read_ordered(node, names, read), where, unique)
     nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
     if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
         return AggregateCall("count", (), where, False, INT)
     if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
         nodes = nodes[0].expressions
     if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
-        block.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
+        names.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
     args = tuple(read(n) for n in nodes)
     if isinstance(node, exp.CountIf):
         where = args[0] if where is None else call("and", where, args[0])
         return AggregateCall("count", (), where, False, INT)
-    return _typed(node, block, args, where, unique)
+    return _typed(node, names, args, where, unique)
 
 
 def _ordered(wanted: OrderedCall, where: Scalar | None, unique: bool) -> AggregateCall:
@@ -109,21 +113,21 @@ def _ordered(wanted: OrderedCall, where: Scalar | None, unique: bool) -> Aggrega
     return AggregateCall(wanted.function, wanted.args, kept, unique, wanted.type, wanted.order, wanted.parameter)
 
 
-def _typed(node: exp.Expr, block: Block, args: tuple[Scalar, ...], where: Scalar | None, unique: bool) -> AggregateCall:
+def _typed(node: exp.Expr, names: Names, args: tuple[Scalar, ...], where: Scalar | None, unique: bool) -> AggregateCall:
     kind = type(node)
     if kind is exp.Count:
         return AggregateCall("count", args, where, unique, INT)
     if kind in EXTREMES:
         if kind in (exp.LogicalAnd, exp.LogicalOr) and args[0].type.kind != "bool":
-            block.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", "a condition")
+            names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", "a condition")
         return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
     if kind not in SUMS and kind not in MOMENTS:
-        block.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
+        names.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
     if args[0].type.kind == "double" and kind in SUMS:
         return AggregateCall(SUMS[kind], args, where, unique, DOUBLE.with_null())
     if not args[0].type.is_numeric:
         hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
-        block.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)
+        names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)
     if kind in MOMENTS:
         return AggregateCall(MOMENTS[kind], args, where, unique, Type("double", nullable=True))
     if kind is exp.Avg:
@@ -144,14 +148,14 @@ class Grouping:
     """The inputs that the calls of one grouping need; equal ones are kept once.
 
     Args:
-        block: the block whose rows are grouped.
+        space: of the block whose rows are grouped.
         branches: those rows, closed.
         keys: the group's columns, which all branches know.
         taken: names that no input may have.
         total: the group is there without rows too (an aggregate without GROUP BY).
     """
 
-    block: Block
+    space: Workspace
     branches: Sequence[Branch]
     keys: Sequence[Var]
     taken: set[str]
@@ -197,8 +201,8 @@ class Grouping:
 
     def _distinct(self, branches: list[Branch], args: list[Var]) -> list[Branch]:
         known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
-        relation = distinct(self.block, known, [*self.keys, *args], "distinct")
-        source = self.block.context.registry.source(relation)
+        relation = distinct(self.space, known, [*self.keys, *args], "distinct")
+        source = self.space.context.registry.source(relation)
         env: dict[Key, Scalar] = {c.key: v for c, v in zip([*self.keys, *args], source.variables(), strict=True)}
         return [Branch(1, (source,), (), env)]
 
@@ -305,7 +309,7 @@ class Grouping:
         made_total = summed(plain(self.keys), value, parts)
         if any(_scale(t) > value.scale for t in made_total.terms):
             hint = "CAST the factors to fewer digits, so that the product stays within 38"
-            self.block.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
+            self.space.context.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
         return self._input(wish, "value", made_total)
 
     def _products(self, args: list[Scalar], value: Type) -> list[Monomial]:

@@ -1,240 +1,232 @@
-"""One query block while it is read: which names mean what, and the rows of its FROM clause so far.
+"""Queries as values: what SQL text means once every name is resolved, and before anything is joined.
 
-Inside a block a column of a table is a variable in the table's scope. What the block cannot say yet, the value of a
-subquery or of a window function, is a placeholder variable; it becomes known, branch by branch, when it is expanded.
+Grammar::
+
+    Query    := Block | Combined | Constants | Limited
+    Block    := Block(source: From?, conditions: Scalar*, grouping: Grouping?, having: Scalar?, windows: Window*,
+                      qualify: Scalar?, outputs: Output*, order: Order*, first_of: Scalar*?, distinct, limit?, offset,
+                      subqueries: Subquery*)
+    Combined := Combined(operator: union | except | intersect, distinct, left: Query, right: Query, order, limit, offset)
+    Constants:= Constants(columns: Var*, rows: (Scalar*)*)
+    Limited  := Limited(query: Query, columns: Var*, order, limit?, offset)
+    From     := Table(alias, columns: Var*, rows: Relation | Query)
+              | Join(left: From, right: From, side: "" | LEFT | RIGHT | FULL | SEMI | ANTI, on: Scalar*, merged)
+    Grouping := Grouping(keys: (Var, Scalar)*, sets: (Scalar*)*, aggregates: Aggregate*, indicators)
+    Aggregate:= Aggregate(variable: Var, call: AggregateCall, name)
+    Window   := Window(variable: Var, partition: Scalar*, function: WindowFunction)
+    Subquery := Subquery(variable: Var, kind: exists | any | value, query: Query, operator, operands: Scalar*)
+    Output   := Output(name, Scalar)
+    Order    := (Scalar, descending, NULLs first)
+
+All of it is immutable. A variable belongs to a scope (:class:`m3.scalars.Scope`): a column of a table to the scope
+``table``; a key or an aggregate, over which HAVING, the list and ORDER BY of a grouped block are, to ``group``; what stands
+for a subquery or a window function to ``subquery`` or ``window``. ``conditions`` (WHERE), the keys' expressions and the
+aggregates' arguments are over the tables' columns. Variables of other blocks are outer columns: the query is correlated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from m3.algebra import Branch, Polynomial, Registry, Rows, add_conditions, bind, product
-from m3.errors import M3Error
-from m3.program import Relation
-from m3.scalars import Key, Scalar, Var, named, vars_of
-from m3.sql.correlation import close, converted, counted, standalone, stored
-from m3.sql.places import Source
+from m3.program import Relation, WindowFunction
+from m3.scalars import Key, Scalar, Scope, Var, vars_of
+from m3.sql.aggregates import AggregateCall
 
-__all__ = ["Block", "Context", "Table", "is_placeholder"]
+__all__ = [
+    "Aggregate",
+    "Block",
+    "Combined",
+    "Constants",
+    "From",
+    "Grouping",
+    "Join",
+    "Limited",
+    "Order",
+    "Origin",
+    "Output",
+    "Query",
+    "Subquery",
+    "Table",
+    "Window",
+    "columns_of",
+    "is_placeholder",
+    "is_total",
+    "placeholders",
+    "unique_names",
+]
+
+#: A column of a base table: which occurrence, the table, and the column's name.
+Origin = tuple[Scope, Relation, str]
+#: (expression, descending, NULLs first)
+Order = tuple[Scalar, bool, bool]
 
 
-@dataclass
-class Context:
-    """What all blocks of one view share."""
+@dataclass(frozen=True)
+class Output:
+    """A column of a query's result. Names may repeat."""
 
-    source: Source
-    relations: Mapping[str, Relation]
-    registry: Registry
-    view: str
-    dialect: str | None = None
-    #: What must be 0 when the view is read: rows for which a scalar subquery has several values.
-    checks: list[Polynomial] = field(default_factory=list)
+    name: str
+    scalar: Scalar
 
 
-@dataclass
+@dataclass(frozen=True)
 class Table:
-    """An entry of FROM: its alias, and the variable behind each column, in order."""
+    """An entry of FROM: its columns are variables of its own."""
 
     alias: str
-    columns: list[tuple[str, Var]]
+    columns: tuple[Var, ...]
+    rows: Relation | Query
 
 
-#: What a placeholder may be: (value, factor) pairs whose factors, as sums of branches, partition the block's rows.
-Case = tuple[Scalar, Sequence[Branch]]
-#: Blocks with more branches are kept as relations of their own.
-BRANCHES = 9
+@dataclass(frozen=True)
+class Join:
+    """A join. ``merged`` are the columns that USING adds: its name in lower case, its variable, and what that is."""
+
+    left: From
+    right: From
+    side: str = ""
+    on: tuple[Scalar, ...] = ()
+    merged: tuple[tuple[str, Var, Scalar], ...] = ()
 
 
-@dataclass
+From = Table | Join
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate call over a block's rows; ``name`` is what its result is called, where that is free."""
+
+    variable: Var
+    call: AggregateCall
+    name: str
+    node: exp.Expr = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """GROUP BY: ``keys`` are the groups' columns and what they are over the rows; each of the ``sets`` has some of these
+    expressions. ``indicators`` (GROUPING) have a value for each set. Without GROUP BY there is one set, which is empty."""
+
+    keys: tuple[tuple[Var, Scalar], ...]
+    sets: tuple[tuple[Scalar, ...], ...]
+    aggregates: tuple[Aggregate, ...] = ()
+    indicators: tuple[tuple[Var, tuple[Scalar, ...]], ...] = ()
+
+    def variable(self, key: Scalar) -> Var:
+        """The group's column for an expression that is grouped by."""
+        return next(v for v, scalar in self.keys if scalar == key)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window function over the block's rows, or groups."""
+
+    variable: Var
+    partition: tuple[Scalar, ...]
+    function: WindowFunction
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """``variable`` is whether a query has a row (``exists``), whether ``operands operator row`` is true for one of its rows
+    (``any``), or its only value (``value``). ``total``: it has always one row; ``single``: never more than one."""
+
+    variable: Var
+    kind: str
+    query: Query
+    operator: str = ""
+    operands: tuple[Scalar, ...] = ()
+    total: bool = False
+    single: bool = False
+    node: exp.Expr = field(default_factory=exp.Null, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Block:
-    """A scope and its rows."""
+    """A SELECT."""
 
-    context: Context
-    parent: Block | None
-    number: int
-    tables: list[Table] = field(default_factory=list)
-    branches: list[Branch] = field(default_factory=lambda: [Branch()])
-    placeholders: dict[Key, list[Case]] = field(default_factory=dict)
-    #: For placeholders of scalar subqueries: the subquery, and a factor that is 1 where it has several rows.
-    several: dict[Key, tuple[exp.Expr, Branch]] = field(default_factory=dict)
-    views: dict[str, Callable[[], Rows]] = field(default_factory=dict)
-    #: The columns that USING merged, by their lower-case names; qualified names still mean one side's.
-    merged: dict[str, tuple[str, Var]] = field(default_factory=dict)
-    #: For the block behind a GROUP BY: the block before it, and what the group's columns are there.
-    base: tuple[Block, dict[Key, Scalar]] | None = None
-    #: The lower-case names that the query mentions; None where it may be all.
-    mentioned: set[str] | None = None
-    #: Subqueries that were read before, and their placeholders.
-    known: dict[exp.Expr, Scalar] = field(default_factory=dict)
-    #: Conditions of WHERE that may be applied as soon as their columns are known: no later join brings rows back.
-    early: list[exp.Expr] = field(default_factory=list)
-    #: Whether all tables have at most one row.
-    single: bool = True
+    source: From | None
+    outputs: tuple[Output, ...]
+    conditions: tuple[Scalar, ...] = ()
+    grouping: Grouping | None = None
+    having: Scalar | None = None
+    windows: tuple[Window, ...] = ()
+    qualify: Scalar | None = None
+    order: tuple[Order, ...] = ()
+    first_of: tuple[Scalar, ...] | None = None
+    distinct: bool = False
+    limit: int | None = None
+    offset: int = 0
+    subqueries: tuple[Subquery, ...] = ()
+    #: Conditions of WHERE that may be applied as soon as their columns are there: no later join brings rows back.
+    early: tuple[Scalar, ...] = ()
+    #: Columns of the tables that nothing reads.
+    unread: frozenset[Key] = frozenset()
+    #: Whether there is at most one row.
+    single: bool = False
+    #: For each output the column of a base table that it is, if it is one; the outputs that are NULL and nothing else.
+    origins: tuple[Origin | None, ...] = ()
+    untyped: frozenset[int] = frozenset()
 
-    @staticmethod
-    def inside(context: Context, parent: Block | None) -> Block:
-        """A new block within ``parent``."""
-        return Block(context, parent, context.registry.number())
+    @property
+    def columns(self) -> tuple[Var, ...]:
+        """The columns of the result, with names that do not repeat."""
+        names = unique_names([o.name for o in self.outputs])
+        return tuple(Var(name, o.scalar.type) for name, o in zip(names, self.outputs, strict=True))
 
-    def add(self, alias: str, rows: Rows, node: exp.Expr) -> tuple[Table, list[Branch]]:
-        """Make a bag of rows known as a table.
+    def results(self) -> tuple[Scalar, ...]:
+        """What is computed from each row, or group: the list, then what is ordered by."""
+        return (*(o.scalar for o in self.outputs), *(s for s, _, _ in self.order))
 
-        Returns:
-            the table, and the bag's branches with the block's variables; they are not joined yet.
-        """
-        if alias.lower() in {t.alias.lower() for t in self.tables}:
-            self.fail(node, f"table name {alias!r} occurs twice", "duplicate-alias", "give each its own alias")
-        scope = self.context.registry.scope("table", alias)
-        table = Table(alias, [(c.name, Var(c.name, c.type, scope)) for c in rows.columns])
-        self.tables.append(table)
-        self.single = self.single and rows.single
-        return table, [bind_columns(b, rows, [v.key for _, v in table.columns]) for b in rows.branches]
 
-    def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> Scalar:
-        """Raise a CompileError at ``node``."""
-        self.context.source.fail(node, message, kind, hint)
+@dataclass(frozen=True)
+class Combined:
+    """A set operation: the rows of both sides, with the names of the left one's columns."""
 
-    def resolve(self, node: exp.Column) -> Var:
-        """The variable that a column reference means, here or in an outer block.
+    operator: str
+    distinct: bool
+    left: Query
+    right: Query
+    columns: tuple[Var, ...]
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
 
-        Raises:
-            CompileError: no such table or column, or more than one.
-        """
-        block: Block | None = self
-        while block is not None:
-            found = list(block.candidates(node))
-            if len(found) > 1:
-                tables = " or ".join(alias for alias, _ in found)
-                self.fail(node, f"column {node.name!r} is ambiguous: {tables}", "ambiguous-column", "add the table")
-            if found:
-                return found[0][1]
-            if block.base is not None and any(True for _ in block.base[0].candidates(node)):
-                return self._group_column(block, node)
-            block = block.parent
-        self._unknown(node)
-        raise AssertionError("unreachable")
+    @property
+    def single(self) -> bool:
+        """Whether there is surely at most one row."""
+        return False
 
-    def _group_column(self, block: Block, node: exp.Column) -> Var:
-        """A column of a grouped query, as a subquery in its HAVING or list sees it."""
-        assert block.base is not None
-        before, keys = block.base
-        wanted = before.resolve(node)
-        key = next((key for key, scalar in keys.items() if scalar == wanted), None)
-        if key is None:
-            hint = "add it to GROUP BY, or aggregate it"
-            self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
-        assert key is not None
-        return named(key, wanted.type.with_null())
 
-    def candidates(self, node: exp.Column) -> Iterator[tuple[str, Var]]:
-        """The columns of this block that a reference could mean."""
-        wanted, name = node.table.lower(), node.name.lower()
-        if not wanted and name in self.merged:
-            yield "USING", self.merged[name][1]
-            return
-        for table in self.tables:
-            for column, variable in table.columns:
-                if column.lower() == name and wanted in ("", table.alias.lower()):
-                    yield table.alias, variable
+@dataclass(frozen=True)
+class Constants:
+    """VALUES."""
 
-    def _unknown(self, node: exp.Column) -> None:
-        """Say what is not there: the column, where a table of its name is in reach, here or in an outer query."""
-        tables = list(self._in_reach())
-        meant = [t for t in tables if node.table.lower() in ("", t.alias.lower())]
-        if node.table and not meant:
-            hint = f"tables: {', '.join(t.alias for t in tables) or 'none'}"
-            self.fail(node, f"no table {node.table!r} in FROM", "unknown-table", hint)
-        known = ", ".join(dict.fromkeys(c for t in meant for c, _ in t.columns))
-        self.fail(node, f"no column {node.sql()!r}", "unknown-column", f"columns: {known or 'none'}")
+    columns: tuple[Var, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+    single: bool = False
 
-    def _in_reach(self) -> Iterator[Table]:
-        """The tables of this block and of those around it, from the inside."""
-        block: Block | None = self
-        while block is not None:
-            yield from (block.base[0] if block.base is not None else block).tables
-            block = block.parent
 
-    def placeholder(self, kind: Var, cases: list[Case]) -> Var:
-        """Remember what a placeholder may be."""
-        self.placeholders[kind.key] = cases
-        return kind
+@dataclass(frozen=True)
+class Limited:
+    """A query in parentheses, with a LIMIT of its own, or other names for its columns."""
 
-    def expand(self, scalars: Iterable[Scalar]) -> None:
-        """Make the placeholders in ``scalars`` known in all branches."""
-        for key, variable in vars_of(*scalars).items():
-            cases = self.placeholders.pop(key, None)
-            if cases is None:
-                continue
-            if key in self.several:
-                self._check(*self.several.pop(key))
-            if len(self.branches) * sum(len(factor) for _, factor in cases) > BRANCHES:
-                cases = self._packed(variable, cases)
-            self.branches = [
-                joined for value, factor in cases for joined in _with_value(product(self.branches, factor), key, value)
-            ]
-            self.compact()
+    query: Query
+    columns: tuple[Var, ...]
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
 
-    def _check(self, node: exp.Expr, several: Branch) -> None:
-        """There must be no row for which the subquery has several rows."""
-        closed = close(self.parent or self, product(self.branches, [several]))
-        if closed.links:
-            hint = "aggregate it, e.g. with MIN or MAX, or add LIMIT 1"
-            self.fail(node, "a scalar subquery that may have several rows", "scalar-subquery", hint)
-        self.context.checks.append(counted(closed.branches, ()))
+    @property
+    def single(self) -> bool:
+        """Whether there is surely at most one row."""
+        return self.query.single
 
-    def _packed(self, wanted: Var, cases: list[Case]) -> list[Case]:
-        """The cases as one relation with one row, if they are the same for all rows of the block."""
-        branches = [
-            Branch(f.coefficient, f.sources, f.conditions, {wanted.key: converted(value, wanted)})
-            for value, factor in cases
-            for f in factor
-        ]
-        if not standalone(branches):
-            return cases
-        (kept,) = stored(self, branches, [wanted])
-        return [(kept.env[wanted.key], [Branch(1, kept.sources, kept.conditions)])]
 
-    def compact(self, *, placeholders: bool = True) -> None:
-        """Keep the rows as a relation of their own if they have many branches.
-
-        Args:
-            placeholders: keep what the expanded ones are.
-        """
-        if len(self.branches) <= BRANCHES:
-            return
-        unused = {v.key for t in self.tables for n, v in t.columns if not self.mentions(n)}
-        typed = {v.key: v.type for t in self.tables for _, v in t.columns}
-        first, *others = self.branches
-        columns = []
-        for key, scalar in first.env.items():
-            found = [scalar.type, *(b.env[key].type for b in others if key in b.env)]
-            if len(found) == len(self.branches) and key not in unused and (placeholders or not is_placeholder(key)):
-                nullable = any(t.nullable for t in found)
-                columns.append(named(key, typed.get(key, scalar.type).with_null(nullable)))
-        kept = {c.key for c in columns} | set(self.placeholders)
-        self.known = {n: s for n, s in self.known.items() if kept.issuperset(vars_of(s))}
-        self.branches = stored(self, self.branches, columns)
-
-    def mentions(self, name: str) -> bool:
-        """Whether the query may use a column of this name."""
-        return self.mentioned is None or name.lower() in self.mentioned
-
-    def filter(self, condition: Scalar) -> None:
-        """Keep the rows for which a condition is true."""
-        self.expand([condition])
-        self.branches = add_conditions(self.branches, [condition])
-
-    def guarded(self, node: exp.Expr, action: Callable[[], Scalar]) -> Scalar:
-        """The result of ``action``; its errors are reported at ``node``."""
-        try:
-            return action()
-        except M3Error as error:
-            if error.span is not None:
-                raise
-            return self.fail(node, error.message, error.kind, error.hint)
+Query = Block | Combined | Constants | Limited
 
 
 def is_placeholder(key: Key) -> bool:
@@ -242,12 +234,63 @@ def is_placeholder(key: Key) -> bool:
     return not isinstance(key, str) and key[0].kind in ("subquery", "window")
 
 
-def _with_value(branches: Iterable[Branch], key: Key, value: Scalar) -> Iterator[Branch]:
-    for branch in branches:
-        yield bind(branch, {key: branch.value(value)})
+def columns_of(source: From | None) -> tuple[Var, ...]:
+    """The columns that a FROM clause has, those of USING last; an outer join makes those of its other side nullable."""
+    return (*_tables_columns(source), *_merged(source).values())
 
 
-def bind_columns(branch: Branch, rows: Rows, keys: Sequence[Key]) -> Branch:
-    """The branch with the columns of ``rows`` under other keys, and only those."""
-    env = {key: branch.env[c.key] for key, c in zip(keys, rows.columns, strict=True)}
-    return Branch(branch.coefficient, branch.sources, branch.conditions, env)
+def _tables_columns(source: From | None) -> tuple[Var, ...]:
+    if source is None:
+        return ()
+    if isinstance(source, Table):
+        return source.columns
+    left, right = _tables_columns(source.left), _tables_columns(source.right)
+    if source.side in ("SEMI", "ANTI"):
+        return left
+    return (*_nullable(left, source.side in ("RIGHT", "FULL")), *_nullable(right, source.side in ("LEFT", "FULL")))
+
+
+def _merged(source: From | None) -> dict[str, Var]:
+    if not isinstance(source, Join):
+        return {}
+    if source.side in ("SEMI", "ANTI"):
+        return _merged(source.left)
+    found: dict[str, Var] = {}
+    for side, lost in ((source.left, ("RIGHT", "FULL")), (source.right, ("LEFT", "FULL"))):
+        inside = _merged(side)
+        found |= dict(zip(inside, _nullable(inside.values(), source.side in lost), strict=True))
+    return found | {name: variable for name, variable, _ in source.merged}
+
+
+def _nullable(variables: Iterable[Var], lost: bool) -> Iterator[Var]:
+    return (replace(v, type=v.type.with_null()) if lost else v for v in variables)
+
+
+def is_total(query: Query) -> bool:
+    """Whether a query has exactly one row: an aggregate without GROUP BY, HAVING and LIMIT."""
+    return (
+        isinstance(query, Block) and query.grouping is not None and query.grouping.sets == ((),)
+        and query.having is None and query.limit is None and not query.offset and query.qualify is None
+    )  # fmt: skip
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names of output columns: one that is there already gets a number, which leaves other columns their names.
+
+    >>> unique_names(["a", "A", "a_2", "a"])
+    ['a', 'A_3', 'a_2', 'a_4']
+    """
+    taken = {name.lower() for name in names}
+    found: list[str] = []
+    for wish in names:
+        name, n = wish, 1
+        while (n > 1 and name.lower() in taken) or name.lower() in {x.lower() for x in found}:
+            n += 1
+            name = f"{wish}_{n}"
+        found.append(name)
+    return found
+
+
+def placeholders(scalars: Iterable[Scalar]) -> list[Key]:
+    """The variables in some scalars that stand for subqueries and window functions."""
+    return [key for key in vars_of(*scalars) if is_placeholder(key)]

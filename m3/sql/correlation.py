@@ -31,7 +31,7 @@ from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, scopes
 from m3.simplify import as_filter, simplify
 
 if TYPE_CHECKING:
-    from m3.sql.block import Block
+    from m3.sql.workspace import Workspace
 
 __all__ = [
     "Closed",
@@ -84,37 +84,45 @@ class Closed:
         return (*(call(x.op, k, x.outer) for k, x in zip(keys, self.links, strict=False)), *self.guards)
 
 
-def close(block: Block, branches: Iterable[Branch], needed: Sequence[Key] = ()) -> Closed:
+def close(space: Workspace, branches: Iterable[Branch], needed: Sequence[Key] = ()) -> Closed:
     """Remove the outer columns from the branches of a subquery.
 
+    The sum of s by b is kept once for all rows of r; where no equality says which b is asked about, for the x of r:
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b = id)")))
+    + r.a AS a FROM r, v_groups WHERE v_groups.b = r.id AND r.a = v_groups.sum_2
+    >>> print(show_rows(joined("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b > x)")))
+    + r.a AS a FROM r, v_groups WHERE SAME(v_groups.x, r.x) AND r.a = v_groups.sum_2
+
     Args:
-        block: the block around the subquery.
+        space: of the block around the subquery.
         branches: the subquery's.
         needed: the columns that will be grouped by or aggregated.
     """
     branches = tuple(branches)
     closed = Closed(branches)
     if any(_outer(branch, needed) for branch in branches):
-        closed = _by_equality(block, branches, needed) or _by_domain(block, branches, needed)
+        closed = _by_equality(space, branches, needed) or _by_domain(space, branches, needed)
     wanted = [*(link.column.key for link in closed.links), *needed]
-    return replace(closed, branches=tuple(_split(block, branch, wanted) for branch in closed.branches))
+    return replace(closed, branches=tuple(_split(space, branch, wanted) for branch in closed.branches))
 
 
-def _split(block: Block, branch: Branch, needed: Sequence[Key]) -> Branch:
+def _split(space: Workspace, branch: Branch, needed: Sequence[Key]) -> Branch:
     """The branch with parts of a join of many tables kept as relations of their own."""
     while len(branch.sources) > JOINED:
-        branch = _with_part(block, branch, needed)
+        branch = _with_part(space, branch, needed)
     return branch
 
 
-def _with_part(block: Block, branch: Branch, needed: Sequence[Key]) -> Branch:
+def _with_part(space: Workspace, branch: Branch, needed: Sequence[Key]) -> Branch:
     part = _part(branch)
     inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
     left = [c for c in branch.conditions if c not in inside]
     env = {name: branch.env[name] for name in needed}
     columns = [v for v in vars_of(*left, *env.values()).values() if v.scope in part]
     joined = Branch(1, tuple(s for s in branch.sources if s.scope in part), inside, {v.key: v for v in columns})
-    (kept,) = stored(block, [joined], columns)
+    (kept,) = stored(space, [joined], columns)
     sources = tuple(s for s in branch.sources if s.scope not in part)
     return Branch(
         branch.coefficient,
@@ -141,7 +149,7 @@ def _outer(branch: Branch, needed: Sequence[Key]) -> dict[Key, Var]:
     return outer([*branch.conditions, *(branch.env[n] for n in needed)])
 
 
-def _by_equality(block: Block, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed | None:
+def _by_equality(space: Workspace, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed | None:
     """The keys are the inner sides of equalities, if outer columns occur nowhere else and all branches agree."""
     if any(outer([b.env[n]]) for b in branches for n in needed):
         return None
@@ -155,7 +163,7 @@ def _by_equality(block: Block, branches: Sequence[Branch], needed: Sequence[Key]
     if any(set(links) != set(first_links) or set(guards) != set(first_guards) for _, links, guards in found[1:]):
         return None
     links = tuple(
-        _link(block, number, theirs, op, [links[theirs, op] for _, links, _ in found])
+        _link(space, number, theirs, op, [links[theirs, op] for _, links, _ in found])
         for number, (theirs, op) in enumerate(first_links)
     )
     closed = []
@@ -203,30 +211,30 @@ def _linked(condition: Scalar) -> tuple[Scalar, tuple[Scalar, str]] | None:
     return None
 
 
-def _link(block: Block, number: int, theirs: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
+def _link(space: Workspace, number: int, theirs: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
     common = inner[0].type
     if not all(s.type.same_as(common) for s in (*inner, theirs)):
         common = common_type(*inner, theirs)
     nullable = any(s.type.nullable for s in inner)
     first = inner[0]
     wish = first.name if isinstance(first, Var) else f"key_{number + 1}"
-    column = Var(wish, common.with_null(nullable), block.context.registry.scope("link"))
+    column = Var(wish, common.with_null(nullable), space.context.registry.scope("link"))
     return Link(column, converted(theirs, Var("", common.with_null(True))), op)
 
 
-def _by_domain(block: Block, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
+def _by_domain(space: Workspace, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
     """Join the branches with the values of their outer columns."""
     asked = outer(s for b in branches for s in (*b.conditions, *(b.env[n] for n in needed)))
     extra = Branch()
     columns: dict[Key, Scalar] = {}
     links: list[Link] = []
-    for owner, theirs in _by_owner(block, sorted(asked.values(), key=_place)):
+    for owner, theirs in _by_owner(space, sorted(asked.values(), key=_place)):
         relation = _domain(owner, theirs)
-        source = block.context.registry.source(relation)
+        source = space.context.registry.source(relation)
         extra = replace(extra, sources=(*extra.sources, source))
         for variable, column in zip(theirs, source.variables(), strict=True):
             columns[variable.key] = column
-            key = Var(variable.name, column.type, block.context.registry.scope("link"))
+            key = Var(variable.name, column.type, space.context.registry.scope("link"))
             links.append(Link(key, variable, "same"))
     closed = []
     env = {link.column.key: columns[key] for link, key in zip(links, columns, strict=True)}
@@ -244,12 +252,12 @@ def _place(variable: Var) -> tuple[object, ...]:
     return (scope.label, scope.number, variable.name) if scope is not None else ("", 0, variable.name)
 
 
-def _by_owner(block: Block, variables: Sequence[Var]) -> list[tuple[Block, list[Var]]]:
+def _by_owner(space: Workspace, variables: Sequence[Var]) -> list[tuple[Workspace, list[Var]]]:
     """The outer columns by the block that has them."""
-    groups: dict[int, tuple[Block, list[Var]]] = {}
+    groups: dict[int, tuple[Workspace, list[Var]]] = {}
     for variable in variables:
-        owner: Block | None = block
-        while owner is not None and not _knows(owner, variable.key):
+        owner: Workspace | None = space
+        while owner is not None and not owner.knows(variable.key):
             owner = owner.parent
         if owner is None:
             raise CompileError(
@@ -257,7 +265,7 @@ def _by_owner(block: Block, variables: Sequence[Var]) -> list[tuple[Block, list[
                 kind="correlation",
                 hint="compare outer columns by equality, or aggregate in a derived table first",
             )
-        groups.setdefault(owner.number, (owner, []))[1].append(variable)
+        groups.setdefault(id(owner), (owner, []))[1].append(variable)
     return list(groups.values())
 
 
@@ -266,19 +274,11 @@ def _label(variable: Var) -> str:
     return f"{scope.label}.{variable.name}" if scope is not None and scope.label else variable.name
 
 
-def _knows(block: Block, key: Key) -> bool:
-    if block.base is not None:
-        return key in block.base[1]
-    return any(key in branch.env for branch in block.branches) or any(
-        key == v.key for table in block.tables for _, v in table.columns
-    )
-
-
-def _domain(owner: Block, asked: Sequence[Var]) -> Relation:
+def _domain(owner: Workspace, asked: Sequence[Var]) -> Relation:
     """The distinct values of some of a block's columns, over as few of its sources as possible."""
-    block, known = owner.base if owner.base is not None else (owner, {v.key: v for v in asked})
+    space, known = owner.base if owner.base is not None else (owner, {v.key: v for v in asked})
     branches = []
-    for branch in block.branches:
+    for branch in space.branches:
         values = [branch.value(known[v.key]) for v in asked]
         if branch.coefficient > 0:
             branches.append(_needed_sources(branch, values, asked))
@@ -328,25 +328,25 @@ def positive(count: Scalar = COUNT, over: int = 0) -> Scalar:
 
 
 def distinct(
-    block: Block, branches: Iterable[Branch], columns: Sequence[Var], wish: str, count: Scalar | None = None
+    space: Workspace, branches: Iterable[Branch], columns: Sequence[Var], wish: str, count: Scalar | None = None
 ) -> Relation:
     """The distinct values of ``columns``, as a relation; each ``count`` times, if that is given."""
-    context = block.context
+    context = space.context
     given = [InputQuery(COUNT.name, "value", counted(branches, columns))]
     return context.registry.derive(f"{context.view}_{wish}", plain(columns), given, (), count or positive())
 
 
-def stored(block: Block, branches: Sequence[Branch], columns: Sequence[Var]) -> list[Branch]:
+def stored(space: Workspace, branches: Sequence[Branch], columns: Sequence[Var]) -> list[Branch]:
     """The same rows as one relation of its own, so that what is made of them does not multiply their branches.
 
     Args:
-        block: the block around them.
+        space: of the block around them.
         branches: the rows, which know ``columns``.
         columns: what is kept.
     """
-    closed = close(block, branches, [c.key for c in columns])
+    closed = close(space, branches, [c.key for c in columns])
     keys = [*closed.columns(), *columns]
-    context = block.context
+    context = space.context
     given = [InputQuery(COUNT.name, "value", counted(closed.branches, keys))]
     relation = context.registry.derive(f"{context.view}_rows", plain(keys), given, (), COUNT)
     source = context.registry.source(relation)
@@ -385,18 +385,18 @@ def unused(wishes: Sequence[str], columns: Sequence[Column]) -> list[str]:
     return [c.name for c in found]
 
 
-def existence(block: Block, rows: Rows, wish: str) -> Branch:
+def existence(space: Workspace, rows: Rows, wish: str) -> Branch:
     """A factor that is 1 where the subquery has a row, and 0 where it has none."""
-    return _factor(block, rows, wish, positive())
+    return _factor(space, rows, wish, positive())
 
 
-def several(block: Block, rows: Rows) -> Branch:
+def several(space: Workspace, rows: Rows) -> Branch:
     """A factor that is 1 where the subquery has more than one row, and 0 elsewhere."""
-    return _factor(block, rows, "several", positive(over=1))
+    return _factor(space, rows, "several", positive(over=1))
 
 
-def _factor(block: Block, rows: Rows, wish: str, count: Scalar) -> Branch:
-    closed = close(block, rows.branches)
-    relation = distinct(block, closed.branches, closed.columns(), wish, count)
-    source = block.context.registry.source(relation)
+def _factor(space: Workspace, rows: Rows, wish: str, count: Scalar) -> Branch:
+    closed = close(space, rows.branches)
+    relation = distinct(space, closed.branches, closed.columns(), wish, count)
+    source = space.context.registry.source(relation)
     return Branch(1, (source,), closed.conditions(source.variables()))

@@ -10,13 +10,15 @@ from m3.algebra import Branch, Rows, add_conditions
 from m3.datatypes import INT
 from m3.program import WindowFunction
 from m3.scalars import Key, Scalar, Var, call, const
-from m3.sql.block import Block
+from m3.sql.block import Order
 from m3.sql.correlation import close, counted, unused
+from m3.sql.names import Context
+from m3.sql.workspace import Workspace
 
 __all__ = ["count_of", "limited"]
 
 
-def count_of(node: exp.Expr, clause: str, block: Block) -> int | None:
+def count_of(node: exp.Expr, clause: str, context: Context) -> int | None:
     """The number of a LIMIT or OFFSET clause.
 
     Raises:
@@ -27,32 +29,30 @@ def count_of(node: exp.Expr, clause: str, block: Block) -> int | None:
         return None
     count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.args.get("expression")
     if not isinstance(count, exp.Literal) or not str(count.this).isdigit():
-        block.fail(limit, f"{clause.upper()} that is not a number", "limit", f"{clause.upper()} n")
-    assert isinstance(count, exp.Literal)
+        context.fail(limit, f"{clause.upper()} that is not a number", "limit", f"{clause.upper()} n")
     return int(count.this)
 
 
-def limited(block: Block, rows: Rows, node: exp.Expr, order: Sequence[tuple[Scalar, bool, bool]]) -> Rows:
-    """The rows that LIMIT and OFFSET of ``node`` leave.
+def limited(space: Workspace, rows: Rows, limit: int | None, offset: int, order: Sequence[Order]) -> Rows:
+    """The rows that LIMIT and OFFSET leave.
 
     Args:
-        block: the block around the query.
+        space: of the block around the query.
         rows: all rows; columns of the scope ``order`` are only ordered by.
-        node: the query.
+        limit, offset: how many rows, after how many.
         order: ORDER BY over the columns: (expression, descending, NULLs first).
     """
-    limit, offset = count_of(node, "limit", block), count_of(node, "offset", block) or 0
     visible = tuple(c for c in rows.columns if c.scope is None)
     if limit is None and not offset:
         return Rows(visible, rows.branches)
-    closed = close(block, rows.branches, [c.key for c in rows.columns])
+    closed = close(space, rows.branches, [c.key for c in rows.columns])
     columns = [*closed.columns(), *rows.columns]
     source_rows = counted(closed.branches, columns)
     named = {old.key: Var(new.name, new.type) for old, new in zip(columns, source_rows.columns, strict=True)}
     places = tuple((named[s.key], down, first) for s, down, first in order if isinstance(s, Var))
     (name,) = unused(["w_1"], source_rows.columns)
     number = (name, WindowFunction("row_number", (), places, None, INT))
-    context = block.context
+    context = space.context
     relation = context.registry.window(f"{context.view}_limited", source_rows, len(closed.links), [number])
     source = context.registry.source(relation)
     variables = source.variables()

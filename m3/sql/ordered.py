@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from m3.collected import misfit
 from m3.datatypes import DOUBLE, INT, STRING, Type
 from m3.scalars import Const, Scalar, call
-from m3.sql.block import Block
 from m3.sql.spelling import IGNORE_NULLS
+
+if TYPE_CHECKING:
+    from m3.sql.names import Names
 
 __all__ = ["ORDERED", "OrderedCall", "read_ordered"]
 
@@ -43,13 +46,13 @@ class OrderedCall:
     known: tuple[Scalar, ...] = field(default=())
 
 
-def read_ordered(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
+def read_ordered(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     """A call of one of :data:`ORDERED`.
 
     Raises:
         CompileError: arguments that it does not take.
     """
-    return ORDERED[type(node)](node, block, read)
+    return ORDERED[type(node)](node, names, read)
 
 
 def _sorted(node: exp.Expr, read: Read) -> tuple[exp.Expr, list[tuple[Scalar, Place]]]:
@@ -60,19 +63,19 @@ def _sorted(node: exp.Expr, read: Read) -> tuple[exp.Expr, list[tuple[Scalar, Pl
     return node.this, places
 
 
-def _arg_extreme(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
+def _arg_extreme(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     """The value that belongs to the greatest or least second argument; outside of Spark it is none that is NULL."""
     if node.args.get("count") is not None or isinstance(node.args["expression"], exp.Order):
         hint = "ARG_MAX(value, by), or ROW_NUMBER() OVER (.. ORDER BY ..) <= n"
-        block.fail(node, f"{node.key.upper()} of several", "unsupported-aggregate", hint)
+        names.fail(node, f"{node.key.upper()} of several", "unsupported-aggregate", hint)
     value, by = read(node.this), read(node.args["expression"])
-    spark = block.context.dialect in ("spark", "databricks")
+    spark = names.context.dialect in ("spark", "databricks")
     known = (by,) if spark else (value, by)
     place = (isinstance(node, exp.ArgMax), False)
     return OrderedCall("pick", (value, by), value.type.with_null(), (place,), known=known)
 
 
-def _first(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
+def _first(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     """FIRST and LAST; without an order any value will do."""
     inner, places = _sorted(node.this, read)
     value, last = read(inner), isinstance(node, exp.Last | exp.LastValue)
@@ -81,17 +84,17 @@ def _first(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
     return OrderedCall("pick", (value, *(s for s, _ in places)), value.type.with_null(), order, known=known)
 
 
-def _percentile(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
+def _percentile(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     inner, places = _sorted(node.this, read)
     name = "percentile_cont" if isinstance(node, exp.PercentileCont) else "percentile_disc"
     if len(places) > 1 or node.args.get("expression") is None:
         hint = f"{name.upper()}(0.5) WITHIN GROUP (ORDER BY x)"
-        block.fail(node, f"{name.upper()} of several columns or no fraction", "unsupported-aggregate", hint)
+        names.fail(node, f"{name.upper()} of several columns or no fraction", "unsupported-aggregate", hint)
     value, fraction = read(inner), read(node.args["expression"])
     given = fraction.value if isinstance(fraction, Const) else None
     parameter = Decimal(str(given)) if isinstance(given, int | Decimal | float) else None
     descending = bool(places) and places[0][1][0]
-    _require(node, block, name, value, parameter)
+    _require(node, names, name, value, parameter)
     if name == "percentile_disc":
         order = ((descending, False),)
         return OrderedCall(name, (value,), value.type.with_null(), order, parameter, known=(value,))
@@ -100,20 +103,20 @@ def _percentile(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
     return OrderedCall(name, (value,), DOUBLE.with_null(), (), parameter, known=(value,))
 
 
-def _require(node: exp.Expr, block: Block, kind: str, value: Scalar, parameter: Decimal | str | None = None) -> None:
+def _require(node: exp.Expr, names: Names, kind: str, value: Scalar, parameter: Decimal | str | None = None) -> None:
     problem = misfit(kind, value.type, parameter)
     if problem:
         hint = {"list": "CAST it to VARCHAR; the separator is a text"}.get(kind, "numbers, and a fraction from 0 to 1")
-        block.fail(node, f"{kind.upper()} of {problem}", "type-mismatch", "INT" if kind in BITS.values() else hint)
+        names.fail(node, f"{kind.upper()} of {problem}", "type-mismatch", "INT" if kind in BITS.values() else hint)
 
 
-def _mode(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
+def _mode(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     inner, places = _sorted(node.this, read)
     value = read(inner)
     return OrderedCall("mode", (value,), value.type.with_null(), tuple(p for _, p in places[:1]), known=(value,))
 
 
-def _list(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
+def _list(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     inner, places = _sorted(node.this, read)
     if isinstance(inner, exp.Distinct):
         (inner,) = inner.expressions
@@ -123,19 +126,19 @@ def _list(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
     given = read(separator) if separator is not None else None
     parameter = "," if given is None else given.value if isinstance(given, Const) else None
     parameter = str(parameter) if isinstance(parameter, str) else None
-    _require(node, block, "list", value, parameter)
+    _require(node, names, "list", value, parameter)
     args, order = (value, *(s for s, _ in places)), tuple(p for _, p in places)
     return OrderedCall("list", args, STRING.with_null(), order, parameter, known=(value,))
 
 
-def _bits(node: exp.Expr, block: Block, read: Read) -> OrderedCall:
+def _bits(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     value = read(node.this)
-    _require(node, block, BITS[type(node)], value)
+    _require(node, names, BITS[type(node)], value)
     return OrderedCall(BITS[type(node)], (value,), INT.with_null(), known=(value,))
 
 
 #: Form -> how it is read.
-ORDERED: Mapping[type[exp.Expr], Callable[[exp.Expr, Block, Read], OrderedCall]] = {
+ORDERED: Mapping[type[exp.Expr], Callable[[exp.Expr, Names, Read], OrderedCall]] = {
     exp.ArgMax: _arg_extreme, exp.ArgMin: _arg_extreme,
     exp.First: _first, exp.FirstValue: _first, exp.Last: _first, exp.LastValue: _first,
     exp.PercentileCont: _percentile, exp.PercentileDisc: _percentile, exp.Mode: _mode, exp.GroupConcat: _list,

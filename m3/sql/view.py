@@ -8,36 +8,27 @@ ORDER BY and LIMIT cost nothing until somebody reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from m3.algebra import Polynomial, Registry, Rows, ViewQuery
 from m3.errors import CompileError, M3Error
 from m3.program import Column, OutputColumn, Relation
-from m3.scalars import Scalar, Var, bare, call, substitute, vars_of
+from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
-from m3.sql.block import Block, Context, is_placeholder
+from m3.sql.block import Block, Constants, Order, placeholders, unique_names
 from m3.sql.correlation import counted, plain
-from m3.sql.limits import count_of
+from m3.sql.groups import linear_groups
+from m3.sql.names import Context, Names
+from m3.sql.normalise import normalise
 from m3.sql.places import Source
-from m3.sql.select import (
-    Selection,
-    distinct_rows,
-    listed_all,
-    read_query,
-    read_selection,
-    set_order,
-    settle,
-    unique_names,
-    with_tables,
-)
+from m3.sql.resolve import resolve_query
+from m3.sql.select import distinct_rows, filtered, listed, rows_of, selected
 from m3.sql.spelling import respelled
+from m3.sql.workspace import Workspace
 
 __all__ = ["parse_view"]
-
-#: (expression over the output columns' scope, descending, NULLs first)
-Order = Sequence[tuple[Scalar, bool, bool]]
 
 
 def parse_view(
@@ -78,45 +69,45 @@ class _View:
     node: exp.Expr
 
     def read(self) -> ViewQuery:
-        top = Block.inside(self.context, None)
-        if not isinstance(self.node, exp.Select):
-            bare = self.node.copy()
-            rows = read_query(_without_limit(bare), top)
-            return self._bag(rows, set_order(self.node, rows, top), top)
-        block = with_tables(self.node, top)
-        selection = read_selection(self.node, block)
-        linear = self._linear(selection)
-        return linear if linear is not None else self._rows(selection, top)
+        """The view: its own ORDER BY and LIMIT are left for when it is read."""
+        query, top = normalise(resolve_query(self.node, Names(self.context))), Workspace(self.context)
+        if isinstance(query, Constants):
+            return self._bag(rows_of(query, top), (), None, 0)
+        whole = replace(query, limit=None, offset=0)
+        if not isinstance(whole, Block):
+            return self._bag(rows_of(replace(whole, order=()), top), whole.order, query.limit, query.offset)
+        space = filtered(whole, self.context, None)
+        linear = self._linear(whole, space, query.limit, query.offset)
+        return linear if linear is not None else self._rows(whole, space, query.limit, query.offset)
 
-    def _linear(self, selection: Selection) -> ViewQuery | None:
+    def _linear(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery | None:
         """The view of a grouping that is read off its maps; None where more than maps is needed."""
-        if selection.grouped is None or selection.unique:
+        over = [*block.results(), *([block.having] if block.having is not None else [])]
+        if block.grouping is None or block.distinct or block.windows or block.qualify or block.first_of:
             return None
-        scalars = [*selection.scalars(), *([selection.having] if selection.having is not None else [])]
-        if any(map(is_placeholder, vars_of(*scalars))):
+        if placeholders(over):
             return None
-        groups = selection.grouped.linear()
+        groups = linear_groups(block.grouping, space)
         if groups is None:
             return None
-        items = [(i.name, simplify(substitute(i.scalar, groups.env))) for i in selection.items]
-        order = [(simplify(substitute(s, groups.env)), d, n) for s, d, n in selection.order]
-        having = simplify(substitute(selection.having, groups.env)) if selection.having is not None else None
+        items = [(o.name, simplify(substitute(o.scalar, groups.env))) for o in block.outputs]
+        order = [(simplify(substitute(s, groups.env)), d, n) for s, d, n in block.order]
+        having = simplify(substitute(block.having, groups.env)) if block.having is not None else None
         values = tuple((x.name, x.polynomial) for x in groups.inputs)
-        return self._view(groups.keys, values, groups.exists, items, having, order)
+        return self._view(groups.keys, values, groups.exists, items, having, order, limit, offset)
 
-    def _rows(self, selection: Selection, top: Block) -> ViewQuery:
-        settle(selection)
-        rows, order = listed_all(selection)
-        if selection.unique:
+    def _rows(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery:
+        rows, order = listed(block, selected(block, space))
+        if block.distinct:
             visible = Rows(tuple(c for c in rows.columns if c.scope is None), rows.branches)
             if any(s.scope is not None for s, _, _ in order if isinstance(s, Var)):
                 hint = "add it to the SELECT list"
-                top.fail(self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint)
-            rows = distinct_rows(selection.block, visible, top)
-        return self._bag(rows, order, top)
+                self.context.fail(self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint)
+            rows = distinct_rows(visible, Workspace(self.context))
+        return self._bag(rows, order, limit, offset)
 
-    def _bag(self, rows: Rows, order: Order, top: Block) -> ViewQuery:
-        direct = self._direct(rows, order)
+    def _bag(self, rows: Rows, order: Sequence[Order], limit: int | None, offset: int) -> ViewQuery:
+        direct = self._direct(rows, order, limit, offset)
         if direct is not None:
             return direct
         columns = plain(rows.columns)
@@ -124,9 +115,9 @@ class _View:
         env = {old.key: Var(new.name, new.type) for old, new in zip(rows.columns, columns, strict=True)}
         items = [(c.name, env[c.key]) for c in rows.columns if c.scope is None]
         placed = [(simplify(substitute(s, env)), d, n) for s, d, n in order]
-        return self._view(tuple(columns), (), held, items, None, placed, repeated=True)
+        return self._view(tuple(columns), (), held, items, None, placed, limit, offset, repeated=True)
 
-    def _direct(self, rows: Rows, order: Order) -> ViewQuery | None:
+    def _direct(self, rows: Rows, order: Sequence[Order], limit: int | None, offset: int) -> ViewQuery | None:
         """The rows of one derived relation are read off its map."""
         if len(rows.branches) != 1:
             return None
@@ -139,7 +130,9 @@ class _View:
         placed = [(bare(branch.value(s)), d, n) for s, d, n in order]
         conditions = [bare(c) for c in branch.conditions]
         having = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
-        return self._view(source.relation.columns, (), source.relation, items, having, placed, repeated=True)
+        return self._view(
+            source.relation.columns, (), source.relation, items, having, placed, limit, offset, repeated=True
+        )
 
     def _view(
         self,
@@ -148,14 +141,15 @@ class _View:
         exists: Polynomial | Relation,
         items: Sequence[tuple[str, Scalar]],
         having: Scalar | None,
-        order: Order,
+        order: Sequence[Order],
+        limit: int | None,
+        offset: int,
         *,
         repeated: bool = False,
     ) -> ViewQuery:
         names = unique_names([name for name, _ in items])
         columns = [OutputColumn(name, scalar) for name, (_, scalar) in zip(names, items, strict=True)]
         places, hidden = _places(columns, order)
-        top = Block.inside(self.context, None)
         return ViewQuery(
             self.context.view,
             tuple(keys),
@@ -164,22 +158,18 @@ class _View:
             (*columns, *hidden),
             having,
             tuple(places),
-            count_of(self.node, "limit", top),
+            limit,
             self.context.source.sql,
-            count_of(self.node, "offset", top) or 0,
+            offset,
             repeated,
             len(hidden),
             tuple(self.context.checks),
         )
 
 
-def _without_limit(node: exp.Expr) -> exp.Expr:
-    for clause in ("limit", "offset", "order"):
-        node.set(clause, None)
-    return node
-
-
-def _places(columns: Sequence[OutputColumn], order: Order) -> tuple[list[tuple[int, bool]], list[OutputColumn]]:
+def _places(
+    columns: Sequence[OutputColumn], order: Sequence[Order]
+) -> tuple[list[tuple[int, bool]], list[OutputColumn]]:
     """ORDER BY as positions, with hidden columns for what is not selected, and for NULLs that are not the smallest."""
     scalars: list[Scalar] = [c.expression for c in columns]
     names = [c.name for c in columns]

@@ -11,10 +11,12 @@ from m3.datatypes import DOUBLE, INT, Type
 from m3.program import Frame, WindowFunction
 from m3.scalars import Const, Key, Scalar, Var, substitute, vars_of
 from m3.sql.aggregates import _avg_type
-from m3.sql.block import Block
+from m3.sql.block import Window
 from m3.sql.correlation import close, counted, unused
+from m3.sql.names import Names
+from m3.sql.workspace import Workspace
 
-__all__ = ["Windowed", "read_window", "spread"]
+__all__ = ["read_window", "spread"]
 
 NAMES: Mapping[type[exp.Expr], str] = {
     exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.Ntile: "ntile",
@@ -26,25 +28,21 @@ PLACES = ("row_number", "rank", "dense_rank", "ntile")
 HINT = "row_number, rank, dense_rank, ntile, percent_rank, cume_dist, lag, lead, first_value, last_value, nth_value, "
 HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
 
-#: A window function: its placeholder, the expressions it is partitioned by, and the rest.
-Windowed = tuple[Var, tuple[Scalar, ...], WindowFunction]
 
-
-def read_window(node: exp.Window, block: Block, read: Callable[[exp.Expr], Scalar]) -> Windowed:
+def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
     """A window function over a block's columns."""
     inner = node.this
     if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.Filter) or isinstance(inner.this, exp.Distinct):
-        block.fail(node, f"{inner.key.upper()} in a window function", "unsupported-window", HINT)
+        names.fail(node, f"{inner.key.upper()} in a window function", "unsupported-window", HINT)
     op = NAMES.get(type(inner))
     if op is None or node.args.get("alias"):
-        block.fail(node, f"{inner.sql()} OVER", "unsupported-window", HINT)
-    assert op is not None
+        names.fail(node, f"{inner.sql()} OVER", "unsupported-window", HINT)
     args = _args(inner, op, read)
     order = _order(node.args.get("order"), read)
-    frame = _frame(node, block, order) if node.args.get("spec") else None
+    frame = _frame(node, names, order) if node.args.get("spec") else None
     function = WindowFunction(op, args, order, frame, _type(op, args))
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
-    return Var(op, function.type, block.context.registry.scope("window")), partition, function
+    return Window(Var(op, function.type, names.context.registry.scope("window")), partition, function)
 
 
 def _args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple[Scalar, ...]:
@@ -66,29 +64,29 @@ def _order(node: exp.Expr | None, read: Callable[[exp.Expr], Scalar]) -> tuple[t
     return tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in node.expressions)
 
 
-def _frame(node: exp.Window, block: Block, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:
+def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:
     spec = node.args["spec"]
     unit = str(spec.args.get("kind") or "RANGE").lower()
     if spec.args.get("exclude"):
-        block.fail(spec, "EXCLUDE in a frame", "unsupported-window", "leave it out")
+        names.fail(spec, "EXCLUDE in a frame", "unsupported-window", "leave it out")
     bounds = []
     for end, missing in (("start", "UNBOUNDED"), ("end", "CURRENT ROW")):
         value, side = spec.args.get(end) or missing, str(spec.args.get(f"{end}_side") or "").upper()
-        bounds.append(_bound(spec, block, value, side))
+        bounds.append(_bound(spec, names, value, side))
     offset = unit == "range" and any(b not in (None, 0) for b in bounds)
     if offset and (len(order) != 1 or order[0][0].type.kind != "int"):
-        block.fail(spec, "RANGE with an offset", "unsupported-window", "over one INT expression, or use ROWS")
+        names.fail(spec, "RANGE with an offset", "unsupported-window", "over one INT expression, or use ROWS")
     return Frame(unit, *bounds)
 
 
-def _bound(spec: exp.Expr, block: Block, value: str | exp.Expr, side: str) -> int | None:
+def _bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> int | None:
     if value == "UNBOUNDED":
         return None
     if value == "CURRENT ROW":
         return 0
     if not (isinstance(value, exp.Literal) and str(value.this).isdigit()):
-        block.fail(spec, "a frame bound that is not a number", "unsupported-window", "n PRECEDING or n FOLLOWING")
-    return int(value.this) * (-1 if side == "PRECEDING" else 1)  # type: ignore[union-attr]
+        names.fail(spec, "a frame bound that is not a number", "unsupported-window", "n PRECEDING or n FOLLOWING")
+    return int(value.this) * (-1 if side == "PRECEDING" else 1)
 
 
 def _type(op: str, args: tuple[Scalar, ...]) -> Type:
@@ -107,53 +105,52 @@ def _type(op: str, args: tuple[Scalar, ...]) -> Type:
     return args[0].type.with_null()
 
 
-def spread(block: Block, windows: Sequence[Windowed], needed: Sequence[Var]) -> None:
-    """Give the block's rows the results of window functions.
+def spread(space: Workspace, windows: Sequence[Window], needed: Sequence[Var]) -> None:
+    """Give a block's rows the results of window functions.
 
     Args:
-        block: its placeholders for subqueries are expanded.
+        space: the rows; they know the subqueries.
         windows: the functions; those with one partitioning are computed together.
         needed: the variables that later expressions use.
     """
-    left, done = list(windows), []  # type: tuple[list[Windowed], list[Var]]
+    left, done = list(windows), []  # type: tuple[list[Window], list[Var]]
     while left:
-        partition = left[0][1]
-        now = [w for w in left if w[1] == partition]
-        left = [w for w in left if w[1] != partition]
+        partition = left[0].partition
+        now = [w for w in left if w.partition == partition]
+        left = [w for w in left if w.partition != partition]
         carried = vars_of(*needed, *done, *(s for w in (*left, *now) for s in _scalars(w)))
-        _spread(block, partition, now, list(carried.values()))
-        done += [w[0] for w in now]
+        _spread(space, partition, now, list(carried.values()))
+        done += [w.variable for w in now]
 
 
-def _scalars(window: Windowed) -> list[Scalar]:
-    _, partition, function = window
-    return [*partition, *function.args, *(s for s, _, _ in function.order)]
+def _scalars(window: Window) -> list[Scalar]:
+    return [*window.partition, *window.function.args, *(s for s, _, _ in window.function.order)]
 
 
-def _spread(block: Block, partition: Sequence[Scalar], windows: Sequence[Windowed], carried: Sequence[Var]) -> None:
-    scope = block.context.registry.scope("part")
+def _spread(space: Workspace, partition: Sequence[Scalar], windows: Sequence[Window], carried: Sequence[Var]) -> None:
+    scope = space.context.registry.scope("part")
     groups = [Var(f"part_{i + 1}", s.type, scope) for i, s in enumerate(partition)]
     branches = [
         Branch(b.coefficient, b.sources, b.conditions, {
             **{c.key: b.value(s) for c, s in zip(groups, partition, strict=True)},
             **{v.key: b.value(v) for v in carried},
         })
-        for b in block.branches
+        for b in space.branches
     ]  # fmt: skip
-    closed = close(block.parent or block, branches, [v.key for v in (*groups, *carried)])
+    closed = close(space.parent or space, branches, [v.key for v in (*groups, *carried)])
     columns = [*closed.columns(), *groups, *carried]
     source = counted(closed.branches, columns)
     places = {old.key: Var(new.name, old.type) for new, old in zip(source.columns, columns, strict=True)}
     results = unused([f"w_{i + 1}" for i in range(len(windows))], source.columns)
-    made = [(name, _over(f, places)) for name, (_, _, f) in zip(results, windows, strict=True)]
+    made = [(name, _over(w.function, places)) for name, w in zip(results, windows, strict=True)]
     width = len(closed.links) + len(groups)
-    context = block.context
+    context = space.context
     relation = context.registry.window(f"{context.view}_windows", source, width, made)
     occurrence = context.registry.source(relation)
     variables = occurrence.variables()
     env: dict[Key, Scalar] = {c.key: v for c, v in zip(carried, variables[width:], strict=False)}
-    env |= {w.key: v for (w, _, _), v in zip(windows, variables[len(columns) :], strict=False)}
-    block.branches = [Branch(1, (occurrence,), closed.conditions(variables), env)]
+    env |= {w.variable.key: v for w, v in zip(windows, variables[len(columns) :], strict=False)}
+    space.branches = [Branch(1, (occurrence,), closed.conditions(variables), env)]
 
 
 def _over(function: WindowFunction, places: Mapping[Key, Var]) -> WindowFunction:

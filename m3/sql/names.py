@@ -1,0 +1,153 @@
+"""Which names mean what while a query is resolved: the tables in reach of a block, and of the blocks around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sqlglot import exp
+
+from m3.algebra import Polynomial, Registry
+from m3.errors import M3Error
+from m3.program import Relation
+from m3.scalars import Scalar, Var
+from m3.sql.block import Origin, Query, Subquery
+from m3.sql.places import Source
+
+__all__ = ["Column", "Context", "Known", "Names"]
+
+
+@dataclass
+class Context:
+    """What all blocks of one view share."""
+
+    source: Source
+    relations: Mapping[str, Relation]
+    registry: Registry
+    view: str
+    dialect: str | None = None
+    #: What must be 0 when the view is read: rows for which a scalar subquery has several values.
+    checks: list[Polynomial] = field(default_factory=list)
+
+    def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
+        """Raise a CompileError at ``node``."""
+        self.source.fail(node, message, kind, hint)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that can be named: by which name, and what it is. ``origin``: the column of a base table that it is, as
+    (occurrence, table, name); ``untyped``: it is NULL and nothing else."""
+
+    name: str
+    variable: Var
+    origin: Origin | None = None
+    untyped: bool = False
+
+
+@dataclass(frozen=True)
+class Known:
+    """A table that can be named."""
+
+    alias: str
+    columns: tuple[Column, ...]
+
+
+@dataclass
+class Names:
+    """The names of one block.
+
+    ``tables`` are those of FROM so far, ``merged`` the columns that USING merged, by their lower-case names (qualified
+    names still mean one side's); ``views`` the common table expressions. For what is behind a GROUP BY, ``base`` are the
+    names before it, and ``keys`` what the group's columns are there.
+    """
+
+    context: Context
+    parent: Names | None = None
+    tables: list[Known] = field(default_factory=list)
+    merged: dict[str, Column] = field(default_factory=dict)
+    views: dict[str, Callable[[], Query]] = field(default_factory=dict)
+    base: Names | None = None
+    keys: dict[Scalar, Var] = field(default_factory=dict)
+    #: The block's subqueries, and where one was read before.
+    subqueries: list[Subquery] = field(default_factory=list)
+    known: dict[exp.Expr, Scalar] = field(default_factory=dict)
+
+    def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
+        """Raise a CompileError at ``node``."""
+        self.context.fail(node, message, kind, hint)
+
+    def guarded(self, node: exp.Expr, action: Callable[[], Scalar]) -> Scalar:
+        """The result of ``action``; its errors are reported at ``node``."""
+        try:
+            return action()
+        except M3Error as error:
+            if error.span is not None:
+                raise
+            self.fail(node, error.message, error.kind, error.hint)
+
+    def resolve(self, node: exp.Column) -> Var:
+        """The variable that a column reference means, here or in an outer block.
+
+        Raises:
+            CompileError: no such table or column, or more than one.
+        """
+        names: Names | None = self
+        while names is not None:
+            found = list(names.candidates(node))
+            if len(found) > 1:
+                tables = " or ".join(alias for alias, _ in found)
+                self.fail(node, f"column {node.name!r} is ambiguous: {tables}", "ambiguous-column", "add the table")
+            if found:
+                return found[0][1].variable
+            if names.base is not None and names.base.has(node):
+                return self._group_column(names, node)
+            names = names.parent
+        self._unknown(node)
+
+    def _group_column(self, names: Names, node: exp.Column) -> Var:
+        """A column of a grouped query, as a subquery in its HAVING or list sees it."""
+        assert names.base is not None
+        key = names.keys.get(names.base.resolve(node))
+        if key is None:
+            hint = "add it to GROUP BY, or aggregate it"
+            self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
+        return key
+
+    def candidates(self, node: exp.Column) -> Iterator[tuple[str, Column]]:
+        """The columns of this block that a reference could mean, each with its table's alias."""
+        wanted, name = node.table.lower(), node.name.lower()
+        if not wanted and name in self.merged:
+            yield "USING", self.merged[name]
+            return
+        for table in self.tables:
+            for column in table.columns:
+                if column.name.lower() == name and wanted in ("", table.alias.lower()):
+                    yield table.alias, column
+
+    def has(self, node: exp.Column) -> bool:
+        """Whether a reference could mean a column of this block."""
+        return any(True for _ in self.candidates(node))
+
+    def column(self, variable: Scalar) -> Column | None:
+        """What is known of a variable of this block's tables."""
+        every = (*(c for t in self.tables for c in t.columns), *self.merged.values())
+        return next((c for c in every if isinstance(variable, Var) and c.variable.key == variable.key), None)
+
+    def _unknown(self, node: exp.Column) -> NoReturn:
+        """Say what is not there: the column, where a table of its name is in reach, here or in an outer query."""
+        tables = list(self._in_reach())
+        meant = [t for t in tables if node.table.lower() in ("", t.alias.lower())]
+        if node.table and not meant:
+            hint = f"tables: {', '.join(t.alias for t in tables) or 'none'}"
+            self.fail(node, f"no table {node.table!r} in FROM", "unknown-table", hint)
+        known = ", ".join(dict.fromkeys(c.name for t in meant for c in t.columns))
+        self.fail(node, f"no column {node.sql()!r}", "unknown-column", f"columns: {known or 'none'}")
+
+    def _in_reach(self) -> Iterator[Known]:
+        """The tables of this block and of those around it, from the inside."""
+        names: Names | None = self
+        while names is not None:
+            yield from (names.base if names.base is not None else names).tables
+            names = names.parent

@@ -1,0 +1,117 @@
+"""Resolved queries -> the same in the form that the later passes expect; nothing of what a query means changes.
+
+WHERE becomes single conditions without repetitions, those with subqueries last, since fewer rows then ask them; ORDER BY
+goes where no LIMIT needs it; and each block knows what may be done early, and what need not be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+
+from sqlglot import exp
+
+from m3.program import Relation
+from m3.scalars import Call, Const, Scalar, Var, conjuncts, const, vars_of
+from m3.simplify import as_filter
+from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
+
+__all__ = ["normalise"]
+
+
+def normalise(query: Query, *, ordered: bool = True) -> Query:
+    """The normal form of a query.
+
+    Args:
+        query: any resolved query.
+        ordered: whether its order matters without a LIMIT, as that of a view does.
+
+    >>> from m3.sql.show import example, show
+    >>> before = example("SELECT a FROM (SELECT a, x FROM r ORDER BY x) t WHERE a IN (SELECT b FROM s) AND (x > 1 AND 1 = 1)")
+    >>> print(show(before))
+    FROM (t) AS t
+      (t) :=
+        FROM r
+        SELECT r.a AS a, r.x AS x
+        ORDER BY r.x
+    WHERE in AND t.x > 1 AND TRUE
+    SELECT t.a AS a
+      in := t.a eq any of
+        FROM s
+        SELECT s.b AS b
+    >>> print(show(normalise(before)))
+    FROM (t) AS t
+      (t) :=
+        FROM r
+        SELECT r.a AS a, r.x AS x
+    WHERE t.x > 1 AND in
+    SELECT t.a AS a
+      in := t.a eq any of
+        FROM s
+        SELECT s.b AS b
+    """
+    if isinstance(query, Constants):
+        return query
+    keeps_order = ordered or query.limit is not None or query.offset > 0
+    order = query.order if keeps_order else ()
+    match query:
+        case Combined():
+            left, right = (normalise(q, ordered=False) for q in (query.left, query.right))
+            return replace(query, left=left, right=right, order=order)
+        case Limited():
+            return replace(query, query=normalise(query.query, ordered=False), order=order)
+        case Block():
+            return _block(replace(query, order=order if query.first_of is None else query.order))
+
+
+def _block(block: Block) -> Block:
+    conditions = _conditions(block.conditions)
+    made = replace(
+        block,
+        source=_source(block.source) if block.source is not None else None,
+        conditions=conditions,
+        subqueries=tuple(replace(s, query=normalise(s.query, ordered=False)) for s in block.subqueries),
+    )
+    read = {key for scalar in _scalars(made) for key in vars_of(scalar)}
+    return replace(
+        made,
+        early=() if _brings_back(block.source) else tuple(c for c in conditions if not placeholders([c])),
+        unread=frozenset(v.key for v in columns_of(block.source) if v.key not in read),
+    )
+
+
+def _conditions(conditions: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The conjuncts, simplified; those with subqueries last."""
+    found = dict.fromkeys(part for condition in conditions for part in conjuncts(as_filter(condition)))
+    return tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
+
+
+def _source(source: From) -> From:
+    if isinstance(source, Join):
+        return replace(source, left=_source(source.left), right=_source(source.right))
+    if isinstance(source.rows, Relation):
+        return source
+    return replace(source, rows=normalise(source.rows, ordered=False))
+
+
+def _brings_back(source: From | None) -> bool:
+    """Whether an outer join brings rows back that a condition on its left side would have excluded."""
+    return isinstance(source, Join) and (
+        source.side in ("RIGHT", "FULL") or _brings_back(source.left) or _brings_back(source.right)
+    )
+
+
+def _scalars(value: object) -> Iterator[Scalar]:
+    """All expressions of a query, those of the queries in it included; not the columns that its tables introduce."""
+    match value:
+        case Const() | Var() | Call():
+            yield value
+        case Table():
+            yield from _scalars(value.rows) if not isinstance(value.rows, Relation) else ()
+        case tuple():
+            for item in value:
+                yield from _scalars(item)
+        case _ if is_dataclass(value) and not isinstance(value, exp.Expr):
+            for field in fields(value):
+                if field.name not in ("early", "unread", "origins"):
+                    yield from _scalars(getattr(value, field.name))

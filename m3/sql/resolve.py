@@ -1,0 +1,381 @@
+"""SQL syntax -> :class:`m3.sql.block.Query`: every name is resolved, every expression typed, nothing is joined yet.
+
+A SELECT is read in the order in which SQL means it: FROM, WHERE, GROUP BY, HAVING, the list with its window functions,
+QUALIFY, ORDER BY. Stars are written out, aliases and ordinals replaced by what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from m3.program import Relation
+from m3.scalars import Scalar
+from m3.sql.block import Block, From, Join, Limited, Order, Origin, Output, Query, Table, Window
+from m3.sql.expressions import ExpressionReader, is_bare_null
+from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
+from m3.sql.limits import count_of
+from m3.sql.names import Names
+from m3.sql.operations import read_operation, read_values
+from m3.sql.subqueries import SubqueryReader
+from m3.sql.tables import read_from
+from m3.sql.windows import read_window
+
+__all__ = ["resolve_query"]
+
+CLAUSES = {
+    "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
+    "limit", "offset", "with_", "kind", "hint", "operation_modifiers",
+}  # fmt: skip
+
+
+def resolve_query(node: exp.Expr, parent: Names) -> Query:
+    """What a query means, within the names around it.
+
+    >>> from m3.sql.show import example, show
+    >>> print(show(example("SELECT *, x + 1 AS y FROM r AS o WHERE id = 1 ORDER BY 2, y")))
+    FROM r AS o
+    WHERE o.id = 1
+    SELECT o.id AS id, o.a AS a, o.x AS x, o.x + 1 AS y
+    ORDER BY o.a, o.x + 1
+
+    Raises:
+        CompileError: a name that means nothing, or too much; types that do not fit; what is not supported.
+    """
+    names = _with_views(node, parent)
+    limit, offset = _counts(node, names)
+    if isinstance(node, exp.Subquery):
+        return _limited(node, names, resolve_query(node.this, names), limit, offset)
+    if isinstance(node, exp.SetOperation):
+        combined = read_operation(node, names, resolve_query)
+        return replace(combined, order=tuple(_set_order(node, combined, names)), limit=limit, offset=offset)
+    if isinstance(node, exp.Values):
+        values = read_values(node, names, _Reader(Names(names.context, names)).read)
+        return _limited(node, names, values, limit, offset)
+    if not isinstance(node, exp.Select):
+        hint = "SELECT, UNION, EXCEPT, INTERSECT, VALUES"
+        parent.fail(node, f"{node.key.upper()} is not a query", "not-a-select", hint)
+    block = _Select(node, names).block()
+    return replace(block, limit=limit, offset=offset, single=block.single or (limit is not None and limit <= 1))
+
+
+def _limited(node: exp.Expr, names: Names, query: Query, limit: int | None, offset: int) -> Query:
+    """A query in parentheses, with the LIMIT and ORDER BY behind them."""
+    order = tuple(_set_order(node, query, names))
+    return query if limit is None and not offset and not order else Limited(query, query.columns, order, limit, offset)
+
+
+def _counts(node: exp.Expr, names: Names) -> tuple[int | None, int]:
+    return count_of(node, "limit", names.context), count_of(node, "offset", names.context) or 0
+
+
+def _with_views(node: exp.Expr, parent: Names) -> Names:
+    """Names within ``parent`` that know the common table expressions of a query; ``parent`` when it has none."""
+    with_ = node.args.get("with_")
+    if with_ is None:
+        return parent
+    if with_.args.get("recursive"):
+        parent.fail(with_, "WITH RECURSIVE", "recursive", "a fixed number of joins")
+    names = Names(parent.context, parent)
+    for cte in with_.expressions:
+        scope = replace(names, views=dict(names.views))
+        names.views[cte.alias.lower()] = _view(cte, scope)
+    return names
+
+
+def _view(cte: exp.CTE, scope: Names) -> Callable[[], Query]:
+    def query() -> Query:
+        found = resolve_query(cte.this, scope)
+        names = [c.name for c in cte.args["alias"].args.get("columns") or ()]
+        if not names:
+            return found
+        called = [*names, *(c.name for c in found.columns[len(names) :])]
+        columns = tuple(replace(c, name=name) for c, name in zip(found.columns, called, strict=True))
+        return Limited(found, columns)
+
+    return query
+
+
+@dataclass
+class _Reader:
+    """Reads expressions over the columns of a block."""
+
+    names: Names
+
+    def __post_init__(self) -> None:
+        self.subqueries = SubqueryReader(self.names, resolve_query, self.read)
+        self._expressions = ExpressionReader(self.names.context.source, self.leaf)
+
+    def read(self, node: exp.Expr) -> Scalar:
+        """An expression over single rows."""
+        return self._expressions.read(node)
+
+    def leaf(self, node: exp.Expr) -> Scalar | None:
+        """Columns and subqueries; aggregates and window functions are out of place here."""
+        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+            return self.names.resolve(node)
+        if isinstance(node, exp.Window | exp.AggFunc | exp.Filter):
+            hint = "use HAVING, or compute it in a derived table"
+            self.names.fail(node, f"{node.key.upper()} where a single row is meant", "misplaced-aggregate", hint)
+        return self.subqueries.leaf(node)
+
+
+class _Select:
+    """Resolves one SELECT, clause by clause."""
+
+    def __init__(self, select: exp.Select, parent: Names) -> None:
+        self.select, self.parent = select, parent
+        self.names = Names(parent.context, parent)
+
+    def block(self) -> Block:
+        """The SELECT, without its LIMIT."""
+        select, names = self.select, self.names
+        _check_clauses(select, names)
+        rows = _Reader(names)
+        source = read_from(names, select, resolve_query, rows.read)
+        where = select.args.get("where")
+        nodes = _conjuncts(where.this) if where is not None else []
+        conditions = tuple(self._condition(node, rows.read(node), "WHERE") for node in nodes)
+        items = _expanded(select, names)
+        groups = self._groups(items, rows)
+        having = select.args.get("having")
+        behind = (
+            None
+            if groups is None or having is None
+            else self._condition(having.this, groups.read(having.this), "HAVING")
+        )
+        read, after = (rows.read, names) if groups is None else (groups.read, groups.names)
+        listed = _List(select, read, after)
+        outputs = tuple(listed.output(position, item) for position, item in enumerate(items, start=1))
+        qualify = select.args.get("qualify")
+        wanted = self._condition(qualify.this, listed.read(qualify.this), "QUALIFY") if qualify is not None else None
+        order = tuple(listed.orders(select))
+        first = _first_of(select)
+        made = Block(
+            source,
+            outputs,
+            conditions,
+            having=behind,
+            windows=tuple(listed.windows),
+            qualify=wanted,
+            order=order,
+            first_of=tuple(dict.fromkeys(listed.ordered(node) for node in first)) if first is not None else None,
+            distinct=bool(select.args.get("distinct")) and first is None,
+            subqueries=(*names.subqueries, *(after.subqueries if groups is not None else ())),
+        )
+        return self._described(made, groups)
+
+    def _groups(self, items: Sequence[exp.Expr], rows: _Reader) -> GroupReader | None:
+        if self.select.args.get("group") is None and not has_aggregates(self.select, items):
+            return None
+        groups = read_grouping(self.select, items, self.names, rows.read)
+        groups.subqueries = SubqueryReader(groups.names, resolve_query, groups.read).leaf
+        return groups
+
+    def _described(self, block: Block, groups: GroupReader | None) -> Block:
+        """With its grouping, now that everything over it is known, and what the blocks around it may want to know."""
+        names = self.names
+        if groups is not None:
+            windows = (
+                s for w in block.windows for s in (*w.partition, *w.function.args, *(o for o, _, _ in w.function.order))
+            )
+            over = [*block.results(), *windows, *(block.first_of or ())]
+            over += [s for s in (block.having, block.qualify) if s is not None]
+            over += [s for q in block.subqueries for s in q.operands]
+            block = replace(block, grouping=groups.grouping(over))
+        assert block.grouping is None or groups is not None
+        return replace(
+            block,
+            single=_single(block),
+            origins=() if groups is not None else tuple(_origin(o.scalar, names) for o in block.outputs),
+            untyped=frozenset(i for i, o in enumerate(block.outputs) if _untyped(o.scalar, names)),
+        )
+
+    def _condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
+        if scalar.type.kind != "bool":
+            self.names.fail(node, f"{clause} of type {scalar.type}", "type-mismatch", "write a comparison")
+        return scalar
+
+
+def _origin(scalar: Scalar, names: Names) -> Origin | None:
+    column = names.column(scalar)
+    return column.origin if column is not None else None
+
+
+def _untyped(scalar: Scalar, names: Names) -> bool:
+    column = names.column(scalar)
+    return is_bare_null(scalar) or (column is not None and column.untyped)
+
+
+def _single(block: Block) -> bool:
+    """Whether there is at most one row: a total, or a row of tables that have one."""
+    grouping, rows = block.grouping, _at_most_one(block.source)
+    return rows if grouping is None else len(grouping.sets) == 1 and (rows or not grouping.sets[0])
+
+
+def _at_most_one(source: From | None) -> bool:
+    match source:
+        case Table():
+            return not isinstance(source.rows, Relation) and source.rows.single
+        case Join():
+            right = source.side in ("SEMI", "ANTI") or _at_most_one(source.right)
+            return source.side != "FULL" and right and _at_most_one(source.left)
+    return True
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """The operands of a conjunction: errors are reported at each."""
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    return [*_conjuncts(node.left), *_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
+
+
+def _check_clauses(select: exp.Select, names: Names) -> None:
+    if not select.expressions:
+        names.fail(select, "SELECT without columns", "no-columns", "SELECT *")
+    for clause, value in select.args.items():
+        if not value or clause in CLAUSES:
+            continue
+        node = value if isinstance(value, exp.Expr) else value[0] if isinstance(value, list) else select
+        hint = "SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ... LIMIT n"
+        names.fail(node, f"{clause.strip('_').upper()} is not supported", "unsupported-clause", hint)
+
+
+def _expanded(select: exp.Select, names: Names) -> list[exp.Expr]:
+    """The SELECT list with stars written out."""
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
+        if not isinstance(star, exp.Star):
+            items.append(item)
+            continue
+        wanted = item.table.lower() if isinstance(item, exp.Column) else ""
+        if any(star.args.get(x) for x in ("except_", "replace", "rename")):
+            names.fail(item, "a star with exceptions", "select-star", "name the columns")
+        found = [] if wanted else [_reference(c.name, None) for c in names.merged.values()]
+        found += [
+            _reference(c.name, t.alias)
+            for t in names.tables
+            if wanted in ("", t.alias.lower())
+            for c in t.columns
+            if wanted or c.name.lower() not in names.merged
+        ]
+        if not found:
+            names.fail(item, f"no table {wanted!r} for the star", "unknown-table", "name a table of FROM")
+        for column in found:  # errors are reported at the star
+            column.meta.update({k: v for part in item.walk() for k, v in part.meta.items()})
+        items += found
+    return items
+
+
+def _reference(name: str, table: str | None) -> exp.Column:
+    quoted = exp.to_identifier(table, quoted=True) if table is not None else None
+    return exp.column(exp.to_identifier(name, quoted=True), table=quoted)
+
+
+def _first_of(select: exp.Select) -> list[exp.Expr] | None:
+    """The expressions of DISTINCT ON: the first row of each combination of them is kept."""
+    unique = select.args.get("distinct")
+    on = unique.args.get("on") if isinstance(unique, exp.Distinct) else None
+    if on is None:
+        return None
+    return list(on.expressions) if isinstance(on, exp.Tuple) else [on.unnest()]
+
+
+class _List:
+    """Reads the SELECT list, with window functions, and ORDER BY, which may also name list items."""
+
+    def __init__(self, select: exp.Select, read: Callable[[exp.Expr], Scalar], names: Names) -> None:
+        self.select, self._inner, self.names = select, read, names
+        self.windows: list[Window] = []
+        self.outputs: list[Output] = []
+
+    def output(self, position: int, item: exp.Expr) -> Output:
+        """An entry of the list."""
+        body = item.unalias()
+        name = item.alias or (body.name if isinstance(body, exp.Column) else f"{body.key.lower()}_{position}")
+        self.outputs.append(Output(name, self.read(body)))
+        return self.outputs[-1]
+
+    def orders(self, select: exp.Select) -> Iterator[Order]:
+        """ORDER BY."""
+        order = select.args.get("order")
+        for node in order.expressions if order is not None else ():
+            yield self.ordered(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+
+    def read(self, node: exp.Expr) -> Scalar:
+        """An expression of the list."""
+        if not any(True for _ in _windows_in(node)):
+            return self._inner(node)
+        return ExpressionReader(self.names.context.source, self._leaf).read(node)
+
+    def _leaf(self, node: exp.Expr) -> Scalar | None:
+        if isinstance(node, exp.Window):
+            found = read_window(self._written_out(node), self.names, self._inner)
+            for known in self.windows:
+                if (known.partition, known.function) == (found.partition, found.function):
+                    return known.variable
+            self.windows.append(found)
+            return found.variable
+        if any(True for _ in _windows_in(node)):
+            return None
+        return self._inner(node)
+
+    def _written_out(self, node: exp.Window) -> exp.Window:
+        """``OVER name`` with the named window of the WINDOW clause written out."""
+        named = {w.name.lower(): w for w in self.select.args.get("windows") or ()}
+        alias = node.args.get("alias")
+        if alias is None:
+            return node
+        if alias.name.lower() not in named:
+            self.names.fail(node, f"no window {alias.name!r}", "unknown-window", f"known: {', '.join(named) or 'none'}")
+        window = named[alias.name.lower()]
+        copy = node.copy()
+        for part in ("partition_by", "order", "spec"):
+            copy.set(part, node.args.get(part) or window.args.get(part))
+        copy.set("alias", None)
+        return copy
+
+    def ordered(self, node: exp.Expr) -> Scalar:
+        """An expression of ORDER BY: a position, an output column, or anything over the block."""
+        items = self.outputs
+        if isinstance(node, exp.Literal) and not node.args.get("is_string"):
+            if not str(node.this).isdigit() or not 1 <= int(node.this) <= len(items):
+                self.names.fail(node, f"no output column {node.this}", "bad-ordinal", f"there are {len(items)} columns")
+            return items[int(node.this) - 1].scalar
+        if isinstance(node, exp.Column) and not node.table:
+            named = [i.scalar for i in items if i.name.lower() == node.name.lower()]
+            if named:
+                return named[0]
+        return self.read(node)
+
+
+def _windows_in(node: exp.Expr) -> Iterable[exp.Expr]:
+    if isinstance(node, exp.Query):
+        return
+    if isinstance(node, exp.Window):
+        yield node
+        return
+    for child in node.iter_expressions():
+        yield from _windows_in(child)
+
+
+def _set_order(node: exp.Expr, rows: Query, names: Names) -> list[Order]:
+    """ORDER BY of a set operation: positions and names of its columns."""
+    order = node.args.get("order")
+    found: list[Order] = []
+    for item in order.expressions if order is not None else ():
+        inner = item.this
+        if isinstance(inner, exp.Literal) and str(inner.this).isdigit() and 1 <= int(inner.this) <= len(rows.columns):
+            column = rows.columns[int(inner.this) - 1]
+        else:
+            named = [c for c in rows.columns if isinstance(inner, exp.Column) and c.name.lower() == inner.name.lower()]
+            if not named:
+                names.fail(
+                    item, "ORDER BY something not selected", "order-by", "a column of the result, or its position"
+                )
+            column = named[0]
+        found.append((column, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+    return found
