@@ -8,7 +8,7 @@ group (:mod:`cumulus_ops.layout.groups`), the statements that differ in nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cumulus_ops.mapstore import AccessPath
 from m3.program import Factor, MapRef, Program, Statement, Trigger
@@ -92,8 +92,11 @@ def plan_statements(program: Program, relation: str) -> list[StatementPlan]:
 
 def plan_trigger(program: Program, trigger: Trigger | None) -> list[StatementPlan]:
     """The statements of one trigger; they share the names of what they carry."""
-    names: dict[Scalar, str] = {}
-    return [_plan(program, trigger, i, names) for i in range(len(trigger.statements))] if trigger else []
+    if trigger is None:
+        return []
+    taken = {*trigger.params, *(v for s in trigger.statements for v in s.variables())}
+    names = _CarriedNames(taken)
+    return [_plan(program, trigger, i, names) for i in range(len(trigger.statements))]
 
 
 def _mirrored(insert: Trigger, delete: Trigger) -> bool:
@@ -116,11 +119,28 @@ def _unsigned(statement: Statement) -> tuple[int, Statement]:
     return sign, replace(statement, factors=tuple(factors))
 
 
+@dataclass
+class _CarriedNames:
+    """A name for each expression that is carried; none of them is a variable of the trigger, whatever these are called."""
+
+    taken: set[str]
+    known: dict[Scalar, str] = field(default_factory=dict)
+
+    def name(self, scalar: Scalar) -> str:
+        if scalar not in self.known:
+            name = f"${len(self.known)}"
+            while name in self.taken:
+                name = f"${name}"
+            self.taken.add(name)
+            self.known[scalar] = name
+        return self.known[scalar]
+
+
 class _Carrier:
     """Gives names to expressions over event parameters, one name per expression in all statements of a trigger: so equal
     reads are equal. ``used`` are those that one statement carries."""
 
-    def __init__(self, events: set[str], names: dict[Scalar, str]) -> None:
+    def __init__(self, events: set[str], names: _CarriedNames) -> None:
         self.events = events
         self.names = names
         self.used: dict[Scalar, str] = {}
@@ -131,7 +151,7 @@ class _Carrier:
     def carry(self, scalar: Scalar) -> Scalar:
         """``scalar`` itself if it needs loop variables (its event parameters are carried), else its carried name."""
         if self.is_early(scalar):
-            self.used[scalar] = self.names.setdefault(scalar, f"${len(self.names)}")
+            self.used[scalar] = self.names.name(scalar)
             return Var(self.used[scalar], scalar.type)
         return self._inside(scalar)
 
@@ -143,7 +163,7 @@ class _Carrier:
         return scalar
 
 
-def _plan(program: Program, trigger: Trigger, index: int, names: dict[Scalar, str]) -> StatementPlan:
+def _plan(program: Program, trigger: Trigger, index: int, names: _CarriedNames) -> StatementPlan:
     statement = trigger.statements[index]
     carrier = _Carrier(set(trigger.params), names)
     reads = _plan_reads(list(statement.reads()), carrier)

@@ -70,7 +70,7 @@ def test_a_mutated_query_compiles_or_fails_at_a_place(seed: int) -> None:
             assert error.span is not None, text
             assert error.kind != "internal", text
             refused += 1
-    assert 0 < refused < MUTATIONS
+    assert refused
 
 
 @pytest.mark.parametrize(
