@@ -20,6 +20,7 @@ from m3 import CompileError, Interpreter, compile_views
 from tests.fuzz.lookups import is_turn, looked_up
 from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS, Batch, left_over, make_batches
+from tests.support.odd_names import ODD, Naming
 from tests.support.projects import append_events, make_project
 
 PROJECTS = int(os.environ.get("FUZZ_PROJECTS", "8"))
@@ -70,11 +71,18 @@ def test_engine_has_what_the_interpreter_has(number: int, tmp_path: Path) -> Non
         follow(BASE + 100_000 + number * 50, tmp_path)
 
 
-def follow(seed: int, folder: Path) -> None:
+def test_engine_has_what_the_interpreter_has_with_odd_names(tmp_path: Path) -> None:
+    follow(BASE + 11, tmp_path, Naming(BASE + 11, ODD))
+
+
+def follow(seed: int, folder: Path, naming: Naming | None = None) -> None:
     """One project and its stream, to a committed epoch."""
-    project = make_project(folder, RELATIONS, views=make_views(seed), coordinators=2)
+    relations, views, batches = RELATIONS, make_views(seed), make_batches(seed, [r.name for r in RELATIONS])
+    if naming is not None:
+        relations, batches = tuple(naming.relations(relations)), naming.batches(batches)
+        views = {name: naming.query(sql) for name, sql in views.items()}
+    project = make_project(folder, relations, views=views, coordinators=2)
     initialise(project)
-    batches = make_batches(seed, [r.name for r in RELATIONS])
     with open_runtime(project) as rt:
         oracle = Interpreter(rt.program)
         refresh(rt)

@@ -11,7 +11,7 @@ from sqlglot import exp, parse_one
 from m3.program import Column, Relation
 from tests.support.random_streams import Batch
 
-__all__ = ["Naming"]
+__all__ = ["ODD", "Naming"]
 
 #: Punctuation, quotes, keywords, other scripts, and names like those that the compiler gives.
 ODD = (
@@ -20,7 +20,10 @@ ODD = (
     "n", "N_2", "left_rows", "right_rows", "w_1", "w_2", "part_1", "key", "key_1", "order^1", "order_2", "order_3", "value0",
     "any_n", "any_a", "any_b", "v000", "v001", "k0", "i0", "_1", "_2", "m_t_1", "v_rows", "v_groups", "v_groups_2", "v_count",
     "v_distinct", "v_domain", "USING", "row", "group", "value", "exists", "in", "count_2", "x_n", "x_sum", "event", "any",
+    "#0", "#1", "%0", "%1", "$1", "failed",
 )  # fmt: skip
+#: Names that the engine gives to columns of its tables.
+ENGINE = ("_version", "_sign", "_value", "_point", "+")
 #: Names that SQL gives by itself stay.
 OWN = ("column_", "col")
 
@@ -32,9 +35,11 @@ class Naming:
 
     Args:
         seed: of the choice.
+        names: what is chosen from.
     """
 
     seed: int
+    names: tuple[str, ...] = (*ODD, *ENGINE)
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)
@@ -45,7 +50,7 @@ class Naming:
         known = self._names[role]
         if plain.lower() not in known:
             used = {x.lower() for x in known.values()}
-            known[plain.lower()] = self._random.choice([n for n in ODD if n.lower() not in used])
+            known[plain.lower()] = self._random.choice([n for n in self.names if n.lower() not in used])
         return known[plain.lower()]
 
     def relations(self, relations: Iterable[Relation]) -> list[Relation]:
