@@ -47,7 +47,7 @@ def check(
         assert same_rows(found, wanted, ordered=ordered), f"{odd_sql}\n{found} instead of {wanted}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(SUITE)), st.integers(0, 10_000))
 def test_odd_names_change_no_result_of_the_suite(name: str, seed: int) -> None:
     dialect, sql, *_ = SUITE[name]
@@ -56,7 +56,7 @@ def test_odd_names_change_no_result_of_the_suite(name: str, seed: int) -> None:
     check(COMPANY, sql, dialect, batches, seed, tree.args.get("order") is not None)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 10_000))
 def test_odd_names_change_no_result_of_random_queries(query: int, seed: int) -> None:
     made = make_query(query)
