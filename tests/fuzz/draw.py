@@ -39,7 +39,7 @@ FEATURES: Mapping[str, float] = {
     "correlated.twice": 0.15, "correlated.deep": 0.6,
     # windows
     "window.row_number": 1, "window.rank": 1, "window.dense_rank": 1, "window.lag": 1, "window.lead": 1,
-    "window.aggregate": 2, "window.running": 0.5, "window.rows_frame": 0.5, "window.partition": 0.6,
+    "window.aggregate": 2, "window.filter": 0.2, "window.range": 0.25, "window.running": 0.5, "window.rows_frame": 0.5, "window.partition": 0.6,
     "window.grouped": 0.08,
     # the order of the result
     "order": 0.15, "order.desc": 0.4, "order.nulls": 0.15, "limit": 0.6, "offset": 0.4, "limit.derived": 0.15,
