@@ -16,7 +16,7 @@ from cumulus_ops.engine.exact import solve_conversion
 from cumulus_ops.engine.exact import values as exact_values
 from cumulus_ops.engine.units import fit, rescale
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.mapstore import is_wide, logical_type, physical_type, to_logical, to_numpy, to_physical
+from cumulus_ops.mapstore import alike, is_wide, logical_type, physical_type, to_logical, to_numpy, to_physical
 from m3 import ValueProblem
 from m3.datatypes import Type
 from m3.evaluate import FAILURES
@@ -212,6 +212,7 @@ def _double_to_exact(x: pa.Array, source: Type, to: Type) -> pa.Array | None:
         return result
     doubtful = pa.array(~certain)
     others = by_value(Call("cast", (Var("x", source),), to), x.filter(doubtful))
+    result, others = alike([result, others])
     return pc.replace_with_mask(result, doubtful, others)
 
 

@@ -188,8 +188,18 @@ def _whole_quotient(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int
 def _remainder(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, np.ndarray | None]:
     aligned, scale = _aligned(node, args)
     a, b, zero = _divisor(aligned)
+    return _signed_remainder(a, b), scale, zero
+
+
+def _positive_remainder(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, np.ndarray | None]:
+    rest, scale, zero = _remainder(node, args)
+    divisor = _divisor(_aligned(node, args)[0])[1]
+    return np.where(rest < 0, _signed_remainder(rest + divisor, divisor), rest), scale, zero
+
+
+def _signed_remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     magnitude = abs(a) % abs(b)
-    return np.where(a < 0, -magnitude, magnitude), scale, zero
+    return np.where(a < 0, -magnitude, magnitude)
 
 
 def _floor(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, None]:
@@ -252,6 +262,7 @@ _STEPS: Mapping[str, Step] = {
     "neg": _same_scale(operator.neg),
     "abs": _same_scale(abs),
     "mod": _remainder,
+    "pmod": _positive_remainder,
     "idiv": _whole_quotient,
     "floor": _floor,
     "ceil": _ceil,

@@ -322,6 +322,15 @@ def _make_timestamp(node: Call, args: list[pa.Array]) -> pa.Array | None:
     return pa.array(micros, mask=null).cast(physical_type(TIMESTAMP))
 
 
+def _bucket(_: Call, args: list[pa.Array]) -> pa.Array | None:
+    (value, size, origin), null = _parts([x.cast(pa.int64()) for x in args])
+    if not (size > 0).all():
+        return None
+    starts = value - np.mod(value - origin, size)
+    first, _last = CALENDAR["timestamp"]
+    return None if (starts < first)[~null].any() else pa.array(starts, mask=null).cast(physical_type(TIMESTAMP))
+
+
 _QUICK: Mapping[str, Quick] = {
     **{
         name: _double(getattr(pc, name))
@@ -359,6 +368,7 @@ _QUICK: Mapping[str, Quick] = {
     "pmod": _divided(_positive_remainder),
     "epoch_us": _epoch_us,
     "seconds_between": _seconds_between,
+    "time_bucket": _bucket,
     "make_date": _make_date,
     "make_timestamp": _make_timestamp,
     "upper": _ascii(pc.ascii_upper),

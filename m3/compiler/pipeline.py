@@ -48,7 +48,7 @@ def compile_views(
     Args:
         name: the program's name.
         relations: the base tables; all of them are declared, also those that no view uses.
-        views: SQL by view name.
+        views: SQL by view name; a view may read others.
         dialect: sqlglot's name of the SQL dialect; None for its generic one.
         restricted: insist on the paper's restricted M3, where loop variables never join maps. By default they do where
             declared keys and numbers of rows make that cheaper (see :mod:`m3.compiler.lookups`).
@@ -89,7 +89,7 @@ def emit(
 
 def _start(name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None) -> Draft:
     registry = Registry([*(r.name for r in relations), *views])
-    queries = tuple(parse_view(view, sql, relations, registry, dialect) for view, sql in views.items())
+    queries = tuple(parse_view(view, views, relations, registry, dialect) for view in views)
     return Draft(name, tuple(relations), queries, tuple(registry.queries))
 
 

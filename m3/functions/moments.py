@@ -86,6 +86,17 @@ def _truncated(args: list[Any], to: Type) -> Value:
     return _date(start) if to.kind == "date" else _stamp(start)
 
 
+def _bucket(args: list[Any], _: Type) -> datetime.datetime:
+    """Spans of one length, from the origin on and before it."""
+    value, size, origin = args
+    if size <= 0:
+        raise ValueProblem(f"spans of {size} microseconds", kind="out-of-domain", hint="a positive interval")
+    try:
+        return value - datetime.timedelta(microseconds=_micros(value - origin) % size)  # type: ignore[no-any-return]
+    except OverflowError as error:
+        raise _out_of_range(f"the span of {value}") from error
+
+
 def _second_type(args: Sequence[Operand]) -> Type:
     return args[1].type.with_null(False)
 
@@ -180,6 +191,13 @@ MOMENTS: Mapping[str, Function] = {
             lambda args, _: Decimal(_micros(args[0] - args[1])).scaleb(-6),
         ),
         Function("date_trunc", "DATE_TRUNC(unit, a)", ("string", "moment"), _second_type, _truncated),
+        Function(
+            "time_bucket",
+            "TIME_BUCKET(a, microseconds, origin): the start of the span that a is in",
+            ("timestamp", "int", "timestamp"),
+            TIMESTAMP,
+            _bucket,
+        ),
         Function("make_date", "MAKE_DATE(year, month, day)", ("int", "int", "int"), DATE, _make_date),
         Function(
             "make_timestamp",

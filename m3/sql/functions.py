@@ -165,6 +165,7 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("fmod", 2): _called("mod"),
     ("log1p", 1): _called("log1p"),
     ("expm1", 1): _called("expm1"),
+    ("epoch_us", 1): _called("epoch_us"),
     ("make_timestamp", 6): _called("make_timestamp"),
     ("try_to_timestamp", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), TIMESTAMP, safe=True),
     ("btrim", 1): _called("trim"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from sqlglot import exp
 
 from m3.datatypes import DATE, TIMESTAMP
 from m3.scalars import Const, Scalar, const
-from m3.sql.dates import Steps, interval_steps, steps_of, unit_name
+from m3.sql.dates import Steps, interval_seconds, interval_steps, steps_of, unit_name
 
 if TYPE_CHECKING:
     from m3.sql.expressions import ExpressionReader
@@ -29,6 +30,8 @@ NAMED_PARTS: Mapping[type[exp.Expr], str] = {
     exp.Second: "second", exp.LastDay: "last_day",
 }  # fmt: skip
 TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+#: Where spans begin if nothing else is said.
+MONDAY = datetime.datetime(2000, 1, 3)
 ISO_DATE = "%Y-%m-%d"
 
 
@@ -181,6 +184,21 @@ def _timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "make_timestamp", *(reader.read(node.args[n]) for n in names))
 
 
+def _bucket(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """TIME_BUCKET and DATE_BIN: spans of an interval, by default from a Monday on, as in DuckDB."""
+    width, origin = node.this, node.args.get("unit") or node.args.get("zone") or node.args.get("origin")
+    if isinstance(width, exp.Literal) and width.is_string:
+        width = exp.Interval(this=width)
+    seconds = interval_seconds(reader, width)
+    if seconds is None:
+        reader.source.fail(node, "spans that are no interval", "interval", "TIME_BUCKET(INTERVAL '10' MINUTE, at)")
+    start = reader.read(origin) if origin is not None else const(MONDAY)
+    if start.type.kind == "string":
+        start = reader.cast(node, start, TIMESTAMP)
+    micros = reader.call(node, "mul", seconds, const(1_000_000))
+    return reader.call(node, "time_bucket", _moment(reader, node.args["expression"]), micros, start)
+
+
 def _lonely(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     reader.source.fail(node, "an interval on its own", "interval", "add it to a date, or compare it with a difference")
 
@@ -204,6 +222,7 @@ DATES: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] =
     exp.TimeStrToTime: _to_timestamp,
     exp.TimeToStr: _formatted,
     exp.DateFromParts: _from_parts,
+    exp.DateBin: _bucket,
     exp.TimestampFromParts: _timestamp_from_parts,
     exp.Interval: _lonely,
 }

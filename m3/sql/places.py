@@ -21,6 +21,8 @@ class Source:
 
     def __init__(self, sql: str, file: str = "") -> None:
         self.sql, self.file = sql, file
+        #: The query by itself, the views that it reads included.
+        self.complete = sql
         self.dialect: str | None = None
 
     def parse(self, dialect: str | None) -> exp.Expression:

@@ -26,6 +26,10 @@ NAMED: Mapping[str, type[exp.Expression]] = {
     "bit_and": exp.BitwiseAndAgg, "bit_or": exp.BitwiseOrAgg, "bit_xor": exp.BitwiseXorAgg, "arbitrary": exp.AnyValue,
     "median": exp.Median,
 }  # fmt: skip
+#: The same, with a value and a fraction.
+FRACTIONS: Mapping[str, type[exp.Expression]] = {
+    "quantile_cont": exp.PercentileCont, "quantile_disc": exp.PercentileDisc, "percentile": exp.PercentileCont,
+}  # fmt: skip
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
 FIRSTS = (exp.First, exp.Last, exp.FirstValue, exp.LastValue)
 
@@ -54,6 +58,8 @@ def _named(node: exp.Anonymous) -> exp.Expr:
     name, args = str(node.this).lower(), node.expressions
     if name in NAMED and len(args) == 1:
         return NAMED[name](this=args[0])
+    if name in FRACTIONS and len(args) == 2:
+        return FRACTIONS[name](this=args[0], expression=args[1])
     if name in ("listagg", "string_agg") and args:
         return exp.GroupConcat(this=args[0], separator=args[1] if len(args) > 1 else exp.Literal.string(""))
     return node

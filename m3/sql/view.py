@@ -7,7 +7,7 @@ ORDER BY and LIMIT cost nothing until somebody reads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -22,23 +22,27 @@ from m3.sql.correlation import counted, plain
 from m3.sql.groups import linear_groups
 from m3.sql.names import Context, Names
 from m3.sql.normalise import normalise
-from m3.sql.places import Source
+from m3.sql.other_views import with_views
 from m3.sql.resolve import resolve_query
+from m3.sql.rewrites import rewritten
 from m3.sql.select import distinct_rows, filtered, listed, rows_of, selected
-from m3.sql.spelling import respelled
 from m3.sql.workspace import Workspace
 
 __all__ = ["parse_view"]
 
 
 def parse_view(
-    name: str, sql: str, relations: Sequence[Relation], registry: Registry, dialect: str | None = None
+    name: str,
+    views: Mapping[str, str],
+    relations: Sequence[Relation],
+    registry: Registry,
+    dialect: str | None = None,
 ) -> ViewQuery:
     """What a query asks for, in the algebra.
 
     Args:
         name: the view's name.
-        sql: one query.
+        views: queries by name, this view's and those that it may read.
         relations: the base tables.
         registry: the derived relations of the program, which is added to.
         dialect: sqlglot's name of the SQL dialect; None for its generic one.
@@ -47,8 +51,8 @@ def parse_view(
         SyntaxProblem: not SQL.
         CompileError: SQL that cannot be maintained, at its place, with the nearest form that can.
     """
-    source = Source(sql, name)
-    node = respelled(source.parse(dialect), dialect)
+    tree, source = with_views(name, views, [r.name for r in relations], dialect)
+    node = rewritten(tree, source)
     while isinstance(node, exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):
         node = node.this
     context = Context(source, {r.name: r for r in relations}, registry, name, dialect)
@@ -159,7 +163,7 @@ class _View:
             having,
             tuple(places),
             limit,
-            self.context.source.sql,
+            self.context.source.complete,
             offset,
             repeated,
             len(hidden),

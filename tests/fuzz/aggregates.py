@@ -10,6 +10,15 @@ from tests.fuzz.scalars import constant, scalar
 from tests.fuzz.scope import APPROXIMATE, Col, exact, of_kind
 
 FUNCTIONS = ("agg.sum", "agg.count_star", "agg.count", "agg.avg", "agg.min", "agg.max", "agg.stddev", "agg.variance")
+#: What depends on an order of values, written so that rows that are tied give the same: kinds of the value -> text.
+ORDERED = {
+    "ARG_MAX({x}, {c}){f}": "", "ARG_MIN({x}, {c}){f}": "", "FIRST({x} ORDER BY {c}{d}){f}": "",
+    "LAST({x} ORDER BY {c}{d}){f}": "", "STRING_AGG({c}, '/' ORDER BY {c}{d}){f}": "str",
+    "STRING_AGG(DISTINCT {c}, '' ORDER BY {c}{d}){f}": "str",
+    "PERCENTILE_DISC({q}) WITHIN GROUP (ORDER BY {c}{o}){f}": "", "MEDIAN(CAST({c} AS DOUBLE)){f}": "int dec",
+    "QUANTILE_CONT(CAST({c} AS DOUBLE), {q}){f}": "int dec", "BIT_AND({c}){f}": "int", "BIT_OR({c}){f}": "int",
+    "BIT_XOR({c}){f}": "int", "BOOL_AND({c}){f}": "bool", "BOOL_OR({c}){f}": "bool",
+}  # fmt: skip
 SPREADS = {
     "agg.stddev": ("STDDEV_SAMP", "STDDEV_POP", "STDDEV"),
     "agg.variance": ("VAR_SAMP", "VAR_POP", "VARIANCE"),
@@ -21,6 +30,8 @@ def aggregate(draw: Draw, columns: Sequence[Col], kind: str | None = None) -> Co
     form = draw.pick(*_candidates(kind))
     if form == "agg.count_star":
         return Col(f"COUNT(*){_filter(draw, columns)}", "int")
+    if form == "agg.ordered":
+        return _ordered(draw, columns)
     if form in ("agg.count", "agg.min", "agg.max"):
         return _any_kind(draw, columns, form, kind)
     number = kind if kind in ("int", "dec") else draw.one(["int", "dec"])
@@ -34,7 +45,7 @@ def aggregate(draw: Draw, columns: Sequence[Col], kind: str | None = None) -> Co
 def _candidates(kind: str | None) -> Sequence[str]:
     match kind:
         case None:
-            return FUNCTIONS
+            return (*FUNCTIONS, "agg.ordered")
         case "int":
             return ("agg.sum", "agg.count_star", "agg.count", "agg.min", "agg.max")
         case "dec":
@@ -50,6 +61,18 @@ def _any_kind(draw: Draw, columns: Sequence[Col], form: str, kind: str | None) -
     function = form[4:].upper()
     result = "int" if form == "agg.count" else argument_kind
     return Col(f"{function}({distinct}{argument}){_filter(draw, columns)}", result)
+
+
+def _ordered(draw: Draw, columns: Sequence[Col]) -> Col:
+    value = draw.one(exact(columns) or [Col(constant(draw, "int"), "int")])
+    text = draw.one([text for text, kinds in ORDERED.items() if not kinds or value.kind in kinds.split()])
+    kind = APPROXIMATE if "DOUBLE" in text else value.kind
+    x = scalar(draw, [value], value.kind, 0.3) if "{x}" in text else ""
+    parts = {
+        "x": x, "c": value.sql, "f": _filter(draw, columns), "q": draw.one(["0.5", "0.25", "1", "0.9"]),
+        "d": draw.one(["", " DESC", " NULLS LAST", " DESC NULLS FIRST"]), "o": draw.one(["", " DESC"]),
+    }  # fmt: skip
+    return Col(text.format(**parts), kind)
 
 
 def _filter(draw: Draw, columns: Sequence[Col]) -> str:

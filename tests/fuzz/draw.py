@@ -27,7 +27,7 @@ FEATURES: Mapping[str, float] = {
     "scalar.date_add": 1.5, "scalar.division": 0.06, "scalar.bool_value": 0.3,
     # groups and aggregates
     "group.expression": 0.25, "having": 0.25, "agg.sum": 3, "agg.count_star": 2, "agg.count": 2, "agg.avg": 1.3,
-    "agg.min": 1.3, "agg.max": 1.3, "agg.stddev": 0.3, "agg.variance": 0.3, "agg.distinct": 0.2, "agg.filter": 0.15,
+    "agg.min": 1.3, "agg.max": 1.3, "agg.stddev": 0.3, "agg.variance": 0.3, "agg.ordered": 0.8, "agg.distinct": 0.2, "agg.filter": 0.15,
     "agg.expression": 0.25, "group.rollup": 1, "group.cube": 1, "group.sets": 1, "group.grouping_fn": 0.3,
     # set operations
     "set": 0.2, "set.union": 1, "set.union_all": 1.5, "set.except": 1, "set.intersect": 1, "set.except_all": 0.8,
@@ -39,7 +39,7 @@ FEATURES: Mapping[str, float] = {
     "correlated.twice": 0.15, "correlated.deep": 0.6,
     # windows
     "window.row_number": 1, "window.rank": 1, "window.dense_rank": 1, "window.lag": 1, "window.lead": 1,
-    "window.aggregate": 2, "window.running": 0.5, "window.rows_frame": 0.5, "window.partition": 0.6,
+    "window.aggregate": 2, "window.filter": 0.2, "window.range": 0.25, "window.running": 0.5, "window.rows_frame": 0.5, "window.partition": 0.6,
     "window.grouped": 0.08,
     # the order of the result
     "order": 0.15, "order.desc": 0.4, "order.nulls": 0.15, "limit": 0.6, "offset": 0.4, "limit.derived": 0.15,

@@ -16,8 +16,9 @@ from tests.support.random_streams import left_over
 from tests.unit.m3.company import RELATIONS, make_batches
 from tests.unit.m3.sql_functions import SCALARS
 from tests.unit.m3.sql_ordered import ORDERED
+from tests.unit.m3.sql_time import TIMES
 
-QUERIES = {**SCALARS, **ORDERED}
+QUERIES = {**SCALARS, **ORDERED, **TIMES}
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "spark", "duckdb"])

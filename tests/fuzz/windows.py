@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tests.fuzz.aggregates import FUNCTIONS
 from tests.fuzz.draw import Draw
+from tests.fuzz.predicates import predicate
 from tests.fuzz.scalars import constant
 from tests.fuzz.scope import APPROXIMATE, Col, exact, of_kind
 
@@ -20,6 +21,12 @@ ROWS = (
     "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
     "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
     "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+)
+#: Equal for equal rows.
+RANGES = (
+    "RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN INTERVAL '30 days' PRECEDING AND INTERVAL '24' HOUR FOLLOWING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '1' DAY PRECEDING",
 )
 
 
@@ -46,6 +53,10 @@ def _window(draw: Draw, columns: Sequence[Col], forms: Sequence[str], *, frames:
             value = draw.one(exact(columns))
             more = draw.one(["", ", 1", ", 2", f", 1, {constant(draw, value.kind)}"])
             return Col(f"{form[7:].upper()}({value.sql}{more}) OVER ({partition}{everything})", value.kind)
+    dates = [c for c in exact(columns) if c.kind == "date"]
+    if dates and draw.maybe("window.range"):
+        order = f"ORDER BY {draw.one(dates).sql}{draw.one(['', ' DESC'])}"
+        return _aggregate(draw, columns, f"{partition}{order} {draw.one(RANGES)}")
     if frames and draw.maybe("window.rows_frame"):
         return _aggregate(draw, columns, f"{partition}{everything} {draw.one(ROWS)}")
     return _aggregate(draw, columns, f"{partition}{some}" if draw.maybe("window.running") else partition.strip())
@@ -61,10 +72,11 @@ def _order(draw: Draw, columns: Sequence[Col], *, all_: bool) -> str:
 def _aggregate(draw: Draw, columns: Sequence[Col], over: str) -> Col:
     numbers = of_kind(columns, "int", "dec")
     form = draw.pick(*FUNCTIONS[:6]) if numbers else "agg.count_star"
+    kept = f" FILTER (WHERE {predicate(draw, columns, 1)})" if draw.maybe("window.filter") else ""
     if form == "agg.count_star":
-        return Col(f"COUNT(*) OVER ({over})", "int")
+        return Col(f"COUNT(*){kept} OVER ({over})", "int")
     value = draw.one(numbers if form in ("agg.sum", "agg.avg") else exact(columns))
     if value.kind == "bool":
-        form = "agg.count"
+        return Col(f"{draw.one(['BOOL_AND', 'BOOL_OR'])}({value.sql}){kept} OVER ({over})", "bool")
     kind = {"agg.avg": APPROXIMATE, "agg.count": "int"}.get(form, value.kind)
-    return Col(f"{form[4:].upper()}({value.sql}) OVER ({over})", kind)
+    return Col(f"{form[4:].upper()}({value.sql}){kept} OVER ({over})", kind)

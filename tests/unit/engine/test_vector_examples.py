@@ -56,6 +56,7 @@ def test_every_operation_has_an_implementation_and_no_other() -> None:
             {"f": [0.25, 0.15, None, -1e15, 0.05]},
             [D("0.3"), D("0.2"), None, D(-(10**15)), D("0.1")],
         ),
+        (call("cast", F, to=decimal(38, 15)), {"f": [1e20, 0.1, None]}, [D(10**20), D("0.1"), None]),
         (call("try_cast", S, to=INT), {"s": [" 12 ", "x", None, "1e30"]}, [12, None, None, None]),
         (call("try_cast", F, to=decimal(3, 1)), {"f": [1.25, 100.0, None]}, [D("1.3"), None, None]),
         (call("cast", U, to=STRING), {"u": [0, 500_000]}, ["1970-01-01 00:00:00", "1970-01-01 00:00:00.500000"]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.unit.m3.sql_analytics import ANALYTICS
 from tests.unit.m3.sql_functions import SCALARS
 from tests.unit.m3.sql_ordered import ORDERED
+from tests.unit.m3.sql_time import TIMES
 
 P, S = "postgres", "spark"
 
@@ -439,5 +440,5 @@ ORDERS = {
 }
 
 SUITE: dict[str, tuple[str, ...]] = {
-    **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS, **ORDERED,
+    **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS, **ORDERED, **TIMES,
 }  # fmt: skip

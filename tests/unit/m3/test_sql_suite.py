@@ -24,7 +24,7 @@ def database() -> Database:
 
 
 def tables(tree: exp.Expr) -> set[str]:
-    return {t.name.lower() for t in tree.find_all(exp.Table)} & {r.name for r in RELATIONS}
+    return {t.name.lower() for t in tree.find_all(exp.Table, exp.Column)} & {r.name for r in RELATIONS}
 
 
 def follow(name: str, seed: int, database: Database) -> set[str]:

@@ -1,0 +1,226 @@
+"""Rows from constants: GENERATE_SERIES, RANGE, SEQUENCE, and UNNEST or EXPLODE of an array that is written out.
+
+    >>> from m3.sql.places import Source
+    >>> def show(sql, dialect="postgres"):
+    ...     source = Source(sql)
+    ...     return written_out(source.parse(dialect), source).sql(dialect)
+    >>> show("SELECT n FROM GENERATE_SERIES(1, 5, 2) AS g(n)")
+    'SELECT n FROM (VALUES (1), (3), (5)) AS g(n)'
+    >>> show("SELECT a, GENERATE_SERIES(2, 1, -1) AS n FROM r")
+    'SELECT a, _series.n AS n FROM r CROSS JOIN (VALUES (2), (1)) AS _series(n)'
+    >>> show("SELECT a, x FROM r LATERAL VIEW EXPLODE(ARRAY(a, b)) u AS x", "spark")
+    'SELECT a, x FROM r CROSS JOIN LATERAL (SELECT a AS x UNION ALL SELECT b AS x) AS u(x)'
+
+There is no type of arrays: these are the forms in which one is gone before anything is read.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from m3.datatypes import TIMESTAMP
+from m3.errors import M3Error
+from m3.evaluate import evaluate
+from m3.scalars import Scalar, call, const
+from m3.sql.dates import interval_steps
+from m3.sql.expressions import ExpressionReader
+from m3.sql.places import Source
+
+__all__ = ["LONGEST", "written_out"]
+
+#: The most rows of a series.
+LONGEST = 2_000
+SERIES = (exp.GenerateSeries, exp.ExplodingGenerateSeries)
+NAMES = {"generate_series": False, "range": True, "sequence": False}
+HINT = f"constants, at most {LONGEST} rows; else join a table of numbers"
+
+
+def written_out(tree: exp.Expr, source: Source) -> exp.Expr:
+    """A query in which series and arrays are rows.
+
+    Args:
+        tree: the query; it is changed.
+        source: its text.
+
+    Raises:
+        CompileError: a series that is not constant or too long, or two in one list.
+    """
+    for select in list(tree.find_all(exp.Select)):
+        _from_list(select, source)
+        for lateral in list(select.args.get("laterals") or []):
+            _lateral_view(select, lateral, source)
+    for node in list(tree.find_all(exp.Table, exp.Unnest)):
+        _from(node, source)
+    return tree
+
+
+def _elements(node: exp.Expr | None, source: Source) -> list[exp.Expr] | None:
+    """The elements of a series or an array; None for everything else."""
+    if isinstance(node, exp.Array):
+        return [e.copy() for e in node.expressions]
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMES:
+        args = list(node.expressions)
+        if len(args) == 1:
+            args = [exp.Literal.number(0), *args]
+        return _series(node, args, NAMES[str(node.this).lower()], source)
+    if isinstance(node, SERIES):
+        args = [a for a in (node.args.get("start"), node.args.get("end"), node.args.get("step")) if a is not None]
+        return _series(node, args, bool(node.args.get("is_end_exclusive")), source)
+    return None
+
+
+def _series(node: exp.Expr, args: Sequence[exp.Expr], exclusive: bool, source: Source) -> list[exp.Expr]:
+    reader = ExpressionReader(source, lambda n: _no_column(n, source))
+    if len(args) not in (2, 3):
+        source.fail(node, "a series of other than two or three arguments", "wrong-arity", "start, end, step")
+    start, end = reader.read(args[0]), reader.read(args[1])
+    if start.type.kind == "date" and source.dialect in ("postgres", "duckdb"):
+        start = call("cast", start, to=TIMESTAMP)
+    found: list[exp.Expr] = []
+    for value in _values(node, start, end, args[2] if len(args) > 2 else None, exclusive, reader):
+        if len(found) == LONGEST:
+            source.fail(node, f"a series of more than {LONGEST} rows", "values", HINT)
+        found.append(_literal(value))
+    return found
+
+
+def _no_column(node: exp.Expr, source: Source) -> Scalar | None:
+    if isinstance(node, exp.Column):
+        source.fail(node, "a series that is not constant", "values", HINT)
+    return None
+
+
+def _values(
+    node: exp.Expr, start: Scalar, end: Scalar, step: exp.Expr | None, exclusive: bool, reader: ExpressionReader
+) -> Iterator[Any]:
+    """The values of a series. Spark adds so many steps to the start, the others one step after the other: months differ."""
+    try:
+        first, last = (evaluate(s, {}) for s in (start, end))
+        if isinstance(last, datetime.date) and isinstance(first, datetime.datetime):
+            last = evaluate(call("cast", end, to=TIMESTAMP), {})
+        direction, number = _direction(node, step, start, reader), 0
+        value: Any = first
+        together = reader.dialect in ("spark", "databricks")
+        while value is not None and last is not None:
+            beyond = value > last if direction > 0 else value < last
+            if beyond or (exclusive and value == last):
+                return
+            yield value
+            number += 1
+            before = start if together else const(value)
+            value = evaluate(_stepped(node, before, step, number if together else 1, reader), {})
+    except M3Error as error:
+        if error.span is not None:
+            raise
+        reader.source.fail(node, error.message, error.kind, error.hint)
+
+
+def _direction(node: exp.Expr, step: exp.Expr | None, start: Scalar, reader: ExpressionReader) -> int:
+    before, after = evaluate(start, {}), evaluate(_stepped(node, start, step, 1, reader), {})
+    if before == after:
+        reader.source.fail(node, "a series whose step is 0", "values", "a positive or negative step")
+    return 1 if before is None or after > before else -1  # type: ignore[operator]
+
+
+def _stepped(node: exp.Expr, start: Scalar, step: exp.Expr | None, number: int, reader: ExpressionReader) -> Scalar:
+    if start.type.is_numeric:
+        size = const(1) if step is None else reader.read(step)
+        return call("add", start, call("mul", size, const(number)))
+    steps = interval_steps(reader, step) if step is not None else {"add_days": const(1)}
+    if steps is None:
+        reader.source.fail(node, "a series of dates whose step is no interval", "interval", "INTERVAL '1' DAY")
+    for op, amount in steps.items():
+        start = call(op, start, call("mul", amount, const(number)))
+    return start
+
+
+def _literal(value: Any) -> exp.Expr:
+    if isinstance(value, datetime.datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "timestamp")
+    if isinstance(value, datetime.date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    return exp.Neg(this=exp.Literal.number(str(-value))) if value < 0 else exp.Literal.number(str(value))
+
+
+def _rows(elements: list[exp.Expr], alias: str, columns: Sequence[str], ordinal: bool = False) -> exp.Expr:
+    """A table of some elements, whose second column counts them if it is ``ordinal``."""
+    names = exp.TableAlias(this=exp.to_identifier(alias), columns=[exp.to_identifier(c) for c in columns])
+    rows = [[e, *([exp.Literal.number(i)] if ordinal else [])] for i, e in enumerate(elements, 1)]
+    if not elements:
+        nothing = exp.select(*(exp.alias_(exp.null(), c) for c in columns)).where(exp.false())
+        return exp.Subquery(this=nothing, alias=names)
+    if any(e.find(exp.Column, exp.Query) for e in elements):
+        first, *others = [exp.select(*(exp.alias_(v, c) for v, c in zip(r, columns, strict=True))) for r in rows]
+        query: exp.Expr = first
+        for other in others:
+            query = exp.Union(this=query, expression=other, distinct=False)
+        return exp.Lateral(this=exp.Subquery(this=query), alias=names)
+    return exp.Values(expressions=[exp.Tuple(expressions=r) for r in rows], alias=names)
+
+
+def _from(node: exp.Expr, source: Source) -> None:
+    """In FROM. Without names for columns, PostgreSQL calls the column as the table."""
+    if isinstance(node, exp.Unnest):
+        arrays = node.expressions
+        elements, ordinal = (_elements(arrays[0], source) if len(arrays) == 1 else None), bool(node.args.get("offset"))
+        function = "unnest"
+    else:
+        elements, ordinal = _elements(node.this, source), False
+        function = str(node.this.this).lower() if isinstance(node.this, exp.Anonymous) else _function(node.this)
+    if elements is None:
+        return
+    given = node.args.get("alias")
+    columns = [c.name for c in given.args.get("columns") or ()] if given is not None else []
+    if ordinal and isinstance(node.args["offset"], exp.Identifier) and len(columns) < 2:
+        columns = [*(columns or [function]), node.args["offset"].name]
+    alias = given.name if given is not None and given.name else function
+    bare = (
+        alias if source.dialect not in ("duckdb", "spark", "databricks") else {"range": "range"}.get(function, function)
+    )
+    names = [*columns, *[bare, "ordinality"][len(columns) :]][: 2 if ordinal else 1]
+    node.replace(_rows(elements, alias, names, ordinal))
+
+
+def _function(node: exp.Expr) -> str:
+    return "range" if node.args.get("is_end_exclusive") else "generate_series"
+
+
+def _from_list(select: exp.Select, source: Source) -> None:
+    """In the list, each row is repeated for every element: a join, unless there is more to the SELECT."""
+    found = []
+    for item in select.expressions:
+        inner = item.unalias()
+        array = inner.this if isinstance(inner, exp.Explode | exp.Unnest) else inner
+        if isinstance(inner, exp.ExplodingGenerateSeries | exp.Explode) and (e := _elements(array, source)) is not None:
+            found.append((item, e))
+    if not found:
+        return
+    item, elements = found[0]
+    grouped = select.args.get("group") is not None or any(select.find(exp.AggFunc, exp.Window) for _ in found)
+    if len(found) > 1 or grouped:
+        what = "two series in one list" if len(found) > 1 else "a series beside aggregates or windows"
+        source.fail(item, what, "unsupported-expression", "put the series into FROM")
+    name = item.alias or ("col" if source.dialect in ("spark", "databricks") else "generate_series")
+    table = _rows(elements, "_series", [name])
+    item.replace(exp.alias_(exp.column(name, "_series"), name))
+    if select.args.get("from_") is None:
+        select.set("from_", exp.From(this=table))
+    else:
+        select.append("joins", exp.Join(this=table, kind="CROSS"))
+
+
+def _lateral_view(select: exp.Select, lateral: exp.Lateral, source: Source) -> None:
+    """Spark's LATERAL VIEW EXPLODE(..) is a join."""
+    inner = lateral.this
+    elements = _elements(inner.this, source) if isinstance(inner, exp.Explode) else None
+    if elements is None or lateral.args.get("outer") or isinstance(inner, exp.Posexplode):
+        return
+    given = lateral.args.get("alias")
+    columns = [c.name for c in given.args.get("columns") or ()] if given is not None else []
+    table = _rows(elements, given.name if given is not None and given.name else "_series", columns or ["col"])
+    select.args["laterals"].remove(lateral)
+    select.append("joins", exp.Join(this=table, kind="CROSS"))
