@@ -27,12 +27,12 @@ from cumulus_ops.mapstore import (
     multiply,
     probe,
     read_slices,
-    spread_rows,
     sum_deltas,
     sum_points,
     take_rows,
     to_numpy,
     value_column,
+    with_values,
 )
 from m3.scalars import Scalar, Var, variables
 
@@ -338,9 +338,8 @@ def _table(
     values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
     names = [*(k.name for k in group.keys), VERSION]
     table = pa.table(dict(zip(names, [*keys, pa.array(versions)], strict=True)))
-    table = spread_rows(table, {value_column(name): values[name] for name in group.members})
-    whole = len(table) == frame.rows
-    return distinct_rows(table) if whole and _is_distinct(plan, groups, keys) else table
+    table = with_values(table, {value_column(name): values[name] for name in group.members})
+    return distinct_rows(table) if _is_distinct(plan, groups, keys) else table
 
 
 def _is_distinct(plan: StatementPlan, groups: Groups | None, keys: Sequence[pa.Array]) -> bool:

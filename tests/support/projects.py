@@ -115,9 +115,9 @@ def _entries(rt: Runtime, name: str, upto: int | None) -> dict[Row, int]:
     columns = [table[k.name].to_pylist() for k in decl.keys]
     for i, key in enumerate(decl.keys):
         if key.type.kind == "decimal":
-            columns[i] = [None if v is None else Decimal(from_units(v, key.type.scale)) for v in columns[i]]
+            columns[i] = [None if v is None else Decimal(from_units(int(v), key.type.scale)) for v in columns[i]]
     keys = list(zip(*columns, strict=True)) if columns else [()] * len(table)
-    return dict(zip(keys, table["_value"].to_pylist(), strict=True))
+    return dict(zip(keys, map(int, table["_value"].to_pylist()), strict=True))
 
 
 def oracle_maps(oracle: Interpreter) -> dict[str, dict[Row, int]]:
