@@ -151,13 +151,18 @@ def run_statement(
     Returns:
         a delta table of the target, or None when there is nothing to add.
     """
-    chain = _chain(plan, sources, first)
-    if chain is None:
-        return None
     chosen = events.where(plan.conditions)
     if chosen.frame.rows == 0:
         return None
+    chain = _chain(plan, sources, first)
+    if chain is None or (chain.steps and not _adds(plan, chosen)):
+        return None
     return _run_events(plan, group, chosen, chain)
+
+
+def _adds(plan: StatementPlan, events: Events) -> bool:
+    """Whether some event has a product other than 0 before anything is looked up."""
+    return any(not p.factors or bool(_zeroed(_product(events, p.factors)).any()) for p in plan.products)
 
 
 def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:

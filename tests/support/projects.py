@@ -121,5 +121,9 @@ def _entries(rt: Runtime, name: str, upto: int | None) -> dict[Row, int]:
 
 
 def oracle_maps(oracle: Interpreter) -> dict[str, dict[Row, int]]:
-    """The interpreter's maps without zero entries."""
-    return {name: {k: v for k, v in entries.items() if v} for name, entries in oracle.maps.items()}
+    """The interpreter's maps without zero entries; those of more than 38 digits as they are read: a number that no type holds."""
+    return {name: {k: _held(v) for k, v in entries.items() if v} for name, entries in oracle.maps.items()}
+
+
+def _held(units: int) -> int:
+    return units if abs(units) < 10**38 else (2**127 - 1) * (1 if units > 0 else -1)

@@ -77,7 +77,7 @@ def test_a_total_beyond_64_bits_is_a_factor_like_any_other(tmp_path: Path) -> No
 def test_a_sum_of_integers_is_an_error_only_where_it_is_read(tmp_path: Path) -> None:
     views = {
         "total": "SELECT SUM(a) AS t FROM r",
-        "wider": "SELECT SUM(CAST(a AS DECIMAL(19, 0))) AS t, AVG(a) AS average FROM r",
+        "wider": "SELECT SUM(CAST(a AS DECIMAL(19, 0))) AS t, AVG(CAST(a AS DECIMAL(19, 0))) AS average FROM r",
     }
     project = make_project(tmp_path, [Relation("r", (Column("a", INT),))], views=views, coordinators=1)
     initialise(project)
