@@ -37,12 +37,12 @@ from cumulus_ops.mapstore import (
     probe,
     read_since,
     read_slices,
-    spread_rows,
     stack,
     sum_points,
     to_numpy,
     total_column,
     value_column,
+    with_values,
 )
 from cumulus_ops.versions import stage_version, whole_version
 from m3.collected import COLLECTED
@@ -269,4 +269,4 @@ def _delta(
     columns = [k if is_wide(k.type) else k.cast(physical_type(d.type)) for k, d in zip(keys, declared, strict=True)]
     names = [*(d.name for d in declared), VERSION]
     table = pa.table(dict(zip(names, [*columns, pa.array(versions)], strict=True)))
-    return spread_rows(table, {value_column(derived.derived.map): values})
+    return with_values(table, {value_column(derived.derived.map): values})

@@ -77,7 +77,7 @@ def values(solved: Solved) -> pa.Array:
 
 def solve_conversion(x: pa.Array, source: Type, to: Type) -> Solved:
     """A number brought to another type of numbers, rounded half away from zero."""
-    return _finished(rounded(_integers(x), source.scale - to.scale), to, _nulls([x]), None, f"a {to}")
+    return _finished(rounded(_integers(x), source.scale - to.scale), to, _nulls([x]), None, "a number")
 
 
 def compare(op: str, args: Sequence[pa.Array], scales: Sequence[int]) -> pa.Array:

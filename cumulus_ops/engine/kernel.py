@@ -27,12 +27,12 @@ from cumulus_ops.mapstore import (
     multiply,
     probe,
     read_slices,
-    spread_rows,
     sum_deltas,
     sum_points,
     take_rows,
     to_numpy,
     value_column,
+    with_values,
 )
 from m3.scalars import Scalar, Var, variables
 
@@ -151,13 +151,18 @@ def run_statement(
     Returns:
         a delta table of the target, or None when there is nothing to add.
     """
-    chain = _chain(plan, sources, first)
-    if chain is None:
-        return None
     chosen = events.where(plan.conditions)
     if chosen.frame.rows == 0:
         return None
+    chain = _chain(plan, sources, first)
+    if chain is None or (chain.steps and not _adds(plan, chosen)):
+        return None
     return _run_events(plan, group, chosen, chain)
+
+
+def _adds(plan: StatementPlan, events: Events) -> bool:
+    """Whether some event has a product other than 0 before anything is looked up."""
+    return any(not p.factors or bool(_zeroed(_product(events, p.factors)).any()) for p in plan.products)
 
 
 def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
@@ -338,9 +343,8 @@ def _table(
     values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
     names = [*(k.name for k in group.keys), VERSION]
     table = pa.table(dict(zip(names, [*keys, pa.array(versions)], strict=True)))
-    table = spread_rows(table, {value_column(name): values[name] for name in group.members})
-    whole = len(table) == frame.rows
-    return distinct_rows(table) if whole and _is_distinct(plan, groups, keys) else table
+    table = with_values(table, {value_column(name): values[name] for name in group.members})
+    return distinct_rows(table) if _is_distinct(plan, groups, keys) else table
 
 
 def _is_distinct(plan: StatementPlan, groups: Groups | None, keys: Sequence[pa.Array]) -> bool:

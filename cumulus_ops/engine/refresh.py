@@ -33,7 +33,7 @@ from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.sources import EVER, OwnDeltas, StoredRuns
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan, StatementPlan
-from cumulus_ops.mapstore import VERSION, RunData, stack, to_numpy, value_column
+from cumulus_ops.mapstore import VERSION, RunData, delta_values, stack, value_column, versions
 from cumulus_ops.versions import epoch_end, whole_version
 
 __all__ = ["RefreshTask", "is_correction", "refresh_maps"]
@@ -157,8 +157,8 @@ class _Step:
         if table is None or not len(table):
             return None
         columns = {param: table[param].combine_chunks() for param in trigger.params}
-        versions, weights = (to_numpy(table[c].combine_chunks()) for c in (VERSION, value_column(name)))
-        return Events(Frame(columns, len(table)), versions, weights)
+        weights = delta_values(table, value_column(name))
+        return Events(Frame(columns, len(table)), versions(table), weights)
 
 
 def _table(run: RunData, name: str, params: Sequence[str], since: int) -> pa.Table:

@@ -14,16 +14,18 @@ from cumulus_ops.mapstore.deltas import (
     VERSION,
     column_codes,
     delta_schema,
+    delta_values,
+    digits_of,
     distinct_rows,
     multiply,
     projected,
-    spread_rows,
     sum_deltas,
     sum_exactly,
     sum_ranges,
     value_column,
     value_names,
     versions,
+    with_values,
 )
 from cumulus_ops.mapstore.encodings import is_number
 from cumulus_ops.mapstore.lookup import Probe, Slices, TooManyRows, probe, read_since, read_slices, sum_points
@@ -61,6 +63,8 @@ __all__ = [
     "canonical",
     "column_codes",
     "delta_schema",
+    "delta_values",
+    "digits_of",
     "distinct_rows",
     "first_live",
     "is_number",
@@ -79,7 +83,6 @@ __all__ = [
     "read_since",
     "read_slices",
     "scrub_run",
-    "spread_rows",
     "stack",
     "sum_deltas",
     "sum_exactly",
@@ -95,5 +98,6 @@ __all__ = [
     "value_column",
     "value_names",
     "versions",
+    "with_values",
     "write_runs",
 ]

@@ -2,13 +2,14 @@
 
 A delta table has a group's keys (physical types, in their order), ``_version`` int64 and a value column per map of the
 group: units, under the map's name with a plus sign before it. The same keys and version may stand in several rows; whoever
-reads them adds them up. Values and keys are int64, or wide where that is not enough (see :mod:`.wide`); and a sum of more than
-38 digits is simply stored as several rows.
+reads them adds them up. Values and keys are int64, or wide where that is not enough (see :mod:`.wide`). A value of more than
+38 digits takes several columns, which are summed each by itself: ``+m`` has its last 38 digits, ``+m^1`` the 38 before, and so
+on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -35,21 +36,28 @@ __all__ = [
     "VERSION",
     "column_codes",
     "delta_schema",
+    "delta_values",
+    "digits_of",
     "distinct_rows",
+    "join_digits",
+    "map_of",
     "multiply",
     "projected",
-    "spread_rows",
     "sum_deltas",
     "sum_exactly",
     "sum_ranges",
     "value_column",
     "value_names",
     "versions",
+    "with_values",
 ]
 
 VERSION, VALUE = "_version", "_value"
 #: Stands before the name of a map in a delta table.
 PLUS = "+"
+#: Stands before the place of a column with higher digits.
+PLACE = "^"
+BASE = MOST + 1
 SAFE = 2**62
 DISTINCT = b"distinct"
 #: Numbers whose range has more bits are numbered anew before they are grouped.
@@ -66,6 +74,54 @@ def value_names(table: pa.Table) -> list[str]:
     return [name for name in table.column_names if name.startswith(PLUS)]
 
 
+def map_of(column: str) -> str:
+    """The map whose values a column has."""
+    return column.removeprefix(PLUS).partition(PLACE)[0]
+
+
+def digits_of(column: str, names: Collection[str]) -> list[str]:
+    """The value columns that together have a map's values: the one with their last digits, and those with higher ones."""
+    found = [column]
+    while f"{column}{PLACE}{len(found)}" in names:
+        found.append(f"{column}{PLACE}{len(found)}")
+    return found
+
+
+def join_digits(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """The values of which such columns have the digits."""
+    first, *higher = columns
+    if not higher:
+        return first
+    units = first.astype(object)
+    for place, column in enumerate(higher, 1):
+        units = units + column.astype(object) * BASE**place
+    return narrowed(units)
+
+
+def delta_values(table: pa.Table, column: str) -> np.ndarray:
+    """The values of a map in a delta table."""
+    return join_digits([to_numpy(_whole(table[name])) for name in digits_of(column, table.column_names)])
+
+
+def with_values(keys: pa.Table, values: Mapping[str, np.ndarray]) -> pa.Table:
+    """A delta table of keys and values of any size.
+
+    Args:
+        keys: the keys and versions.
+        values: for each value column its values, one per row of ``keys``.
+    """
+    for name, units in values.items():
+        if units.dtype != object or not bool((abs(units) > MOST).any()):
+            keys = keys.append_column(name, to_column(units))
+            continue
+        sign, rest, place = np.where(units < 0, -1, 1).astype(object), abs(units), 0
+        while rest.any():
+            column = f"{name}{PLACE}{place}" if place else name
+            keys = keys.append_column(column, to_column(rest % BASE * sign))
+            rest, place = rest // BASE, place + 1
+    return keys
+
+
 def delta_schema(keys: Sequence[Column], members: Sequence[str]) -> pa.Schema:
     """The Arrow schema of a group's deltas: its keys, a version, and the values of its maps."""
     fields = [pa.field(k.name, physical_type(k.type)) for k in keys]
@@ -76,7 +132,7 @@ def delta_schema(keys: Sequence[Column], members: Sequence[str]) -> pa.Schema:
 def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
     """All deltas of a group as one table with one row per (keys, version), rows of zeros dropped.
 
-    A sum of more than 38 digits takes several rows that add up to it: whoever reads deltas adds them up anyway.
+    Columns are as wide as their sums need, and those of higher digits are there only where a sum has such.
     """
     if len(tables) == 1 and DISTINCT in (tables[0].schema.metadata or {}):
         summed = tables[0].replace_schema_metadata(None)
@@ -85,10 +141,9 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
         values = value_names(table)
         keys = [name for name in table.column_names if name not in values]
         summed = _grouped(table, keys, values)
-        split = {value: _units(summed, value) for value in values if not _is_summed(summed, value)}
-        if split:
-            units = {v: split[v] if v in split else to_numpy(_whole(summed[v])) for v in values}
-            summed = spread_rows(summed.select(keys), units).select(table.column_names)
+        if any(PLACE in value or not _is_summed(summed, value) for value in values):
+            units = {value: _sums(summed, value, values) for value in values if PLACE not in value}
+            summed = with_values(summed.select(keys), units)
         summed = _narrowed(summed)
     return _without_zeros(summed).combine_chunks()
 
@@ -96,7 +151,7 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
 def projected(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
     """Summed deltas with only some of their keys, by position, and only some of their maps; None for all."""
     if values is not None:
-        dropped = [name for name in value_names(delta) if name[1:] not in values]
+        dropped = [name for name in value_names(delta) if map_of(name) not in values]
         delta = delta.drop_columns(dropped)
     if keys is None:
         return delta if values is None else _without_zeros(delta).combine_chunks()
@@ -120,40 +175,18 @@ def distinct_rows(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata({DISTINCT: b"1"})
 
 
-def spread_rows(keys: pa.Table, values: Mapping[str, np.ndarray]) -> pa.Table:
-    """A delta table of keys and numbers of any size: a row with one of more than 38 digits becomes several that add up to it.
-
-    Args:
-        keys: the keys and versions.
-        values: for each value column its numbers, one per row of ``keys``.
-    """
-    large = [units for units in values.values() if units.dtype == object and bool((abs(units) > MOST).any())]
-    if large:
-        rows = np.maximum.reduce([np.maximum(-(-abs(units) // MOST), 1).astype(np.int64) for units in large])
-        row = np.repeat(np.arange(len(rows)), rows)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(rows) - rows, rows)  # of a row among those of its number
-        keys = keys.take(pa.array(row))
-        values = {name: _share(units[row], place) for name, units in values.items()}
-    for name, units in values.items():
-        keys = keys.append_column(name, to_column(units))
-    return keys
-
-
-def _share(units: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """What stands in the row ``place`` of those that add up to a number."""
-    wide = units.astype(object)
-    share = np.minimum(np.maximum(abs(wide) - place.astype(object) * MOST, 0), MOST) if len(wide) else wide
-    return narrowed(np.where(wide < 0, -share, share))
-
-
 def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
     """Group ``table`` by ``keys`` and sum the columns ``values``, which keep their names. One with a sum that does not fit 64
     bits is wide; a sum of more than 38 digits becomes a number that no type holds."""
-    summed = _grouped(table, keys, values)
-    columns = {
-        value: summed[value] if _is_summed(summed, value) else total_column(_units(summed, value)) for value in values
+    columns = [name for value in values for name in digits_of(value, table.column_names)]
+    summed = _grouped(table, keys, columns)
+    sums = {
+        value: summed[value]
+        if _is_summed(summed, value) and len(digits_of(value, columns)) == 1
+        else total_column(_sums(summed, value, columns))
+        for value in values
     }
-    return pa.table({**{key: summed[key] for key in keys}, **columns})
+    return pa.table({**{key: summed[key] for key in keys}, **sums})
 
 
 def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
@@ -243,8 +276,15 @@ def _is_summed(summed: pa.Table, value: str) -> bool:
     return value in summed.column_names
 
 
+def _sums(summed: pa.Table, value: str, columns: Collection[str]) -> np.ndarray:
+    """The sums of a map's values, from those of all its columns."""
+    return join_digits([_units(summed, name) for name in digits_of(value, columns)])
+
+
 def _units(summed: pa.Table, value: str) -> np.ndarray:
-    """The sums of a column whose limbs have been summed."""
+    """The sums of a column, by its limbs or not."""
+    if _is_summed(summed, value):
+        return to_numpy(_whole(summed[value]))
     parts = [f"{value}/{i}" for i in range(4) if f"{value}/{i}" in summed.column_names]
     return join_limbs([to_numpy(_whole(summed[part])) for part in parts])
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from cumulus_ops.mapstore.blocks import damaged
 from cumulus_ops.mapstore.columns import take_rows, to_numpy
 from cumulus_ops.mapstore.deltas import SAFE
-from cumulus_ops.mapstore.encodings import Array, Wide, frame_of, is_number, narrow
+from cumulus_ops.mapstore.encodings import Array, frame_of, is_number, narrow
 from cumulus_ops.mapstore.hashing import hash_columns
 from cumulus_ops.mapstore.runs import CODE_BITS, FENCE_ROWS, RunData
 from cumulus_ops.mapstore.wide import LOW, alike, is_wide, join_limbs, narrowed, words
@@ -237,7 +237,7 @@ class _Total:
 
     def __init__(self, runs: Sequence[RunData], name: str, requests: int) -> None:
         self.exact = sum(run.magnitude(name) for run in runs) >= SAFE
-        self._wide = any(isinstance(run.values.get(name), Wide) for run in runs)
+        self._wide = any(run.is_wide(name) for run in runs)
         self._halved = self.exact and not self._wide
         self._sum = np.zeros(requests, object if self._wide else np.int64)
         self._low = np.zeros(requests, np.int64) if self._halved else self._sum

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.mapstore.columns import to_numpy
-from cumulus_ops.mapstore.deltas import VERSION, value_column, value_names
+from cumulus_ops.mapstore.deltas import VERSION, digits_of, join_digits, map_of, value_column, value_names
 from cumulus_ops.mapstore.encodings import (
     NAMES,
     Array,
@@ -100,7 +100,8 @@ class RunData:
         codes: the search codes, ascending; None where all are 0.
         keys: the key columns that the path keeps, by their positions in the group's key.
         versions: the versions.
-        values: the value columns by name. A group's column that is not there is 0.
+        values: the value columns by name: those of the maps, and of higher digits (see :mod:`.deltas`). A group's column that
+            is not there is 0.
         oldest, newest: the range of the versions (inclusive).
         unique: every search code occurs once.
         collisions: rows with equal codes may differ in a column of the path.
@@ -133,14 +134,18 @@ class RunData:
 
     def units(self, name: str, rows: np.ndarray) -> np.ndarray:
         """The values of one column at some rows: int64, or Python's integers where 64 bits are not enough."""
-        column = self.values.get(name)
-        if column is None:
+        if name not in self.values:
             return np.zeros(len(rows), np.int64)
-        return column.units(rows)
+        return join_digits([self.values[column].units(rows) for column in digits_of(name, self.values)])
 
     def magnitude(self, name: str) -> float:
         """See ``magnitudes``."""
-        return self.magnitudes.get(name, 0.0)
+        columns = digits_of(name, self.values) if name in self.values else []
+        return sum(self.magnitudes[column] * 1e38**place for place, column in enumerate(columns))
+
+    def is_wide(self, name: str) -> bool:
+        """Whether some of its values are beyond 64 bits."""
+        return isinstance(self.values.get(name), Wide) or len(digits_of(name, self.values)) > 1
 
     @cached_property
     def totals(self) -> dict[str, np.ndarray]:
@@ -164,7 +169,8 @@ class RunData:
         """
         columns = {names[position]: key.all() for position, key in self.keys.items()}
         columns[VERSION] = pa.array(self.versions.all_units())
-        for name in self.values if values is None else values:
+        chosen = self.values if values is None else [c for name in values for c in digits_of(name, self.values)]
+        for name in chosen:
             column = self.values.get(name)
             columns[value_column(name)] = pa.array(np.zeros(self.rows, np.int64)) if column is None else column.all()
         return pa.table(columns)
@@ -190,7 +196,7 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         codes, versions = codes[order], versions[order]
     repeated = np.flatnonzero(codes[1:] == codes[:-1])
     stored = Array(codes) if search.bits else None
-    kept = {name[1:]: name for name in names if path.values is None or name[1:] in path.values}
+    kept = {name[1:]: name for name in names if path.values is None or map_of(name) in path.values}
     values = {name: _sorted(_whole(delta[column]), order) for name, column in kept.items()}
     encoded = encode_numbers(versions)
     assert encoded is not None  # without NULL

@@ -96,7 +96,7 @@ def total_column(units: np.ndarray) -> pa.Array:
     """Like :func:`to_column` for totals, which may have any number of digits: those of more than 38 become a number that does
     not fit any type either, so that whoever evaluates one finds that it does not."""
     if units.dtype == object:
-        units = np.where(abs(units) > MOST, TOO_MANY, units)
+        units = np.where(units > MOST, TOO_MANY, np.where(units < -MOST, -TOO_MANY, units))
     return to_column(units)
 
 
@@ -139,19 +139,20 @@ def alike(columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def stack(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables with the same columns, one below the other; a column is wide if it is in one of them."""
+    """Tables one below the other. A column is wide if it is in one of them; one of numbers that some do not have is 0 there."""
     first = tables[0].schema
     if all(table.schema.equals(first) for table in tables):
         return pa.concat_tables(tables)
+    names = list(dict.fromkeys(name for table in tables for name in table.column_names))
     wide = {field.name for table in tables for field in table.schema if is_wide(field.type)}
-    return pa.concat_tables([_with_wide(table, wide) for table in tables])
+    return pa.concat_tables([pa.table([_column(t, n, n in wide) for n in names], names) for t in tables])
 
 
-def _with_wide(table: pa.Table, names: set[str]) -> pa.Table:
-    for name in names:
-        if not is_wide(table[name].type):
-            table = table.set_column(table.column_names.index(name), name, table[name].cast(WIDE))
-    return table
+def _column(table: pa.Table, name: str, wide: bool) -> pa.Array | pa.ChunkedArray:
+    if name not in table.column_names:
+        return pa.array(np.zeros(len(table), np.int64)).cast(WIDE if wide else pa.int64())
+    column = table[name]
+    return column.cast(WIDE) if wide and not is_wide(column.type) else column
 
 
 def limbs(column: pa.Array) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ from cumulus_ops.mapstore import (
     VALUE,
     VERSION,
     RunData,
+    digits_of,
     logical_type,
     open_run,
     physical_type,
@@ -179,7 +180,8 @@ def _run_entries(run: RunData, keys: list[str], names: list[str], upto: int | No
     table = run.table(keys, names)
     if upto is not None and run.newest > upto:
         table = table.filter(pc.less_equal(table[VERSION], upto))
-    return table.select([*keys, *map(value_column, names)]).rename_columns([*keys, *names])
+    values = [c for name in names for c in digits_of(value_column(name), table.column_names)]
+    return table.select([*keys, *values]).rename_columns([*keys, *(c[1:] for c in values)])
 
 
 def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:

@@ -118,6 +118,7 @@ class World:
     rt: Runtime
     live: dict[int, list[Event]] = field(default_factory=dict)  # per coordinator: rows it may delete
     log: dict[tuple[int, int], list[Event]] = field(default_factory=dict)  # (epoch, coordinator) -> events
+    rows: st.SearchStrategy[tuple[str, tuple[object, ...]]] = rows
     flight: list[object] = field(default_factory=list)
     drops: int = 0
 
@@ -129,7 +130,7 @@ class World:
                 relation, _, row = live.pop(data.draw(st.integers(0, len(live) - 1)))
                 events.append((relation, -1, row))
             else:
-                relation, row = data.draw(rows)
+                relation, row = data.draw(self.rows)
                 row = tuple(_exact(v) for v in row)
                 live.append((relation, 1, row))
                 events.append((relation, 1, row))

@@ -115,11 +115,15 @@ def _entries(rt: Runtime, name: str, upto: int | None) -> dict[Row, int]:
     columns = [table[k.name].to_pylist() for k in decl.keys]
     for i, key in enumerate(decl.keys):
         if key.type.kind == "decimal":
-            columns[i] = [None if v is None else Decimal(from_units(v, key.type.scale)) for v in columns[i]]
+            columns[i] = [None if v is None else Decimal(from_units(int(v), key.type.scale)) for v in columns[i]]
     keys = list(zip(*columns, strict=True)) if columns else [()] * len(table)
-    return dict(zip(keys, table["_value"].to_pylist(), strict=True))
+    return dict(zip(keys, map(int, table["_value"].to_pylist()), strict=True))
 
 
 def oracle_maps(oracle: Interpreter) -> dict[str, dict[Row, int]]:
-    """The interpreter's maps without zero entries."""
-    return {name: {k: v for k, v in entries.items() if v} for name, entries in oracle.maps.items()}
+    """The interpreter's maps without zero entries; those of more than 38 digits as they are read: a number that no type holds."""
+    return {name: {k: _held(v) for k, v in entries.items() if v} for name, entries in oracle.maps.items()}
+
+
+def _held(units: int) -> int:
+    return units if abs(units) < 10**38 else (2**127 - 1) * (1 if units > 0 else -1)

@@ -15,7 +15,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from cumulus_ops.mapstore import VERSION, AccessPath, RunData, build_run, open_run, to_column, value_column, write_runs
+from cumulus_ops.mapstore import (
+    VERSION,
+    AccessPath,
+    RunData,
+    build_run,
+    open_run,
+    to_column,
+    value_column,
+    with_values,
+    write_runs,
+)
 from cumulus_ops.mapstore import blocks as blocks_module
 from cumulus_ops.mapstore import lookup as lookup_module
 from cumulus_ops.mapstore import packs as packs_module
@@ -25,6 +35,7 @@ from m3.datatypes import INT64_MAX, INT64_MIN
 
 __all__ = [
     "CODES",
+    "ENORMOUS",
     "HUGE",
     "KEYS",
     "Case",
@@ -43,6 +54,8 @@ __all__ = [
 EXTREMES = [INT64_MIN, INT64_MIN + 1, -(2**32), 255, 256, 2**32, INT64_MAX - 1, INT64_MAX]
 #: Numbers that 64 bits do not hold.
 HUGE = [2**63, -(2**63) - 1, 2**64, 2**64 + 1, -(2**64), 10**25, 10**38 - 1, 1 - 10**38]
+#: And those that no column holds alone.
+ENORMOUS = [10**38, -(10**40), 10**80]
 EPOCH = datetime.datetime(1970, 1, 1)
 #: The Arrow type of a key column, and its values, by the name of its kind; a column of numbers beyond 64 bits is wide.
 KEYS: dict[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {
@@ -99,7 +112,7 @@ def cases(draw: st.DrawFn, *, pruned: bool = False, max_rows: int = 14) -> Case:
     runs = []
     for _ in range(draw(st.integers(0, 3))):
         names = tuple(draw(st.sampled_from([("p", "q"), ("p",), ("q",)])))
-        counts = st.integers(-5, 5) | st.sampled_from(HUGE if draw(st.booleans()) else [1])
+        counts = st.integers(-5, 5) | st.sampled_from(draw(st.sampled_from([[1], HUGE, HUGE + ENORMOUS])))
         count = st.fixed_dictionaries(dict.fromkeys(names, counts))
         entry = st.builds(Entry, keys_of(kept), st.integers(0, 6), count)
         runs.append((names, tuple(draw(st.lists(entry, max_size=max_rows)))))
@@ -126,8 +139,8 @@ def delta_of(
     kept = range(len(kinds)) if keys is None else keys
     columns = {f"k{i}": column_of(kinds[i], [e.key[n] for e in entries]) for n, i in enumerate(kept)}
     columns[VERSION] = pa.array([e.version for e in entries], pa.int64())
-    columns |= {value_column(name): to_column(np.array([e.values[name] for e in entries], object)) for name in names}
-    return pa.table(columns)
+    values = {value_column(name): np.array([e.values[name] for e in entries], object) for name in names}
+    return with_values(pa.table(columns), values)
 
 
 @contextmanager

@@ -23,12 +23,25 @@ from cumulus_ops.mapstore import (
     read_slices,
     sum_deltas,
     sum_points,
-    to_column,
     value_column,
+    with_values,
     write_runs,
 )
 from m3.datatypes import INT64_MAX, INT64_MIN
-from tests.support.runs import CODES, HUGE, Case, Entry, built, cases, column_of, forced, keys_of, small_blocks, stored
+from tests.support.runs import (
+    CODES,
+    ENORMOUS,
+    HUGE,
+    Case,
+    Entry,
+    built,
+    cases,
+    column_of,
+    forced,
+    keys_of,
+    small_blocks,
+    stored,
+)
 
 #: (key a, key b, version, value)
 Delta = tuple[int | None, str | None, int, int]
@@ -42,7 +55,7 @@ PATHS = [AccessPath("m", bound) for bound in ((), (0,), (1,), (0, 1), (1, 0))]
 def table(deltas: Sequence[Delta]) -> pa.Table:
     *columns, values = list(zip(*deltas, strict=True)) or [()] * 4
     arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=False)]
-    return pa.table([*arrays, to_column(np.array(values, object))], SCHEMA.names)
+    return with_values(pa.table(arrays, SCHEMA.names[:3]), {value_column("m"): np.array(values, object)})
 
 
 def run_of(deltas: Sequence[Delta], path: AccessPath) -> RunData:
@@ -192,7 +205,7 @@ def test_a_deep_history_of_one_key_is_one_subtraction_not_a_scan() -> None:
 
 
 BIG = st.sampled_from([INT64_MAX, INT64_MIN, 2**62, -(2**62), 2**32, -(2**32), 1, -1])
-HUGER = st.sampled_from(HUGE)
+HUGER = st.sampled_from(HUGE + ENORMOUS)
 
 
 @pytest.mark.parametrize("width", [0, 1, 2])
