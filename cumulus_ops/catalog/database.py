@@ -45,7 +45,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, insert, select, update
+from sqlalchemy import Connection, Executable, Row, bindparam, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, migrate, retry_busy, schema_version
@@ -53,6 +53,10 @@ from cumulus_ops.catalog.records import NewRun, step_of
 from cumulus_ops.errors import Conflict, SetupProblem
 
 __all__ = ["Database", "now"]
+
+
+#: The first step of a lease that is not over; locked, for an append holds no other lock that keeps somebody from ending the lease.
+HELD = select(t.lease.c.first_step).where(t.lease.c.id == bindparam("lease")).with_for_update(read=True, key_share=True)
 
 
 def now() -> datetime.datetime:
@@ -136,15 +140,10 @@ class Database:
         Raises:
             Conflict: the lease of the step that wrote one is over, or a file is gone.
         """
-        steps = {step for step in map(step_of, paths) if step is not None}
-        if steps:
-            k = t.lease.c
-            mine = select(k.id, k.first_step).where(k.id.in_({step.lease for step in steps}))
-            # locked, for an append holds no other lock that keeps somebody from ending the lease before it commits
-            held = dict(map(tuple, connection.execute(mine.with_for_update(read=True, key_share=True))))
-            over = [step.label for step in steps if step.lease not in held or step.number < held[step.lease]]
-            if over:
-                raise Conflict("its lease is over", kind="lease-over", place=f"step {over[0]}", hint="run it again")
+        for step in {step for step in map(step_of, paths) if step is not None}:
+            first = connection.execute(HELD, {"lease": step.lease}).scalar()
+            if first is None or step.number < first:
+                raise Conflict("its lease is over", kind="lease-over", place=f"step {step.label}", hint="run it again")
         lost = [] if self._root is None else sorted(path for path in paths if not (self._root / path).exists())
         if lost:
             hint = "run it again; if that does not help, see who else deletes files there"

@@ -98,7 +98,8 @@ def run_minibatch(
             done = rt.catalog.batch(batch)
             applied += done.events if done.counts else 0
             on_batch(applied)
-    return _report([rt.catalog.batch(batch) for batch in batches], time.monotonic() - started)
+    # earlier ones are looked at again, for a correction after a later one may have set them aside
+    return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started)
 
 
 def _append(rt: Runtime, coordinator: int, drop: Path) -> tuple[int, ...]:
