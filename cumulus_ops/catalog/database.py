@@ -13,7 +13,8 @@ Rows that are locked, always in this order:
 ======================  ===========  =======  ==================================================================
 transaction             coordinator  program  checks, once it has its locks
 ======================  ===========  =======  ==================================================================
-append                  locks                 the coordinator is in the epoch and at the sequence of the stamps; files *
+append, retry           locks                 the coordinator is in the epoch and at the sequence of the stamps; files *; what is
+                                              retried, whose row it locks too, is set aside
 seal                    locks        locks    the epoch is the open one, the token is here, all batches are settled
 begin apply                          locks
 commit apply                         locks    the batch is appended still; what it read was not merged; files *
@@ -24,6 +25,10 @@ checkpoint                           locks    all have sealed, all batches are s
 publish, validate                    locks    it is not recorded yet
 forget retired **                    locks    every lease's steps read at a later commit
 register                             locks    no other program is registered; files *
+count failure, excuse                locks    the batch waits to be applied
+set aside, retract                   locks    the batch waits; or is applied and has the revision that was read; files *
+drop a batch                         locks    the batch, whose row it locks too, is set aside
+release, record done                 locks    the snapshots' consumers
 take, renew, end a lease
 ======================  ===========  =======  ==================================================================
 

@@ -158,7 +158,9 @@ def _by_equality(space: Workspace, branches: Sequence[Branch], needed: Sequence[
         return None
     found = [x for x in sorted_out if x is not None]
     _, first_links, first_guards = found[0]
-    if any(map(may_fail, first_guards)):  # then the failure is one of the subquery's rows, not of the rows that lack one
+    if any(
+        map(may_fail, first_guards)
+    ):  # then the failure is one of the subquery's rows, not of the rows that lack one
         return None
     if any(set(links) != set(first_links) or set(guards) != set(first_guards) for _, links, guards in found[1:]):
         return None

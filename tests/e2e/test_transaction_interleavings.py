@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from cumulus_ops.catalog import Catalog, HistoryEntry, Run, Snapshot, Step, Validation
+from cumulus_ops.catalog import Catalog, HistoryEntry, NewBatch, Run, Snapshot, Step, Validation
+from cumulus_ops.catalog.asides import FAILURES
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.versions import epoch_end
 from tests.support.catalogs import NOBODY, PROGRAM, append, new_run
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.postgres
 LIMIT = int(os.environ.get("INTERLEAVINGS", "5"))
 PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
-IGNORED = {"sealed_at", "committed_at", "retired_at", "validated_at", "expires"}
+IGNORED = {"sealed_at", "committed_at", "recorded_at", "validated_at", "expires"}
 
 
 @dataclass
@@ -44,6 +45,7 @@ class World:
     watch: Watch
     actors: tuple[Actor, ...]
     pending: int = 0
+    aside: int = 0
     read_at: int = 0
     last: int = 0
     entries: Sequence[HistoryEntry] = ()
@@ -80,6 +82,8 @@ class World:
 
 def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -> tuple[object, ...]:
     kept = {c: names.get(v, v) if c == "batch" else v for c, v in row.items() if c not in IGNORED}
+    if table == "batch":
+        kept["retry_of"] = names.get(row["retry_of"])
     if table in ("batch", "lease", "run", "log_file", "quarantine"):
         del kept["id"]
     return tuple(kept.items())
@@ -143,9 +147,13 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
         catalog.seal(c, 1)
     for lease in (catalog._take(), catalog._take()):
         world.lease = world.lease if lease.id > SLOW.lease else lease
+    world.aside = append(catalog, 2, "bad")
+    catalog.set_aside(world.aside, "x")
     if pending:
         world.pending = append(catalog, 2, "third")
         world.read_at = catalog.begin_apply(world.pending, SLOW)
+        for _ in range(FAILURES - 1):
+            catalog.count_failure(world.pending, "x")
     if pending and sealed < 3:
         _apply(catalog, 1, "fourth", 1)
     else:
@@ -196,6 +204,19 @@ def _renew(world: World) -> Operation:
     return operation
 
 
+def _retry(world: World) -> Operation:
+    """The events of the batch that is set aside, stamped again."""
+    catalog = Catalog(world.url)
+    epoch, sequence = catalog.position(2)
+    catalog.close()
+    new = NewBatch(2, "bad", epoch, sequence, sequence + 1, 1, 0, 0, 0, (), (), 1, world.aside)
+
+    def operation(catalog: Catalog) -> None:
+        catalog.append([new])
+
+    return operation
+
+
 OPERATIONS: dict[str, Make] = {
     "append": _append(1, "a", SLOW),
     "append another": _append(1, "b"),
@@ -216,6 +237,14 @@ OPERATIONS: dict[str, Make] = {
     "collect garbage": lambda w: (
         lambda c: sorted(c.garbage([f"runs/{SLOW.label}x.pack", f"log/r/{SLOW.label}1-a.parquet"]))
     ),
+    "excuse": lambda w: lambda c: c.excuse(w.pending),
+    "count the last failure": lambda w: lambda c: c.count_failure(w.pending, "x"),
+    "set aside": lambda w: lambda c: c.set_aside(w.pending, "x"),
+    "retract": lambda w: lambda c: c.retract(w.entries[-1], [new_run("m", 1, path="runs/r.pack")], [], "x"),
+    "drop a batch": lambda w: lambda c: c.drop_batch(w.aside),
+    "retry a batch": _retry,
+    "release": lambda w: lambda c: c.release(1, 1, ["publish"]),
+    "record done": lambda w: lambda c: c.record_done("publish", 0),
     "publish": lambda w: lambda c: c.record_published("v", 0, 1),
     "validate": lambda w: lambda c: c.record_validation(Validation(0, True, (), "", 0.0)),
 }
@@ -267,7 +296,24 @@ ONCE_SEALED = (
 )
 
 
-@pytest.mark.parametrize(("sealed", "names"), [(1, tuple(OPERATIONS)), (3, ONCE_SEALED)])
+#: What may become of a batch that fails, and meanwhile.
+ASIDE = (
+    *(
+        "excuse",
+        "count the last failure",
+        "set aside",
+        "retract",
+        "drop a batch",
+        "retry a batch",
+        "release",
+        "record done",
+    ),
+    *("append elsewhere", "seal", "begin apply", "commit apply", "commit correction", "commit refresh"),
+)
+USUAL = tuple(name for name in OPERATIONS if name not in ASIDE[:8])
+
+
+@pytest.mark.parametrize(("sealed", "names"), [(1, USUAL), (1, ASIDE), (3, ONCE_SEALED)])
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))

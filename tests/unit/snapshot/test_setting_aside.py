@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cumulus_ops.catalog import Step
 from cumulus_ops.catalog.asides import DEATHS, FAILURES
 from cumulus_ops.engine import CorrectTask, InProcess, RefreshTask, Runtime, open_runtime
 from cumulus_ops.engine.failures import verdict
@@ -200,9 +201,10 @@ def test_taking_a_batch_back_leaves_nothing_of_it(opened, culprit: int, correcte
     if corrected:
         correct(rt)
     entry = next(e for e in rt.catalog.history(rt.catalog.last_commit()) if e.batch.id == ids[culprit])
-    _retract(rt, entry, "to see what is left")
+    with rt.catalog.step() as step:
+        _retract(rt, step, entry, "to see what is left")
     with pytest.raises(Conflict):
-        _retract(rt, entry, "again")
+        _retract(rt, Step(0, 0), entry, "again")
     expect(rt, end_epoch(rt), [e for i, part in enumerate(parts) if i != culprit for e in part])
 
 
