@@ -1,7 +1,8 @@
 """Named places at which a process can be made to die, to prove that dying there loses and doubles nothing.
 
 Set ``CUMULUS_FAULT=NAME`` in the environment of a process: the first time it reaches the place NAME it kills itself
-with SIGKILL, as a machine that loses power would. Nothing happens without the variable.
+with SIGKILL, as a machine that loses power would. ``CUMULUS_PAUSE=NAME`` stops it there with SIGSTOP, once, until somebody
+sends SIGCONT: as a machine that sleeps would. Nothing happens without the variables.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ FAULT_POINTS = (
 
 
 def reach(name: str) -> None:
-    """Die here if the environment asks for it."""
+    """Die or stop here if the environment asks for it."""
     if name not in FAULT_POINTS:
         raise ValueError(f"unknown fault point {name!r}")
     if os.environ.get("CUMULUS_FAULT") == name:
         os.kill(os.getpid(), signal.SIGKILL)
+    if os.environ.get("CUMULUS_PAUSE") == name:
+        del os.environ["CUMULUS_PAUSE"]
+        os.kill(os.getpid(), signal.SIGSTOP)

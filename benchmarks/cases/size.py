@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import shutil
 import time
 from collections.abc import Iterator
@@ -62,7 +61,7 @@ class _Epochs:
             seal(self.rt, 0, report.epoch)
             commit(self.rt, report.epoch)
             events += report.events
-        collect_garbage(self.rt, datetime.timedelta(0))
+        collect_garbage(self.rt)
         self.sizes.append(f"after {EPOCHS} epochs {self._size()}")
         return Turn(time.perf_counter() - begun, events)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
 import sys
 import time
@@ -47,7 +46,7 @@ def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
         result = _measure(rt, spec["batches"])
         for query in spec["queries"] if spec.get("answers") else ():
             pq.write_table(read_view(rt, query, ordered=False), Path(spec["answers"]) / f"{query}.parquet")
-        collect_garbage(rt, datetime.timedelta(0))
+        collect_garbage(rt)
     return result
 
 

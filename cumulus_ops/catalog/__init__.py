@@ -20,7 +20,9 @@ from cumulus_ops.catalog.records import (
     Refresh,
     Run,
     Snapshot,
+    Step,
     Validation,
+    step_of,
 )
 
 if TYPE_CHECKING:
@@ -40,10 +42,12 @@ __all__ = [
     "Refresh",
     "Run",
     "Snapshot",
+    "Step",
     "Validation",
     "failed_batches",
     "left_out",
     "set_aside",
+    "step_of",
 ]
 
 

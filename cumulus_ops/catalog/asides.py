@@ -112,7 +112,8 @@ class Asides(Database):
             connection.execute(update(t.batch).where(t.batch.c.id == batch).values(state="dropped"))
 
     def _state(self, connection: Connection, batch: int) -> str | None:
-        return connection.execute(select(t.batch.c.state).where(t.batch.c.id == batch)).scalar()
+        """Its state, which stays as it is: a retry, which is an append, does not wait for the program's row."""
+        return connection.execute(select(t.batch.c.state).where(t.batch.c.id == batch).with_for_update()).scalar()
 
 
 def not_aside(batch: int, state: str | None) -> InputProblem:

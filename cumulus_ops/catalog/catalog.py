@@ -17,4 +17,9 @@ __all__ = ["Catalog"]
 
 
 class Catalog(Control, EventLog, Commits, Asides, Results, Retention):
-    """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes."""
+    """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes.
+
+    Args:
+        url: the database.
+        root: the state folder that its rows' paths are relative to. With it, what is committed must be there.
+    """

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import Connection, Row, Select, func, insert, or_, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.log import BATCH_FIELDS
 from cumulus_ops.catalog.records import (
     Batch,
@@ -18,6 +19,7 @@ from cumulus_ops.catalog.records import (
     NewRun,
     Refresh,
     Run,
+    Step,
 )
 from cumulus_ops.errors import Conflict
 
@@ -32,11 +34,11 @@ def _replaced(since: int, at: int) -> Select[tuple[int]]:
 RUN_FIELDS = [t.run.c[name] for name in Run.__dataclass_fields__]
 
 
-class Commits(Database):
+class Commits(Leases):
     """The map store's only way to change."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, root: Path | None = None) -> None:
+        super().__init__(url, root)
         #: A commit and the runs visible there: what is asked next is mostly what has changed since.
         self._known_runs: tuple[int, dict[int, Run]] | None = None
 
@@ -71,8 +73,9 @@ class Commits(Database):
         visible = (r.commit > since, r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
         return [Run(*row) for row in self._read(select(*RUN_FIELDS).where(*visible).order_by(r.id))]
 
-    def begin_apply(self, batch: int) -> int:
-        """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging.
+    def begin_apply(self, batch: int, step: Step) -> int:
+        """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging, until
+        the step is over.
 
         Returns:
             the commit to read at.
@@ -81,7 +84,8 @@ class Commits(Database):
             program = self._lock(connection)
             this = t.batch.c.id == batch
             mine = connection.execute(select(t.batch.c.ticket, t.batch.c.unended).where(this)).one()
-            values = {"read_at": program.last_commit, "unended": mine.unended + 1}
+            reading = {"read_at": program.last_commit, "lease": step.lease, "step": step.number}
+            values = {**reading, "unended": mine.unended + 1}
             if mine.ticket is None:
                 values["ticket"] = program.next_ticket
                 connection.execute(update(t.program).values(next_ticket=program.next_ticket + 1))
@@ -248,9 +252,7 @@ class Commits(Database):
 
     def _retire(self, connection: Connection, runs: Sequence[int], number: int) -> None:
         done = connection.execute(
-            update(t.run)
-            .where(t.run.c.id.in_(runs), t.run.c.retired_by.is_(None))
-            .values(retired_by=number, retired_at=now())
+            update(t.run).where(t.run.c.id.in_(runs), t.run.c.retired_by.is_(None)).values(retired_by=number)
         )
         if done.rowcount != len(runs):
             raise Conflict("merged by somebody else", kind="merge-conflict")
@@ -270,7 +272,9 @@ class Commits(Database):
         return [r for r in self.runs(at) if r.origin <= lowest]
 
     def _lowest_clock(self, connection: Connection, program: Row[Any]) -> int:
-        b = t.batch.c
+        self._end_lapsed(connection)
+        b, k = t.batch.c, t.lease.c
         live = connection.execute(select(func.min(t.reading_clock.c.prefix))).scalar()
-        reading = connection.execute(select(func.min(b.read_at)).where(b.state == "appended")).scalar()
+        announced = select(func.min(b.read_at)).join(t.lease, (k.id == b.lease) & (k.first_step <= b.step))
+        reading = connection.execute(announced.where(b.state == "appended")).scalar()
         return int(min(x for x in (live, reading, program.refreshed, program.last_commit) if x is not None))

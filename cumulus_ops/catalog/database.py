@@ -1,4 +1,4 @@
-"""What all parts of the catalog share: the connection, the locks, the clock on the wall; and how transactions get along.
+r"""What all parts of the catalog share: the connection, the locks, the clock on the wall; and how transactions get along.
 
 Every method of the catalog that changes something is one transaction. PostgreSQL runs them under READ COMMITTED: each statement
 sees what was committed when it began, so **a transaction first takes its locks and then looks**. A check that was made before a
@@ -7,23 +7,33 @@ lock was waited for may be out of date. On SQLite a writing transaction has the 
 Rows that are locked, always in this order:
 
 1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, seal);
-2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token.
+2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token;
+3. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it.
 
 ======================  ===========  =======  ==================================================================
 transaction             coordinator  program  checks, once it has its locks
 ======================  ===========  =======  ==================================================================
-append                  locks                 the coordinator is in the epoch and at the sequence of the stamps
+append, retry           locks                 the coordinator is in the epoch and at the sequence of the stamps; files *; what is
+                                              retried, whose row it locks too, is set aside
 seal                    locks        locks    the epoch is the open one, the token is here, all batches are settled
 begin apply                          locks
-commit apply                         locks    the batch is appended still; what it read was not merged
-commit correction                    locks    each clock has the revision that was read
-commit refresh                       locks    the refresh clock is where it was read
-mergeable, merge                     locks    every clock and announced read is beyond the runs; they are visible
+commit apply                         locks    the batch is appended still; what it read was not merged; files *
+commit correction                    locks    each clock has the revision that was read; files *
+commit refresh                       locks    the refresh clock is where it was read; files *
+mergeable, merge **                  locks    every clock and announced read is beyond the runs; they are visible; files *
 checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
 publish, validate                    locks    it is not recorded yet
-forget retired                       locks
-register                             locks    no other program is registered
+forget retired **                    locks    every lease's steps read at a later commit
+register                             locks    no other program is registered; files *
+count failure, excuse                locks    the batch waits to be applied
+set aside, retract                   locks    the batch waits; or is applied and has the revision that was read; files *
+drop a batch                         locks    the batch, whose row it locks too, is set aside
+release, record done                 locks    the snapshots' consumers
+take, renew, end a lease
 ======================  ===========  =======  ==================================================================
+
+\* The lease of the step that wrote the files is there, and is kept there; so are the files. \*\* Leases that have lapsed are ended
+first: whatever they would have protected is not looked at any more.
 
 An append and a seal of one coordinator exclude each other, so that a batch is in its epoch before the seal looks, or finds the
 epoch over. Appends of several coordinators, and an append and a commit, do not wait for each other. Since nobody who has the
@@ -36,17 +46,22 @@ every pair against each other, statement by statement: it must end as if one had
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, insert, select, update
+from sqlalchemy import Connection, Executable, Row, bindparam, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, migrate, retry_busy, schema_version
-from cumulus_ops.catalog.records import NewRun
-from cumulus_ops.errors import SetupProblem
+from cumulus_ops.catalog.records import NewRun, step_of
+from cumulus_ops.errors import Conflict, SetupProblem
 
 __all__ = ["Database", "now"]
+
+
+#: The first step of a lease that is not over; locked, for an append holds no other lock that keeps somebody from ending the lease.
+HELD = select(t.lease.c.first_step).where(t.lease.c.id == bindparam("lease")).with_for_update(read=True, key_share=True)
 
 
 def now() -> datetime.datetime:
@@ -59,10 +74,11 @@ def _not_initialised() -> SetupProblem:
 
 
 class Database:
-    """The database at one URL. Holds no state of its own beside the connection pool."""
+    """The database at one URL, and the state folder, if what is committed has to be there."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, root: Path | None = None) -> None:
         self._engine = connect(url)
+        self._root = root
         self._reader = self._engine.execution_options(**{READ_ONLY: True})
 
     def migrate(self) -> None:
@@ -112,6 +128,7 @@ class Database:
         origins: Sequence[int] | None = None,
     ) -> int:
         """Make runs visible under the next commit number; ``origins`` are theirs, that number if None."""
+        self._require_files(connection, {r.path for r in runs})
         number = int(program.last_commit) + 1
         rows = sum(r.rows for r in runs)
         connection.execute(update(t.program).values(last_commit=number))
@@ -121,3 +138,18 @@ class Database:
             values = [{**vars(r), "commit": number, "origin": o} for r, o in zip(runs, marks, strict=True)]
             connection.execute(insert(t.run), values)
         return number
+
+    def _require_files(self, connection: Connection, paths: Collection[str]) -> None:
+        """See that files are there, and will be: that nobody can have taken them for garbage.
+
+        Raises:
+            Conflict: the lease of the step that wrote one is over, or a file is gone.
+        """
+        for step in {step for step in map(step_of, paths) if step is not None}:
+            first = connection.execute(HELD, {"lease": step.lease}).scalar()
+            if first is None or step.number < first:
+                raise Conflict("its lease is over", kind="lease-over", place=f"step {step.label}", hint="run it again")
+        lost = [] if self._root is None else sorted(path for path in paths if not (self._root / path).exists())
+        if lost:
+            hint = "run it again; if that does not help, see who else deletes files there"
+            raise Conflict(f"{len(lost)} files are gone", kind="files-lost", place=lost[0], hint=hint)

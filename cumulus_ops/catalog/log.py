@@ -41,8 +41,8 @@ class EventLog(Database):
             their ids.
 
         Raises:
-            Conflict: the coordinator's epoch or sequence has moved, or the drop was appended by somebody else, or what is
-                retried is not set aside any more.
+            Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
+                set aside any more, or the lease of the step that wrote its files is over.
         """
         c, new = t.coordinator.c, batches[0]
         with self._engine.begin() as connection:
@@ -57,6 +57,8 @@ class EventLog(Database):
                 )
             for batch in batches:
                 self._take_over(connection, batch)
+            written = [f.path for b in batches for f in b.log_files]
+            self._require_files(connection, {*written, *(p for b in batches for _, p, _ in b.quarantine_files)})
             try:
                 return tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:

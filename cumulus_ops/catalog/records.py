@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,8 +19,40 @@ __all__ = [
     "Refresh",
     "Run",
     "Snapshot",
+    "Step",
     "Validation",
+    "step_of",
 ]
+
+
+OWNED = re.compile(r"(?:.*/)?(\d+)\.(\d+)-[^/]*")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a process: its ``lease``, and its ``number`` among that lease's steps."""
+
+    lease: int
+    number: int
+
+    @property
+    def label(self) -> str:
+        """What the names of its files begin with.
+
+        >>> Step(12, 3).label
+        '12.3-'
+        """
+        return f"{self.lease}.{self.number}-"
+
+
+def step_of(path: str) -> Step | None:
+    """The step that wrote a file, None for a file that none did.
+
+    >>> step_of("runs/12.3-5e8f.pack")
+    Step(lease=12, number=3)
+    """
+    found = OWNED.fullmatch(path)
+    return None if found is None else Step(int(found[1]), int(found[2]))
 
 
 #: States of batches that no snapshot will ever have: their events do not count. A retried one's count as another batch's.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Collection
 from typing import Any
@@ -10,12 +9,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.database import now
+from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.records import (
     SETTLED,
     Clock,
     Snapshot,
     Validation,
+    step_of,
 )
 from cumulus_ops.catalog.retention import record_outcome
 from cumulus_ops.errors import Conflict, NotYet
@@ -23,7 +24,7 @@ from cumulus_ops.errors import Conflict, NotYet
 __all__ = ["Results"]
 
 
-class Results(Database):
+class Results(Leases):
     """Committed epochs."""
 
     def checkpoint(self, new: Snapshot, derived: Collection[str] = ()) -> None:
@@ -140,16 +141,35 @@ class Results(Database):
         rows = self._read(select(v.epoch, v.success, v.failures, v.report, v.seconds))
         return {row[0]: Validation(row[0], row[1], tuple(json.loads(row[2])), row[3], row[4]) for row in rows}
 
+    def garbage(self, found: Collection[str]) -> set[str]:
+        """Forget what nobody needs any more.
+
+        Args:
+            found: the files that are there.
+
+        Returns:
+            the files to delete: those of retired runs that no step under way can read, and those of ``found`` that no row names
+            and no step will commit, because it is over. What no step has written is none of our business.
+        """
+        # in this order: of a step that ends meanwhile, either the lease is seen or what it has committed
+        retired = self.forget_retired()
+        first = self.leases()
+        steps = {path: step for path in found if (step := step_of(path)) is not None}
+        over = {path for path, s in steps.items() if s.lease not in first or s.number < first[s.lease]}
+        return over - self.known_paths() | set(retired)
+
     def known_paths(self) -> set[str]:
         """Every file that a row names, retired runs included."""
         paths = select(t.run.c.path).union(select(t.log_file.c.path), select(t.quarantine.c.path))
         return {row[0] for row in self._read(paths)}
 
-    def forget_retired(self, before: datetime.datetime) -> list[str]:
-        """Drop the rows of runs retired before a time (exclusive); the packs that no run needs any more may now go."""
+    def forget_retired(self) -> list[str]:
+        """Drop the rows of retired runs that no step under way can read; the packs that no run needs any more may now go."""
         with self._engine.begin() as connection:
             program = self._lock(connection)
-            gone = (t.run.c.retired_at.is_not(None)) & (t.run.c.retired_at < before)
+            self._end_lapsed(connection)
+            floor = connection.execute(select(func.min(t.lease.c.floor))).scalar()
+            gone = t.run.c.retired_by <= (program.last_commit if floor is None else floor)
             paths = set(connection.execute(select(t.run.c.path).where(gone)).scalars())
             newest = connection.execute(select(func.max(t.run.c.retired_by)).where(gone)).scalar()
             if newest is not None:  # whoever keeps up with the runs by what was replaced has to know what it cannot see

@@ -27,6 +27,7 @@ __all__ = [
     "consumption",
     "coordinator",
     "correction",
+    "lease",
     "log_file",
     "metadata",
     "program",
@@ -81,6 +82,17 @@ seal = Table(
     Column("sealed_at", DateTime(timezone=True), nullable=False),
 )
 
+lease = Table(
+    "lease",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),  # never given out twice
+    Column("holder", String(200), nullable=False),  # machine and process, for people
+    Column("expires", Float, nullable=False),  # seconds since 1970, by the database's clock
+    Column("floor", BigInteger, nullable=False),  # it may read what is visible at this commit, or a later one
+    Column("first_step", BigInteger, nullable=False),  # its steps before this one are over
+    sqlite_autoincrement=True,
+)
+
 batch = Table(
     "batch",
     metadata,
@@ -100,6 +112,8 @@ batch = Table(
     Column("commit", BigInteger),
     Column("seconds", Float, nullable=False),
     Column("part", Integer, nullable=False),  # a large drop is several batches, appended together: 0, 1, ...
+    Column("lease", BigInteger),  # the lease and the step of the apply under way; once they are over, nobody is reading
+    Column("step", BigInteger),
     Column("failures", Integer, nullable=False),  # attempts to apply it that failed for a defect
     Column("unended", Integer, nullable=False),  # attempts, the latest in a row, of which nobody has seen the end
     Column("reason", Text),  # of the latest failure, its traceback below
@@ -165,7 +179,6 @@ run = Table(
     Column("rows", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("retired_by", BigInteger, index=True),  # the commit that replaced it, NULL while it counts
-    Column("retired_at", DateTime(timezone=True)),
 )
 
 reading_clock = Table(

@@ -22,13 +22,14 @@ __all__ = ["ApplyTask", "Loaded", "apply_events", "apply_statement"]
 @dataclass(frozen=True)
 class ApplyTask:
     """Apply ``batch`` to the state that ``runs`` hold. Small and picklable: files are named, not carried. ``memory``: how many
-    bytes it may hold."""
+    bytes it may hold. ``label``: what the names of its files begin with."""
 
     plan: ProgramPlan
     root: Path
     batch: BatchRef
     runs: tuple[Run, ...]
     memory: int = DEFAULT_MEMORY
+    label: str = ""
 
 
 @dataclass

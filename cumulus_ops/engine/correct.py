@@ -41,13 +41,14 @@ class History:
 
 @dataclass(frozen=True)
 class CorrectTask:
-    """Bring all of ``history`` up to date with ``runs``, the runs visible at the new clock."""
+    """Bring all of ``history`` up to date with ``runs``, the runs visible at the new clock. ``label``: of the step that does."""
 
     plan: ProgramPlan
     root: Path
     history: tuple[History, ...]
     runs: tuple[Run, ...]
     memory: int = DEFAULT_MEMORY
+    label: str = ""
 
 
 class _Group:

@@ -46,7 +46,7 @@ class RefreshTask:
     ``refreshed``: the commit up to which they are (inclusive); ``fresh``: the batches applied since; ``history``: the
     batches applied before, of epochs beyond ``committed``, the newest epoch with a snapshot (-1 for none); those may be
     left out whose :func:`~cumulus_ops.engine.events.last_version` is below ``floor``, the version from which on
-    (inclusive) there is something new."""
+    (inclusive) there is something new. ``label``: of the step that does."""
 
     plan: ProgramPlan
     root: Path
@@ -57,6 +57,7 @@ class RefreshTask:
     committed: int
     floor: int
     memory: int = DEFAULT_MEMORY
+    label: str = ""
 
 
 def refresh_maps(task: RefreshTask, own: OwnDeltas, fresh: Loaded | None = None) -> None:

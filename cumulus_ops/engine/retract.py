@@ -26,10 +26,10 @@ def span_of(plan: ProgramPlan, batch: Batch) -> tuple[int, int]:
     return first, event_version(batch.epoch, batch.coordinator, last, STATEMENTS_MAX - 1)
 
 
-def retracted(plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch) -> tuple[NewRun, ...]:
-    """Write the negative of a batch's deltas in ``runs``; nothing becomes visible by it."""
+def retracted(plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch, label: str = "") -> tuple[NewRun, ...]:
+    """Write the negative of a batch's deltas in ``runs``; nothing becomes visible by it. ``label`` says whose step does."""
     first, last = span_of(plan, batch)
-    return write_runs(root, _negatives(plan, root, runs, first, last))
+    return write_runs(root, _negatives(plan, root, runs, first, last), label)
 
 
 def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, last: int) -> Iterator[RunData]:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
 from cumulus_ops.config import Project
@@ -70,10 +71,9 @@ def initialise(project: Project) -> None:
     granularity = granularity_of(from_sql=project.program_file is None)
     plan = plan_program(program, granularity)
     check_layout(plan, project.layout)
-    catalog = Catalog(project.catalog_url)
+    catalog = Catalog(project.catalog_url, project.state)
     try:
         catalog.migrate()
-        start = () if catalog.registered() else write_deltas(plan, project.state, start_deltas(plan))
         digest = hashlib.sha256(text.encode()).hexdigest()
         refreshed = 0 if program.derivations else None
         record = ProgramRecord(
@@ -87,12 +87,20 @@ def initialise(project: Project) -> None:
             plan.json,
             plan.copies_digest,
         )
-        catalog.register(record, start)
+        _register(catalog, record, plan, project.state)
         _check_format(catalog.program())
     finally:
         catalog.close()
     (project.state / "runs").mkdir(parents=True, exist_ok=True)
     (project.state / "log").mkdir(parents=True, exist_ok=True)
+
+
+def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:
+    if catalog.registered():
+        catalog.register(record)
+        return
+    with catalog.step() as step:
+        catalog.register(record, write_deltas(plan, root, start_deltas(plan), step.label))
 
 
 @contextmanager
@@ -106,7 +114,7 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     Raises:
         SetupProblem: it has not been initialised.
     """
-    catalog = Catalog(project.catalog_url)
+    catalog = Catalog(project.catalog_url, project.state)
     runner = _executor(project, executor or project.executor.kind)
     try:
         catalog.check_schema()

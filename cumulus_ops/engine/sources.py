@@ -144,9 +144,9 @@ class OwnDeltas:
         return self._pack.close()
 
 
-def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table]) -> tuple[NewRun, ...]:
-    """Write summed deltas, once per access path of each map; nothing becomes visible by it."""
-    own = OwnDeltas(plan, Pack(root))
+def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table], label: str = "") -> tuple[NewRun, ...]:
+    """Write summed deltas, once per access path of each map; nothing becomes visible by it. ``label`` says whose step does."""
+    own = OwnDeltas(plan, Pack(root, label))
     for name, table in deltas.items():
         own.put(name, table)
     return own.finish()

@@ -137,7 +137,7 @@ class _Worker:
         self._summed = {name: sum_deltas(tables) for name, tables in self._computed.items()}
         deltas = {name: table for name, table in self._summed.items() if len(table)}
         reach("apply.before-files")
-        return StepResult(write_deltas(self.plan, self.task.root, deltas) if deltas else (), {})
+        return StepResult(write_deltas(self.plan, self.task.root, deltas, self.task.label) if deltas else (), {})
 
     def _run_group(self, group: Iterable[Ref]) -> None:
         here: dict[str, list[pa.Table]] = {}

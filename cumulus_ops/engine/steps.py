@@ -31,7 +31,8 @@ __all__ = ["MergeTask", "MinibatchTask", "StepResult", "Task", "run_step"]
 
 @dataclass(frozen=True)
 class MergeTask:
-    """Merge the runs of each access path in ``tiers``; see :func:`cumulus_ops.mapstore.merge_runs` for the epochs."""
+    """Merge the runs of each access path in ``tiers``; see :func:`cumulus_ops.mapstore.merge_runs` for the epochs. ``label``: of
+    the step that does."""
 
     plan: ProgramPlan
     root: Path
@@ -39,6 +40,7 @@ class MergeTask:
     committed: int
     oldest_retained: int
     memory: int = DEFAULT_MEMORY
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def run_step(task: Task) -> StepResult:
         return _merge(task)
     given = task.apply if isinstance(task, MinibatchTask) else task
     opened_runs.limit(given.memory // 4)
-    own = OwnDeltas(task.plan, Pack(given.root), given.memory // 4)
+    own = OwnDeltas(task.plan, Pack(given.root, given.label), given.memory // 4)
     corrected: Mapping[int, int] = {}
     match task:
         case ApplyTask():
@@ -127,7 +129,7 @@ def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
 def _merge(task: MergeTask) -> StepResult:
     reach("merge.before-files")
     merged = ((path, _merge_tier(task, path, runs)) for path, runs in task.tiers)
-    return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d))), {})
+    return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d)), task.label), {})
 
 
 def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:

@@ -58,25 +58,27 @@ def append_drop(project: Project, catalog: Catalog, coordinator: int, drop: Path
 
     Raises:
         InputProblem: a file cannot be read or lacks a column; nothing was appended.
-        Conflict: another process appended for this coordinator meanwhile; nothing was appended.
+        Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long; nothing was
+            appended.
     """
-    epoch, sequence = catalog.position(coordinator)
-    reach("append.before-files")
-    batches = DropBatches(project.state, coordinator, drop.name, epoch, sequence, project.batch_rows)
-    try:
-        for events in read_drop(project, drop):
-            rows, duplicates = _new_rows(project, catalog, events)
-            for piece in _pieces(rows, piece_rows(project.batch_rows)):
-                batches.add(events.relation, events.source, piece)
-            batches.leave_out(events.relation, events.rejected, duplicates)
-        new = batches.finish()
-    except BaseException:
-        batches.discard()
-        raise
-    reach("append.before-commit")
-    appended = catalog.append(new)
-    reach("append.after-commit")
-    return appended
+    with catalog.step() as step:
+        epoch, sequence = catalog.position(coordinator)
+        reach("append.before-files")
+        batches = DropBatches(project.state, coordinator, drop.name, epoch, sequence, project.batch_rows, step.label)
+        try:
+            for events in read_drop(project, drop):
+                rows, duplicates = _new_rows(project, catalog, events)
+                for piece in _pieces(rows, piece_rows(project.batch_rows)):
+                    batches.add(events.relation, events.source, piece)
+                batches.leave_out(events.relation, events.rejected, duplicates)
+            new = batches.finish()
+        except BaseException:
+            batches.discard()
+            raise
+        reach("append.before-commit")
+        appended = catalog.append(new)
+        reach("append.after-commit")
+        return appended
 
 
 def _new_rows(project: Project, catalog: Catalog, events: RelationEvents) -> tuple[pa.Table, int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +14,6 @@ from cumulus_ops.eventlog.types import OFFSET, SIGN, VERSION
 from cumulus_ops.versions import STATEMENT_BITS, event_version
 
 __all__ = ["DropBatches"]
-
-#: Well below the age at which garbage collection takes a file that no row names for garbage.
-KEEP_ALIVE_S = 60.0
 
 
 @dataclass
@@ -60,13 +55,15 @@ class DropBatches:
         epoch: the coordinator's open epoch.
         sequence: the place in it of the next event.
         limit: how many rows a batch has at the most.
+        label: what the names of its files begin with.
     """
 
-    def __init__(self, root: Path, coordinator: int, drop: str, epoch: int, sequence: int, limit: int) -> None:
+    def __init__(
+        self, root: Path, coordinator: int, drop: str, epoch: int, sequence: int, limit: int, label: str = ""
+    ) -> None:
         self._root, self._coordinator, self._drop, self._epoch = root, coordinator, drop, epoch
-        self._limit = limit
+        self._limit, self._label = limit, label
         self._batches = [_Batch(sequence)]
-        self._touched = time.monotonic()
 
     def add(self, relation: str, source: str, rows: pa.Table) -> None:
         """Stamp and write events of a relation: whole atomic events, which stay in one batch."""
@@ -76,14 +73,13 @@ class DropBatches:
         rows = rows.append_column(VERSION, pa.array(self._stamps(batch.sequence + batch.rows, len(rows))))
         lowest, highest = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
         if relation not in batch.log:
-            file = NewFile(self._root, f"log/{relation}", rows.schema)
+            file = NewFile(self._root, f"log/{relation}", rows.schema, self._label)
             batch.log[relation] = _Events(file, source, lowest, highest)
         batch.log[relation].file.write(rows)
         batch.log[relation].max_offset = highest
         inserts = int(np.count_nonzero(rows[SIGN].to_numpy() > 0))
         batch.inserts += inserts
         batch.deletes += len(rows) - inserts
-        self._keep_alive()
 
     def leave_out(self, relation: str, rejected: pa.Table, duplicates: int) -> None:
         """Write rejected rows to the quarantine, and count duplicates."""
@@ -92,7 +88,8 @@ class DropBatches:
         if len(rejected) == 0:
             return
         if relation not in batch.quarantine:
-            batch.quarantine[relation] = NewFile(self._root, f"quarantine/{relation}", rejected.schema)
+            folder = f"quarantine/{relation}"
+            batch.quarantine[relation] = NewFile(self._root, folder, rejected.schema, self._label)
         batch.quarantine[relation].write(rejected)
 
     def _batch_for(self, rows: int) -> _Batch:
@@ -110,14 +107,6 @@ class DropBatches:
     def _close(self, batch: _Batch) -> None:
         for file in batch.files():
             file.close()
-
-    def _keep_alive(self) -> None:
-        """A large drop takes longer to write than garbage collection leaves unnamed files alone."""
-        if time.monotonic() - self._touched > KEEP_ALIVE_S:
-            self._touched = time.monotonic()
-            for batch in self._batches:
-                for file in batch.files():
-                    os.utime(file.place)
 
     def finish(self) -> list[NewBatch]:
         """What the catalog is to append: at least one batch; all files are durable."""

@@ -26,11 +26,12 @@ class NewFile:
     """A Parquet file under a fresh name that is written table by table, all of the same schema.
 
     A large table is written by a thread, while the caller reads the next one; there is never more than one on its way.
-    ``path`` is relative to ``root``; ``rows`` are taken so far. It is durable when it is closed.
+    ``path`` is relative to ``root``, its name begins with the ``label`` of the step that writes it; ``rows`` are taken so far. It is
+    durable when it is closed.
     """
 
-    def __init__(self, root: Path, folder: str, schema: pa.Schema) -> None:
-        self.path = f"{folder}/{uuid.uuid4().hex}.parquet"
+    def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "") -> None:
+        self.path = f"{folder}/{label}{uuid.uuid4().hex}.parquet"
         self.place = root / self.path
         self.rows = 0
         self.place.parent.mkdir(parents=True, exist_ok=True)

@@ -31,20 +31,23 @@ def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
     Raises:
         Conflict: another process appended for this coordinator meanwhile, or decided about the batch; nothing was changed.
     """
-    epoch, sequence = catalog.position(batch.coordinator)
-    event_version(epoch, batch.coordinator, sequence + max(0, batch.events - 1))  # checks the bounds
-    shift = event_version(epoch, batch.coordinator, sequence) - event_version(
-        batch.epoch, batch.coordinator, batch.first_sequence
-    )
-    files = tuple(_moved(project, file, shift) for file in catalog.log_files(batch=batch.id))
-    parts = [b.part for b in catalog.batches(coordinator=batch.coordinator) if b.drop == batch.drop]
-    counts = (batch.inserts, batch.deletes, 0, 0)  # what was left out stays counted where it was
-    end = sequence + batch.events
-    new = NewBatch(batch.coordinator, batch.drop, epoch, sequence, end, *counts, files, (), max(parts) + 1, batch.id)
-    return catalog.append([new])[0]
+    with catalog.step() as step:
+        epoch, sequence = catalog.position(batch.coordinator)
+        event_version(epoch, batch.coordinator, sequence + max(0, batch.events - 1))  # checks the bounds
+        shift = event_version(epoch, batch.coordinator, sequence) - event_version(
+            batch.epoch, batch.coordinator, batch.first_sequence
+        )
+        files = tuple(_moved(project, file, shift, step.label) for file in catalog.log_files(batch=batch.id))
+        parts = [b.part for b in catalog.batches(coordinator=batch.coordinator) if b.drop == batch.drop]
+        counts = (batch.inserts, batch.deletes, 0, 0)  # what was left out stays counted where it was
+        end = sequence + batch.events
+        new = NewBatch(
+            batch.coordinator, batch.drop, epoch, sequence, end, *counts, files, (), max(parts) + 1, batch.id
+        )
+        return catalog.append([new])[0]
 
 
-def _moved(project: Project, file: LogFile, shift: int) -> LogFile:
+def _moved(project: Project, file: LogFile, shift: int, label: str) -> LogFile:
     """A copy of a log file whose versions are all later by ``shift``, row group by row group."""
     with pq.ParquetFile(project.state / file.path) as log:
         copy: NewFile | None = None
@@ -52,7 +55,7 @@ def _moved(project: Project, file: LogFile, shift: int) -> LogFile:
             table = log.read_row_group(group)
             versions = table[VERSION].combine_chunks().to_numpy() + np.int64(shift)
             table = table.set_column(table.column_names.index(VERSION), VERSION, pa.array(versions))
-            copy = copy or NewFile(project.state, f"log/{file.relation}", table.schema)
+            copy = copy or NewFile(project.state, f"log/{file.relation}", table.schema, label)
             copy.write(table)
         assert copy is not None  # a log file has rows
         copy.close()

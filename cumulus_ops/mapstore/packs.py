@@ -265,11 +265,12 @@ class Pack:
 
     Args:
         root: the state folder.
+        label: what the file's name begins with: whose step writes it.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, label: str = "") -> None:
         self.root = root
-        self._path = Path("runs") / f"{uuid.uuid4().hex}.pack"
+        self._path = Path("runs") / f"{label}{uuid.uuid4().hex}.pack"
         self._runs: list[NewRun] = []
         self._sink: BinaryIO | None = None  # nothing is made before the first run comes
 
@@ -311,13 +312,13 @@ class Pack:
         return self._sink
 
 
-def write_runs(root: Path, runs: Iterable[RunData] | Iterator[RunData]) -> tuple[NewRun, ...]:
-    """Write runs into one pack.
+def write_runs(root: Path, runs: Iterable[RunData] | Iterator[RunData], label: str = "") -> tuple[NewRun, ...]:
+    """Write runs into one pack; ``label`` says whose step does.
 
     Returns:
         the runs for the catalog.
     """
-    pack = Pack(root)
+    pack = Pack(root, label)
     for run in runs:
         pack.append(run)
     return pack.close()

@@ -1,7 +1,8 @@
 """Reading views off the maps: tentative, committed, or as of an epoch.
 
 Reading takes no lock and waits for nobody: it looks at the runs of one commit and, for a snapshot, at the versions up to
-the end of its epoch, below which nothing changes any more.
+the end of its epoch, below which nothing changes any more. It is a step (:mod:`cumulus_ops.catalog.leases`), so that the files of
+those runs stay until it is done, however long that takes.
 """
 
 from __future__ import annotations
@@ -55,17 +56,19 @@ def read_view(
         ViewInError: an expression of the view fails for some rows, see :func:`m3.view_errors.failed_check`, or for the totals
             that its columns are computed from.
         InputProblem: the epoch is no longer retained.
+        Conflict: this process stood still for so long that others deleted what it was reading; it can be read again.
     """
     declared = rt.program.view(view)
-    epoch = None if tentative else _snapshot_epoch(rt, as_of)
-    upto = None if epoch is None else epoch_end(epoch)
-    problem = failed_check_of(rt, declared, upto)
-    if problem is not None:
-        raise problem
-    entries = _entries(rt, declared, upto)
-    if epoch is not None:
-        _require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
-    return _rows(declared, entries, ordered)
+    with rt.catalog.step():
+        epoch = None if tentative else _snapshot_epoch(rt, as_of)
+        upto = None if epoch is None else epoch_end(epoch)
+        problem = failed_check_of(rt, declared, upto)
+        if problem is not None:
+            raise problem
+        entries = _entries(rt, declared, upto)
+        if epoch is not None:
+            _require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
+        return _rows(declared, entries, ordered)
 
 
 def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False) -> dict[str, ViewInError]:
@@ -103,7 +106,8 @@ def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
         upto: count only versions up to this one (inclusive); None counts all.
     """
     decl = rt.program.map_by_name[name]
-    summed = _sum_map(rt, decl, upto)
+    with rt.catalog.step():
+        summed = _sum_map(rt, decl, upto)
     return summed.filter(pc.not_equal(summed[VALUE], 0))
 
 
@@ -118,8 +122,9 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
     schema = pa.schema([("group", pa.string()), ("rows", pa.int64())])
     if declared.exists is None:
         return schema.empty_table()
-    totals, names = _totals(rt, declared, epoch_end(_snapshot_epoch(rt, as_of)))
-    _require_retained(rt, as_of)
+    with rt.catalog.step():
+        totals, names = _totals(rt, declared, epoch_end(_snapshot_epoch(rt, as_of)))
+        _require_retained(rt, as_of)
     totals = _nonzero(totals, names)
     logical = [to_logical(totals[f"#{i}"].combine_chunks(), k.type) for i, k in enumerate(declared.keys)]
     texts = [pc.fill_null(column.cast(pa.string()), "NULL") for column in logical]

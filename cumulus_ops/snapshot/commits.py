@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cumulus_ops.catalog import Clock, HistoryEntry, LeftOut, Run, Snapshot, left_out
+from cumulus_ops.catalog import Clock, HistoryEntry, LeftOut, Run, Snapshot, Step, left_out
 from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
 from cumulus_ops.engine.budget import rows_within
 from cumulus_ops.errors import Conflict, NotYet
@@ -25,7 +24,7 @@ __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
 ATTEMPTS = 5
 #: Merging holds fewer columns of a row than a join does, and one path at a time.
 MERGE_SHARE = 2
-GRACE = datetime.timedelta(minutes=15)
+FOLDERS = ("runs", "log", "quarantine")
 
 
 @dataclass(frozen=True)
@@ -110,32 +109,35 @@ def correct(rt: Runtime) -> int:
     Raises:
         Conflict: somebody else corrected at the same time; nothing was changed.
     """
-    at = rt.catalog.last_commit()
-    entries = _behind(rt, at)
-    if not entries:
-        return 0
-    task = _correction(rt, entries, at)
-    if task is None:
-        rt.catalog.commit_correction(entries, at, (), {})
-        return 0
-    since = min(e.clock.prefix for e in entries)
-    result = run_without_culprit(rt, task, lambda upto: _correction(rt, _behind(rt, upto), upto), since, at)
-    if result is None:
-        return correct(rt)
-    reach("correct.before-commit")
-    rt.catalog.commit_correction(entries, at, result.runs, result.corrected)
-    reach("correct.after-commit")
-    return sum(result.corrected.values())
+    with rt.catalog.step() as step:
+        at = rt.catalog.last_commit()
+        entries = _behind(rt, at)
+        if not entries:
+            return 0
+        task = _correction(rt, step, entries, at)
+        if task is None:
+            rt.catalog.commit_correction(entries, at, (), {})
+            return 0
+        since = min(e.clock.prefix for e in entries)
+        result = run_without_culprit(
+            rt, step, task, lambda upto: _correction(rt, step, _behind(rt, upto), upto), since, at
+        )
+        if result is not None:
+            reach("correct.before-commit")
+            rt.catalog.commit_correction(entries, at, result.runs, result.corrected)
+            reach("correct.after-commit")
+            return sum(result.corrected.values())
+    return correct(rt)
 
 
 def _behind(rt: Runtime, at: int) -> list[HistoryEntry]:
     return [e for e in rt.catalog.history(at) if e.clock.prefix < at]
 
 
-def _correction(rt: Runtime, entries: list[HistoryEntry], at: int) -> CorrectTask | None:
+def _correction(rt: Runtime, step: Step, entries: list[HistoryEntry], at: int) -> CorrectTask | None:
     """What it takes to correct the entries up to commit ``at`` (inclusive), None if nothing does."""
     runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
-    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs, rt.project.memory_bytes)
+    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs, rt.project.memory_bytes, step.label)
     return task if entries and is_due(task) else None
 
 
@@ -163,6 +165,26 @@ def merge(rt: Runtime) -> int:
     Returns:
         the number of merged access paths; 0 when somebody else was faster.
     """
+    try:
+        with rt.catalog.step() as step:
+            return _merge(rt, step)
+    except Conflict:
+        return 0
+
+
+def _merge(rt: Runtime, step: Step) -> int:
+    task = _merge_task(rt, step)
+    if task is None:
+        return 0
+    result = rt.executor.run(task)
+    written = {(r.map, r.access_path): r for r in result.runs}
+    reach("merge.before-commit")
+    rt.catalog.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in task.tiers])
+    reach("merge.after-commit")
+    return len(task.tiers)
+
+
+def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
     committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
     limit = MERGE_SHARE * rows_within(rt.project.memory_bytes)
     by_path: dict[AccessPath, list[Run]] = {}
@@ -171,38 +193,24 @@ def merge(rt: Runtime) -> int:
         by_path.setdefault(paths[run.map, run.access_path], []).append(run)
     tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
     if not tiers:
-        return 0
+        return None
     oldest = rt.catalog.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
-    result = rt.executor.run(MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes))
-    written = {(r.map, r.access_path): r for r in result.runs}
-    reach("merge.before-commit")
-    try:
-        rt.catalog.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in tiers])
-    except Conflict:
-        return 0
-    reach("merge.after-commit")
-    return len(tiers)
+    return MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes, step.label)
 
 
-def collect_garbage(rt: Runtime, grace: datetime.timedelta = GRACE) -> int:
-    """Delete files of runs retired longer than ``grace`` ago, and older files that no row names.
+def collect_garbage(rt: Runtime) -> int:
+    """Delete the files of retired runs that nobody can be reading, and files that no row names and no step is about to commit.
 
-    The grace keeps files that a slow reader has yet to open, and files written but not committed yet.
+    Their age does not matter: whose lease holds may take as long as it likes.
 
     Returns:
         the number of deleted files.
     """
-    before = datetime.datetime.now(datetime.UTC) - grace
-    retired = rt.catalog.forget_retired(before)
-    known = rt.catalog.known_paths()
+    rt.catalog.renew()  # what this process has done with may go at once
     root = rt.project.state
-    orphans = [
-        path
-        for folder in ("runs", "log", "quarantine")
-        for path in (root / folder).rglob("*")
-        if path.is_file() and str(path.relative_to(root)) not in known and path.stat().st_mtime < before.timestamp()
-    ]
-    return sum(_delete(p) for p in {*orphans, *(root / r for r in retired)})
+    found = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.is_file()]
+    garbage = rt.catalog.garbage([str(path.relative_to(root)) for path in found])
+    return sum(_delete(root / path) for path in garbage)
 
 
 def _delete(path: Path) -> int:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cumulus_ops.catalog import Batch, NewRun, Refresh
+from cumulus_ops.catalog import Batch, NewRun, Refresh, Step
 from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime, StepResult
 from cumulus_ops.engine.failures import explain, verdict
 from cumulus_ops.errors import Conflict, CumulusError
@@ -86,7 +86,7 @@ def run_minibatch(
     if left:
         batches = tuple(b.id for b in left if b.drop == left[0].drop)
     elif waiting:
-        batches = append_drop(rt.project, rt.catalog, coordinator, waiting.pop(0))
+        batches = _append(rt, coordinator, waiting.pop(0))
     else:
         return None
     applied = 0
@@ -98,7 +98,19 @@ def run_minibatch(
             done = rt.catalog.batch(batch)
             applied += done.events if done.counts else 0
             on_batch(applied)
-    return _report([rt.catalog.batch(batch) for batch in batches], time.monotonic() - started)
+    # earlier ones are looked at again, for a correction after a later one may have set them aside
+    return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started)
+
+
+def _append(rt: Runtime, coordinator: int, drop: Path) -> tuple[int, ...]:
+    """Append a drop; again, if this process stood still meanwhile and others went on without it."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return append_drop(rt.project, rt.catalog, coordinator, drop)
+        except Conflict as conflict:
+            if conflict.kind not in ("lease-over", "files-lost"):
+                raise
+    return append_drop(rt.project, rt.catalog, coordinator, drop)
 
 
 @contextmanager
@@ -158,13 +170,13 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
         the commit's number, None if the batch was applied before.
 
     Raises:
-        Conflict: the runs it read were merged away, several times in a row.
+        Conflict: the runs it read were merged away, or its lease was over, several times in a row.
         Exception: the computation failed; the catalog has counted it if that is the batch's fault.
     """
     for attempt in range(ATTEMPTS):
-        computed = compute_batch(rt, batch)
         try:
-            return commit_batch(rt, batch, computed)
+            with rt.catalog.step() as step:
+                return commit_batch(rt, batch, compute_batch(rt, batch, step))
         except Conflict:
             rt.catalog.excuse(batch)
             if attempt == ATTEMPTS - 1:
@@ -183,15 +195,16 @@ class Computed:
     seconds: float
 
 
-def compute_batch(rt: Runtime, batch: int) -> Computed:
-    """Compute an appended batch's deltas at the newest commit. What fails is judged, and counted in the catalog."""
+def compute_batch(rt: Runtime, batch: int, step: Step) -> Computed:
+    """Compute an appended batch's deltas at the newest commit; the step has to last until they are committed. What fails is
+    judged, and counted in the catalog."""
     started = time.monotonic()
-    read_at = rt.catalog.begin_apply(batch)
+    read_at = rt.catalog.begin_apply(batch, step)
     found = rt.catalog.batch(batch)
     has_died_too_often(rt, found)
     refreshed = rt.catalog.refreshed()
     try:
-        result = rt.executor.run(_task(rt, found, read_at, refreshed))
+        result = rt.executor.run(_task(rt, step, found, read_at, refreshed))
     except BaseException as error:
         _record(rt, batch, error)
         raise
@@ -217,7 +230,7 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
         the commit's number, None if the batch was applied before.
 
     Raises:
-        Conflict: the runs it read were merged away.
+        Conflict: the runs it read were merged away, its step's lease is over, or its files are gone.
     """
     result = computed.result
     base, others = _divided(rt, result.runs)
@@ -232,14 +245,14 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
     return number
 
 
-def _task(rt: Runtime, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:
+def _task(rt: Runtime, step: Step, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:
     """Apply the batch at commit ``read_at``, and refresh what is refreshed up to commit ``refreshed``."""
     runs = tuple(rt.catalog.runs(read_at))
     reference = rt.reference(batch)
     wanted = rt.plan.looked_up(rt.plan.concerned(reference.relations()))
     needed = tuple(run for run in runs if run.map in wanted)
-    apply = ApplyTask(rt.plan, rt.project.state, reference, needed, rt.project.memory_bytes)
-    refresh = refresh_task(rt, refreshed, read_at, runs, batch) if rt.plan.derived else None
+    apply = ApplyTask(rt.plan, rt.project.state, reference, needed, rt.project.memory_bytes, step.label)
+    refresh = refresh_task(rt, step, refreshed, read_at, runs, batch) if rt.plan.derived else None
     return apply if refresh is None else MinibatchTask(apply, refresh)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cumulus_ops.catalog import Batch, Run
+from cumulus_ops.catalog import Batch, Run, Step
 from cumulus_ops.engine import RefreshTask, Runtime
 from cumulus_ops.engine.events import BatchRef, first_version, last_version
 from cumulus_ops.errors import Conflict
@@ -28,18 +28,19 @@ def refresh(rt: Runtime) -> int:
     """
     if not rt.plan.derived:
         return 0
-    expected = rt.catalog.refreshed()
-    at = rt.catalog.last_commit()
-    task = refresh_task(rt, expected, at) if at > expected else None
-    if task is None:
-        return 0
-    result = run_without_culprit(rt, task, lambda upto: refresh_task(rt, expected, upto), expected, at)
-    if result is None:
-        return refresh(rt)
-    reach("refresh.before-commit")
-    rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
-    reach("refresh.after-commit")
-    return sum(result.corrected.values())
+    with rt.catalog.step() as step:
+        expected = rt.catalog.refreshed()
+        at = rt.catalog.last_commit()
+        task = refresh_task(rt, step, expected, at) if at > expected else None
+        if task is None:
+            return 0
+        result = run_without_culprit(rt, step, task, lambda to: refresh_task(rt, step, expected, to), expected, at)
+        if result is not None:
+            reach("refresh.before-commit")
+            rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
+            reach("refresh.after-commit")
+            return sum(result.corrected.values())
+    return refresh(rt)
 
 
 def try_refresh(rt: Runtime) -> None:
@@ -53,12 +54,13 @@ def try_refresh(rt: Runtime) -> None:
 
 
 def refresh_task(
-    rt: Runtime, refreshed: int, at: int, runs: Sequence[Run] | None = None, batch: Batch | None = None
+    rt: Runtime, step: Step, refreshed: int, at: int, runs: Sequence[Run] | None = None, batch: Batch | None = None
 ) -> RefreshTask | None:
     """What there is to do since commit ``refreshed`` up to ``at`` (inclusive), None if there is nothing.
 
     Args:
         rt: the open project.
+        step: which does it.
         refreshed: up to which commit the maps are refreshed (inclusive).
         at: up to which they are to be.
         runs: the runs visible at ``at``, if they are known.
@@ -79,9 +81,8 @@ def refresh_task(
     concerned = rt.plan.concerned({name for b in batches[0] for name in b.relations()}, changed)
     wanted = rt.plan.looked_up(concerned) | changed
     needed = tuple(r for r in runs if r.map in wanted)
-    return RefreshTask(
-        rt.plan, rt.project.state, needed, refreshed, *batches, committed, floor, rt.project.memory_bytes
-    )
+    place = (rt.plan, rt.project.state, needed)
+    return RefreshTask(*place, refreshed, *batches, committed, floor, rt.project.memory_bytes, step.label)
 
 
 def _bare(batch: Batch) -> BatchRef:

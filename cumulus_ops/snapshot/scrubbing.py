@@ -51,6 +51,11 @@ def scrub(rt: Runtime, on_progress: Callable[[int, int], None] = lambda done, to
         rt: the open project.
         on_progress: called after each run with the bytes so far and those of all runs.
     """
+    with rt.catalog.step():
+        return _scrub(rt, on_progress)
+
+
+def _scrub(rt: Runtime, on_progress: Callable[[int, int], None]) -> ScrubReport:
     started = time.monotonic()
     runs = sorted(rt.catalog.runs(rt.catalog.last_commit()), key=lambda run: (run.path, run.offset))
     total, done = sum(run.bytes for run in runs), 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from cumulus_ops.catalog import Batch, HistoryEntry
+from cumulus_ops.catalog import Batch, HistoryEntry, Step
 from cumulus_ops.catalog.asides import DEATHS
 from cumulus_ops.engine import Runtime, StepResult
 from cumulus_ops.engine.failures import explain, verdict
@@ -55,13 +55,16 @@ def has_died_too_often(rt: Runtime, batch: Batch) -> None:
     raise DiedTooOften(reason, kind="set-aside", place=f"batch {batch.id}", hint="`cumulus batch list` shows it")
 
 
-def run_without_culprit(rt: Runtime, task: Task, task_up_to: TaskUpTo, since: int, at: int) -> StepResult | None:
+def run_without_culprit(
+    rt: Runtime, step: Step, task: Task, task_up_to: TaskUpTo, since: int, at: int
+) -> StepResult | None:
     """Do a step of several batches. If it fails for a defect, set the batch aside with whose commit it begins to fail.
 
     Args:
         rt: the open project.
-        task: the step, for all commits after ``since`` (exclusive) up to ``at`` (inclusive).
-        task_up_to: the same step up to an earlier commit.
+        step: which does it.
+        task: what it does, for all commits after ``since`` (exclusive) up to ``at`` (inclusive).
+        task_up_to: the same up to an earlier commit.
         since, at: see ``task``.
 
     Returns:
@@ -77,7 +80,7 @@ def run_without_culprit(rt: Runtime, task: Task, task_up_to: TaskUpTo, since: in
             raise
         commit = _first_failing(rt, task_up_to, since, at)
         if commit is not None:
-            _set_aside(rt, commit, error)
+            _set_aside(rt, step, commit, error)
     return None
 
 
@@ -107,7 +110,7 @@ def _fails(rt: Runtime, task_up_to: TaskUpTo, upto: int) -> bool:
     return False
 
 
-def _set_aside(rt: Runtime, commit: int, error: Exception) -> None:
+def _set_aside(rt: Runtime, step: Step, commit: int, error: Exception) -> None:
     at = rt.catalog.last_commit()
     entry = next((e for e in rt.catalog.history(at) if e.batch.commit == commit), None)
     if entry is None:
@@ -119,13 +122,13 @@ def _set_aside(rt: Runtime, commit: int, error: Exception) -> None:
             f"It fails from the commit of {name} on; derived maps have incorporated it, so it cannot be set aside."
         )
         raise error
-    _retract(rt, entry, f"with it, what several batches concern began to fail: {explain(error)}")
+    _retract(rt, step, entry, f"with it, what several batches concern began to fail: {explain(error)}")
     tell_of(rt, rt.catalog.batch(entry.batch.id))
 
 
-def _retract(rt: Runtime, entry: HistoryEntry, reason: str) -> None:
+def _retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
     runs = [r for r in rt.catalog.runs(rt.catalog.last_commit()) if r.map in rt.plan.base]
     root, own = rt.project.state, [r for r in runs if r.commit == entry.batch.commit]
     others = [r for r in runs if r.commit != entry.batch.commit]
-    negative, corrections = (retracted(rt.plan, root, part, entry.batch) for part in (own, others))
+    negative, corrections = (retracted(rt.plan, root, part, entry.batch, step.label) for part in (own, others))
     rt.catalog.retract(entry, negative, corrections, reason)

@@ -13,11 +13,12 @@ from cumulus_ops.catalog import Catalog
 from cumulus_ops.catalog.asides import DEATHS
 from cumulus_ops.config import Project
 from cumulus_ops.faults import FAULT_POINTS
-from cumulus_ops.snapshot import initialise, open_runtime
+from cumulus_ops.snapshot import collect_garbage, initialise, open_runtime
 from cumulus_ops.versions import epoch_end
 from tests.support.children import finish_epochs, start, wait
 from tests.support.derived_programs import SHOP
 from tests.support.drops import make_shop
+from tests.support.leases import lapse
 from tests.support.projects import engine_maps, initialise_as
 
 EPOCHS = 2
@@ -79,26 +80,24 @@ def test_a_killed_step_run_again_changes_nothing(
 
 
 def test_garbage_of_killed_steps_is_collected(tmp_path: Path) -> None:
-    import datetime
-
-    from cumulus_ops.snapshot import collect_garbage
-
     project = make_shop(tmp_path)
     initialise(project)
     assert wait(start(finish_epochs, project, EPOCHS, "apply.before-commit")) == -signal.SIGKILL
     assert wait(start(finish_epochs, project, EPOCHS)) == 0
     before = _outcome(project)
     with open_runtime(project, "inprocess") as rt:
-        assert collect_garbage(rt, datetime.timedelta(0)) > 0
+        collect_garbage(rt)
+        assert _files(project) > rt.catalog.known_paths(), "the dead one might still be at work"
+        lapse(project.catalog_url)
+        assert collect_garbage(rt) > 0
         known = rt.catalog.known_paths()
-    files = {
-        str(p.relative_to(project.state))
-        for f in ("runs", "log")
-        for p in (project.state / f).rglob("*")
-        if p.is_file()
-    }
-    assert files == known
+    assert _files(project) == known
     assert _outcome(project) == before
+
+
+def _files(project: Project) -> set[str]:
+    found = (p for f in ("runs", "log") for p in (project.state / f).rglob("*") if p.is_file())
+    return {str(p.relative_to(project.state)) for p in found}
 
 
 def test_a_batch_in_which_processes_die_is_set_aside_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -4,27 +4,31 @@ corrections and merges, every committed epoch equals the serial interpreter run 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import tempfile
 import unittest.mock
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import HistoryEntry
+from cumulus_ops.catalog import HistoryEntry, Step
 from cumulus_ops.engine import CorrectTask, Runtime, StepResult, grouping, initialise, open_runtime, sources
 from cumulus_ops.errors import Conflict, InputProblem, NotYet
-from cumulus_ops.snapshot import commit, merge, refresh, seal
+from cumulus_ops.snapshot import collect_garbage, commit, merge, seal
 from cumulus_ops.snapshot.commits import _by_clock
 from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
-from cumulus_ops.snapshot.refreshing import refresh_task
+from cumulus_ops.snapshot.refreshing import refresh_task, try_refresh
 from cumulus_ops.versions import epoch_end
 from m3 import check, format_program
 from m3.errors import ValueProblem
 from m3.program import Program
 from tests.support.derived_programs import DERIVED
+from tests.support.leases import another_process, lapse
 from tests.support.projects import (
     Event,
     append_events,
@@ -37,6 +41,7 @@ from tests.support.projects import (
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import RELATIONS, m3_programs, sql_views
 
+T = TypeVar("T")
 VIEWS = {
     "join": "SELECT a, COUNT(*) AS n, SUM(x) AS s FROM r JOIN s ON r.b = s.b GROUP BY a",
     "chain": "SELECT n, SUM(a * x) AS s, COUNT(*) AS k FROM r, s, t WHERE r.b = s.b AND s.c = t.c GROUP BY n",
@@ -120,6 +125,7 @@ class World:
     log: dict[tuple[int, int], list[Event]] = field(default_factory=dict)  # (epoch, coordinator) -> events
     rows: st.SearchStrategy[tuple[str, tuple[object, ...]]] = rows
     flight: list[object] = field(default_factory=list)
+    steps: dict[int, contextlib.ExitStack] = field(default_factory=dict)  # id of what was computed -> its step
     drops: int = 0
 
     def append(self, data: st.DataObject, coordinator: int) -> None:
@@ -142,21 +148,41 @@ class World:
 
     def start(self, index: int) -> None:
         _, batch, _, _ = self.flight[index]
-        self.flight[index] = ("apply", batch, None, compute_batch(self.rt, batch))
+        self.flight[index] = ("apply", batch, None, self._in_a_step(lambda step: compute_batch(self.rt, batch, step)))
+
+    def _in_a_step(self, compute: Callable[[Step], T]) -> T:
+        """Compute something in a step that lasts until it is finished."""
+        stack = contextlib.ExitStack()
+        result = compute(stack.enter_context(self.rt.catalog.step()))
+        self.steps[id(result)] = stack
+        return result
 
     def finish(self, index: int) -> None:
         kind, what, read_at, result = self.flight.pop(index)
+        try:
+            with self.steps.pop(id(result)):
+                self._commit(kind, what, read_at, result)
+        except Conflict as conflict:  # somebody else was faster, or our lease is over
+            if isinstance(result, Computed):
+                if conflict.kind not in ("lease-over", "merge-conflict"):
+                    raise
+                self.flight.append(("apply", what, None, None))
+
+    def _commit(self, kind: str, what: object, read_at: object, result: object) -> None:
         if isinstance(result, Computed):
             assert commit_batch(self.rt, what, result) is not None
             assert commit_batch(self.rt, what, result) is None  # a task run twice commits once
             return
         assert isinstance(result, StepResult)
-        if kind == "refresh":
-            with contextlib.suppress(Conflict):  # another refresh was faster
-                self.rt.catalog.commit_refresh(what, read_at, result.runs, result.corrected)
-        else:
-            with contextlib.suppress(Conflict):  # another pass was faster
-                self.rt.catalog.commit_correction(what, read_at, result.runs, result.corrected)
+        commit = self.rt.catalog.commit_refresh if kind == "refresh" else self.rt.catalog.commit_correction
+        commit(what, read_at, result.runs, result.corrected)
+
+    def lapse(self) -> None:
+        """This process stands still for so long that another one passes it by, merges and cleans up."""
+        lapse(self.rt.project.catalog_url)
+        with another_process(self.rt) as other:
+            merge(other)
+            collect_garbage(other)
 
     def start_correction(self) -> None:
         at = self.rt.catalog.last_commit()
@@ -164,13 +190,15 @@ class World:
         task = CorrectTask(
             self.rt.plan, self.rt.project.state, _by_clock(self.rt, entries), tuple(self.rt.catalog.runs(at))
         )
-        self.flight.append(("correct", entries, at, self.rt.executor.run(task)))
+        run = self._in_a_step(lambda s: self.rt.executor.run(dataclasses.replace(task, label=s.label)))
+        self.flight.append(("correct", entries, at, run))
 
     def start_refresh(self) -> None:
         refreshed, at = self.rt.catalog.refreshed(), self.rt.catalog.last_commit()
-        task = refresh_task(self.rt, refreshed, at)
+        task = refresh_task(self.rt, Step(0, 0), refreshed, at)
         if task is not None:
-            self.flight.append(("refresh", refreshed, at, self.rt.executor.run(task)))
+            run = self._in_a_step(lambda s: self.rt.executor.run(dataclasses.replace(task, label=s.label)))
+            self.flight.append(("refresh", refreshed, at, run))
 
     def expected(self, epoch: int) -> dict[str, object]:
         events = [e for key in sorted(self.log) if key[0] <= epoch for e in self.log[key]]
@@ -267,7 +295,7 @@ def _play(world: World, data: st.DataObject) -> None:
 
 
 def _play_on(world: World, data: st.DataObject) -> None:
-    actions = ["append", "append", "start", "start", "finish", "finish", "correct", "merge", "seal", "commit"]
+    actions = ["append", "append", "start", "start", "finish", "finish", "correct", "merge", "seal", "commit", "lapse"]
     actions += ["refresh", "seal", *["minibatch"] * 5] if world.rt.plan.derived else []
     for _ in range(data.draw(st.integers(5, 25))):
         _act(world, data, data.draw(st.sampled_from(actions)))
@@ -295,7 +323,7 @@ def _act(world: World, data: st.DataObject, action: str) -> None:
         world.append(data, data.draw(st.integers(0, 2)))
         world.start(len(world.flight) - 1)
         world.finish(len(world.flight) - 1)
-        refresh(world.rt)
+        try_refresh(world.rt)
     elif action == "start":
         waiting = [i for i, f in enumerate(world.flight) if f[3] is None]
         if waiting:
@@ -310,6 +338,8 @@ def _act(world: World, data: st.DataObject, action: str) -> None:
         world.start_refresh()
     elif action == "merge":
         merge(world.rt)
+    elif action == "lapse":
+        world.lapse()
     elif action in ("seal", "commit"):
         _seal_or_commit(world, action)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewRun, ProgramRecord
+from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewRun, ProgramRecord, Step
 from cumulus_ops.versions import epoch_start
 
+#: A step of no lease: what it announces holds nobody back.
+NOBODY = Step(0, 0)
 PROGRAM = ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", 3)
 
 
@@ -23,10 +25,19 @@ def make_catalog(folder: Path) -> Catalog:
     return catalog
 
 
-def append(catalog: Catalog, coordinator: int, drop: str, rows: int = 1, *, at: tuple[int, int] | None = None) -> int:
-    """Append a batch at (epoch, sequence), by default the coordinator's position."""
+def append(
+    catalog: Catalog,
+    coordinator: int,
+    drop: str,
+    rows: int = 1,
+    *,
+    at: tuple[int, int] | None = None,
+    step: Step = NOBODY,
+) -> int:
+    """Append a batch at (epoch, sequence), by default the coordinator's position; ``step`` has written its files."""
     epoch, sequence = at or catalog.position(coordinator)
-    file = LogFile(0, "r", f"log/r/{coordinator}-{drop}.parquet", rows, f"{coordinator}/r", 0, rows - 1)
+    label = "" if step is NOBODY else step.label
+    file = LogFile(0, "r", f"log/r/{label}{coordinator}-{drop}.parquet", rows, f"{coordinator}/r", 0, rows - 1)
     new = NewBatch(coordinator, drop, epoch, sequence, sequence + rows, rows, 0, 0, 0, (file,), ())
     return catalog.append([new])[0]
 
@@ -58,7 +69,7 @@ def apply_many(work: tuple[str, int, int]) -> list[tuple[int, int, int]]:
     done = []
     for i in range(count):
         batch = append(catalog, coordinator, f"d{i}")
-        read_at = catalog.begin_apply(batch)
+        read_at = catalog.begin_apply(batch, NOBODY)
         number = catalog.commit_apply(batch, read_at, [new_run(rows=batch)], 0.0)
         assert number is not None
         done.append((batch, read_at, number))
@@ -71,6 +82,6 @@ def apply_same(work: tuple[str, int]) -> int | None:
     url, batch = work
     catalog = Catalog(url)
     try:
-        return catalog.commit_apply(batch, catalog.begin_apply(batch), [new_run()], 0.0)
+        return catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [new_run()], 0.0)
     finally:
         catalog.close()

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from cumulus_ops.config import Project
 from cumulus_ops.errors import NotYet
@@ -23,9 +24,9 @@ def context() -> ForkServerContext:
     return server
 
 
-def start(target: Callable[..., None], *args: object) -> BaseProcess:
+def start(target: Callable[..., None], *args: object, **options: object) -> BaseProcess:
     """Start a child."""
-    child = context().Process(target=target, args=args)
+    child = context().Process(target=target, args=args, kwargs=options)
     child.start()
     return child
 
@@ -62,3 +63,23 @@ def finish_epochs_on_spark(project: Project, epochs: int) -> None:
     """Bring the project to ``epochs`` committed, published and validated epochs on the Spark its settings name."""
     with open_runtime(project, "spark") as rt:
         run_epochs(rt, epochs - len(rt.catalog.snapshots()))
+
+
+def apply_drops(project: Project, coordinator: int, drops: int, *, fault: str = "", pause: str = "") -> None:
+    """Append and apply a coordinator's next drops, one after the other; die at ``fault``, or stand still at ``pause``."""
+    os.environ.update(CUMULUS_FAULT=fault, CUMULUS_PAUSE=pause)
+    with open_runtime(project, "inprocess") as rt:
+        for _ in range(drops):
+            assert run_minibatch(rt, coordinator) is not None
+
+
+def wait_until_stopped(child: BaseProcess) -> None:
+    """Until it has stopped itself (SIGSTOP)."""
+    while _state(child.pid) != "T":
+        assert child.is_alive(), "the child never stopped"
+        os.sched_yield()
+
+
+def _state(pid: int | None) -> str:
+    """The state letter of a process, as the kernel shows it after the name in parentheses."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

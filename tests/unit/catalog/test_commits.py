@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import multiprocessing
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from sqlalchemy import create_engine, text
 from cumulus_ops.catalog import Catalog, Clock, HistoryEntry, Snapshot, Validation
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.versions import epoch_end
-from tests.support.catalogs import append, apply_many, apply_same, make_catalog, new_run, url_of
+from tests.support.catalogs import NOBODY, append, apply_many, apply_same, make_catalog, new_run, url_of
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def apply(catalog: Catalog, coordinator: int, drop: str, *, runs: int = 1) -> in
     batch = append(catalog, coordinator, drop)
     epoch = catalog.position(coordinator)[0]
     written = [new_run(f"m{i}", epoch, path=f"runs/{coordinator}-{drop}.pack") for i in range(runs)]
-    number = catalog.commit_apply(batch, catalog.begin_apply(batch), written, 0.5)
+    number = catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), written, 0.5)
     assert number is not None
     return number
 
@@ -77,7 +76,7 @@ def test_a_batch_that_several_processes_apply_is_committed_once(tmp_path: Path, 
 
 def test_applying_twice_commits_once(catalog: Catalog) -> None:
     batch = append(catalog, 0, "d")
-    read_at = catalog.begin_apply(batch)
+    read_at = catalog.begin_apply(batch, NOBODY)
     assert catalog.commit_apply(batch, read_at, [new_run()], 0.0) == 1
     assert catalog.commit_apply(batch, read_at, [new_run()], 0.0) is None
     assert (catalog.last_commit(), len(catalog.runs(1)), len(catalog.history(1))) == (1, 1, 1)
@@ -120,7 +119,7 @@ def test_a_correction_is_compare_and_swap(catalog: Catalog) -> None:
 
 def test_a_correction_of_nothing_only_moves_clocks_and_keeps_later_exceptions(catalog: Catalog) -> None:
     early = append(catalog, 0, "a")
-    read_at = catalog.begin_apply(early)
+    read_at = catalog.begin_apply(early, NOBODY)
     apply(catalog, 1, "b")
     catalog.commit_apply(early, read_at, [new_run()], 0.0)
     (first, second) = catalog.history(2)
@@ -140,10 +139,11 @@ def test_runs_that_somebody_has_yet_to_tell_apart_are_not_merged(catalog: Catalo
     assert caught.value.kind == "merge-conflict"
     correct_all(catalog)
     waiting = append(catalog, 2, "c")
-    assert catalog.begin_apply(waiting) == 2
-    apply(catalog, 0, "d")
-    assert [r.commit for r in catalog.mergeable(3)] == [1, 2]
-    catalog.commit_merge([(runs, new_run("m0"))])
+    with catalog.step() as step:
+        assert catalog.begin_apply(waiting, step) == 2
+        apply(catalog, 0, "d")
+        assert [r.commit for r in catalog.mergeable(3)] == [1, 2]
+        catalog.commit_merge([(runs, new_run("m0"))])
     with pytest.raises(Conflict):
         catalog.commit_merge([(runs, new_run("m0"))])
     assert len([r for r in catalog.runs(catalog.last_commit()) if r.origin <= 2]) == 1
@@ -151,16 +151,16 @@ def test_runs_that_somebody_has_yet_to_tell_apart_are_not_merged(catalog: Catalo
 
 def test_an_apply_that_read_runs_which_were_merged_since_starts_again(catalog: Catalog) -> None:
     slow = append(catalog, 2, "slow")
-    read_at = catalog.begin_apply(slow)
+    read_at = catalog.begin_apply(slow, NOBODY)
     apply(catalog, 0, "a")
     apply(catalog, 1, "b")
-    catalog.begin_apply(slow)  # a second process takes over, and reads later runs
+    catalog.begin_apply(slow, NOBODY)  # a second process takes over, and reads later runs
     correct_all(catalog)
     catalog.commit_merge([(catalog.runs(2), None)])
     with pytest.raises(Conflict) as caught:
         catalog.commit_apply(slow, read_at, [new_run()], 0.0)
     assert caught.value.kind == "merge-conflict"
-    assert catalog.commit_apply(slow, catalog.begin_apply(slow), [new_run()], 0.0) == 4
+    assert catalog.commit_apply(slow, catalog.begin_apply(slow, NOBODY), [new_run()], 0.0) == 4
 
 
 def test_only_the_holder_of_the_token_seals_and_passes_it_on(catalog: Catalog) -> None:
@@ -184,7 +184,7 @@ def test_an_epoch_with_a_batch_that_is_not_applied_is_not_sealed(catalog: Catalo
     with pytest.raises(NotYet) as caught:
         catalog.seal(0, 0)
     assert caught.value.kind == "batch-pending"
-    catalog.commit_apply(batch, catalog.begin_apply(batch), [], 0.0)
+    catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [], 0.0)
     catalog.seal(0, 0)
 
 
@@ -237,9 +237,7 @@ def test_retired_runs_are_forgotten_when_their_pack_is_free(catalog: Catalog) ->
     correct_all(catalog)
     runs = catalog.runs(2)
     catalog.commit_merge([([runs[0], runs[2]], new_run("m0", path="runs/merged.pack"))])
-    late = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
-    assert catalog.forget_retired(late - datetime.timedelta(hours=2)) == []
-    assert catalog.forget_retired(late) == ["runs/0-b.pack"]  # the other pack still holds a run of m1
+    assert catalog.forget_retired() == ["runs/0-b.pack"]  # the other pack still holds a run of m1
     assert {"runs/0-a.pack", "runs/merged.pack"} <= catalog.known_paths()
 
 
@@ -259,8 +257,7 @@ def test_whoever_keeps_up_with_the_runs_sees_what_a_fresh_look_sees(
         runs = catalog.mergeable(catalog.last_commit())
         catalog.commit_merge([(runs, new_run(path=f"runs/m{number}.pack"))])
         if forget:
-            later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
-            catalog.forget_retired(later)
+            catalog.forget_retired()
         fresh = Catalog(url_of(tmp_path))
         at = catalog.last_commit()
         assert watcher.runs(at) == fresh.runs(at)

@@ -11,7 +11,7 @@ import pytest
 from cumulus_ops.catalog import Catalog, Snapshot
 from cumulus_ops.errors import Conflict, InputProblem
 from cumulus_ops.versions import epoch_end
-from tests.support.catalogs import PROGRAM, append, new_run, url_of
+from tests.support.catalogs import NOBODY, PROGRAM, append, new_run, url_of
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 def apply(catalog: Catalog, drop: str, coordinator: int = 0, epoch: int = 0) -> int:
     batch = append(catalog, coordinator, drop)
-    number = catalog.commit_apply(batch, catalog.begin_apply(batch), [new_run(epoch=epoch)], 0.0)
+    number = catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [new_run(epoch=epoch)], 0.0)
     assert number is not None
     return number
 

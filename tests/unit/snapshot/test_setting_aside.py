@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cumulus_ops.catalog import Step
 from cumulus_ops.catalog.asides import DEATHS, FAILURES
 from cumulus_ops.engine import CorrectTask, InProcess, RefreshTask, Runtime, open_runtime
 from cumulus_ops.engine.failures import verdict
@@ -20,6 +21,7 @@ from cumulus_ops.snapshot.minibatch import apply_batch
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import INT
 from m3.program import Column, Relation
+from tests.support.catalogs import NOBODY
 from tests.support.projects import (
     Event,
     append_events,
@@ -161,9 +163,10 @@ def overlapping(rt: Runtime, ids: list[int]) -> None:
     """Apply batches in the reverse of their order, none having read the others."""
     from cumulus_ops.snapshot.minibatch import commit_batch, compute_batch
 
-    computed = [(number, compute_batch(rt, number)) for number in ids]
-    for number, deltas in reversed(computed):
-        commit_batch(rt, number, deltas)
+    with rt.catalog.step() as step:
+        computed = [(number, compute_batch(rt, number, step)) for number in ids]
+        for number, deltas in reversed(computed):
+            commit_batch(rt, number, deltas)
 
 
 @pytest.mark.parametrize("granularity", ["batch", "event"])
@@ -198,9 +201,10 @@ def test_taking_a_batch_back_leaves_nothing_of_it(opened, culprit: int, correcte
     if corrected:
         correct(rt)
     entry = next(e for e in rt.catalog.history(rt.catalog.last_commit()) if e.batch.id == ids[culprit])
-    _retract(rt, entry, "to see what is left")
+    with rt.catalog.step() as step:
+        _retract(rt, step, entry, "to see what is left")
     with pytest.raises(Conflict):
-        _retract(rt, entry, "again")
+        _retract(rt, Step(0, 0), entry, "again")
     expect(rt, end_epoch(rt), [e for i, part in enumerate(parts) if i != culprit for e in part])
 
 
@@ -234,10 +238,10 @@ def test_what_dies_again_and_again_is_set_aside_but_not_if_an_attempt_ends(opene
     rt = opened()
     batch = append_events(rt, 0, rows("r", (1, 5)), "d")
     for _ in range(DEATHS):
-        rt.catalog.begin_apply(batch)  # and then the process is gone
+        rt.catalog.begin_apply(batch, NOBODY)  # and then the process is gone
     rt.catalog.excuse(batch)
     for _ in range(DEATHS):
-        rt.catalog.begin_apply(batch)
+        rt.catalog.begin_apply(batch, NOBODY)
     assert run_minibatch(rt, 0, []).set_aside == (batch,)
     assert rt.catalog.batch(batch).reason.startswith("its process ended")
     assert run_minibatch(rt, 0, []) is None

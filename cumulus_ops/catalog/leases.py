@@ -1,0 +1,206 @@
+"""Leases: who is at work, so that nobody waits for the dead, and nothing that somebody uses is deleted.
+
+A process takes a **lease** with its first step and renews it in a thread until the catalog is closed. Whatever it does with files,
+reading as well as writing, is a **step** of its lease:
+
+>>> with catalog.step() as step:                        # doctest: +SKIP
+...     at = catalog.last_commit()                      # runs visible from here on stay until the step is over
+...     runs = write(step.label)                        # runs/12.3-<unique>.pack: lease 12, step 3
+...     catalog.commit_apply(batch, at, runs, 0.0)      # refused if the lease is over, or a file is gone
+
+Steps cost no transaction: a process numbers them by itself. The lease's row says by which step it goes on (``first_step``: those
+before are over) and from which commit on it may read (``floor``), both as of its last renewal.
+
+A lease that is not renewed in time **lapses**, by the database's clock. That alone changes nothing: it is **over** when somebody
+who wants to pass it by deletes its row, in the transaction that does so. No commit of its steps gets through after that, and none
+is disturbed before. So clocks decide how soon the dead are passed by, and never what is right.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Float, delete, func, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.expression import FunctionElement
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.connection import retry_busy
+from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.records import Step
+from cumulus_ops.errors import Conflict
+
+__all__ = ["LEASE_S", "Leases"]
+
+#: How long a process may be silent before others may pass it by.
+LEASE_S = 60.0
+RENEWALS = 3  # within that time
+
+
+class _ClockS(FunctionElement[float]):
+    """The database's clock, in seconds since 1970, at this moment (not when the transaction began)."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(_ClockS, "sqlite")
+def _sqlite_clock(_element: Any, _compiler: Any, **_: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(_ClockS, "postgresql")
+def _postgresql_clock(_element: Any, _compiler: Any, **_: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+
+
+@dataclass
+class _Lease:
+    """What a process knows of its lease. ``steps``: those under way, and the floor when each began. ``renewed_s``: when it was
+    renewed, by the machine's clock that never goes back."""
+
+    id: int
+    floor: int
+    renewed_s: float
+    next_step: int = 0
+    steps: dict[int, int] = field(default_factory=dict)
+
+
+class Leases(Database):
+    """This process's lease, and what has become of the others."""
+
+    def __init__(self, url: str, root: Path | None = None) -> None:
+        super().__init__(url, root)
+        self._lease: _Lease | None = None
+        self._guard = threading.Lock()  # a step begins before a renewal, or after it
+        self._closed = threading.Event()
+        self._renewing: threading.Thread | None = None
+
+    @contextmanager
+    def step(self) -> Iterator[Step]:
+        """Do something with files: what is visible stays readable meanwhile, and what is written under the step's label stays.
+
+        Raises:
+            Conflict: whatever went wrong, it did after the lease was over.
+        """
+        step = self._begin_step()
+        try:
+            yield step
+        except Exception as error:
+            if self._is_over(step) and not isinstance(error, Conflict):
+                raise Conflict(
+                    "its lease is over, and others went on without it",
+                    kind="lease-over",
+                    place=f"step {step.label}",
+                    hint="run it again; its process stood still for too long",
+                ) from error
+            raise
+        finally:
+            self._end_step(step)
+
+    def _begin_step(self) -> Step:
+        with self._guard:
+            if self._lease is not None and time.monotonic() - self._lease.renewed_s > LEASE_S:
+                self._renew(self._lease)  # this process stood still
+            if self._lease is None:
+                self._lease = self._take()
+                self._start_renewing()
+            lease = self._lease
+            step = Step(lease.id, lease.next_step)
+            lease.next_step += 1
+            lease.steps[step.number] = lease.floor
+            return step
+
+    def _end_step(self, step: Step) -> None:
+        with self._guard:
+            if self._lease is not None and self._lease.id == step.lease:
+                del self._lease.steps[step.number]
+
+    def _is_over(self, step: Step) -> bool:
+        """Whether the step's lease is gone; then the next step takes another one."""
+        with suppress(SQLAlchemyError):
+            if self._read(select(t.lease.c.id).where(t.lease.c.id == step.lease)):
+                return False
+            with self._guard:
+                if self._lease is not None and self._lease.id == step.lease:
+                    self._lease = None
+            return True
+        return False
+
+    def _take(self) -> _Lease:
+        here = func.coalesce(select(t.program.c.last_commit).scalar_subquery(), 0)
+        values = {"holder": f"{socket.gethostname()}:{os.getpid()}", "expires": _ClockS() + LEASE_S, "first_step": 0}
+        new = insert(t.lease).values(**values, floor=here).returning(t.lease.c.id, t.lease.c.floor)
+
+        def action() -> _Lease:
+            with self._engine.begin() as connection:
+                number, floor = connection.execute(new).one()
+                return _Lease(int(number), int(floor), time.monotonic())
+
+        return retry_busy(action)
+
+    def renew(self) -> None:
+        """Say that this process is alive, which of its steps are over, and which commits it has no need of any more."""
+        with self._guard:
+            if self._lease is not None:
+                self._renew(self._lease)
+
+    def _renew(self, lease: _Lease) -> None:
+        begun_s = time.monotonic()
+        with self._engine.begin() as connection:
+            floor = min(lease.steps.values(), default=None)
+            if floor is None:
+                floor = int(connection.execute(select(t.program.c.last_commit)).scalar() or 0)
+            values = {"floor": floor, "first_step": min(lease.steps, default=lease.next_step)}
+            mine = update(t.lease).where(t.lease.c.id == lease.id)
+            is_held = connection.execute(mine.values(**values, expires=_ClockS() + LEASE_S)).rowcount
+        lease.floor, lease.renewed_s = floor, begun_s
+        if not is_held:
+            self._lease = None  # the next step takes another one; those under way will be refused
+
+    def _start_renewing(self) -> None:
+        if self._renewing is None:
+            given = (weakref.ref(self), self._closed, LEASE_S / RENEWALS)
+            self._renewing = threading.Thread(target=_keep_renewing, args=given, name="lease", daemon=True)
+            self._renewing.start()
+
+    def _end_lapsed(self, connection: Connection) -> None:
+        """End the leases that were not renewed in time, in a transaction that holds the program's row."""
+        mine = self._lease.id if self._lease is not None else 0
+        connection.execute(delete(t.lease).where(t.lease.c.expires < _ClockS(), t.lease.c.id != mine))
+
+    def leases(self) -> dict[int, int]:
+        """lease -> its first step that is not over."""
+        return dict(map(tuple, self._read(select(t.lease.c.id, t.lease.c.first_step))))
+
+    def close(self) -> None:
+        """End the lease, and release all connections."""
+        self._closed.set()
+        if self._renewing is not None:
+            self._renewing.join()
+        if self._lease is not None:
+            with suppress(SQLAlchemyError), self._engine.begin() as connection:  # else it lapses
+                connection.execute(delete(t.lease).where(t.lease.c.id == self._lease.id))
+            self._lease = None
+        super().close()
+
+
+def _keep_renewing(catalog: weakref.ref[Leases], closed: threading.Event, every_s: float) -> None:
+    """Until the catalog is closed, or forgotten. A database that does not answer is asked again; who needs it will say so."""
+    while not closed.wait(every_s):
+        held = catalog()
+        if held is None:
+            return
+        with suppress(SQLAlchemyError):
+            held.renew()
+        del held

@@ -1,0 +1,32 @@
+"""Leases in tests: time is not waited for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import create_engine, text
+
+from cumulus_ops.catalog import Catalog
+from cumulus_ops.engine import Runtime
+
+__all__ = ["another_process", "lapse"]
+
+
+def lapse(url: str) -> None:
+    """As if nobody had renewed a lease for long: whoever wants to may pass their holders by."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE lease SET expires = 0"))
+    engine.dispose()
+
+
+@contextmanager
+def another_process(rt: Runtime) -> Iterator[Runtime]:
+    """The same project with a catalog and a lease of its own, as another process has it."""
+    catalog = Catalog(rt.project.catalog_url, rt.project.state)
+    try:
+        yield dataclasses.replace(rt, catalog=catalog)
+    finally:
+        catalog.close()
