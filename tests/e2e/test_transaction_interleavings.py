@@ -30,7 +30,7 @@ from tests.support.interleaving import Actor, Operation, Played, Watch, explore,
 from tests.support.services import postgresql
 
 pytestmark = pytest.mark.postgres
-LIMIT = int(os.environ.get("INTERLEAVINGS", "5"))
+LIMIT = int(os.environ.get("INTERLEAVINGS", "4"))
 PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
 IGNORED = {"sealed_at", "committed_at", "recorded_at", "validated_at", "expires"}
