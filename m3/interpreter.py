@@ -19,7 +19,7 @@ from m3.evaluate import Value, coerce, evaluate
 from m3.floats import rounded_sum
 from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
 from m3.scalars import Scalar, Var, variables
-from m3.view_errors import failed_check
+from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 from m3.windows import windowed
 
 __all__ = ["Interpreter"]
@@ -273,12 +273,12 @@ class Interpreter:
             if entries:
                 example = min(entries, key=lambda key: _sort_key(key))
                 raise failed_check(self.program, view, checked, example, sum(entries.values()))
-        environments = (self._view_env(view, key) for key in self._view_keys(view))
-        rows = [
-            tuple(evaluate(c.expression, env) for c in view.columns)
-            for env in environments
-            if view.having is None or evaluate(view.having, env) is True
-        ]
+        environments = [self._view_env(view, key) for key in self._view_keys(view)]
+        if view.having is not None:
+            kept = _read(view, IN_CONDITION, view.having, environments)
+            environments = [env for env, keep in zip(environments, kept, strict=True) if keep is True]
+        columns = [_read(view, in_column(c), c.expression, environments) for c in view.columns]
+        rows = list(zip(*columns, strict=True))
         visible = len(view.visible)
         return [row[:visible] for row in (_ordered(rows, view) if ordered else rows)]
 
@@ -313,6 +313,14 @@ def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...
     for position, descending in reversed(view.order):
         rows.sort(key=lambda row: _smallest_null(row[position]), reverse=descending)
     return rows[view.offset :] if view.limit is None else rows[view.offset : view.offset + view.limit]
+
+
+def _read(view: View, what: str, scalar: Scalar, environments: list[Mapping[str, Value]]) -> list[Value]:
+    """One expression for all rows of a view."""
+    try:
+        return [evaluate(scalar, env) for env in environments]
+    except ValueProblem as problem:
+        raise unreadable(view, what, problem.message, problem.kind, problem.hint) from problem
 
 
 def _smallest_null(value: Value) -> tuple[bool, Any]:

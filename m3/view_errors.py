@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from m3.errors import ValueProblem
+from m3.errors import Span, ValueProblem
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.formatting import format_scalar
-from m3.program import Check, Program, View
+from m3.program import Check, OutputColumn, Program, View
 from m3.scalars import Const, Scalar
 
-__all__ = ["failed_check"]
+__all__ = ["IN_CONDITION", "failed_check", "in_column", "unreadable"]
 
 
 def failed_check(program: Program, view: View, check: Check, key: Sequence[Value], rows: int) -> ValueProblem:
@@ -37,6 +37,30 @@ def failed_check(program: Program, view: View, check: Check, key: Sequence[Value
     kind = reason.kind if reason is not None else "overflow"
     hint = "mend or delete these rows, or guard the expression, e.g. with CASE WHEN or NULLIF; the view is right again then"
     return ValueProblem(message, kind=kind, span=check.place, hint=hint)
+
+
+def unreadable(view: View, what: str, reason: str, kind: str, hint: str = "") -> ValueProblem:
+    """The error of a view that cannot be computed from its maps.
+
+    Args:
+        view: the view.
+        what: the column, or the condition on its rows.
+        reason: why not, for some row.
+        kind: of the reason.
+        hint: what to do about it.
+    """
+    message = f"view {view.name} is in error: {what} cannot be computed for a row: {reason}"
+    hint = hint or "CAST to a wider type, or guard the expression"
+    return ValueProblem(message, kind=kind, span=Span(1, 1, 1, view.name), hint=hint)
+
+
+def in_column(column: OutputColumn) -> str:
+    """How an error names a column."""
+    return f"its column {column.name}"
+
+
+#: How an error names HAVING.
+IN_CONDITION = "a condition on its rows"
 
 
 def _what(expression: Scalar, env: dict[str, Value]) -> tuple[str, ValueProblem | None]:

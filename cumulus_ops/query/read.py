@@ -31,7 +31,7 @@ from cumulus_ops.mapstore import (
 )
 from cumulus_ops.versions import epoch_end
 from m3.program import MapDecl, OutputColumn, View
-from m3.view_errors import failed_check
+from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
 __all__ = ["failed_checks", "read_groups", "read_map", "read_view"]
 
@@ -236,7 +236,7 @@ def _evaluated(view: View, entries: pa.Table) -> pa.Table:
         try:
             kept = select((view.having,), frame)
         except InputProblem as problem:
-            raise _unreadable(view, "a condition on its rows", problem) from problem
+            raise _unreadable(view, IN_CONDITION, problem) from problem
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
@@ -247,12 +247,12 @@ def _column(view: View, column: OutputColumn, frame: Frame) -> pa.Array:
     try:
         return evaluate_logical(column.expression, frame)
     except InputProblem as problem:
-        raise _unreadable(view, f"its column {column.name}", problem) from problem
+        raise _unreadable(view, in_column(column), problem) from problem
 
 
 def _unreadable(view: View, what: str, problem: InputProblem) -> ViewInError:
-    message = f"view {view.name} is in error: {what} cannot be computed for a row: {problem.message}"
-    return ViewInError(message, kind=problem.kind, hint=problem.hint or "CAST to a wider type, or guard the expression")
+    error = unreadable(view, what, problem.message, problem.kind, problem.hint)
+    return ViewInError(error.message, kind=error.kind, place=str(error.span), hint=error.hint)
 
 
 def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:

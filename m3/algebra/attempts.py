@@ -34,7 +34,10 @@ from m3.failures import attempted, failed, may_fail, nonzero, tolerated
 from m3.program import Column
 from m3.scalars import Call, Const, Key, Scalar, Var, call, substitute, vars_of
 
-__all__ = ["Part", "summed"]
+__all__ = ["FAILED", "Part", "summed"]
+
+#: The column of a derived relation that says whether its row could not be computed; it is no part of an example.
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,7 @@ def _example(scalar: Scalar, sources: Sequence[Source]) -> list[tuple[Column, Va
         columns = source.relation.columns if len(sources) == 1 else ()
         keys = (source.relation.key if columns else ()) or tuple(c.name for c in columns)
         for variable in source.variables():
-            if variable.name in keys or variable.key in read:
+            if (variable.name in keys and variable.name != FAILED) or variable.key in read:
                 name = variable.name
                 name = name if name.lower() not in taken else f"{source.relation.name}_{name}"
                 while name.lower() in taken:

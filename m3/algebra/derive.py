@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from m3.algebra.attempts import FAILED
 from m3.algebra.canonical import canonical
 from m3.algebra.rows import Branch, Source
 from m3.algebra.terms import Polynomial
@@ -60,10 +61,6 @@ class WindowQuery:
     def polynomials(self) -> Iterator[Polynomial]:
         """What it is computed from."""
         return iter((self.source,))
-
-
-#: The column that says whether a row could not be computed.
-FAILED = "failed"
 
 
 def _attempted_row(

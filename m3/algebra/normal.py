@@ -15,6 +15,7 @@ from m3.algebra.rows import Branch, Source, owners
 from m3.algebra.terms import Atom, Monomial, localised
 from m3.datatypes import Type
 from m3.errors import ProgramError
+from m3.failures import may_fail
 from m3.program import Column
 from m3.scalars import Call, Const, Scalar, Scope, Var, bare, call, conjuncts
 from m3.simplify import as_filter
@@ -151,10 +152,10 @@ class _Normal:
         raise AssertionError("unreachable")
 
     def _abstract(self, scalar: Scalar) -> Scalar:
-        """The scalar over the classes' placeholders; makes the classes it needs."""
+        """The scalar over the classes' placeholders; makes the classes it needs. What may fail stays within its attempt."""
         if isinstance(scalar, Const) or not owners(scalar):
             return scalar
-        if len(owners(scalar)) == 1:
+        if len(owners(scalar)) == 1 and not may_fail(scalar):
             return self._class(scalar).variable
         assert isinstance(scalar, Call)
         return Call(scalar.op, tuple(self._abstract(a) for a in scalar.args), scalar.type, scalar.span)

@@ -57,7 +57,8 @@ class Checks:
     def _failures(self, view: str, polynomials: Sequence[Polynomial]) -> Iterator[Check]:
         for failure in dict.fromkeys(f for p in polynomials for f in p.failures):
             name = self._maps.keep(failure.polynomial, f"{view}_failed")
-            yield Check(name, self._over(failure, name), failure.relations, place_of(failure.expression))
+            relations = tuple(r for r in failure.relations if r not in self._derived)
+            yield Check(name, self._over(failure, name), relations, place_of(failure.expression) or Span(1, 1, 1, view))
 
     def _over(self, failure: Failure, name: str) -> Scalar:
         """The expression over the keys of its map, which may be older and named otherwise."""
@@ -72,14 +73,21 @@ class Checks:
         wanted = call("eq", Var(flag.name, flag.type), const(1))
         atom = Atom(query.relation.name, tuple((v.name, v) for v in variables), (wanted,))
         name = self._maps.keep(Polynomial(tuple(keys), INT, (Monomial(variables, (atom,)),)), f"{view}_failed")
-        text = " or ".join(dict.fromkeys(map(format_scalar, query.failing)))
-        place = next((p for p in map(place_of, query.failing) if p is not None), None)
-        return Check(name, const(text), (), place)
+        text = " or ".join(dict.fromkeys(map(_text, query.failing)))
+        places = (p for p in map(place_of, query.failing) if p is not None)
+        return Check(name, const(text), (), next(places, Span(1, 1, 1, view)))
 
 
 def _relations(polynomials: Sequence[Polynomial]) -> list[str]:
     every = [p for polynomial in polynomials for p in (polynomial, *(f.polynomial for f in polynomial.failures))]
     return list(dict.fromkeys(a.relation for p in every for t in p.terms for a in t.atoms))
+
+
+def _text(scalar: Scalar) -> str:
+    """An expression of a group for people: a total is its name, though it is NULL where nothing was added up."""
+    if isinstance(scalar, Call) and scalar.op == "case" and isinstance(scalar.args[1], Var):
+        scalar = scalar.args[1]
+    return scalar.name if isinstance(scalar, Var) else format_scalar(scalar)
 
 
 def place_of(scalar: Scalar) -> Span | None:

@@ -139,7 +139,8 @@ def _spread(space: Workspace, partition: Sequence[Scalar], windows: Sequence[Win
     ]  # fmt: skip
     closed = close(space.parent or space, branches, [v.key for v in (*groups, *carried)])
     columns = [*closed.columns(), *groups, *carried]
-    source = counted(closed.branches, columns)
+    asked = [s for w in windows for s in (*w.function.args, *(o for o, _, _ in w.function.order))]
+    source = counted(closed.branches, columns, asked)
     places = {old.key: Var(new.name, old.type) for new, old in zip(source.columns, columns, strict=True)}
     results = unused([f"w_{i + 1}" for i in range(len(windows))], source.columns)
     made = [(name, _over(w.function, places)) for name, w in zip(results, windows, strict=True)]
