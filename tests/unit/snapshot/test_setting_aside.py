@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import shutil
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ import pytest
 
 from cumulus_ops.catalog import Step
 from cumulus_ops.catalog.asides import DEATHS, FAILURES
-from cumulus_ops.engine import CorrectTask, InProcess, RefreshTask, Runtime, open_runtime
+from cumulus_ops.engine import CorrectTask, InProcess, RefreshTask, Runtime, failures, open_runtime
 from cumulus_ops.engine.failures import verdict
 from cumulus_ops.engine.steps import StepResult, Task
 from cumulus_ops.errors import Conflict, IntegrityProblem
@@ -89,8 +90,7 @@ def states(rt: Runtime) -> list[str]:
     return [b.state for b in rt.catalog.batches()]
 
 
-@pytest.mark.parametrize("granularity", ["batch", "event"])
-@pytest.mark.parametrize("views", [VIEWS, DERIVED], ids=["plain", "derived"])
+@pytest.mark.parametrize(("views", "granularity"), [(VIEWS, "event"), (DERIVED, "batch")], ids=["plain", "derived"])
 def test_what_keeps_failing_is_set_aside_and_a_retry_counts_in_the_open_epoch(opened, views, granularity) -> None:
     rt = opened(views, granularity)
     good, bad = rows("r", (1, 5), (2, 6), (1, 7)), [*rows("r", (1, 10), (3, 1)), *rows("s", (2, 4))]
@@ -169,8 +169,7 @@ def overlapping(rt: Runtime, ids: list[int]) -> None:
             commit_batch(rt, number, deltas)
 
 
-@pytest.mark.parametrize("granularity", ["batch", "event"])
-@pytest.mark.parametrize("culprit", [0, 1, 2, 3])
+@pytest.mark.parametrize(("culprit", "granularity"), [(0, "batch"), (1, "event"), (2, "batch"), (3, "batch")])
 def test_the_batch_with_which_corrections_fail_is_taken_back(opened, granularity: str, culprit: int) -> None:
     rt = opened(granularity=granularity)
     parts, ids = tangled(rt, lambda _: None)
@@ -189,8 +188,7 @@ def test_the_batch_with_which_corrections_fail_is_taken_back(opened, granularity
     expect(broken, end_epoch(broken), left)
 
 
-@pytest.mark.parametrize("corrected", [False, True])
-@pytest.mark.parametrize("culprit", [0, 1, 2, 3])
+@pytest.mark.parametrize(("culprit", "corrected"), [(0, True), (1, True), (1, False), (2, True), (3, False)])
 def test_taking_a_batch_back_leaves_nothing_of_it(opened, culprit: int, corrected: bool) -> None:
     from cumulus_ops.snapshot.setting_aside import _retract
 
@@ -277,6 +275,10 @@ def test_failures_count_wherever_they_happen_and_only_until_the_last(opened) -> 
 )
 def test_whose_fault_it_is(error: BaseException, expected: str) -> None:
     assert verdict(error) == expected
+
+
+def test_the_examples_in_the_docstrings_hold() -> None:
+    assert doctest.testmod(failures).failed == 0
 
 
 def test_a_project_says_without_which_batches_its_snapshots_are(opened) -> None:
