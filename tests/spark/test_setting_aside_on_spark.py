@@ -28,9 +28,7 @@ def test_a_batch_that_fails_on_spark_is_set_aside_and_retried(spark: SparkSessio
     initialise(project)
     good, bad, other = rows("r", (1, 5), (2, 6)), rows("s", (1, 4), (2, 1)), rows("s", (2, 3))
     with open_runtime(project) as in_process:
-        rt = dataclasses.replace(
-            in_process, executor=SparkExecutor(ExecutorSettings(rows_per_task=1), spark)
-        )
+        rt = dataclasses.replace(in_process, executor=SparkExecutor(ExecutorSettings(rows_per_task=1), spark))
         append_events(rt, 1, good, "good")
         broken = append_events(rt, 0, bad, "bad")
         repair = damage(rt, broken)
