@@ -18,7 +18,7 @@ from cumulus_ops.engine.steps import Task
 from cumulus_ops.errors import CumulusError
 from cumulus_ops.snapshot.notices import write_notices
 
-__all__ = ["DiedTooOften", "has_died_too_often", "is_set_aside", "run_without_culprit", "tell_of"]
+__all__ = ["DiedTooOften", "has_died_too_often", "is_set_aside", "retract", "run_without_culprit", "tell_of"]
 
 log = logging.getLogger(__name__)
 
@@ -123,11 +123,16 @@ def _set_aside(rt: Runtime, step: Step, commit: int, error: Exception) -> None:
             f"It fails from the commit of {name} on; derived maps have incorporated it, so it cannot be set aside."
         )
         raise error
-    _retract(rt, step, entry, f"with it, what several batches concern began to fail: {explain(error)}")
+    retract(rt, step, entry, f"with it, what several batches concern began to fail: {explain(error)}")
     tell_of(rt, rt.catalog.batch(entry.batch.id))
 
 
-def _retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
+def retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
+    """Set a batch aside that is applied: commit the negative of all its deltas, so that it is as if it had never been.
+
+    Raises:
+        Conflict: it was corrected or retired meanwhile, or derived maps have incorporated it.
+    """
     runs = [r for r in rt.catalog.runs(rt.catalog.last_commit()) if r.map in rt.plan.base]
     root, own = rt.project.state, [r for r in runs if r.commit == entry.batch.commit]
     others = [r for r in runs if r.commit != entry.batch.commit]

@@ -18,7 +18,10 @@ from cumulus_ops.engine.failures import verdict
 from cumulus_ops.engine.steps import StepResult, Task
 from cumulus_ops.errors import Conflict, IntegrityProblem
 from cumulus_ops.snapshot import commit, correct, run_minibatch, seal, status
+from cumulus_ops.snapshot.commits import _correction
 from cumulus_ops.snapshot.minibatch import apply_batch
+from cumulus_ops.snapshot.refreshing import refresh_task
+from cumulus_ops.snapshot.setting_aside import retract
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import INT
 from m3.program import Column, Relation
@@ -190,8 +193,6 @@ def test_the_batch_with_which_corrections_fail_is_taken_back(opened, granularity
 
 @pytest.mark.parametrize(("culprit", "corrected"), [(0, True), (1, True), (1, False), (2, True), (3, False)])
 def test_taking_a_batch_back_leaves_nothing_of_it(opened, culprit: int, corrected: bool) -> None:
-    from cumulus_ops.snapshot.setting_aside import _retract
-
     rt = opened()
     parts, ids = tangled(rt, lambda _: None)
     overlapping(rt, ids[:3])
@@ -200,10 +201,40 @@ def test_taking_a_batch_back_leaves_nothing_of_it(opened, culprit: int, correcte
         correct(rt)
     entry = next(e for e in rt.catalog.history(rt.catalog.last_commit()) if e.batch.id == ids[culprit])
     with rt.catalog.step() as step:
-        _retract(rt, step, entry, "to see what is left")
+        retract(rt, step, entry, "to see what is left")
     with pytest.raises(Conflict):
-        _retract(rt, Step(0, 0), entry, "again")
+        retract(rt, Step(0, 0), entry, "again")
     expect(rt, end_epoch(rt), [e for i, part in enumerate(parts) if i != culprit for e in part])
+
+
+def test_a_refresh_under_way_does_not_bring_a_batch_back(opened) -> None:
+    rt = opened(DERIVED)
+    batches = [append_events(rt, c, rows("r", (1, 3 + c)), "d") for c in (0, 1)]
+    overlapping(rt, batches)
+    expected, at = rt.catalog.refreshed(), rt.catalog.last_commit()
+    with rt.catalog.step() as step:
+        result = rt.executor.run(refresh_task(rt, step, expected, at))
+        retract(rt, step, next(e for e in rt.catalog.history(at) if e.batch.id == batches[0]), "why")
+        with pytest.raises(Conflict):
+            rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
+    expect(rt, end_epoch(rt), rows("r", (1, 4)))
+
+
+def test_a_correction_up_to_before_a_batch_was_taken_back_has_incorporated_it(opened) -> None:
+    rt = opened()
+    parts, ids = tangled(rt, lambda _: None)
+    overlapping(rt, ids[:3])
+    at = rt.catalog.last_commit()
+    entries = rt.catalog.history(at)
+    culprit = next(e for e in entries if e.batch.id == ids[1])
+    with rt.catalog.step() as step:
+        retract(rt, step, culprit, "why")
+    others = [e for e in entries if e is not culprit]
+    with rt.catalog.step() as step:
+        result = rt.executor.run(_correction(rt, step, others, at))
+        rt.catalog.commit_correction(others, at, result.runs, result.corrected)
+    apply_batch(rt, ids[3])
+    expect(rt, end_epoch(rt), [e for i, part in enumerate(parts) if i != 1 for e in part])
 
 
 def test_the_batch_with_which_a_refresh_fails_is_taken_back(opened) -> None:
