@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
+import importlib
 import shutil
 from collections.abc import Callable
 
@@ -310,6 +311,7 @@ def test_whose_fault_it_is(error: BaseException, expected: str) -> None:
 
 def test_the_examples_in_the_docstrings_hold() -> None:
     assert doctest.testmod(failures).failed == 0
+    assert doctest.testmod(importlib.import_module("cumulus_ops.engine.retract")).failed == 0
 
 
 def test_a_project_says_without_which_batches_its_snapshots_are(opened) -> None:
