@@ -17,12 +17,11 @@ from cumulus_ops.mapstore import (
     build_run,
     multiply,
     open_run,
-    spread_rows,
     sum_deltas,
     value_names,
     write_runs,
 )
-from cumulus_ops.mapstore.wide import to_units
+from cumulus_ops.mapstore.wide import to_column, to_units
 from cumulus_ops.versions import RANKS_MAX, STATEMENTS_MAX, batch_version, event_version
 
 __all__ = ["retracted", "span_of"]
@@ -68,6 +67,7 @@ def _negated(delta: pa.Table) -> pa.Table:
     >>> _negated(pa.table({"k": [1], "_version": [7], "+m": [-(2**63)]}))["+m"].to_pylist()
     [Decimal('9223372036854775808')]
     """
-    names = value_names(delta)
-    values = {name: multiply(to_units(delta[name].combine_chunks()), MINUS) for name in names}
-    return spread_rows(delta.drop_columns(names), values)
+    for name in value_names(delta):
+        opposite = to_column(multiply(to_units(delta[name].combine_chunks()), MINUS))
+        delta = delta.set_column(delta.column_names.index(name), name, opposite)
+    return delta
