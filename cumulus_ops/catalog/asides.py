@@ -92,10 +92,10 @@ class Asides(Database):
             values = {"state": "aside", "retracted_by": number, "read_at": None, "reason": reason}
             connection.execute(update(t.batch).where(t.batch.c.id == entry.batch.id).values(**values))
 
-    def retractions(self) -> list[tuple[int, int]]:
-        """(commit of a batch that was set aside after that, commit that took it back)."""
+    def retractions(self, at: int) -> list[tuple[int, int]]:
+        """(commit of a batch that was set aside after that, commit that took it back), up to commit ``at`` (inclusive)."""
         b = t.batch.c
-        rows = self._read(select(b.commit, b.retracted_by).where(b.retracted_by.is_not(None)))
+        rows = self._read(select(b.commit, b.retracted_by).where(b.retracted_by <= at))
         return [(row[0], row[1]) for row in rows]
 
     def drop_batch(self, batch: int) -> None:

@@ -196,12 +196,16 @@ class Commits(Leases):
             the commit's number, ``read_at`` if there was nothing to write.
 
         Raises:
-            Conflict: somebody else has refreshed meanwhile.
+            Conflict: somebody else has refreshed meanwhile, or a batch that it has read was taken back.
         """
         with self._engine.begin() as connection:
             program = self._lock(connection)
             if program.refreshed != expected:
                 raise Conflict("refreshed by somebody else", kind="refresh-conflict")
+            b = t.batch.c
+            taken_back = select(b.id).where(b.commit <= read_at, b.retracted_by > read_at).limit(1)
+            if connection.execute(taken_back).first():
+                raise Conflict("a batch that it has read was taken back", kind="refresh-conflict")
             return self._refresh(connection, program, read_at, runs, corrected)
 
     def _refresh(

@@ -19,7 +19,7 @@ seal                    locks        locks    the epoch is the open one, the tok
 begin apply                          locks
 commit apply                         locks    the batch is appended still; what it read was not merged; files *
 commit correction                    locks    each clock has the revision that was read; files *
-commit refresh                       locks    the refresh clock is where it was read; files *
+commit refresh                       locks    the refresh clock is where it was read; no batch it read was taken back; files *
 mergeable, merge **                  locks    every clock and announced read is beyond the runs; they are visible; files *
 checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
 publish, validate                    locks    it is not recorded yet

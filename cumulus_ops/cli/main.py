@@ -152,6 +152,9 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
         out.print("these tables were loaded before")
     else:
         out.print(f"loaded {report.events:,} rows in {report.seconds:.1f} s, {report.quarantined:,} quarantined")
+    if report is not None and report.set_aside:
+        click.echo(f"set aside: {len(report.set_aside)} of its batches; see `cumulus batch list`", err=True)
+        sys.exit(EXIT_SET_ASIDE)
 
 
 def _progress(out: Console, rows: int, *, silent: bool) -> None:

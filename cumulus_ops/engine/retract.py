@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog import Batch, NewRun, Run
 from cumulus_ops.layout import ProgramPlan
-from cumulus_ops.mapstore import VERSION, RunData, build_run, open_run, sum_deltas, value_names, write_runs
+from cumulus_ops.mapstore import (
+    VERSION,
+    RunData,
+    build_run,
+    multiply,
+    open_run,
+    sum_deltas,
+    value_names,
+    write_runs,
+)
+from cumulus_ops.mapstore.wide import to_column, to_units
 from cumulus_ops.versions import RANKS_MAX, STATEMENTS_MAX, batch_version, event_version
 
 __all__ = ["retracted", "span_of"]
+
+MINUS = np.array([-1])
 
 
 def span_of(plan: ProgramPlan, batch: Batch) -> tuple[int, int]:
@@ -49,6 +62,12 @@ def _between(delta: pa.Table, first: int, last: int) -> pa.Table:
 
 
 def _negated(delta: pa.Table) -> pa.Table:
+    """The same keys and versions with the opposite values, of whatever size.
+
+    >>> _negated(pa.table({"k": [1], "_version": [7], "+m": [-(2**63)]}))["+m"].to_pylist()
+    [Decimal('9223372036854775808')]
+    """
     for name in value_names(delta):
-        delta = delta.set_column(delta.column_names.index(name), name, pc.negate_checked(delta[name]))
+        opposite = to_column(multiply(to_units(delta[name].combine_chunks()), MINUS))
+        delta = delta.set_column(delta.column_names.index(name), name, opposite)
     return delta

@@ -137,12 +137,12 @@ def _behind(rt: Runtime, at: int) -> list[HistoryEntry]:
 def _correction(rt: Runtime, step: Step, entries: list[HistoryEntry], at: int) -> CorrectTask | None:
     """What it takes to correct the entries up to commit ``at`` (inclusive), None if nothing does."""
     runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
-    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries), runs, rt.project.memory_bytes, step.label)
+    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries, at), runs, rt.project.memory_bytes, step.label)
     return task if entries and is_due(task) else None
 
 
-def _by_clock(rt: Runtime, entries: list[HistoryEntry]) -> tuple[History, ...]:
-    retractions = rt.catalog.retractions()
+def _by_clock(rt: Runtime, entries: list[HistoryEntry], at: int) -> tuple[History, ...]:
+    retractions = rt.catalog.retractions(at)
     groups: dict[Clock, list[HistoryEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.clock, []).append(entry)

@@ -18,9 +18,12 @@ from cumulus_ops.engine.steps import Task
 from cumulus_ops.errors import CumulusError
 from cumulus_ops.snapshot.notices import write_notices
 
-__all__ = ["DiedTooOften", "has_died_too_often", "is_set_aside", "run_without_culprit", "tell_of"]
+__all__ = ["DiedTooOften", "has_died_too_often", "is_set_aside", "retract", "run_without_culprit", "tell_of"]
 
 log = logging.getLogger(__name__)
+
+#: A step that fails as often is searched for the batch with which it does.
+ATTEMPTS = 2
 
 #: What a step does up to a commit (inclusive); None if there is nothing to do.
 TaskUpTo = Callable[[int], Task | None]
@@ -73,21 +76,19 @@ def run_without_culprit(
     Raises:
         Exception: what failed, if that is no batch's fault, or whose it is cannot be found; then a note says what is known.
     """
-    try:
-        return rt.executor.run(task)
-    except Exception as error:
-        if verdict(error) != "defect":
-            raise
-        commit = _first_failing(rt, task_up_to, since, at)
-        if commit is not None:
-            _set_aside(rt, step, commit, error)
+    for attempt in range(ATTEMPTS):
+        try:
+            return rt.executor.run(task)
+        except Exception as error:
+            if verdict(error) != "defect":
+                raise
+            if attempt == ATTEMPTS - 1:
+                _set_aside(rt, step, _first_failing(rt, task_up_to, since, at), error)
     return None
 
 
-def _first_failing(rt: Runtime, task_up_to: TaskUpTo, since: int, at: int) -> int | None:
-    """The first commit up to which the step fails; None if it does not fail again."""
-    if not _fails(rt, task_up_to, at):
-        return None
+def _first_failing(rt: Runtime, task_up_to: TaskUpTo, since: int, at: int) -> int:
+    """The first commit up to which the step fails, if it fails up to ``at``."""
     works, fails = since, at
     while fails - works > 1:
         middle = (works + fails) // 2
@@ -122,11 +123,16 @@ def _set_aside(rt: Runtime, step: Step, commit: int, error: Exception) -> None:
             f"It fails from the commit of {name} on; derived maps have incorporated it, so it cannot be set aside."
         )
         raise error
-    _retract(rt, step, entry, f"with it, what several batches concern began to fail: {explain(error)}")
+    retract(rt, step, entry, f"with it, what several batches concern began to fail: {explain(error)}")
     tell_of(rt, rt.catalog.batch(entry.batch.id))
 
 
-def _retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
+def retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
+    """Set a batch aside that is applied: commit the negative of all its deltas, so that it is as if it had never been.
+
+    Raises:
+        Conflict: it was corrected or retired meanwhile, or derived maps have incorporated it.
+    """
     runs = [r for r in rt.catalog.runs(rt.catalog.last_commit()) if r.map in rt.plan.base]
     root, own = rt.project.state, [r for r in runs if r.commit == entry.batch.commit]
     others = [r for r in runs if r.commit != entry.batch.commit]

@@ -20,7 +20,7 @@ from m3.scalars import Var
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["validate", "validation_request"]
+__all__ = ["validate", "validation_request", "with_remarks"]
 
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
 
@@ -33,7 +33,7 @@ def validate(rt: Runtime, epoch: int) -> ValidationReport:
     """
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
-    report = _with_remarks(rt, validate_snapshot(_session(rt), validation_request(rt, epoch)))
+    report = with_remarks(rt, validate_snapshot(_session(rt), validation_request(rt, epoch)))
     page = rt.project.reports / INDEX
     rt.catalog.record_validation(Validation(epoch, report.success, report.failures, str(page), report.seconds))
     late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
@@ -47,7 +47,7 @@ def _remarks(batches: Sequence[Batch], epoch: int) -> tuple[str, ...]:
     return tuple(f"without {batch}" for batch in left_out(batches, epoch))
 
 
-def _with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
+def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     """The report with what the snapshot is without, which may be why it failed."""
     batches = rt.catalog.batches()
     failures = report.failures

@@ -188,7 +188,7 @@ class World:
         at = self.rt.catalog.last_commit()
         entries: list[HistoryEntry] = self.rt.catalog.history(at)
         task = CorrectTask(
-            self.rt.plan, self.rt.project.state, _by_clock(self.rt, entries), tuple(self.rt.catalog.runs(at))
+            self.rt.plan, self.rt.project.state, _by_clock(self.rt, entries, at), tuple(self.rt.catalog.runs(at))
         )
         run = self._in_a_step(lambda s: self.rt.executor.run(dataclasses.replace(task, label=s.label)))
         self.flight.append(("correct", entries, at, run))

@@ -15,7 +15,7 @@ from cumulus_ops.config import ExecutorSettings
 from cumulus_ops.engine import Runtime
 from cumulus_ops.engine.failures import explain, verdict
 from cumulus_ops.engine.spark import SparkExecutor
-from cumulus_ops.snapshot import initialise, open_runtime, retry_batch, run_minibatch
+from cumulus_ops.snapshot import initialise, open_runtime, retry_batch, run_minibatch, validate
 from cumulus_ops.versions import epoch_end
 from tests.support.projects import append_events, engine_maps, interpret, make_project, oracle_maps
 from tests.unit.snapshot.test_setting_aside import VIEWS, R, S, damage, end_epoch, rows
@@ -23,22 +23,17 @@ from tests.unit.snapshot.test_setting_aside import VIEWS, R, S, damage, end_epoc
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("rows_per_task", [10**6, 1], ids=["one task", "stages"])
-def test_a_batch_that_fails_on_spark_is_set_aside_and_retried(
-    rows_per_task: int, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_batch_that_fails_on_spark_is_set_aside_and_retried(spark: SparkSession, tmp_path: Path) -> None:
     project = make_project(tmp_path, [R, S], views=VIEWS, coordinators=2)
     initialise(project)
     good, bad, other = rows("r", (1, 5), (2, 6)), rows("s", (1, 4), (2, 1)), rows("s", (2, 3))
     with open_runtime(project) as in_process:
-        rt = dataclasses.replace(
-            in_process, executor=SparkExecutor(ExecutorSettings(rows_per_task=rows_per_task), spark)
-        )
+        rt = dataclasses.replace(in_process, executor=SparkExecutor(ExecutorSettings(rows_per_task=1), spark))
         append_events(rt, 1, good, "good")
         broken = append_events(rt, 0, bad, "bad")
         repair = damage(rt, broken)
         append_events(rt, 0, other, "other")
-        run_minibatch(rt, 1, [])
+        run_minibatch(in_process, 1, [])
         assert _run(rt) == (broken,)
         found = rt.catalog.batch(broken)
         assert found.failures == FAILURES
@@ -46,11 +41,11 @@ def test_a_batch_that_fails_on_spark_is_set_aside_and_retried(
         assert "read_events" in found.reason
         assert "org.apache.spark" not in found.reason
         repair()
-        assert _run(rt) == ()
-        end_epoch(rt)
+        assert _run(in_process) == ()
+        end_epoch(in_process)
         assert retry_batch(rt, broken).id == retry_batch(rt, broken).id
         assert _run(rt) == ()
-        end_epoch(rt)
+        end_epoch(in_process)
         for epoch, events in enumerate(([*good, *other], [*good, *other, *bad])):
             assert engine_maps(rt, epoch_end(epoch)) == oracle_maps(interpret(rt.program, events))
 
@@ -74,3 +69,23 @@ def test_a_lost_worker_and_a_lost_file_are_not_the_batchs_fault(spark: SparkSess
             spark.range(0, 1, 1, 1).mapInArrow(function, "id bigint").collect()
         assert verdict(caught.value) == expected, caught.value
     assert explain(caught.value).startswith("FileNotFoundError: ")
+
+
+def test_a_snapshot_without_a_batch_is_valid_and_the_report_says_without_which(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = make_project(tmp_path, [R, S], views={"sums": VIEWS["sums"]}, coordinators=1)
+    initialise(project)
+    with open_runtime(project) as in_process:
+        rt = dataclasses.replace(in_process, executor=SparkExecutor(ExecutorSettings(rows_per_task=10**6), spark))
+        damage(rt, append_events(rt, 0, rows("r", (1, 5), (2, 6)), "bad"))
+        append_events(rt, 0, rows("r", (1, 7)), "good")
+        assert _run(in_process) == (1,)
+        assert _run(in_process) == ()
+        report = validate(rt, end_epoch(in_process))
+        assert report.success, report
+        assert report.remarks[0].startswith(
+            "without batch 1 (coordinator 0, drop bad, 2 events), which is set aside: KeyError"
+        )
+        assert report.remarks[0] in str(report)
+        assert "without batch 1" in (project.reports / "index.html").read_text()

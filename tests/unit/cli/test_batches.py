@@ -15,6 +15,8 @@ from cumulus_ops.config import Project, load_project
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.orchestration import steps, texts
 from cumulus_ops.snapshot import open_runtime
+from cumulus_ops.validation import ValidationReport
+from cumulus_ops.validation.run import with_remarks
 
 Call = Callable[..., Result]
 
@@ -138,6 +140,10 @@ def test_later_deletes_of_its_rows_count_below_zero_until_it_is_retried(
         file.write(json.dumps(row) + "\n")
     end_epoch(shop, 1)
     assert revenue(call) == [{"o_customer": "ann", "revenue": "-0.50", "orders": 1}]
+    with open_runtime(shop) as rt:
+        failed = with_remarks(rt, ValidationReport(1, False, {}, ("differs",), tmp_path, 0.1))
+    assert failed.failures[0] == "differs"
+    assert "count below zero until `cumulus batch retry 1`" in failed.failures[1]
     repair(shop, tmp_path / "kept.parquet")
     call("batch", "retry", 1)
     end_epoch(shop, 2)

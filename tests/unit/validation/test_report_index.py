@@ -38,6 +38,13 @@ def test_needs_nothing_from_the_web(tmp_path: Path) -> None:
     assert "<script" not in text
 
 
+def test_says_what_expired_and_what_a_snapshot_is_without(tmp_path: Path) -> None:
+    remarks = {2: ("without batch 7 (coordinator 0, drop d<1>, 3 events), which is set aside: KeyError: 'a'",)}
+    text = write_index(tmp_path, "shop", [Validation(2, True, (), "", 1.0)], [0, 1], remarks).read_text()
+    assert [text.count(f'<td>{epoch}<td class="expired">expired') for epoch in (0, 1, 2)] == [1, 1, 0]
+    assert "without batch 7 (coordinator 0, drop d&lt;1&gt;, 3 events)" in text
+
+
 def test_a_second_page_replaces_the_first_and_leaves_nothing_else(tmp_path: Path) -> None:
     write_index(tmp_path, "shop", [])
     write_index(tmp_path, "shop", [Validation(3, True, (), "", 1.0)])
