@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cumulus_ops.cli import main
-from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
-from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.engine import open_runtime
 from cumulus_ops.snapshot import run_epochs, run_minibatch
+from tests.support.failing_shop import land_order, make_failing_shop
 
 Land = Callable[..., None]
 
@@ -22,12 +22,7 @@ Land = Callable[..., None]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a view that fails for an order with the id 0."""
     monkeypatch.setenv("CUMULUS_HOME", str(tmp_path / "home"))
-    write_project(tmp_path, "shop")
-    file = tmp_path / "cumulus.yaml"
-    text = file.read_text().replace("kind: spark", "kind: inprocess")
-    file.write_text(text.replace("  revenue: views/revenue.sql", "  revenue: views/revenue.sql\n  odd: views/odd.sql"))
-    (tmp_path / "views" / "odd.sql").write_text("SELECT o_customer,\n  SUM(o_price / o_id) AS x FROM orders GROUP BY 1")
-    initialise(load_project(tmp_path))
+    make_failing_shop(tmp_path)
     return tmp_path
 
 
@@ -36,10 +31,7 @@ def land(folder: Path) -> Land:
     """Lands an event of the order with the given id, and applies it; or runs an epoch with it."""
 
     def lander(op: str, order: int, event: int, *, epoch: bool = False) -> None:
-        drop = load_project(folder).landing / "0" / f"d{event}"
-        drop.mkdir(parents=True)
-        row = {"o_id": order, "o_customer": "ann", "o_price": "6.00", "o_note": None, "op": op, "event": event}
-        (drop / "orders.ndjson").write_text(json.dumps(row) + "\n")
+        land_order(folder, op, order, event)
         with open_runtime(load_project(folder)) as rt:
             run_minibatch(rt, 0)
             if epoch:
