@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cumulus_ops.catalog.in_error import InError, in_error
 from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, set_aside
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
@@ -22,6 +23,7 @@ from cumulus_ops.catalog.records import (
     Snapshot,
     Step,
     Validation,
+    ViewError,
     step_of,
 )
 
@@ -34,6 +36,7 @@ __all__ = [
     "Catalog",
     "Clock",
     "HistoryEntry",
+    "InError",
     "LeftOut",
     "LogFile",
     "NewBatch",
@@ -44,7 +47,9 @@ __all__ = [
     "Snapshot",
     "Step",
     "Validation",
+    "ViewError",
     "failed_batches",
+    "in_error",
     "left_out",
     "set_aside",
     "step_of",

@@ -12,11 +12,12 @@ from cumulus_ops.catalog.control import Control
 from cumulus_ops.catalog.log import EventLog
 from cumulus_ops.catalog.results import Results
 from cumulus_ops.catalog.retention import Retention
+from cumulus_ops.catalog.view_errors import ViewErrors
 
 __all__ = ["Catalog"]
 
 
-class Catalog(Control, EventLog, Commits, Asides, Results, Retention):
+class Catalog(Control, EventLog, Commits, Asides, Results, Retention, ViewErrors):
     """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes.
 
     Args:

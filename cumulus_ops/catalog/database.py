@@ -22,7 +22,7 @@ commit correction                    locks    each clock has the revision that w
 commit refresh                       locks    the refresh clock is where it was read; no batch it read was taken back; files *
 mergeable, merge **                  locks    every clock and announced read is beyond the runs; they are visible; files *
 checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
-publish, validate                    locks    it is not recorded yet
+publish, validate, view error        locks    it is not recorded yet
 forget retired **                    locks    every lease's steps read at a later commit
 register                             locks    no other program is registered; files *
 count failure, excuse                locks    the batch waits to be applied

@@ -21,6 +21,7 @@ __all__ = [
     "Snapshot",
     "Step",
     "Validation",
+    "ViewError",
     "step_of",
 ]
 
@@ -227,3 +228,16 @@ class Validation:
     failures: tuple[str, ...]
     report: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class ViewError:
+    """That the view has no rows in the snapshot of ``epoch``; ``kind``, ``message``, ``place`` and ``hint`` are those of the
+    error that reading it raises."""
+
+    view: str
+    epoch: int
+    kind: str
+    message: str
+    place: str
+    hint: str

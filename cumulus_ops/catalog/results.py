@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -16,9 +16,11 @@ from cumulus_ops.catalog.records import (
     Clock,
     Snapshot,
     Validation,
+    ViewError,
     step_of,
 )
 from cumulus_ops.catalog.retention import record_outcome
+from cumulus_ops.catalog.view_errors import insert_view_errors
 from cumulus_ops.errors import Conflict, NotYet
 
 __all__ = ["Results"]
@@ -27,12 +29,13 @@ __all__ = ["Results"]
 class Results(Leases):
     """Committed epochs."""
 
-    def checkpoint(self, new: Snapshot, derived: Collection[str] = ()) -> None:
+    def checkpoint(self, new: Snapshot, derived: Collection[str] = (), errors: Sequence[ViewError] = ()) -> None:
         """Record the snapshot of ``new.epoch`` and retire the history at or below it; a no-op when it is there.
 
         Args:
             new: the snapshot.
             derived: the maps that depend on derivations, which no history entry reads.
+            errors: the views that are in error in it, as far as is known.
 
         Raises:
             NotYet: a coordinator has not sealed the epoch, the epoch before has no snapshot, or a batch is not applied.
@@ -50,6 +53,7 @@ class Results(Leases):
                 self._check_refreshed(connection, new, program.refreshed)
             values = {name: getattr(new, name) for name in Snapshot.__dataclass_fields__}
             connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
+            insert_view_errors(connection, errors)
             old = select(t.batch.c.id).where(t.batch.c.epoch <= new.epoch)
             connection.execute(delete(t.reading_clock).where(t.reading_clock.c.batch.in_(old)))
             connection.execute(

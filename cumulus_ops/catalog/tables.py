@@ -209,6 +209,17 @@ published = Table(
     Column("delta_version", BigInteger, nullable=False),
 )
 
+view_error = Table(
+    "view_error",
+    metadata,
+    Column("view", String(200), primary_key=True),
+    Column("epoch", Integer, primary_key=True),
+    Column("kind", String(100), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("hint", Text, nullable=False),
+)
+
 consumption = Table(
     "consumption",
     metadata,

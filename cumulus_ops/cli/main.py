@@ -11,7 +11,7 @@ import click
 from cumulus_ops.cli.batches import batch
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
-from cumulus_ops.cli.problems import EXIT_INVALID, EXIT_SET_ASIDE, explained
+from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
 from cumulus_ops.config import Project, load_project
 
 if TYPE_CHECKING:
@@ -238,8 +238,10 @@ def scrub(folder: Path, as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Rows of the table to print.")
 @JSON
 def query(view: str, folder: Path, as_of: int | None, tentative: bool, limit: int, as_json: bool) -> None:
-    """Print the rows of VIEW: of the newest snapshot, of an epoch's, or as applied so far."""
-    from cumulus_ops.query import read_view
+    """Print the rows of VIEW: of the newest snapshot, of an epoch's, or as applied so far. If the view is in error, say which
+    expression fails, where it is written, and for which row, and end with exit code 4."""
+    from cumulus_ops.errors import ViewInError
+    from cumulus_ops.query import described_error, read_view
     from cumulus_ops.snapshot import open_runtime
 
     if tentative and as_of is not None:
@@ -247,7 +249,14 @@ def query(view: str, folder: Path, as_of: int | None, tentative: bool, limit: in
     with explained():
         project = load_project(folder)
         with open_runtime(project, "inprocess") as runtime:
-            rows = read_view(runtime, view, as_of=as_of, tentative=tentative)
+            try:
+                rows = read_view(runtime, view, as_of=as_of, tentative=tentative)
+            except ViewInError as problem:
+                problem, details = described_error(runtime, view, problem, as_of=as_of, tentative=tentative)
+                if as_json:
+                    print_json({"in_error": details})
+                show(problem)
+                sys.exit(EXIT_IN_ERROR)
     if as_json:
         print_json(rows.to_pylist())
     else:

@@ -18,7 +18,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cumulus_ops.catalog import LeftOut
+    from cumulus_ops.catalog import InError, LeftOut
     from cumulus_ops.snapshot import Status
 
 __all__ = ["console", "print_json", "print_left_out", "print_rows", "print_status", "size_text"]
@@ -74,7 +74,7 @@ def _is_number(type_name: str) -> bool:
 
 
 def print_status(status: Status) -> None:
-    """Coordinators and epochs as two tables; and the batches that are set aside, if there are any."""
+    """Coordinators and epochs as two tables; and the views in error, and the batches that are set aside, if there are any."""
     from cumulus_ops.demo.display import epoch_table
 
     table = Table(title=f"Coordinators of {status.program}", title_justify="left")
@@ -85,6 +85,8 @@ def print_status(status: Status) -> None:
     out = console()
     out.print(table)
     out.print(epoch_table(status.epochs))
+    if status.in_error:
+        _print_in_error(status.in_error)
     if status.set_aside:
         print_left_out(status.set_aside)
         out.print(
@@ -92,6 +94,16 @@ def print_status(status: Status) -> None:
             "Decide by: cumulus batch retry N, or drop N",
             style="yellow",
         )
+
+
+def _print_in_error(errors: Sequence[InError]) -> None:
+    table = Table(title="Views in error", title_justify="left")
+    table.add_column("view")
+    table.add_column("since epoch", justify="right")
+    table.add_column("reason")
+    for e in errors:
+        table.add_row(escape(e.view), str(e.since), escape(e.reason))
+    console().print(table)
 
 
 def print_left_out(batches: Sequence[LeftOut]) -> None:

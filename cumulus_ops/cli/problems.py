@@ -13,11 +13,12 @@ from rich.markup import escape
 from cumulus_ops.errors import CumulusError
 from m3.errors import M3Error
 
-__all__ = ["EXIT_INVALID", "EXIT_SET_ASIDE", "EXIT_USER", "explained", "show"]
+__all__ = ["EXIT_INVALID", "EXIT_IN_ERROR", "EXIT_SET_ASIDE", "EXIT_USER", "explained", "show"]
 
 EXIT_INVALID = 1  # a snapshot is wrong
 EXIT_USER = 2  # the input, the project or the machine is wrong
 EXIT_SET_ASIDE = 3  # a batch kept failing and was set aside
+EXIT_IN_ERROR = 4  # the view that was asked for is in error
 
 
 @contextmanager

@@ -20,5 +20,6 @@ def seal_asset(project: str, coordinator: int) -> Asset:
 
 
 def snapshot_asset(project: str) -> Asset:
-    """Updated when snapshots are committed and published; ``extra["epochs"]`` says which."""
+    """Updated when snapshots are committed and published; ``extra["epochs"]`` says which, and
+    ``extra["in_error"]`` which views are in error in the newest, and why."""
     return Asset(name=names.snapshot_asset(project), uri=f"cumulus://{project}/snapshot", group=project)

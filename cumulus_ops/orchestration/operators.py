@@ -87,11 +87,11 @@ class PublishEpochs(BaseOperator):
         self.folder, self.asset = folder, asset
 
     def execute(self, context: Context) -> list[int]:
-        """Returns the published epochs that await validation."""
-        epochs = steps.publish_committed(self.folder)
+        """Returns the published epochs that await validation. The asset event's extra also has the views in error, and why."""
+        epochs, in_error = steps.publish_committed(self.folder)
         if self.asset and epochs:
             event = context["outlet_events"][self.asset]
-            event.extra = {"epochs": list(epochs)}
+            event.extra = {"epochs": list(epochs), "in_error": in_error}
             event.add_partitions(str(epochs[-1]))  # one wake-up: the validation takes all that await it
         return epochs
 

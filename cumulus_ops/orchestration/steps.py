@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cumulus_ops.config import Project, load_project
 from cumulus_ops.errors import CumulusError, NotYet
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cumulus_ops.validation import ValidationReport
 
 __all__ = [
+    "Published",
     "SnapshotInvalid",
     "apply_epoch",
     "commit_sealed",
@@ -134,15 +135,27 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
     return done
 
 
-def publish_committed(folder: str) -> list[int]:
-    """Publish every snapshot that is not published yet, oldest first; returns the epochs that await validation."""
+class Published(NamedTuple):
+    """What was published leaves to do, and to say: ``awaiting`` are the epochs that await validation, ``in_error`` the views that
+    are in error in the newest snapshot: name -> since which epoch, and why."""
+
+    awaiting: list[int]
+    in_error: dict[str, str]
+
+
+def publish_committed(folder: str) -> Published:
+    """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
+    from cumulus_ops.query import newest_errors
     from cumulus_ops.snapshot import awaiting, publish
 
     with _running(folder, "inprocess") as (_, runtime):
         for epoch in awaiting(runtime, "publish"):
             log.info("epoch %d published: %s", epoch, publish(runtime, epoch))
         _warn_of_expired(runtime, "publish")
-        return runtime.catalog.awaiting("validate")
+        errors = {e.view: str(e) for e in newest_errors(runtime)}
+        for view, reason in errors.items():
+            log.warning("view %s is in error, and not published, %s", view, reason)
+        return Published(runtime.catalog.awaiting("validate"), errors)
 
 
 def _warn_of_expired(runtime: Runtime, consumer: str) -> None:

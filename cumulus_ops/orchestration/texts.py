@@ -26,7 +26,8 @@ SEAL = """Ends the epoch for this coordinator: nothing can be stamped into it an
 may seal; the token goes round in the order of the coordinators."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
 the difference is pushed. Then all versions up to the end of the epoch become one snapshot."""
-PUBLISH = "Writes each view as one new version of its Delta table, with the epoch in the commit's metadata."
+PUBLISH = """Writes each view as one new version of its Delta table, with the epoch in the commit's metadata. A view in error has
+nothing to write: its table keeps the last right rows and says so in its properties, and this page and the log say why."""
 VALIDATE = """Runs the views' SQL on Spark over the whole event log and compares it with the snapshot, value by value,
 in both directions. The report has a table of differing groups."""
 

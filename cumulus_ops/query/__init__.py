@@ -1,5 +1,16 @@
 """Reading the maintained views and maps."""
 
-from cumulus_ops.query.read import failed_checks, read_groups, read_map, read_view
+from cumulus_ops.query.errors import described_error, newest_errors, view_error, views_in_error
+from cumulus_ops.query.read import failed_checks, failed_checks_upto, read_groups, read_map, read_view
 
-__all__ = ["failed_checks", "read_groups", "read_map", "read_view"]
+__all__ = [
+    "described_error",
+    "failed_checks",
+    "failed_checks_upto",
+    "newest_errors",
+    "read_groups",
+    "read_map",
+    "read_view",
+    "view_error",
+    "views_in_error",
+]

@@ -33,7 +33,7 @@ from cumulus_ops.versions import epoch_end
 from m3.program import MapDecl, OutputColumn, View
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
-__all__ = ["failed_checks", "read_groups", "read_map", "read_view"]
+__all__ = ["failed_checks", "failed_checks_upto", "read_groups", "read_map", "read_view"]
 
 
 def read_view(
@@ -79,17 +79,25 @@ def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False
         as_of: in the snapshot of this epoch; None is the newest one.
         tentative: by what has been applied so far.
     """
-    upto = None if tentative else epoch_end(_snapshot_epoch(rt, as_of))
-    found = ((view.name, failed_check_of(rt, view, upto)) for view in rt.program.views)
+    return failed_checks_upto(rt, None if tentative else epoch_end(_snapshot_epoch(rt, as_of)))
+
+
+def failed_checks_upto(rt: Runtime, upto: int | None) -> dict[str, ViewInError]:
+    """The same with versions up to ``upto`` (inclusive; None counts all), which need not be a snapshot's yet."""
+    groups = {r.map for r in rt.catalog.runs(rt.catalog.last_commit()) if upto is None or r.min_version <= upto}
+    filled = [v for v in rt.program.views if any(rt.plan.group_of[check.map] in groups for check in v.checks)]
+    found = ((view.name, failed_check_of(rt, view, upto)) for view in filled)
     return {name: problem for name, problem in found if problem is not None}
 
 
 def failed_check_of(rt: Runtime, view: View, upto: int | None) -> ViewInError | None:
-    """Why a view is in error, with versions up to ``upto`` (inclusive; None counts all): its first check that has entries."""
+    """Why a view is in error, with versions up to ``upto`` (inclusive; None counts all): its first check that has entries, and of
+    these the least, so that everybody sees the same."""
     for check in view.checks:
         entries = read_map(rt, check.map, upto)
         if len(entries):
             columns = rt.program.map_by_name[check.map].keys
+            entries = entries.sort_by([(c.name, "ascending") for c in columns]) if columns else entries
             example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
             rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
             problem = failed_check(rt.program, view, check, example, int(rows))

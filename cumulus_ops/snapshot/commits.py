@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cumulus_ops.catalog import Clock, HistoryEntry, LeftOut, Run, Snapshot, Step, left_out
+from cumulus_ops.catalog import Clock, HistoryEntry, InError, LeftOut, Run, Snapshot, Step, in_error, left_out
 from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
 from cumulus_ops.engine.budget import rows_within
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.faults import reach
 from cumulus_ops.mapstore import AccessPath, pick_tier
+from cumulus_ops.query import failed_checks_upto, view_error
 from cumulus_ops.snapshot.notices import write_notices
 from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.snapshot.setting_aside import run_without_culprit
@@ -30,7 +31,7 @@ FOLDERS = ("runs", "log", "quarantine")
 @dataclass(frozen=True)
 class SnapshotReport:
     """A committed snapshot; ``corrections`` are corrected map entries, ``entries`` the stored map entries, ``without`` the
-    batches that failed and are not in it."""
+    batches that failed and are not in it, ``in_error`` the views of which it has no rows, as far as is known before they are read."""
 
     epoch: int
     version: int
@@ -41,6 +42,7 @@ class SnapshotReport:
     entries: int
     seconds: float
     without: tuple[LeftOut, ...] = ()
+    in_error: tuple[InError, ...] = ()
 
 
 def commit(rt: Runtime, epoch: int) -> SnapshotReport:
@@ -75,7 +77,9 @@ def _commit(rt: Runtime, epoch: int) -> None:
             reach("checkpoint.before-commit")
             seconds = time.monotonic() - started
             snapshot = Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds)
-            rt.catalog.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base)
+            # final, though there is no snapshot yet: all batches are in, and corrected, or else the catalog refuses
+            errors = [view_error(v, epoch, p) for v, p in failed_checks_upto(rt, epoch_end(epoch)).items()]
+            rt.catalog.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base, errors)
             reach("checkpoint.after-commit")
             return
         except Conflict:
@@ -97,7 +101,8 @@ def _report(rt: Runtime, epoch: int) -> SnapshotReport:
     inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
     corrections = rt.catalog.corrections().get(epoch, 0)
     totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)
-    return SnapshotReport(epoch, snapshot.version, *totals, left_out(everything, epoch))
+    errors = in_error(rt.catalog.view_errors(), epoch)
+    return SnapshotReport(epoch, snapshot.version, *totals, left_out(everything, epoch), errors)
 
 
 def correct(rt: Runtime) -> int:

@@ -2,10 +2,16 @@
 
 The epoch stands in the commit's metadata (:data:`EPOCH`), so the table itself tells what it holds. A process killed
 after the table's commit and before the catalog's finds its version there when it runs again, and writes nothing.
+
+While the view is in error there are no rows to write. The table keeps the last right ones, and says so in its **properties**
+(:data:`IN_ERROR`, :data:`SINCE`, :data:`UPTO`, :data:`SHOWS`), which one more commit sets for each epoch. They are empty while the
+view is right. The rows of the first right epoch come before the properties are cleared: a reader in between may take right rows for
+old ones, but never old ones for right.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +21,36 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from cumulus_ops.errors import Conflict, IntegrityProblem
 
-__all__ = ["EPOCH", "PROGRAM", "WITHOUT", "publish_view", "published_versions"]
+__all__ = [
+    "EPOCH",
+    "IN_ERROR",
+    "PROGRAM",
+    "SHOWS",
+    "SINCE",
+    "UPTO",
+    "WITHOUT",
+    "publish_error",
+    "publish_view",
+    "published_versions",
+]
 
 EPOCH = "cumulus.epoch"
 PROGRAM = "cumulus.program"
 WITHOUT = "cumulus.without"
+#: Properties of the table: why the view is in error, from which epoch on and up to which, and the epoch whose rows are shown.
+IN_ERROR, SINCE, UPTO, SHOWS = (
+    "cumulus.in-error",
+    "cumulus.in-error.since",
+    "cumulus.in-error.upto",
+    "cumulus.shows-epoch",
+)
+ATTEMPTS = 3
+NOTICE = (IN_ERROR, SINCE, UPTO, SHOWS)
 
 
 def publish_view(table: pa.Table, path: Path, *, epoch: int, program: str, without: str = "") -> int:
-    """Makes ``table`` the version of ``epoch``, unless the table has that epoch, or a later one, already.
+    """Makes ``table`` the version of ``epoch``, unless the table has that epoch, or a later one, already; and takes back that the
+    view was in error before.
 
     Args:
         table: the view's rows, in its column order; may be empty.
@@ -39,6 +66,66 @@ def publish_view(table: pa.Table, path: Path, *, epoch: int, program: str, witho
         Conflict: another process wrote to the table meanwhile, something other than this epoch.
         IntegrityProblem: the folder holds no readable Delta table.
     """
+    version = _written(table, path, epoch, program, without)
+    _clear_notice(path, epoch, program)
+    return version
+
+
+def publish_error(path: Path, *, epoch: int, since: int, reason: str, program: str) -> None:
+    """Says in the table's properties that the view is in error in ``epoch``, and that the rows are those of an earlier epoch.
+    Nothing is done without a table, or when it has a later epoch, or is told so already.
+
+    Args:
+        path: the Delta table's folder.
+        epoch: the snapshot's epoch.
+        since: the first epoch in which the view is in error (inclusive).
+        reason: why.
+        program: the program's name, for the commit's metadata.
+
+    Raises:
+        Conflict: another process wrote to the table meanwhile.
+        IntegrityProblem: the folder holds no readable Delta table.
+    """
+
+    def notice(upto: int) -> dict[str, str] | None:
+        shown = max(published_versions(path))
+        told = {IN_ERROR: reason, SINCE: str(since), UPTO: str(epoch), SHOWS: str(shown)}
+        return told if shown < epoch and upto < epoch else None
+
+    if published_versions(path):
+        _set_notice(path, notice, {PROGRAM: program, IN_ERROR: str(epoch)})
+
+
+def _clear_notice(path: Path, epoch: int, program: str) -> None:
+    """Take back what was said of earlier epochs."""
+    nothing = dict.fromkeys(NOTICE, "")
+    _set_notice(path, lambda upto: nothing if 0 <= upto < epoch else None, {PROGRAM: program})
+
+
+def _upto(table: DeltaTable) -> int:
+    """The last epoch of which the table's properties say that the view is in error; -1 if they say nothing."""
+    return int(table.metadata().configuration.get(UPTO) or -1)
+
+
+def _set_notice(path: Path, notice: Callable[[int], dict[str, str] | None], metadata: dict[str, str]) -> None:
+    """Set the properties that ``notice`` makes of the last epoch in error, if any: as of what the table is then. If somebody else
+    writes to the table meanwhile, look again."""
+    properties = CommitProperties(custom_metadata=metadata, max_commit_retries=0)
+    for attempt in range(ATTEMPTS):
+        table = DeltaTable(str(path))
+        values = notice(_upto(table))
+        if values is None:
+            return
+        try:
+            table.alter.set_table_properties(values, raise_if_not_exists=False, commit_properties=properties)
+            return
+        except (CommitFailedError, DeltaError) as problem:
+            if attempt == ATTEMPTS - 1:
+                raise _conflict(path, problem) from problem
+
+
+def _written(table: pa.Table, path: Path, epoch: int, program: str, without: str) -> int:
+    """The version of the epoch; written if it is not there."""
     found = _version_from(path, epoch)
     if found is not None:
         return found
@@ -102,7 +189,9 @@ def _after_failure(path: Path, epoch: int, problem: Exception) -> int:
     """Somebody else's commit came first: fine if it was this epoch's."""
     found = _version_from(path, epoch)
     if found is None:
-        raise Conflict(
-            f"not published: {problem}", kind="publish-conflict", place=str(path), hint="try again"
-        ) from problem
+        raise _conflict(path, problem) from problem
     return found
+
+
+def _conflict(path: Path, problem: Exception) -> Conflict:
+    return Conflict(f"not published: {problem}", kind="publish-conflict", place=str(path), hint="try again")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cumulus_ops.catalog import Batch
+from cumulus_ops.catalog import Batch, in_error
 from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.snapshot.commits import commit
@@ -46,6 +46,8 @@ def run_epochs(
 def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
     for epoch in awaiting(rt, "publish"):
         publish(rt, epoch)
+        for error in in_error(rt.catalog.view_errors(), epoch):
+            on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
     for epoch in awaiting(rt, "validate") if validating else ():
         outcome = validate(rt, epoch)
         on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 
-from cumulus_ops.catalog import LeftOut, left_out, set_aside
+from cumulus_ops.catalog import InError, LeftOut, left_out, set_aside
 from cumulus_ops.engine import Runtime
 from cumulus_ops.names import NOTICES
+from cumulus_ops.query import newest_errors
 
 __all__ = ["write_notices"]
 
@@ -15,7 +16,7 @@ def write_notices(rt: Runtime) -> None:
     """Write the file as the catalog has it now, by one rename; delete it when there is nothing to say."""
     batches = rt.catalog.batches()
     newest = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
-    text = _text(set_aside(batches), left_out(batches, newest), newest)
+    text = _text(set_aside(batches), left_out(batches, newest), newest) + _of_views(newest_errors(rt))
     file = rt.project.state / NOTICES
     if not text:
         file.unlink(missing_ok=True)
@@ -35,4 +36,13 @@ def _text(waiting: tuple[LeftOut, ...], missing: tuple[LeftOut, ...], newest: in
 
 def _cell(batch: LeftOut) -> str:
     """In Markdown nothing of a reason is markup."""
-    return f"{batch.name}, {batch.fate}: `{batch.reason.replace('`', chr(39))}`"
+    return f"{batch.name}, {batch.fate}: {_plain(batch.reason)}"
+
+
+def _of_views(errors: tuple[InError, ...]) -> str:
+    lines = [f"- **{e.view}** since epoch {e.since}: {_plain(e.reason)}" for e in errors]
+    return "\n".join(["### Views in error", *lines, ""]) if lines else ""
+
+
+def _plain(text: str) -> str:
+    return f"`{text.replace('`', chr(39))}`"

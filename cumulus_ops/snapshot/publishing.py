@@ -1,15 +1,18 @@
-"""Publishing a snapshot: every view becomes one version of its Delta table."""
+"""Publishing a snapshot: every view becomes one version of its Delta table; one that is in error says so in its table's properties
+and is published again from the first epoch on in which it is right."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from cumulus_ops.catalog import left_out
+from cumulus_ops.catalog import ViewError, in_error, left_out
 from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import ViewInError
 from cumulus_ops.faults import reach
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot.delta_tables import publish_view
+from cumulus_ops.query import read_view, view_error
+from cumulus_ops.snapshot.delta_tables import publish_error, publish_view
+from cumulus_ops.snapshot.notices import write_notices
 
 __all__ = ["awaiting", "publish"]
 
@@ -25,9 +28,10 @@ def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
 
 def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     """Publish the snapshot of ``epoch``; views that are published already are left alone, and so is one that has expired.
+    Views in error are recorded in the catalog, see :func:`cumulus_ops.query.views_in_error`.
 
     Returns:
-        view -> version of its Delta table; empty when the project publishes nothing.
+        view -> version of its Delta table, without the views in error; empty when the project publishes nothing.
 
     Raises:
         NotYet: the epoch has no snapshot.
@@ -37,6 +41,7 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
         return {}
     if rt.catalog.outcome("publish", epoch) is None:
         _publish(rt, epoch, rt.project.published)
+        write_notices(rt)
         rt.catalog.record_done("publish", epoch)
     return {view: version for (view, e), version in rt.catalog.published().items() if e == epoch}
 
@@ -48,8 +53,22 @@ def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
         if (view.name, epoch) in done:
             continue
         reach("publish.before-table")
-        rows = read_view(rt, view.name, as_of=epoch)
+        try:
+            rows = read_view(rt, view.name, as_of=epoch)
+        except ViewInError as problem:
+            _publish_error(rt, view_error(view.name, epoch, problem), folder / view.name)
+            continue
         version = publish_view(rows, folder / view.name, epoch=epoch, program=rt.program.name, without=without)
         reach("publish.before-commit")
         rt.catalog.record_published(view.name, epoch, version)
         reach("publish.after-commit")
+
+
+def _publish_error(rt: Runtime, error: ViewError, path: Path) -> None:
+    """Tell the readers of the table, and then the catalog."""
+    known = in_error([*rt.catalog.view_errors(), error], error.epoch)
+    described = next(e for e in known if e.view == error.view)
+    publish_error(path, epoch=error.epoch, since=described.since, reason=described.reason, program=rt.program.name)
+    reach("publish.before-commit")
+    rt.catalog.record_view_error(error)
+    reach("publish.after-commit")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cumulus_ops.catalog import Batch, LeftOut, Snapshot, Validation, left_out, set_aside
+from cumulus_ops.catalog import Batch, InError, LeftOut, Snapshot, Validation, in_error, left_out, set_aside
 from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
+from cumulus_ops.query import newest_errors
 
 __all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
 
@@ -28,7 +29,7 @@ class EpochReport:
     stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, sealed (by all
     coordinators), committed, validated or failed; ``validation``: passed, failed, expired (it came too late) or "" when not
     validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``; ``without``: the batches up to this
-    epoch that failed and are not in it."""
+    epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why."""
 
     epoch: int
     events: int
@@ -44,16 +45,19 @@ class EpochReport:
     report: str
     expired: tuple[str, ...] = ()
     without: tuple[LeftOut, ...] = ()
+    in_error: tuple[InError, ...] = ()
 
 
 @dataclass(frozen=True)
 class Status:
-    """A whole project; ``set_aside``: the batches about which somebody has to decide."""
+    """A whole project; ``set_aside``: the batches about which somebody has to decide; ``in_error``: the views that are in error in
+    the newest snapshot."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
     epochs: tuple[EpochReport, ...]
     set_aside: tuple[LeftOut, ...] = ()
+    in_error: tuple[InError, ...] = ()
 
 
 def status(rt: Runtime) -> Status:
@@ -64,7 +68,7 @@ def status(rt: Runtime) -> Status:
         for i in range(rt.project.coordinators)
     )
     batches = rt.catalog.batches()
-    return Status(rt.project.name, coordinators, _epochs(rt, batches), set_aside(batches))
+    return Status(rt.project.name, coordinators, _epochs(rt, batches), set_aside(batches), newest_errors(rt))
 
 
 def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
@@ -73,6 +77,7 @@ def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
     validations = rt.catalog.validations()
     corrections = rt.catalog.corrections()
     expired = rt.catalog.expired()
+    errors = rt.catalog.view_errors()
     numbers = sorted({b.epoch for b in batches} | set(seals) | set(snapshots))
     return tuple(
         _epoch(
@@ -84,6 +89,7 @@ def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
             corrections.get(epoch, 0),
             expired.get(epoch, ()),
             left_out(batches, epoch),
+            in_error(errors, epoch),
         )
         for epoch in numbers
     )
@@ -98,6 +104,7 @@ def _epoch(
     corrections: int,
     expired: tuple[str, ...],
     without: tuple[LeftOut, ...],
+    errors: tuple[InError, ...],
 ) -> EpochReport:
     state = "committed" if snapshot else "sealed" if sealed else "open"
     outcome = "expired" if "validate" in expired else ""
@@ -119,4 +126,5 @@ def _epoch(
         validation.report if validation else "",
         expired,
         without,
+        errors,
     )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cumulus_ops.catalog import Batch, Validation, left_out
+from cumulus_ops.catalog import Batch, Validation, ViewError, in_error, left_out
 from cumulus_ops.engine import Runtime
-from cumulus_ops.query import read_groups, read_view
+from cumulus_ops.query import read_groups, read_view, views_in_error
 from cumulus_ops.validation.index import INDEX, write_index
 from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate
 from m3.program import View
@@ -26,7 +26,8 @@ BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below ze
 
 
 def validate(rt: Runtime, epoch: int) -> ValidationReport:
-    """Compare the snapshot of ``epoch`` with full recomputation on Spark, and record the outcome in the catalog.
+    """Compare the snapshot of ``epoch`` with full recomputation on Spark, and record the outcome in the catalog. The views that are
+    in error in it are not compared, which the report says.
 
     Raises:
         NotYet: the epoch has no snapshot.
@@ -38,13 +39,15 @@ def validate(rt: Runtime, epoch: int) -> ValidationReport:
     rt.catalog.record_validation(Validation(epoch, report.success, report.failures, str(page), report.seconds))
     late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
     outcomes, batches = rt.catalog.validations(), rt.catalog.batches()
-    remarks = {e: _remarks(batches, e) for e in outcomes}
+    errors = rt.catalog.view_errors()
+    remarks = {e: _remarks(batches, errors, e) for e in outcomes}
     write_index(rt.project.reports, rt.project.name, outcomes.values(), late, remarks)
     return report
 
 
-def _remarks(batches: Sequence[Batch], epoch: int) -> tuple[str, ...]:
-    return tuple(f"without {batch}" for batch in left_out(batches, epoch))
+def _remarks(batches: Sequence[Batch], errors: Sequence[ViewError], epoch: int) -> tuple[str, ...]:
+    missing = (f"without {batch}" for batch in left_out(batches, epoch))
+    return (*missing, *(f"view {e.view} is not compared, it is in error {e}" for e in in_error(errors, epoch)))
 
 
 def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
@@ -54,7 +57,7 @@ def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     if not report.success:
         missing = [b for b in left_out(batches, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
-    return replace(report, failures=failures, remarks=_remarks(batches, report.epoch))
+    return replace(report, failures=failures, remarks=_remarks(batches, rt.catalog.view_errors(), report.epoch))
 
 
 def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:
@@ -62,7 +65,8 @@ def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:
     files: dict[str, list[Path]] = {}
     for file in rt.catalog.log_files(epoch=epoch):
         files.setdefault(file.relation, []).append(rt.project.state / file.path)
-    views = _views(rt, epoch, files)
+    right = _right(rt, epoch)
+    views = _views(rt, right, epoch, files)
     seals = rt.catalog.seals()
     sealed = {c: max(e for e, who in seals.items() if c in who) for c in range(rt.project.coordinators)}
     return ValidationRequest(
@@ -74,18 +78,26 @@ def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:
         rt.project.reports,
         rt.project.coordinators,
         sealed,
-        _groups(rt, epoch),
+        _groups(rt, right, epoch),
     )
 
 
-def _views(rt: Runtime, epoch: int, files: Mapping[str, Sequence[Path]]) -> tuple[ViewToValidate, ...]:
+def _right(rt: Runtime, epoch: int) -> list[View]:
+    """The views that are not in error in the snapshot."""
+    errors = views_in_error(rt, epoch)
+    return [view for view in rt.program.views if view.name not in errors]
+
+
+def _views(
+    rt: Runtime, views: Sequence[View], epoch: int, files: Mapping[str, Sequence[Path]]
+) -> tuple[ViewToValidate, ...]:
     """SQL views are recomputed by their text, the others by the serial interpreter."""
     interpreted: Mapping[str, pa.Table] = {}
-    if any(view.sql is None for view in rt.program.views):
+    if any(view.sql is None for view in views):
         from cumulus_ops.validation.recompute import recompute_m3
 
         interpreted = recompute_m3(rt.program, files, epoch)
-    return tuple(_view(rt, view, epoch, interpreted.get(view.name)) for view in rt.program.views)
+    return tuple(_view(rt, view, epoch, interpreted.get(view.name)) for view in views)
 
 
 def _view(rt: Runtime, view: View, epoch: int, interpreted: pa.Table | None) -> ViewToValidate:
@@ -104,11 +116,11 @@ def _key_columns(view: View) -> tuple[str, ...]:
     return tuple(c.name for c in view.visible if isinstance(c.expression, Var) and c.expression.name in names)
 
 
-def _groups(rt: Runtime, epoch: int) -> pa.Table | None:
-    """All groups of all views with their row counts; None for a program without views."""
-    if not rt.program.views:
+def _groups(rt: Runtime, views: Sequence[View], epoch: int) -> pa.Table | None:
+    """All groups of some views with their row counts; None without views."""
+    if not views:
         return None
-    parts = [(view.name, read_groups(rt, view.name, epoch)) for view in rt.program.views]
+    parts = [(view.name, read_groups(rt, view.name, epoch)) for view in views]
     return pa.concat_tables(
         table.add_column(0, "view", pa.array([name] * len(table), pa.string())) for name, table in parts
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.catalog.asides import DEATHS
@@ -17,11 +18,16 @@ from cumulus_ops.snapshot import collect_garbage, initialise, open_runtime
 from cumulus_ops.versions import epoch_end
 from tests.support.children import finish_epochs, start, wait
 from tests.support.derived_programs import SHOP
-from tests.support.drops import make_shop
+from tests.support.drops import VIEWS, make_shop
 from tests.support.leases import lapse
 from tests.support.projects import engine_maps, initialise_as
 
 EPOCHS = 2
+#: One is in error from the first epoch on, which counting finds, and one in the second, which reading finds.
+IN_ERROR = {
+    "odd": "SELECT ck, SUM(100 / priority) AS x FROM orders GROUP BY ck",
+    "small": "SELECT CAST(SUM(price) / 4 AS DECIMAL(6, 2)) AS x FROM item",
+}
 
 
 def _outcome(project: Project) -> dict[str, object]:
@@ -37,14 +43,25 @@ def _outcome(project: Project) -> dict[str, object]:
         "batches": sorted(batches),
         "snapshots": [(s.epoch, s.version) for s in catalog.snapshots()],
         "published": catalog.published(),
+        "in error": catalog.view_errors(),
+        "tables": {view: _table(project, view) for view in ("total", "odd", "small")},
         "positions": [catalog.position(c) for c in range(3)],
         "log rows": sorted((f.relation, f.source, f.rows, f.min_offset) for f in catalog.log_files()),
     }
 
 
+def _table(project: Project, view: str) -> object:
+    """A published table's version, and what its properties say; None without a table."""
+    path = f"{project.published}/{view}"
+    if not DeltaTable.is_deltatable(path):
+        return None
+    table = DeltaTable(path)
+    return table.version(), table.metadata().configuration
+
+
 def _views(folder: Path) -> Project:
-    """A project of SQL views."""
-    project = make_shop(folder)
+    """A project of SQL views, of which two come to be in error."""
+    project = make_shop(folder, views={**VIEWS, **IN_ERROR})
     initialise(project)
     return project
 
@@ -63,7 +80,10 @@ def undisturbed(
     """How to make a project, and its outcome when nothing is killed."""
     project = request.param(tmp_path_factory.mktemp("undisturbed"))
     assert wait(start(finish_epochs, project, EPOCHS)) == 0
-    return request.param, _outcome(project)
+    outcome = _outcome(project)
+    if request.param is _views:
+        assert [(e.view, e.epoch) for e in outcome["in error"]] == [("odd", 0), ("odd", 1), ("small", 1)]  # type: ignore[attr-defined]
+    return request.param, outcome
 
 
 @pytest.mark.parametrize("fault", FAULT_POINTS)

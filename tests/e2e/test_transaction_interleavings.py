@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from cumulus_ops.catalog import Catalog, HistoryEntry, NewBatch, Run, Snapshot, Step, Validation
+from cumulus_ops.catalog import Catalog, HistoryEntry, NewBatch, Run, Snapshot, Step, Validation, ViewError
 from cumulus_ops.catalog.asides import FAILURES
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.versions import epoch_end
@@ -246,6 +246,7 @@ OPERATIONS: dict[str, Make] = {
     "release": lambda w: lambda c: c.release(1, 1, ["publish"]),
     "record done": lambda w: lambda c: c.record_done("publish", 0),
     "publish": lambda w: lambda c: c.record_published("v", 0, 1),
+    "view error": lambda w: lambda c: c.record_view_error(ViewError("v", 0, "overflow", "too large", "", "")),
     "validate": lambda w: lambda c: c.record_validation(Validation(0, True, (), "", 0.0)),
 }
 

@@ -115,8 +115,8 @@ def test_commit_takes_every_sealed_epoch_once_and_publish_names_what_awaits_vali
             steps.seal_epoch(folder, coordinator, epoch)
     assert steps.commit_sealed(folder) == [0, 1]
     assert steps.commit_sealed(folder) == []
-    assert steps.publish_committed(folder) == [0, 1]
-    assert steps.publish_committed(folder) == [0, 1]
+    assert steps.publish_committed(folder) == ([0, 1], {})
+    assert steps.publish_committed(folder) == ([0, 1], {})
 
 
 def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, land, monkeypatch):

@@ -1,0 +1,96 @@
+"""The views in error: which ones a snapshot is without, and why.
+
+What fails for some rows is counted by maps, so that it is known for all views at once (:func:`failed_checks`). What fails only when
+a view's columns or its HAVING are computed is known once it is read. A snapshot never changes, so what was found is recorded, and
+found once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cumulus_ops.catalog import InError, ViewError, in_error
+from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import ViewInError
+from cumulus_ops.query.read import read_view
+
+__all__ = ["described_error", "newest_errors", "view_error", "views_in_error"]
+
+
+def view_error(view: str, epoch: int, problem: ViewInError) -> ViewError:
+    """What the catalog remembers of an error that reading a view as of ``epoch`` has raised."""
+    return ViewError(view, epoch, problem.kind, problem.message, problem.place, problem.hint)
+
+
+def views_in_error(rt: Runtime, epoch: int) -> Mapping[str, str]:
+    """The views that are in error in the snapshot of ``epoch``, by their names: since which epoch, the expression, its place, and
+    an example row, as text. What nobody knows yet is found by reading the view, and recorded.
+
+    Raises:
+        NotYet: the epoch has no snapshot.
+        InputProblem: it is no longer retained, and not all of its views were read while it was.
+    """
+    known = {(e.view, e.epoch) for e in rt.catalog.view_errors()} | set(rt.catalog.published())
+    for view in rt.program.views:
+        if (view.name, epoch) not in known:
+            try:
+                read_view(rt, view.name, as_of=epoch, ordered=False)
+            except ViewInError as problem:
+                rt.catalog.record_view_error(view_error(view.name, epoch, problem))
+    return {e.view: str(e) for e in in_error(rt.catalog.view_errors(), epoch)}
+
+
+def newest_errors(rt: Runtime) -> tuple[InError, ...]:
+    """The views that are in error in the newest snapshot, as far as is known: what only reading finds is known when it has been
+    published or validated. Empty without a snapshot."""
+    newest = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    return in_error(rt.catalog.view_errors(), newest)
+
+
+def described_error(
+    rt: Runtime, view: str, problem: ViewInError, *, as_of: int | None, tentative: bool
+) -> tuple[ViewInError, dict[str, object]]:
+    """The error of reading a view, with its story: since which epoch; or that it is only tentative, and what the newest snapshot has.
+
+    Args:
+        rt: the open project.
+        view: the view.
+        problem: what :func:`~cumulus_ops.query.read_view` has raised.
+        as_of, tentative: what it was asked for.
+
+    Returns:
+        the error for people, and its parts for programs: ``view``, ``kind``, ``message``, ``place``, ``hint``, ``tentative``,
+        ``epoch`` and ``since`` (None if it is tentative).
+    """
+    details: dict[str, object] = {
+        "view": view,
+        "kind": problem.kind,
+        "message": problem.message,
+        "place": problem.place,
+    }
+    newest = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    epoch: int | None = None
+    since: int | None = None
+    if tentative:
+        message, hint = f"tentative, may still be corrected: {problem.message}", problem.hint
+        hint = _in_snapshot(rt, view, newest) if newest >= 0 else hint
+    else:
+        epoch = newest if as_of is None else as_of
+        since = _since(rt, view, epoch, problem)
+        message, hint = f"{problem.message} (since epoch {since})", problem.hint
+    told = ViewInError(message, kind=problem.kind, place=problem.place, hint=hint)
+    return told, details | {"hint": hint, "tentative": tentative, "epoch": epoch, "since": since}
+
+
+def _since(rt: Runtime, view: str, epoch: int, problem: ViewInError) -> int:
+    known = [*rt.catalog.view_errors(), view_error(view, epoch, problem)]
+    return next(e.since for e in in_error(known, epoch) if e.view == view)
+
+
+def _in_snapshot(rt: Runtime, view: str, epoch: int) -> str:
+    """What a snapshot has instead of what was applied since."""
+    try:
+        read_view(rt, view, as_of=epoch, ordered=False)
+    except ViewInError as problem:
+        return f"it is in error in the snapshot of epoch {epoch}, too, since epoch {_since(rt, view, epoch, problem)}"
+    return f"in the snapshot of epoch {epoch} it is not in error: read it without --tentative"

@@ -1,0 +1,81 @@
+"""What `cumulus query` and `status` say of a view in error, and of one that is in error only for now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cumulus_ops.cli import main
+from cumulus_ops.config import load_project
+from cumulus_ops.engine import open_runtime
+from cumulus_ops.snapshot import run_epochs, run_minibatch
+from tests.support.failing_shop import land_order, make_failing_shop
+
+Land = Callable[..., None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a view that fails for an order with the id 0."""
+    monkeypatch.setenv("CUMULUS_HOME", str(tmp_path / "home"))
+    make_failing_shop(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def land(folder: Path) -> Land:
+    """Lands an event of the order with the given id, and applies it; or runs an epoch with it."""
+
+    def lander(op: str, order: int, event: int, *, epoch: bool = False) -> None:
+        land_order(folder, op, order, event)
+        with open_runtime(load_project(folder)) as rt:
+            run_minibatch(rt, 0)
+            if epoch:
+                run_epochs(rt, 1, validating=False)
+
+    return lander
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+
+
+def test_query_of_a_view_in_error_says_what_where_and_since_when(folder: Path, land: Land) -> None:
+    land("I", 3, 1, epoch=True)
+    land("I", 0, 2, epoch=True)
+    land("I", 2, 3, epoch=True)
+    done = call("query", "odd", "--project", folder)
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    for part in ("division-by-zero", "o_price / o_id", "o_id = 0", "since epoch 1", "odd:2:", "hint"):
+        assert part in done.stderr
+    found = json.loads(call("query", "odd", "--project", folder, "--as-of", 1, "--json").stdout)["in_error"]
+    assert (found["view"], found["epoch"], found["since"], found["tentative"]) == ("odd", 1, 1, False)
+    assert "o_id = 0" in found["message"]
+    assert json.loads(call("query", "odd", "--project", folder, "--as-of", 0, "--json").stdout) != []
+    assert call("query", "revenue", "--project", folder).exit_code == 0
+    told = json.loads(call("status", "--project", folder, "--json").stdout)
+    assert [(e["view"], e["since"]) for e in told["in_error"]] == [("odd", 1)]
+    assert [[e["view"] for e in epoch["in_error"]] for epoch in told["epochs"]] == [[], ["odd"], ["odd"]]
+
+
+def test_an_error_only_of_what_is_applied_so_far_is_called_tentative(folder: Path, land: Land) -> None:
+    land("I", 3, 1, epoch=True)
+    land("I", 0, 2)
+    done = call("query", "odd", "--project", folder, "--tentative")
+    assert done.exit_code == 4
+    assert "tentative, may still be corrected" in done.stderr
+    assert "epoch 0 it is not in error" in done.stderr
+    found = json.loads(call("query", "odd", "--project", folder, "--tentative", "--json").stdout)["in_error"]
+    assert (found["tentative"], found["epoch"], found["since"]) == (True, None, None)
+    assert call("query", "odd", "--project", folder).exit_code == 0
+    assert json.loads(call("status", "--project", folder, "--json").stdout)["in_error"] == []
+    land("D", 0, 3)
+    assert call("query", "odd", "--project", folder, "--tentative").exit_code == 0
+    land("I", 0, 4, epoch=True)
+    land("I", 0, 5)
+    assert "too, since epoch 1" in call("query", "odd", "--project", folder, "--tentative").stderr
