@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 
-from m3.datatypes import INT64_MAX, Type
+from m3.datatypes import INT64_MAX, MAX_PRECISION, Type
 from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, const
 
 __all__ = ["ARITHMETIC", "BY_LITERAL", "attempted", "failed", "given_by_literals", "may_fail", "nonzero", "tolerated"]
@@ -155,8 +155,17 @@ class _Analysis:
         if scalar.op == "cast":
             return self._cast(scalar)
         if scalar.op in DIVISIONS:
+            if self._is_average(scalar):
+                return False
             return not self._divides(scalar.args[1], known) or self._overflows(scalar)
         return scalar.op not in BOUNDED or self._overflows(scalar)
+
+    def _is_average(self, scalar: Call) -> bool:
+        """Whether a total is divided by its count: that is no more than the largest of what was added up. (The count is 0
+        nowhere where an average is computed.)"""
+        total, count = scalar.args
+        whole = isinstance(total, Var) and isinstance(count, Var) and count.name in self.counts
+        return scalar.op == "div" and whole and scalar.type.precision < MAX_PRECISION
 
     def _divides(self, divisor: Scalar, known: frozenset[Scalar]) -> bool:
         """Whether a divisor is surely not 0 (it may be NULL)."""

@@ -63,11 +63,12 @@ def read_view(
         epoch = None if tentative else _snapshot_epoch(rt, as_of)
         upto = None if epoch is None else epoch_end(epoch)
         problem = failed_check_of(rt, declared, upto)
-        if problem is not None:
-            raise problem
-        entries = _entries(rt, declared, upto)
+        entries = _entries(rt, declared, upto) if problem is None else None
         if epoch is not None:
             _require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
+        if problem is not None:
+            raise problem
+        assert entries is not None
         return _rows(declared, entries, ordered)
 
 

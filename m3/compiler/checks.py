@@ -84,8 +84,8 @@ def _relations(polynomials: Sequence[Polynomial]) -> list[str]:
 
 
 def _text(scalar: Scalar) -> str:
-    """An expression of a group for people: a total is its name, though it is NULL where nothing was added up."""
-    if isinstance(scalar, Call) and scalar.op == "case" and isinstance(scalar.args[1], Var):
+    """An expression of a group for people, without the condition that something was added up."""
+    if isinstance(scalar, Call) and scalar.op == "case" and len(scalar.args) == 3:
         scalar = scalar.args[1]
     return scalar.name if isinstance(scalar, Var) else format_scalar(scalar)
 

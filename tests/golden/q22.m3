@@ -19,8 +19,6 @@ MAP q22_count[cntrycode STRING] : INT
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), COUNT(*) FROM customer, q22_groups WHERE SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') AND customer.c_acctbal > q22_groups.avg GROUP BY SUBSTRING(customer.c_phone, 1, 2) UNION ALL SELECT SUBSTRING(customer.c_phone, 1, 2), SUM(-1) FROM customer, q22_groups, q22_exists WHERE customer.c_custkey = q22_exists.o_custkey AND SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') AND customer.c_acctbal > q22_groups.avg GROUP BY SUBSTRING(customer.c_phone, 1, 2)';
 MAP q22_totacctbal[cntrycode STRING] : DECIMAL(25, 2)
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), SUM(customer.c_acctbal) FROM customer, q22_groups WHERE SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') AND customer.c_acctbal > q22_groups.avg GROUP BY SUBSTRING(customer.c_phone, 1, 2) UNION ALL SELECT SUBSTRING(customer.c_phone, 1, 2), SUM(-1 * customer.c_acctbal) FROM customer, q22_groups, q22_exists WHERE customer.c_custkey = q22_exists.o_custkey AND SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') AND customer.c_acctbal > q22_groups.avg GROUP BY SUBSTRING(customer.c_phone, 1, 2)';
-MAP q22_failed[] : INT
-  MEANING 'SELECT COUNT(*) FROM q22_groups WHERE q22_groups.failed = 1';
 MAP m_customer_1[cntrycode STRING, c_acctbal DECIMAL(15, 2)] : INT
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, COUNT(*) FROM customer WHERE SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') GROUP BY SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal';
 MAP m_customer_q22_exists_1[cntrycode STRING, c_acctbal DECIMAL(15, 2)] : INT
@@ -33,15 +31,14 @@ MAP m_customer_q22_exists_2[cntrycode STRING, c_acctbal DECIMAL(15, 2)] : DECIMA
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, SUM(customer.c_acctbal) FROM customer, q22_exists WHERE customer.c_custkey = q22_exists.o_custkey AND SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') GROUP BY SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal';
 MAP m_customer_4[cntrycode STRING, c_acctbal DECIMAL(15, 2), o_custkey INT] : DECIMAL(25, 2)
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, customer.c_custkey, SUM(customer.c_acctbal) FROM customer WHERE SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') GROUP BY SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, customer.c_custkey';
-MAP q22_groups[avg DECIMAL(19, 6) NULL, failed INT] : INT
+MAP q22_groups[avg DECIMAL(19, 6) NULL] : INT
   MEANING 'one row';
 MAP q22_exists[o_custkey INT] : INT
   MEANING 'one row per (o_custkey)';
 
 DERIVE q22_groups[]
   FROM count = q22_groups_count, avg_sum = q22_groups_avg_sum
-  SELECT avg = ATTEMPT(CASE WHEN count > 0 THEN (avg_sum / count) :: DECIMAL(19, 6) ELSE NULL :: DECIMAL(19, 6) END),
-    failed = CASE WHEN FAILS(CASE WHEN count > 0 THEN (avg_sum / count) :: DECIMAL(19, 6) ELSE NULL :: DECIMAL(19, 6) END) = 1 THEN 1 ELSE 0 END
+  SELECT avg = CASE WHEN count > 0 THEN (avg_sum / count) :: DECIMAL(19, 6) ELSE NULL :: DECIMAL(19, 6) END
   COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
 DERIVE q22_exists[o_custkey]
   FROM n = q22_exists_n
@@ -54,7 +51,6 @@ VIEW q22[cntrycode STRING]
     numcust = count,
     totacctbal = totacctbal
   ORDER BY 1
-  CHECKS q22_failed FAILS 'CASE WHEN count > 0 THEN (avg_sum / count) :: DECIMAL(19, 6) ELSE NULL :: DECIMAL(19, 6) END' OF ()
   SQL '-- TPC-H Q22, global sales opportunity; validation parameters I1 to I7 = 13, 31, 23, 29, 30, 18, 17.
 select
     cntrycode,
@@ -94,10 +90,10 @@ order by
 ';
 
 ON +customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN q22_groups[avg, any_failed] ELSE 0;
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * q22_groups[avg, any_failed] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN q22_groups[avg] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * q22_exists[c_custkey] * q22_groups[avg] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * q22_groups[avg] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * q22_exists[c_custkey] * q22_groups[avg] ELSE 0;
   m_customer_q22_exists_1[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN q22_exists[c_custkey] ELSE 0;
   m_customer_q22_exists_2[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN c_acctbal * q22_exists[c_custkey] ELSE 0;
   q22_groups_count[] += IF c_acctbal > 0.00 AND SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN 1 ELSE 0;
@@ -109,10 +105,10 @@ ON +customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mk
 }
 
 ON -customer(c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment) DO {
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * q22_groups[avg, any_failed] ELSE 0;
-  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * q22_groups[avg, any_failed] ELSE 0;
-  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * q22_exists[c_custkey] * q22_groups[avg, any_failed] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * q22_groups[avg] ELSE 0;
+  q22_count[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN q22_exists[c_custkey] * q22_groups[avg] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN -1 * c_acctbal * q22_groups[avg] ELSE 0;
+  q22_totacctbal[SUBSTRING(c_phone, 1, 2)] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > avg THEN c_acctbal * q22_exists[c_custkey] * q22_groups[avg] ELSE 0;
   m_customer_q22_exists_1[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN -1 * q22_exists[c_custkey] ELSE 0;
   m_customer_q22_exists_2[SUBSTRING(c_phone, 1, 2), c_acctbal] += IF SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN -1 * c_acctbal * q22_exists[c_custkey] ELSE 0;
   q22_groups_count[] += IF c_acctbal > 0.00 AND SUBSTRING(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17') THEN -1 ELSE 0;
@@ -131,17 +127,16 @@ ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
   q22_exists_n[o_custkey] += -1;
 }
 
-ON CHANGE q22_groups(avg, failed) DO {
+ON CHANGE q22_groups(avg) DO {
   q22_count[cntrycode] += IF c_acctbal > avg THEN m_customer_1[cntrycode, c_acctbal] ELSE 0;
   q22_count[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_q22_exists_1[cntrycode, c_acctbal] ELSE 0;
   q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN m_customer_3[cntrycode, c_acctbal] ELSE 0;
   q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_q22_exists_2[cntrycode, c_acctbal] ELSE 0;
-  q22_failed[] += IF failed = 1 THEN 1 ELSE 0;
 }
 
 ON CHANGE q22_exists(o_custkey) DO {
-  q22_count[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_2[cntrycode, c_acctbal, o_custkey] * q22_groups[avg, any_failed] ELSE 0;
-  q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_4[cntrycode, c_acctbal, o_custkey] * q22_groups[avg, any_failed] ELSE 0;
+  q22_count[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_2[cntrycode, c_acctbal, o_custkey] * q22_groups[avg] ELSE 0;
+  q22_totacctbal[cntrycode] += IF c_acctbal > avg THEN -1 * m_customer_4[cntrycode, c_acctbal, o_custkey] * q22_groups[avg] ELSE 0;
   m_customer_q22_exists_1[cntrycode, c_acctbal] += m_customer_2[cntrycode, c_acctbal, o_custkey];
   m_customer_q22_exists_2[cntrycode, c_acctbal] += m_customer_4[cntrycode, c_acctbal, o_custkey];
 }
