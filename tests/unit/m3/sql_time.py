@@ -90,20 +90,25 @@ TIMES: dict[str, tuple[str, ...]] = {
         "select w.dept_id, w.window_end, count(*) as n from tumble((select dept_id, hired from employees where active), hired, interval '10 days') as w group by all",
         "select dept_id, time_bucket(interval '10 days', hired, date '1970-01-01') + interval '10 days' as e, count(*) as n from employees where active and hired is not null group by all",
     ),
+    # DuckDB's ASOF joins find times that are NULL now and then, hence the subqueries
     "asof_join": (
         D,
         "select e.emp_id, p.started from employees e asof join (select dept_id, started from projects) p on e.dept_id = p.dept_id and e.hired >= p.started",
+        "select emp_id, started from (select e.emp_id, (select max(p.started) from projects p where p.dept_id = e.dept_id and p.started <= e.hired) as started from employees e) q where started is not null",
     ),
     "asof_left_join": (
         D,
-        "select e.emp_id, p.title, e.salary from employees e asof left join (select distinct dept_id, started, min(title) as title from projects group by all) p on p.dept_id = e.dept_id and p.started < e.hired where e.active",
+        "select e.emp_id, p.title, e.salary from employees e asof left join (select dept_id, started, min(title) as title from projects group by all) p on p.dept_id = e.dept_id and p.started < e.hired where e.active",
+        "select e.emp_id, (select min(p.title) from projects p where p.dept_id = e.dept_id and p.started = (select max(r.started) from projects r where r.dept_id = e.dept_id and r.started < e.hired)) as title, e.salary from employees e where e.active",
     ),
     "asof_afterwards": (
         D,
-        "select e.emp_id, e.hired, s.day, d.city from employees e join departments d on d.dept_id = e.dept_id asof join (select distinct day from sales) s on e.hired <= s.day",
+        "select e.emp_id, e.hired, s.day, d.city from employees e join departments d on d.dept_id = e.dept_id asof join (select day from sales) s on e.hired <= s.day",
+        "select * from (select e.emp_id, e.hired, (select min(s.day) from sales s where s.day >= e.hired) as found, d.city from employees e join departments d on d.dept_id = e.dept_id) q where found is not null",
     ),
     "asof_strictly_afterwards": (
         D,
-        "select * from (select device, at from readings where at is not null) r asof join (select distinct device, at from readings where state = 'on') s on r.device = s.device and r.at < s.at",
+        "select * from (select device, at from readings) r asof join (select device, at from readings where state = 'on') s on r.device = s.device and r.at < s.at",
+        'select * from (select r.device, r."at", r.device as d, (select min(s."at") from readings s where s.device = r.device and s.state = \'on\' and s."at" > r."at") as found from readings r) q where found is not null',
     ),
 }
