@@ -99,6 +99,9 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
         nodes = nodes[0].expressions
     if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
         names.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
+    if node.expressions and not isinstance(node, exp.Count):
+        hint = "GREATEST or LEAST of several values; ROW_NUMBER() OVER (.. ORDER BY ..) <= n for several rows"
+        names.fail(node, f"{node.key.upper()} with {len(node.expressions) + 1} arguments", "wrong-arity", hint)
     args = tuple(read(n) for n in nodes)
     if isinstance(node, exp.CountIf):
         where = args[0] if where is None else call("and", where, args[0])

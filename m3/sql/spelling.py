@@ -47,7 +47,7 @@ def respelled(tree: exp.Expr, dialect: str | None) -> exp.Expr:
 def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
     if isinstance(node, exp.Anonymous):
         return _named(node)
-    if isinstance(node, exp.Quantile):
+    if type(node) is exp.Quantile:  # approximate ones are subclasses
         kind = exp.PercentileDisc if dialect == "duckdb" else exp.PercentileCont
         return kind(this=node.this, expression=node.args.get("quantile"))
     change = _CHANGES.get(type(node))

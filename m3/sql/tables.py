@@ -237,8 +237,10 @@ def untyped(query: Query | Relation, index: int) -> bool:
 
 
 def _is_join(node: exp.Expr) -> bool:
-    """Whether what is in parentheses is a table or a join of tables."""
-    return isinstance(node, exp.Table) or (isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this))
+    """Whether what is in parentheses is a table or a join, whose first table may be a derived one."""
+    if isinstance(node, exp.Table) or (isinstance(node, exp.Subquery) and node.args.get("joins")):
+        return True
+    return isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this)
 
 
 def _segments(joins: Sequence[exp.Join]) -> list[tuple[exp.Join, list[exp.Join]]]:

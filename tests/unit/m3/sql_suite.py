@@ -40,6 +40,10 @@ JOINS = {
         S,
         "select e.emp_id, d.city from employees e left join departments d on e.dept_id = d.dept_id where d.city is null or d.city <> 'Bonn'",
     ),
+    "left_join_of_a_join_of_derived_tables": (
+        P,
+        "select e.emp_id, p.title from employees e left join ((select dept_id as x from departments where city = 'Bonn') d join projects p on p.dept_id = d.x) on e.dept_id = d.x",
+    ),
     "left_join_count": (
         P,
         "select d.dept_id, count(e.emp_id) as n, count(*) as m from departments d left join employees e on e.dept_id = d.dept_id group by d.dept_id",

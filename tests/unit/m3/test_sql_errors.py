@@ -52,6 +52,8 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select array_agg(s) from r", "unsupported-aggregate", "array_agg(s"),
         ("select string_agg(s, s) from r", "type-mismatch", "s, s"),
         ("select corr(x, x) from r", "unsupported-aggregate", "corr(x, x"),
+        ("select max(x, 2) from r", "wrong-arity", "max(x, 2"),
+        ("select approx_quantile(x, 0.5) from r", "unsupported-aggregate", "approx_quantile(x, 0.5"),
         ("select median(s) from r", "type-mismatch", "s"),
         ("select g from generate_series(1, 5000) g", "values", "generate_series(1, 5000"),
         ("select g from r, generate_series(1, k) g", "values", "k"),
