@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from m3.functions.doubles import DOUBLES
+from m3.functions.jsons import JSONS
 from m3.functions.moments import MOMENTS
 from m3.functions.numbers import NUMBERS
 from m3.functions.spec import EXACT, Function, Operand, Value, constant
@@ -13,4 +14,4 @@ from m3.functions.texts import TEXTS, like_regex, safe_regex
 __all__ = ["EXACT", "FUNCTIONS", "Function", "Operand", "Value", "constant", "like_regex", "safe_regex"]
 
 #: Name -> function.
-FUNCTIONS: Mapping[str, Function] = {**TEXTS, **NUMBERS, **DOUBLES, **MOMENTS}
+FUNCTIONS: Mapping[str, Function] = {**TEXTS, **JSONS, **NUMBERS, **DOUBLES, **MOMENTS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -174,6 +175,34 @@ def _regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "regexp_like", reader.text(node.this), pattern)
 
 
+def _json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """``->>``, JSON_EXTRACT_STRING, GET_JSON_OBJECT: the text at a constant path. In Spark it is NULL where there is no JSON."""
+    inner: exp.Expr = node
+    steps: list[str | int] = []
+    while isinstance(inner, exp.JSONExtract | exp.JSONExtractScalar):
+        steps = [*_path(reader, inner), *steps]
+        inner = inner.this.unnest()
+    if isinstance(inner, exp.Cast) and inner.to.this.value in ("JSON", "JSONB", "VARIANT"):
+        inner = inner.this
+    op = "try_json_text" if reader.dialect in ("spark", "databricks") else "json_text"
+    return reader.call(node, op, reader.text(inner), const(json.dumps(steps, ensure_ascii=False)))
+
+
+def _path(reader: ExpressionReader, node: exp.Expr) -> list[str | int]:
+    path = node.args.get("expression")
+    parts = path.expressions if isinstance(path, exp.JSONPath) else [None]
+    steps: list[str | int] = []
+    for part in parts:
+        step = part.this if isinstance(part, exp.JSONPathKey | exp.JSONPathSubscript) else None
+        if isinstance(step, str | int):
+            steps.append(step)
+        elif not isinstance(part, exp.JSONPathRoot):
+            reader.source.fail(
+                node, "this path in JSON", "unsupported-expression", "constant keys and indexes: a ->> 'b'"
+            )
+    return steps
+
+
 def _similar(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     hint = "LIKE, or a regular expression with RLIKE or ~"
     reader.source.fail(node, "SIMILAR TO is not supported", "unsupported-expression", hint)
@@ -194,4 +223,5 @@ TEXTS: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] =
     exp.Escape: _escape,
     exp.RegexpLike: _regexp,
     exp.SimilarTo: _similar,
+    exp.JSONExtractScalar: _json,
 }

@@ -64,4 +64,14 @@ SCALARS: dict[str, tuple[str, ...]] = {
         P,
         "select emp_id, make_timestamp(2024, emp_id, emp_id + 20, emp_id * 2, 59, 7.125) as a, make_timestamp(2023, 2, 28, 0, dept_id, emp_id) as b, make_date(2000 + dept_id * 4, 2, 29) as c from employees",
     ),
+    "json_access": (
+        D,
+        """select emp_id, x ->> 'n' as a, x -> 'l' ->> 1 as b, json_extract_string(x, '$.o.k') as c, x ->> '$.o' as d, (x ->> '$.l[0]')::int as e, x ->> 'missing' as f from (select emp_id, '{"n": "' || ename || '", "l": [' || emp_id || ', null, "é"], "o": {"k": true, "m": []}}' as x from employees) q""",
+        """select emp_id, x ->> 'n' as a, x -> 'l' ->> 1 as b, json_extract_string(x, '$.o.k') as c, x ->> '$.o' as d, (x ->> '$.l[0]')::int as e, x ->> 'missing' as f from (select emp_id, '{"n": "' || ename || '", "l": [' || emp_id || ', null, "é"], "o": {"k": true, "m": []}}' as x from employees) q""",
+    ),
+    "json_that_is_none": (
+        S,
+        "select emp_id, get_json_object(ename, '$.a') as a, get_json_object(case when active then '{\"a\": [1, 2]}' else ename end, '$.a[1]') as b from employees",
+        "select emp_id, cast(null as varchar) as a, case when active then '2' end as b from employees",
+    ),
 }

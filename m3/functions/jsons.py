@@ -1,0 +1,90 @@
+"""Access to texts that hold JSON. There is no type of JSON: a value in one is the text that ``->>`` gives.
+
+A path is the JSON array of its keys and indexes, ``'["a",0]'`` for ``$.a[0]``; a negative index counts from the end.
+
+>>> json_text(['{"a": [1.50, {"b": true}]}', '["a",0]'], STRING), json_text(['{"a": [1.50, {"b": true}]}', '["a",1]'], STRING)
+('1.50', '{"b":true}')
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from m3.datatypes import STRING, Type
+from m3.errors import ValueProblem
+from m3.functions.spec import Function, Value, table
+
+__all__ = ["JSONS", "json_text"]
+
+
+class _Number(str):
+    """A number as it is written: no digit is lost."""
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+@lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[str | int, ...]:
+    try:
+        steps = json.loads(path)
+    except ValueError:
+        steps = None
+    if not isinstance(steps, list) or not all(type(step) in (str, int) for step in steps):
+        raise ValueProblem(f"{path!r} is no path", kind="bad-path", hint="a JSON array of keys and indexes")
+    return tuple(steps)
+
+
+def json_text(args: list[Any], _: Type) -> Value:
+    """A text as it is, anything else as compact JSON with numbers as they are written; None for null and what is missing.
+
+    Raises:
+        ValueProblem: the text is not JSON.
+    """
+    text, path = args
+    steps = _steps(path)
+    try:
+        value = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refused)
+        if "\\u" in text:
+            _written(value).encode()  # half a pair of escapes is no character
+    except (ValueError, RecursionError) as error:
+        message = f"{text[:40]!r} is not JSON"
+        raise ValueProblem(
+            message, kind="bad-json", hint="reject it at the source, or guard it with CASE WHEN"
+        ) from error
+    for step in steps:
+        value = _member(value, step)
+    return None if value is None else str(value) if isinstance(value, str) else _written(value)
+
+
+def _member(value: Any, step: str | int) -> Any:
+    if isinstance(step, str):
+        return value.get(step) if isinstance(value, dict) else None
+    inside = isinstance(value, list) and -len(value) <= step < len(value)
+    return value[step] if inside else None
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_written(k)}:{_written(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_written, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _try_json_text(args: list[Any], to: Type) -> Value:
+    try:
+        return json_text(args, to)
+    except ValueProblem:
+        return None
+
+
+JSONS = table(
+    Function("json_text", "JSON_TEXT(a, path)", ("string", "string"), STRING, json_text, nulls="partial"),
+    Function("try_json_text", "JSON_TEXT(a, path), NULL if that is no JSON", ("string", "string"), STRING, _try_json_text, nulls="partial"),
+)  # fmt: skip
