@@ -31,7 +31,8 @@ TOTAL = frozenset({
     "substring", "length", "octet_length", "trim", "ltrim", "rtrim", "replace", "translate", "position", "reverse", "initcap",
     "starts_with", "ends_with", "contains", "ascii", "sign", "year", "quarter", "month", "week", "iso_year", "day",
     "day_of_week", "day_of_year", "hour", "minute", "second", "epoch", "days_between", "last_day",
-    "is_nan", "is_infinite", "epoch_us", "seconds_between", "try_cast", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
+    "is_nan", "is_infinite", "epoch_us", "seconds_between", "try_cast", "try_json_text", "atan", "atan2", "tanh", "asinh",
+    "cbrt", "degrees", "radians", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
 })  # fmt: skip
 #: Operations that fail for nothing but a literal argument that the compiler has looked at.
 BY_LITERAL: Mapping[str, tuple[int, ...]] = {
