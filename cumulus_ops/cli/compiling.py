@@ -39,7 +39,8 @@ class Source:
     @cached_property
     def _whole(self) -> Program:
         if self.text is None:
-            return compile_views(self.name, self.project.relations, self.views, self.project.dialect)
+            project = self.project
+            return compile_views(self.name, project.relations, self.views, project.dialect, others=project.views)
         return check(parse(self.text, str(self.file)))
 
     def explained(self, view: str | None, rows: Mapping[str, float], *, full: bool) -> str:
@@ -68,7 +69,8 @@ class Source:
             InputProblem: an M3 program has no algebra.
         """
         if self.text is None:
-            return emit(stage, self.name, self.project.relations, self._chosen(view), self.project.dialect)
+            project, views = self.project, self._chosen(view)
+            return emit(stage, self.name, project.relations, views, project.dialect, others=project.views)
         if stage not in ("m3", "dataflow"):
             hint = "give --emit m3 or dataflow, or a file with SQL"
             raise InputProblem(

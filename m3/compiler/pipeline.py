@@ -41,6 +41,7 @@ def compile_views(
     views: Mapping[str, str],
     dialect: str | None = None,
     *,
+    others: Mapping[str, str] | None = None,
     restricted: bool = False,
 ) -> Program:
     """The program that maintains the views.
@@ -50,6 +51,7 @@ def compile_views(
         relations: the base tables; all of them are declared, also those that no view uses.
         views: SQL by view name; a view may read others.
         dialect: sqlglot's name of the SQL dialect; None for its generic one.
+        others: further views that these may read, but that are not maintained for themselves.
         restricted: insist on the paper's restricted M3, where loop variables never join maps. By default they do where
             declared keys and numbers of rows make that cheaper (see :mod:`m3.compiler.lookups`).
 
@@ -60,25 +62,32 @@ def compile_views(
         SyntaxProblem: a view's text is not SQL.
         CompileError: a view cannot be maintained; the error's span has the view's name as its file.
     """
-    return _finish(_run(_start(name, relations, views, dialect), RESTRICTED_PASSES if restricted else PASSES))
+    draft = _start(name, relations, views, dialect, others or {})
+    return _finish(_run(draft, RESTRICTED_PASSES if restricted else PASSES))
 
 
 def emit(
-    stage: str, name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None = None
+    stage: str,
+    name: str,
+    relations: Sequence[Relation],
+    views: Mapping[str, str],
+    dialect: str | None = None,
+    *,
+    others: Mapping[str, str] | None = None,
 ) -> str:
     """The intermediate result after a stage, as text.
 
     Args:
         stage: ``algebra`` (the maps of views and derivations as SQL), ``deltas`` (all maps, and the statements as they
             were found), ``merged`` (equal statements summed), ``m3`` (the program) or ``dataflow`` (its graph).
-        name, relations, views, dialect: as for :func:`compile_views`.
+        name, relations, views, dialect, others: as for :func:`compile_views`.
 
     Raises:
         CompileError: as :func:`compile_views`, or of kind ``unknown-stage``.
     """
     if stage not in STAGES:
         raise CompileError(f"no stage {stage!r}", kind="unknown-stage", hint=f"one of {', '.join(STAGES)}")
-    draft = _run(_start(name, relations, views, dialect), PASSES[: STAGES.index(stage) + 1])
+    draft = _run(_start(name, relations, views, dialect, others or {}), PASSES[: STAGES.index(stage) + 1])
     if stage == "algebra":
         return _algebra(draft)
     if stage in ("deltas", "merged"):
@@ -87,9 +96,12 @@ def emit(
     return format_program(program) if stage == "m3" else describe_dataflow(program)
 
 
-def _start(name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None) -> Draft:
+def _start(
+    name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None, others: Mapping[str, str]
+) -> Draft:
     registry = Registry([*(r.name for r in relations), *views])
-    queries = tuple(parse_view(view, views, relations, registry, dialect) for view in views)
+    readable = {**others, **views}
+    queries = tuple(parse_view(view, readable, relations, registry, dialect) for view in views)
     return Draft(name, tuple(relations), queries, tuple(registry.queries))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from m3 import CompileError, compile_views
+from m3 import CompileError, compile_views, emit
 from tests.fuzz.compare import same_rows
 from tests.unit.m3.company import RELATIONS, make_batches
 from tests.unit.m3.oracle import duckdb_type, run
@@ -56,6 +56,14 @@ def test_the_other_view_is_maintained_once() -> None:
     )
     together, apart = compile_views("p", RELATIONS, both), compile_views("p", RELATIONS, {**both, "most": text})
     assert len(together.maps) == len(apart.maps)
+
+
+def test_a_view_by_itself_may_read_others() -> None:
+    alone = {"rich": VIEWS["rich"]}
+    program = compile_views("p", RELATIONS, alone, dialect="duckdb", others=VIEWS)
+    assert [v.name for v in program.views] == ["rich"]
+    assert "WITH sizes AS" in str(program.view("rich").sql)
+    assert "rich" in emit("algebra", "p", RELATIONS, alone, "duckdb", others=VIEWS)
 
 
 @pytest.mark.parametrize(
