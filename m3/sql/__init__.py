@@ -2,6 +2,10 @@
 
 ==============================  ============================================================================
 :mod:`~m3.sql.places`           text -> syntax, and where it stands
+:mod:`~m3.sql.other_views`      the views that it reads become WITH queries
+:mod:`~m3.sql.rewrites`         syntax -> less syntax: one spelling for each aggregate (:mod:`~m3.sql.spelling`) and window
+                                (:mod:`~m3.sql.window_spelling`); :mod:`~m3.sql.series`, spans of time
+                                (:mod:`~m3.sql.event_time`) and :mod:`~m3.sql.asof` joins as plain queries
 :mod:`~m3.sql.resolve`          syntax -> resolved queries (:mod:`~m3.sql.block`, immutable): names, types, stars
 :mod:`~m3.sql.normalise`        the same in normal form: single conditions, what is read, what may be done early
 :mod:`~m3.sql.select`           resolved queries -> bags of rows (:class:`m3.algebra.Rows`), clause by clause:
