@@ -20,9 +20,9 @@ from cumulus_ops.engine.vector_functions import apply
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import alike, is_wide, physical_type
 from m3.datatypes import TIMESTAMP, Type
-from m3.scalars import Call
+from m3.scalars import Call, Const
 
-__all__ = ["failures", "operate"]
+__all__ = ["operate", "tried"]
 
 #: So many rows are looked at one by one sooner than they are halved.
 FEW = 64
@@ -55,20 +55,50 @@ def operate(node: Call, args: list[pa.Array]) -> pa.Array:
         raise exact.overflow(node.op, node.type) from error
 
 
-def failures(node: Call, args: list[pa.Array]) -> np.ndarray:
-    """The rows for which :func:`operate` fails, as a mask."""
-    solved = exact.solve(node, args)
-    if solved is not None:
-        return np.zeros(len(args[0]), bool) if solved.failed is None else solved.failed
+def tried(node: Call, args: list[pa.Array]) -> tuple[pa.Array, np.ndarray | None]:
+    """An operation's values, NULL for the rows for which it fails; and which those are, None for none."""
     try:
-        operate(node, args)
-        return np.zeros(len(args[0]), bool)
+        return operate(node, args), None
     except InputProblem:
-        rows = len(args[0])
+        solved = exact.solve(node, args)
+    if solved is not None:
+        return solved.values, solved.failed
+    varying = [i for i, a in enumerate(node.args) if not isinstance(a, Const)]
+    if len(varying) != 1:
+        return _without_failures(node, args)
+    encoded = args[varying[0]].dictionary_encode(null_encoding="encode")  # once for each distinct value
+    distinct = len(encoded.dictionary)
+    once = [
+        encoded.dictionary if i in varying else x.slice(0, 1).take(pa.array(np.zeros(distinct, int)))
+        for i, x in enumerate(args)
+    ]
+    values, failed = _without_failures(node, once)
+    places = encoded.indices.to_numpy(zero_copy_only=False)
+    return values.take(pa.array(places)), None if failed is None else failed[places]
+
+
+def _without_failures(node: Call, args: list[pa.Array]) -> tuple[pa.Array, np.ndarray | None]:
+    failed = _failures(node, args)
+    if not failed.any():
+        return operate(node, args), None
+    rows = np.flatnonzero(~failed)
+    place = np.full(len(failed), -1)
+    place[rows] = np.arange(len(rows))
+    values = operate(node, [x.take(pa.array(rows)) for x in args])
+    return values.take(pa.array(place, mask=failed)), failed
+
+
+def _failures(node: Call, args: list[pa.Array]) -> np.ndarray:
+    """The rows for which an operation fails, as a mask: looked for in halves of those that do."""
+    rows = len(args[0])
     if rows <= FEW:
         return failing_arguments(node, args)
-    half = rows // 2
-    return np.concatenate([failures(node, [x[part] for x in args]) for part in (slice(half), slice(half, rows))])
+    try:
+        operate(node, args)
+        return np.zeros(rows, bool)
+    except InputProblem:
+        half = rows // 2
+        return np.concatenate([_failures(node, [x[part] for x in args]) for part in (slice(half), slice(half, rows))])
 
 
 # -- numbers -------------------------------------------------------------------------------------------------------

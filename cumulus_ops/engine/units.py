@@ -1,4 +1,4 @@
-"""Exact arithmetic on columns of int64 units; what leaves 64 bits is an ``ArrowInvalid``, but for quotients."""
+"""Exact arithmetic on columns of int64 units; what leaves 64 bits is an ``ArrowInvalid``, but for most quotients."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.mapstore import is_wide, to_column, to_numpy
+from cumulus_ops.mapstore.wide import from_words, narrow_column
 from m3.datatypes import Type
 
 __all__ = ["divide_doubles", "divide_units", "fit", "rescale", "units_for"]
 
 SAFE = 2**61
+#: Quotients with so many more digits, of so small divisors, are computed in words.
+LONG_DIGITS, LONG_DIVISOR = 19, 2**63 // 10**9
 INT64_DIGITS = 18  # 10**18 is the largest power of ten in 64 bits
 
 
@@ -37,13 +40,46 @@ def divide_units(dividend: pa.Array, divisor: pa.Array, shift: int) -> pa.Array:
     a, b, null = units_for(dividend, divisor)
     up, down = 10 ** max(shift, 0), 10 ** max(-shift, 0)
     if max(1.0, _largest(a)) * up >= SAFE and up > 1:
-        raise pa.ArrowInvalid("overflow")
+        if shift > LONG_DIGITS or _largest(a) >= SAFE or _largest(b) >= LONG_DIVISOR:
+            raise pa.ArrowInvalid("overflow")
+        return _divide_long(a, b, shift, null)
     if max(1.0, _largest(a)) >= SAFE or max(1.0, _largest(b)) * down >= SAFE:
         a, b = a.astype(object), b.astype(object)
     a, b = a * up, b * down
     magnitude = (2 * abs(a) + abs(b)) // (2 * abs(b))
     quotient = np.where((a < 0) != (b < 0), -magnitude, magnitude)
     return to_column(quotient, null)
+
+
+def _divide_long(a: np.ndarray, b: np.ndarray, shift: int, null: np.ndarray) -> pa.Array:
+    """:func:`divide_units` where the quotients need up to 128 bits: by hand, nine digits at a time, in words of 64 bits."""
+    divisor = np.abs(b)
+    whole, rest = np.abs(a) // divisor, np.abs(a) % divisor
+    digits, left = np.zeros(len(a), np.uint64), shift
+    while left:
+        power = 10 ** min(left, 9)
+        digits = digits * np.uint64(power) + (rest * power // divisor).view(np.uint64)
+        rest = rest * power % divisor
+        left -= min(left, 9)
+    digits += (2 * rest >= divisor).astype(np.uint64)
+    high, low = _product_words(whole.view(np.uint64), 10**shift)
+    low = low + digits
+    high = high + (low < digits).astype(np.uint64)
+    negative = (a < 0) != (b < 0)
+    low = np.where(negative, ~low + np.uint64(1), low)
+    high = np.where(negative, ~high + (low == 0).astype(np.uint64), high)
+    column = from_words(high.view(np.int64), low.view(np.int64), ~null if null.any() else None)
+    return narrow_column(column)
+
+
+def _product_words(a: np.ndarray, by: int) -> tuple[np.ndarray, np.ndarray]:
+    """The upper and lower 64 bits of products, by their halves of 32 bits (uint64)."""
+    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    upper, lower = np.uint64(by >> 32), np.uint64(by & 0xFFFFFFFF)
+    a_upper, a_lower = a >> half, a & mask
+    last, cross, other = a_lower * lower, a_lower * upper, a_upper * lower
+    middle = (last >> half) + (cross & mask) + (other & mask)
+    return a_upper * upper + (cross >> half) + (other >> half) + (middle >> half), (last & mask) | (middle << half)
 
 
 def units_for(dividend: pa.Array, divisor: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

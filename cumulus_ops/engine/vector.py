@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.engine.conversions import convert
 from cumulus_ops.engine.exact import solve_conversion
-from cumulus_ops.engine.operations import failures, operate
+from cumulus_ops.engine.operations import operate, tried
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import alike, physical_type, take_rows, to_column, to_logical
 from m3.datatypes import INT64_MAX, INT64_MIN, Type, to_units
@@ -283,13 +283,12 @@ def _try_again(scalar: Scalar, frame: Frame) -> Tried:
 
 def _operated(scalar: Call, frame: Frame) -> Tried:
     """An operation for the rows in which none of its arguments fails, and it does not either."""
-    tried = [_tried(a, frame) for a in scalar.args]
-    failed = reduce(np.logical_or, (f for _, f in tried if f is not None), np.zeros(frame.rows, bool))
+    args = [_tried(a, frame) for a in scalar.args]
+    if all(failed is None for _, failed in args):
+        return tried(scalar, [values for values, _ in args])
+    failed = np.logical_or.reduce([f for _, f in args if f is not None])
     rows = np.flatnonzero(~failed)
-    args = [values.take(pa.array(rows)) for values, _ in tried]
-    wrong = failures(scalar, args)
-    if wrong.any():
-        args = [x.filter(pa.array(~wrong)) for x in args]
+    values, wrong = tried(scalar, [values.take(pa.array(rows)) for values, _ in args])
+    if wrong is not None:
         failed[rows[wrong]] = True
-        rows = rows[~wrong]
-    return _scattered(operate(scalar, args), rows, frame.rows), failed if failed.any() else None
+    return _scattered(values, rows, frame.rows), failed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -49,6 +50,8 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "groups": "SELECT d, COUNT(*) AS c, SUM(i) AS s FROM w GROUP BY d",
         "extremes": "SELECT k, MIN(d) AS lo, MAX(n) AS hi, COUNT(DISTINCT n) AS c FROM w GROUP BY k",
         "joined": "SELECT w.k, COUNT(*) AS c FROM w JOIN v ON w.d = v.d GROUP BY w.k",
+    },
+    "derived": {
         "large": "SELECT k, SUM(n) AS s FROM w WHERE n > 18446744073709551616 OR d IS NULL GROUP BY k",
         "nested": "SELECT k, n FROM w WHERE n >= (SELECT MAX(n) FROM w AS x WHERE x.k = w.k)",
         "windows": "SELECT k, n, SUM(n) OVER (PARTITION BY k ORDER BY n) AS s FROM w",
@@ -76,7 +79,7 @@ rows = st.one_of(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(QUICK, max_examples=8)
+@settings(QUICK, max_examples=4)
 @given(data=st.data())
 def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -93,4 +96,4 @@ def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) 
                     with pytest.raises(InputProblem):
                         read_view(rt, view)
                 else:
-                    assert [tuple(row.values()) for row in read_view(rt, view).to_pylist()] == expected
+                    assert Counter(tuple(row.values()) for row in read_view(rt, view).to_pylist()) == Counter(expected)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
+from cumulus_ops.engine.units import divide_units
 from cumulus_ops.engine.vector import Frame, evaluate, physical_scalar, select
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import physical_type, to_logical
@@ -184,3 +188,21 @@ def test_results_have_up_to_38_digits() -> None:
 def test_a_literal_keeps_all_its_digits() -> None:
     assert physical_scalar(const(D("-90071992547409.91"))).as_py() == -9007199254740991
     assert physical_scalar(Const(D("1.5"), decimal(5, 3))).as_py() == 1500
+
+
+NUMBERS = st.integers(-20, 20) | st.integers(1 - 2**61, 2**61 - 1) | st.sampled_from([2**61 - 1, 10**18, -(10**18)])
+DIVISORS = st.integers(1, 9) | st.integers(1, 2**33) | st.sampled_from([2**63 // 10**9 - 1, 2**63 // 10**9, 10**9])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(NUMBERS, DIVISORS, st.sampled_from([1, -1])), min_size=1, max_size=5), st.integers(0, 19))
+def test_quotients_of_up_to_128_bits_are_rounded_half_away_from_zero(
+    pairs: list[tuple[int, int, int]], shift: int
+) -> None:
+    a, b = [a for a, _, _ in pairs], [b * sign for _, b, sign in pairs]
+    expected = [
+        (2 * abs(x) * 10**shift + abs(y)) // (2 * abs(y)) * (-1 if x * y < 0 else 1) for x, y in zip(a, b, strict=True)
+    ]
+    with contextlib.suppress(pa.ArrowInvalid):  # the general path's
+        assert divide_units(pa.array([*a, None]), pa.array([*b, 1]), shift).to_pylist() == [*expected, None]
+        event("in words" if any(abs(q) > INT64_MAX for q in expected) else "in 64 bits")
