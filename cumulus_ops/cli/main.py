@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,7 +178,7 @@ def run(folder: Path, executor: str | None, epochs: int, as_json: bool) -> None:
         _initialise(project)
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
-            run_epochs(runtime, epochs, (lambda _: None) if as_json else out.print)
+            run_epochs(runtime, epochs, (lambda _: None) if as_json else partial(out.print, markup=False))
             done = status(runtime)
     if as_json:
         print_json(done)

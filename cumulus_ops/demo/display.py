@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Display:
             self._once(f"c{coordinator.index}", f"coordinator {coordinator.index} is in epoch {coordinator.epoch}")
         for epoch in status.epochs:
             self._once(f"e{epoch.epoch}", _epoch_line(epoch))
+        for error in status.in_error:
+            self._once(f"v{error.view}", f"view {error.view} is in error {escape(str(error))}")
 
     def _once(self, key: str, text: str) -> None:
         if self._seen.get(key) != text:

@@ -41,6 +41,14 @@ class SnapshotInvalid(CumulusError):
     """A snapshot differs from full recomputation, and the project's policy is to fail."""
 
 
+class Published(NamedTuple):
+    """What was published leaves to do, and to say: ``awaiting`` are the epochs that await validation, ``in_error`` the views that
+    are in error in the newest snapshot: name -> since which epoch, and why."""
+
+    awaiting: list[int]
+    in_error: dict[str, str]
+
+
 @contextmanager
 def _running(folder: str, executor: str | None) -> Iterator[tuple[Project, Runtime]]:
     from cumulus_ops.snapshot import initialise, open_runtime
@@ -135,14 +143,6 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
     return done
 
 
-class Published(NamedTuple):
-    """What was published leaves to do, and to say: ``awaiting`` are the epochs that await validation, ``in_error`` the views that
-    are in error in the newest snapshot: name -> since which epoch, and why."""
-
-    awaiting: list[int]
-    in_error: dict[str, str]
-
-
 def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
     from cumulus_ops.query import newest_errors
@@ -174,9 +174,11 @@ def validate_committed(folder: str) -> dict[int, bool]:
         SnapshotInvalid: one did not pass and the project's policy is ``fail``.
     """
     from cumulus_ops.snapshot import awaiting, validate
+    from cumulus_ops.snapshot.notices import write_notices
 
     with _running(folder, None) as (project, runtime):
         reports = [validate(runtime, epoch) for epoch in awaiting(runtime, "validate")]
+        write_notices(runtime)  # without publishing, this is where reading has found views in error
         _warn_of_expired(runtime, "validate")
     for report in reports:
         log.info("validation %s", report)

@@ -80,7 +80,12 @@ def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False
         as_of: in the snapshot of this epoch; None is the newest one.
         tentative: by what has been applied so far.
     """
-    return failed_checks_upto(rt, None if tentative else epoch_end(_snapshot_epoch(rt, as_of)))
+    if tentative:
+        return failed_checks_upto(rt, None)
+    epoch = _snapshot_epoch(rt, as_of)
+    found = failed_checks_upto(rt, epoch_end(epoch))
+    _require_retained(rt, epoch)
+    return found
 
 
 def failed_checks_upto(rt: Runtime, upto: int | None) -> dict[str, ViewInError]:

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from cumulus_ops.catalog import Validation
 from cumulus_ops.cli.output import print_status
 from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.errors import ViewInError
+from cumulus_ops.errors import InputProblem, ViewInError
 from cumulus_ops.names import NOTICES
 from cumulus_ops.query import read_view, view_error, views_in_error
 from cumulus_ops.snapshot import awaiting, commit, publish, run_minibatch, seal, status
@@ -201,6 +201,26 @@ def test_killed_at_each_place_in_turn_and_run_again_it_is_the_same(
     assert {e for v, e in rt.catalog.published() if v == "per_piece"} == set(published_versions(path)) == {0, 2}
     assert DeltaTable(str(path)).version() == 3, "rows, the error, rows, no error"
     assert not any(properties(rt, "per_piece").values())
+
+
+def test_what_is_folded_while_it_is_read_is_no_error_of_the_snapshot(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later epoch's failing row may be among the versions that have become one."""
+    read = importlib.import_module("cumulus_ops.query.read")
+    check = read.failed_check_of
+
+    def slowly(*arguments: object) -> ViewInError | None:
+        found: ViewInError | None = check(*arguments)
+        rt.catalog.release(1, 1, ())
+        return found
+
+    run_epoch(rt, {0: FAILS})
+    run_epoch(rt)
+    monkeypatch.setattr(read, "failed_check_of", slowly)
+    with pytest.raises(InputProblem) as problem:
+        read_view(rt, "per_piece", as_of=0)
+    assert problem.value.kind == "not-retained"
 
 
 def test_the_first_error_of_a_snapshot_stays(rt: Runtime) -> None:
