@@ -18,7 +18,9 @@ def projects() -> Mapping[str, Mapping[str, Case]]:
     """All cases, of each dialect by itself."""
     plain = [name for name, case in CASES.items() if case.dialect is None]
     shares = {f"share {n}": plain[n::SHARES] for n in range(SHARES)}
-    shares |= {str(c.dialect): [n for n, x in CASES.items() if x.dialect == c.dialect] for c in CASES.values() if c.dialect}
+    shares |= {
+        str(c.dialect): [n for n, x in CASES.items() if x.dialect == c.dialect] for c in CASES.values() if c.dialect
+    }
     return {share: {name: CASES[name] for name in names} for share, names in shares.items()}
 
 
