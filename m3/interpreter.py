@@ -6,7 +6,7 @@ index per access path (the set of key positions that a map read binds).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,10 @@ from m3.collected import COLLECTED, collected
 from m3.dataflow import strata
 from m3.datatypes import from_units, to_units
 from m3.errors import ProgramError, ValueProblem
-from m3.evaluate import Value, coerce, evaluate
+from m3.evaluate import FAILURES, Value, coerce, evaluate
 from m3.floats import rounded_sum
 from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
-from m3.scalars import Scalar, Var, variables
+from m3.scalars import Scalar, Var, call, variables
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 from m3.windows import windowed
 
@@ -292,7 +292,7 @@ class Interpreter:
             return [()]
         return [key for key, count in self._tables[view.exists].entries.items() if count > 0]
 
-    def _view_env(self, view: View, key: Key) -> Mapping[str, Value]:
+    def _view_env(self, view: View, key: Key) -> Env:
         env: Env = dict(zip((k.name for k in view.keys), key, strict=True))
         for value in view.values:
             scale = self.program.map_by_name[value.map].value.scale
@@ -315,12 +315,14 @@ def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...
     return rows[view.offset :] if view.limit is None else rows[view.offset : view.offset + view.limit]
 
 
-def _read(view: View, what: str, scalar: Scalar, environments: list[Mapping[str, Value]]) -> list[Value]:
+def _read(view: View, what: str, scalar: Scalar, environments: Sequence[Env]) -> list[Value]:
     """One expression for all rows of a view."""
     try:
         return [evaluate(scalar, env) for env in environments]
-    except ValueProblem as problem:
-        raise unreadable(view, what, problem.message, problem.kind, problem.hint) from problem
+    except FAILURES:
+        failing = [env for env in environments if evaluate(call("fails", scalar), env)]
+        least = min(failing, key=lambda env: _sort_key(tuple(env[k.name] for k in view.keys)))
+        raise unreadable(view, what, scalar, least, len(failing)) from None
 
 
 def _smallest_null(value: Value) -> tuple[bool, Any]:

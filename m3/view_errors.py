@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
+from m3.datatypes import MAX_PRECISION, from_units, to_units
 from m3.errors import Span, ValueProblem
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.formatting import format_scalar
 from m3.program import Check, OutputColumn, Program, View
-from m3.scalars import Const, Scalar
+from m3.scalars import Call, Const, Scalar, variables
 
 __all__ = ["IN_CONDITION", "failed_check", "in_column", "unreadable"]
 
@@ -20,7 +22,7 @@ def failed_check(program: Program, view: View, check: Check, key: Sequence[Value
         program: the view's program.
         view: the view.
         check: the check.
-        key: one of the entries.
+        key: the least of the entries, NULL being the least value.
         rows: how many rows are concerned.
     """
     if check.expression is None:
@@ -39,28 +41,37 @@ def failed_check(program: Program, view: View, check: Check, key: Sequence[Value
     return ValueProblem(message, kind=kind, span=check.place, hint=hint)
 
 
-def unreadable(view: View, what: str, reason: str, kind: str, hint: str = "") -> ValueProblem:
+def unreadable(view: View, what: str, expression: Scalar, row: Mapping[str, Value], rows: int) -> ValueProblem:
     """The error of a view that cannot be computed from its maps.
 
     Args:
         view: the view.
         what: the column, or the condition on its rows.
-        reason: why not, for some row.
-        kind: of the reason.
-        hint: what to do about it.
+        expression: of it, over the view's keys and totals.
+        row: the least of the rows for which it fails: keys and totals by name; totals may be beyond their types.
+        rows: how many rows that are.
     """
-    message = f"view {view.name} is in error: {what} cannot be computed for a row: {reason}"
-    hint = hint or "CAST to a wider type, or guard the expression"
-    return ValueProblem(message, kind=kind, span=Span(1, 1, 1, view.name), hint=hint)
+    row = {name: _bounded(value) for name, value in row.items()}
+    names = [*(k.name for k in view.keys), *sorted(set(variables(expression)))]
+    example = ", ".join(f"{name} = {_shown(row[name])}" for name in dict.fromkeys(names))
+    text, reason = _what(expression, row)
+    message = f"view {view.name} is in error: {what}, {text}, fails for {rows} row{'s' * (rows != 1)}"
+    message += (f", such as ({example})" if example else "") + (f": {reason.message}" if reason is not None else "")
+    kind = reason.kind if reason is not None else "overflow"
+    hint = "mend or delete its rows, CAST to a wider type, or guard the expression, e.g. with CASE WHEN or NULLIF"
+    place = (
+        expression.span if isinstance(expression, Call) and expression.span is not None else Span(1, 1, 1, view.name)
+    )
+    return ValueProblem(message, kind=kind, span=place, hint=hint)
 
 
 def in_column(column: OutputColumn) -> str:
     """How an error names a column."""
-    return f"its column {column.name}"
+    return f"column {column.name}"
 
 
 #: How an error names HAVING.
-IN_CONDITION = "a condition on its rows"
+IN_CONDITION = "the condition on rows"
 
 
 def _what(expression: Scalar, env: dict[str, Value]) -> tuple[str, ValueProblem | None]:
@@ -74,6 +85,16 @@ def _what(expression: Scalar, env: dict[str, Value]) -> tuple[str, ValueProblem 
     except FAILURES as error:
         return format_scalar(expression), ValueProblem(str(error), kind="arithmetic")
     return format_scalar(expression), None
+
+
+def _bounded(value: Value) -> Value:
+    """A number of more than 38 digits as the first one of these: the engine knows no more of it."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return value
+    scale = -int(value.as_tuple().exponent) if isinstance(value, Decimal) else 0
+    most = 10**MAX_PRECISION
+    units = to_units(value, scale)
+    return value if abs(units) < most else from_units(most if units > 0 else -most, scale)
 
 
 def _shown(value: Value) -> str:

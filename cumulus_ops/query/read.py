@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.engine import Frame, Runtime, evaluate_logical, select
+from cumulus_ops.engine import Frame, Runtime, evaluate, evaluate_logical, select
 from cumulus_ops.errors import InputProblem, NotYet, ViewInError
 from cumulus_ops.mapstore import (
     VALUE,
@@ -30,7 +30,9 @@ from cumulus_ops.mapstore import (
     value_column,
 )
 from cumulus_ops.versions import epoch_end
+from m3.datatypes import from_units
 from m3.program import MapDecl, OutputColumn, View
+from m3.scalars import Scalar, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
 __all__ = ["failed_checks", "failed_checks_upto", "read_groups", "read_map", "read_view"]
@@ -103,7 +105,7 @@ def failed_check_of(rt: Runtime, view: View, upto: int | None) -> ViewInError | 
         entries = read_map(rt, check.map, upto)
         if len(entries):
             columns = rt.program.map_by_name[check.map].keys
-            entries = entries.sort_by([(c.name, "ascending") for c in columns]) if columns else entries
+            entries = entries.take(_ascending(entries)) if columns else entries
             example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
             rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
             problem = failed_check(rt.program, view, check, example, int(rows))
@@ -249,8 +251,8 @@ def _evaluated(view: View, entries: pa.Table) -> pa.Table:
     if view.having is not None:
         try:
             kept = select((view.having,), frame)
-        except InputProblem as problem:
-            raise _unreadable(view, IN_CONDITION, problem) from problem
+        except InputProblem:
+            raise _unreadable(view, IN_CONDITION, view.having, frame) from None
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
@@ -260,13 +262,28 @@ def _evaluated(view: View, entries: pa.Table) -> pa.Table:
 def _column(view: View, column: OutputColumn, frame: Frame) -> pa.Array:
     try:
         return evaluate_logical(column.expression, frame)
-    except InputProblem as problem:
-        raise _unreadable(view, in_column(column), problem) from problem
+    except InputProblem:
+        raise _unreadable(view, in_column(column), column.expression, frame) from None
 
 
-def _unreadable(view: View, what: str, problem: InputProblem) -> ViewInError:
-    error = unreadable(view, what, problem.message, problem.kind, problem.hint)
+def _unreadable(view: View, what: str, expression: Scalar, frame: Frame) -> ViewInError:
+    """What an expression fails for: how many rows, and the least of them."""
+    failing = frame.take(np.flatnonzero(to_numpy(evaluate(call("fails", expression), frame))))
+    keys = [failing.columns[k.name] for k in view.keys]
+    numbered = pa.table([*keys, np.arange(failing.rows)], [*(f"#{i}" for i in range(len(keys))), "row"])
+    least = failing.take(_ascending(numbered)[:1])
+    row = {k.name: to_logical(least.columns[k.name], k.type)[0].as_py() for k in view.keys}
+    for variable in vars_of(expression).values():
+        if variable.name in frame.totals:
+            row[variable.name] = from_units(int(to_numpy(least.columns[variable.name])[0]), variable.type.scale)
+    error = unreadable(view, what, expression, row, failing.rows)
     return ViewInError(error.message, kind=error.kind, place=str(error.span), hint=error.hint)
+
+
+def _ascending(table: pa.Table) -> np.ndarray:
+    """The places of the rows in the order of all columns; NULL is the least."""
+    keys = [_sort_key(name, descending=False) for name in table.column_names]
+    return to_numpy(pc.sort_indices(table, sort_keys=keys))
 
 
 def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:
