@@ -71,6 +71,33 @@ SCALARS: dict[str, tuple[str, ...]] = {
         D,
         "select a.emp_id, b.emp_id as other from (select emp_id, try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as a join (select emp_id, try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as b on a.x = b.x or a.x < b.x - 5",
     ),
+    "rests_by_zero": (
+        D,
+        "select emp_id, emp_id % (dept_id - 2) as a, emp_id // (dept_id - 2) as b, mod(salary, dept_id - 1) as c, emp_id % 0 as d from employees",
+    ),
+    "quotients_by_zero": (
+        "mysql",
+        "select emp_id, emp_id / (dept_id - 2) as a, emp_id % (dept_id - 2) as b, salary / nullif(dept_id, 1) as c from employees",
+    ),
+    "a_failing_branch_that_is_not_taken": (
+        P,
+        "select emp_id, case when false then 1 / 0 when emp_id < 0 then 1 / 0 else 1 end as a from employees",
+        "select emp_id, 1 as a from employees",
+    ),
+    "whole_doubles": (
+        D,
+        "select emp_id, floor(x) as a, ceil(x) as b, floor(-x) as c, ceil(-x / 3) as d, floor(x * 1e30) as e, ceil(x) + 0.5 as f from (select emp_id, cast(salary as double) / 3 as x from employees) as q",
+    ),
+    "numbers_in_quotes": (
+        P,
+        "select emp_id, emp_id + '2' as a, '7' - emp_id as b, salary * '1.5' as c, salary / '4' as d, emp_id % '3' as e from employees",
+        "select emp_id, emp_id + 2 as a, 7 - emp_id as b, salary * 1.5 as c, salary / 4 as d, emp_id % 3 as e from employees",
+    ),
+    "numbers_in_quotes_of_spark": (
+        S,
+        "select emp_id, emp_id + '2' as a, salary * '1.5' as b, emp_id - '3' as c from employees",
+        "select emp_id, emp_id + 2 as a, cast(salary as double) * 1.5 as b, emp_id - 3 as c from employees",
+    ),
     "try_to_timestamp": (
         S,
         "select emp_id, try_to_timestamp(case when active then '2024-03-01 12:30:00' else ename end) as a from employees",
