@@ -9,6 +9,7 @@ A CAST from a decimal to INT truncates towards zero, as Spark SQL's does.
 from __future__ import annotations
 
 import datetime
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -86,7 +87,8 @@ def coerce(value: Value, to: Type) -> Value:
     if to.kind == "decimal":
         return _fit_decimal(value, to)
     if to.kind == "double":
-        return float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]
+        return number if number == number else math.nan  # one object, so that it is one key of a map
     return value
 
 
@@ -178,6 +180,9 @@ _COMPARE: Mapping[str, Callable[[object, object], bool]] = {
 
 
 def _compare(op: str, a: Value, b: Value) -> bool:
+    """A comparison; NaN equals itself and is greater than every other number."""
+    if a != a or b != b:
+        a, b = a != a, b != b
     return _COMPARE[op](_instant(a, b), _instant(b, a))
 
 

@@ -16,7 +16,7 @@ from m3.dataflow import strata
 from m3.datatypes import from_units, to_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import FAILURES, Value, coerce, evaluate
-from m3.floats import rounded_sum
+from m3.floats import rank, rounded_sum
 from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
 from m3.scalars import Scalar, Var, call, variables
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
@@ -178,7 +178,7 @@ class Interpreter:
         for key, units in found:
             counts[key[len(prefix)]] = counts.get(key[len(prefix)], 0) + units
         values = [value for value, count in counts.items() if count > 0 and value is not None]
-        return (min if given.kind == "min" else max)(values) if values else None
+        return (min if given.kind == "min" else max)(values, key=rank) if values else None
 
     def _row(self, relation: str, row: tuple[Any, ...]) -> list[Value]:
         declared = self.program.relation_by_name.get(relation)
@@ -249,7 +249,7 @@ class Interpreter:
             entries += [(key, units) for key, units in own.items() if tuple(key[i] for i in path) == bound]
         for key, units in entries:
             extended = dict(env)
-            if all(extended.setdefault(name, key[i]) == key[i] for i, name in loops.items()):
+            if all(rank(extended.setdefault(name, key[i])) == rank(key[i]) for i, name in loops.items()):
                 yield extended, units
 
     def _add(self, target: str, key: Key, units: int) -> None:
@@ -326,7 +326,7 @@ def _read(view: View, what: str, scalar: Scalar, environments: Sequence[Env]) ->
 
 
 def _smallest_null(value: Value) -> tuple[bool, Any]:
-    return (False, 0) if value is None else (True, value)
+    return (False, 0) if value is None else (True, rank(value))
 
 
 def _sort_key(row: Key) -> list[tuple[bool, Any]]:

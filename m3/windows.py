@@ -13,6 +13,7 @@ from typing import Any
 
 from m3.errors import ValueProblem
 from m3.evaluate import DEFAULTS, FAILURES, Value, coerce, evaluate
+from m3.floats import rank
 from m3.functions import EXACT
 from m3.program import Frame, WindowFunction
 
@@ -87,9 +88,9 @@ def _compare(a: Key, b: Key, row_a: Key, row_b: Key, places: Sequence[tuple[bool
         if x is None or y is None:
             if (x is None) != (y is None):
                 return -1 if (x is None) == first else 1
-        elif x != y:
-            return -1 if (x < y) != descending else 1  # type: ignore[operator]
-    left, right = ([(v is not None, v) for v in row] for row in (row_a, row_b))
+        elif rank(x) != rank(y):
+            return -1 if (rank(x) < rank(y)) != descending else 1
+    left, right = ([(v is not None, rank(v)) for v in row] for row in (row_a, row_b))
     return 0 if left == right else -1 if _smaller(left, right) else 1
 
 
@@ -249,10 +250,10 @@ def divided(total: Decimal | int, count: int, scale: int) -> Decimal:
     return Decimal(rounded if total >= 0 else -rounded).scaleb(-scale)
 
 
-def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[_Window, int], Value]:
+def _extreme(choose: Callable[..., Any]) -> Callable[[_Window, int], Value]:
     def extreme(window: _Window, place: int) -> Value:
         known = _known(window, place)
-        return choose(known) if known else None
+        return choose(known, key=rank) if known else None
 
     return extreme
 

@@ -145,7 +145,16 @@ def _compare(op: str, args: list[pa.Array], types: list[Type]) -> pa.Array:
         return _FUNCTIONS[op](*alike(args))
     if {t.kind for t in types} == {"date", "timestamp"}:
         args = [x.cast(physical_type(TIMESTAMP)) for x in args]
-    return _FUNCTIONS[op](*args)
+    return _compare_doubles(op, *args) if types[0].kind == types[1].kind == "double" else _FUNCTIONS[op](*args)
+
+
+def _compare_doubles(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
+    """NaN equals itself and is greater than every other number."""
+    found, nan_a, nan_b = _FUNCTIONS[op](a, b), pc.is_nan(a), pc.is_nan(b)
+    either = pc.or_(nan_a, nan_b)
+    if not pc.any(either).as_py():
+        return found
+    return pc.if_else(either, _FUNCTIONS[op](nan_a.cast(pa.int8()), nan_b.cast(pa.int8())), found)
 
 
 def _raised(x: pa.Array, digits: int) -> pa.Array:

@@ -52,6 +52,8 @@ def interval_steps(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
     node = node.unnest()
     if isinstance(node, exp.Interval):
         return _interval(reader, node)
+    if isinstance(node, exp.Cast) and isinstance(node.args["to"].this, exp.Interval):
+        return _interval(reader, exp.Interval(this=node.this, unit=node.args["to"].this.args.get("unit")))
     if isinstance(node, exp.Neg):
         return _scaled(reader, node, interval_steps(reader, node.this), const(-1))
     if isinstance(node, exp.Mul):

@@ -22,7 +22,7 @@ from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
 from m3.sql.places import Source
 
-__all__ = ["ExpressionReader", "Leaf"]
+__all__ = ["ExpressionReader", "Leaf", "constant", "is_bare_null"]
 
 
 Leaf = Callable[[exp.Expr], Scalar | None]
@@ -188,8 +188,7 @@ class ExpressionReader:
 
     def type_of(self, node: exp.Expr) -> Type:
         """The type that a type name means."""
-        assert isinstance(node, exp.DataType)
-        kind = node.this.value
+        kind = _kind(node)
         if kind == "DECIMAL":
             names = [p.name for p in node.expressions]
             if not all(n.isdigit() for n in names) or len(names) > 2:
@@ -215,7 +214,7 @@ class ExpressionReader:
         """CAST. Spark's own is parsed as TRY_CAST; the real one says that it is safe."""
         safe = bool(node.args.get("safe")) and isinstance(node, exp.TryCast)
         inner, to = self.read(node.this), node.args["to"]
-        if self.dialect == "postgres" and to.this.value == "DECIMAL" and not to.expressions:
+        if self.dialect == "postgres" and _kind(to) == "DECIMAL" and not to.expressions:
             return self._unbounded(node, inner)
         if is_bare_null(inner):
             return Const(None, self.type_of(to).with_null())
@@ -233,6 +232,28 @@ class ExpressionReader:
         if inner.type.kind != "decimal":
             self.source.fail(node, f"{inner.type} as NUMERIC without a size", "unsupported-type", "NUMERIC(p, s)")
         return inner
+
+
+def _kind(node: exp.Expr) -> str:
+    """The name of a type; empty for those that are no plain type, such as intervals and object identifiers."""
+    return node.this.value if isinstance(node, exp.DataType) and isinstance(node.this, exp.DataType.Type) else ""
+
+
+def constant(node: exp.Expr, source: Source) -> object:
+    """The value of an expression of literals.
+
+    Raises:
+        CompileError: it depends on something.
+    """
+
+    def refused(inner: exp.Expr) -> None:
+        if isinstance(inner, exp.Column | exp.Query | exp.AggFunc | exp.Window):
+            source.fail(node, "an expression that is not constant", "not-constant", "a number")
+
+    scalar = ExpressionReader(source, refused).read(node)
+    if not isinstance(scalar, Const):
+        source.fail(node, "an expression that is not constant", "not-constant", "a number")
+    return scalar.value
 
 
 def is_bare_null(scalar: Scalar) -> bool:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from m3.datatypes import DATE, TIMESTAMP
+from m3.datatypes import DATE, DOUBLE, INT, TIMESTAMP
 from m3.scalars import Const, Scalar, const
+from m3.simplify import simplify
 from m3.sql.functions_dates import DATES, shift, truncated
 from m3.sql.functions_logic import LOGIC
 from m3.sql.functions_text import TEXTS
@@ -30,12 +31,15 @@ SUPPORTED = (
 
 #: Forms whose operands are ``this``, then ``expression``.
 PLAIN: Mapping[type[exp.Expr], str] = {
-    exp.Mul: "mul", exp.Mod: "mod", exp.IntDiv: "idiv", exp.Pow: "power",
-    exp.Upper: "upper", exp.Lower: "lower", exp.Abs: "abs", exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Exp: "exp",
+    exp.Pow: "power", exp.Upper: "upper", exp.Lower: "lower", exp.Abs: "abs", exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Exp: "exp",
     exp.Ln: "ln", exp.Cbrt: "cbrt", exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan", exp.Cot: "cot", exp.Asin: "asin",
     exp.Acos: "acos", exp.Atan: "atan", exp.Atan2: "atan2", exp.Sinh: "sinh", exp.Cosh: "cosh", exp.Tanh: "tanh",
     exp.Asinh: "asinh", exp.Acosh: "acosh", exp.Atanh: "atanh", exp.Degrees: "degrees", exp.Radians: "radians",
 }  # fmt: skip
+#: Dialects in which what is divided by zero is NULL: all quotients, or remainders and whole quotients of exact numbers.
+NULL_BY_ZERO, NULL_REST_BY_ZERO = ("mysql", "sqlite"), ("mysql", "sqlite", "duckdb")
+#: Dialects in which CEIL and FLOOR of a DOUBLE are a DOUBLE.
+DOUBLE_STAYS = ("postgres", "duckdb")
 LOGARITHMS = {2: "log2", 10: "log10"}
 RANDOM = {
     "now", "rand", "random", "uuid", "gen_random_uuid", "getdate", "sysdate", "clock_timestamp", "localtime", "today",
@@ -56,7 +60,7 @@ def _sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     shifted = shift(reader, node, direction)
     if shifted is not None:
         return shifted
-    left, right = reader.read(node.args["this"]), reader.read(node.args["expression"])
+    left, right = _operands(reader, node)
     if direction > 0 and left.type.kind == "int" and right.type.kind == "date":
         left, right = right, left
     if left.type.kind == "date" and right.type.kind == "int":
@@ -72,11 +76,50 @@ def _sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "add" if direction > 0 else "sub", left, right)
 
 
+def _operands(reader: ExpressionReader, node: exp.Expr) -> tuple[Scalar, Scalar]:
+    """Both sides; a number in quotes next to a number is one, in Spark a DOUBLE next to a DECIMAL."""
+    left, right = reader.read(node.args["this"]), reader.read(node.args["expression"])
+    return _number(reader, node, left, right), _number(reader, node, right, left)
+
+
+def _number(reader: ExpressionReader, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
+    if not isinstance(scalar, Const) or not isinstance(scalar.value, str):
+        return scalar
+    if other.type.kind == "int":
+        return reader.call(node, "cast", scalar, to=INT)
+    if other.type.kind == "decimal" and reader.dialect in ("spark", "databricks"):
+        return reader.call(node, "cast", scalar, to=DOUBLE)
+    return reader.like_other(node, scalar, other) if other.type.kind in ("decimal", "double") else scalar
+
+
+def _multiply(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return reader.call(node, "mul", *_operands(reader, node))
+
+
 def _divide(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """PostgreSQL divides integers without a remainder; elsewhere the quotient has decimals."""
-    left, right = reader.read(node.args["this"]), reader.read(node.args["expression"])
-    whole = node.args.get("typed") and left.type.kind == "int" and right.type.kind == "int"
-    return reader.call(node, "idiv" if whole else "div", left, right)
+    left, right = _operands(reader, node)
+    if node.args.get("typed") and left.type.kind == "int" and right.type.kind == "int":
+        return _by(reader, node, "idiv", left, right, NULL_REST_BY_ZERO)
+    return _by(reader, node, "div", left, right, NULL_BY_ZERO)
+
+
+def _rest(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return _by(
+        reader, node, "mod" if isinstance(node, exp.Mod) else "idiv", *_operands(reader, node), NULL_REST_BY_ZERO
+    )
+
+
+def _by(
+    reader: ExpressionReader, node: exp.Expr, op: str, left: Scalar, right: Scalar, null_by_zero: tuple[str, ...]
+) -> Scalar:
+    """A division, where some dialects have NULL for a divisor of zero: ``a / NULLIF(b, 0)``."""
+    exact = left.type.is_numeric and right.type.is_numeric
+    nonzero = isinstance(right, Const) and right.value not in (0, None)
+    if reader.dialect in null_by_zero and exact and not nonzero:
+        zero, null = reader.call(node, "eq", right, const(0)), Const(None, right.type.with_null())
+        right = simplify(reader.call(node, "case", zero, null, right))
+    return reader.call(node, op, left, right)
 
 
 def _negative(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -98,7 +141,12 @@ def _rounded(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 def _whole(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if node.args.get("decimals") is not None or node.args.get("to") is not None:
         reader.source.fail(node, f"{node.key.upper()} with digits", "unsupported-expression", "ROUND or TRUNC")
-    return reader.call(node, "ceil" if isinstance(node, exp.Ceil) else "floor", reader.read(node.this))
+    value, up = reader.read(node.this), isinstance(node, exp.Ceil)
+    if value.type.kind != "double" or reader.dialect not in DOUBLE_STAYS:
+        return reader.call(node, "ceil" if up else "floor", value)
+    cut = reader.call(node, "trunc", value)
+    beyond = reader.call(node, "lt" if up else "gt", cut, value)
+    return reader.call(node, "add", cut, reader.call(node, "case", beyond, const(1.0 if up else -1.0), const(0.0)))
 
 
 def _extreme(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -189,7 +237,10 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **TEXTS,
     exp.Add: _sum,
     exp.Sub: _sum,
+    exp.Mul: _multiply,
     exp.Div: _divide,
+    exp.Mod: _rest,
+    exp.IntDiv: _rest,
     exp.Neg: _negative,
     exp.Round: _rounded,
     exp.Trunc: _rounded,

@@ -33,6 +33,8 @@ TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECON
 #: Where spans begin if nothing else is said.
 MONDAY = datetime.datetime(2000, 1, 3)
 ISO_DATE = "%Y-%m-%d"
+#: A format that is not a plain literal.
+UNKNOWN = "?"
 
 
 def shift(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scalar | None:
@@ -155,9 +157,9 @@ def _to_timestamp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 def _format(node: exp.Expr) -> str:
     """The format as strftime has it; sqlglot marks Spark's two-digit parts as strict."""
     pattern = node.args.get("format")
-    return (
-        str(pattern.this).replace("strict", "") if isinstance(pattern, exp.Literal) else "" if pattern is None else "?"
-    )
+    if pattern is None:
+        return ""
+    return str(pattern.this).replace("strict", "") if isinstance(pattern, exp.Literal) else UNKNOWN
 
 
 def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -165,8 +167,15 @@ def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     value = reader.read(inner)
     if value.type.kind == "string":
         value = reader.cast(node, value, TIMESTAMP)
+    if value.type.is_numeric:
+        hint = "CAST to text, ROUND, LPAD"
+        reader.source.fail(node, f"a format of {value.type}", "unsupported-expression", hint)
     pattern = _format(node)
-    if not pattern or any(c.isalpha() and pattern[max(0, i - 1)] != "%" for i, c in enumerate(pattern)):
+    if (
+        not pattern
+        or pattern == UNKNOWN
+        or any(c.isalpha() and pattern[max(0, i - 1)] != "%" for i, c in enumerate(pattern))
+    ):
         hint = "years, months, days, hours, minutes and seconds in digits: 'yyyy-MM-dd HH:mm:ss'"
         reader.source.fail(node, "this format of a date", "unsupported-expression", hint)
     return reader.call(node, "format_date", value, const(pattern))

@@ -39,6 +39,9 @@ def read_grouping(
     written = _sets(select, items, names)
     targets = {folded(node): read(node) for keys in written for node, _ in keys}
     sets = tuple(tuple(dict.fromkeys(targets[folded(node)] for node, _ in keys)) for keys in written)
+    group = select.args.get("group")
+    if group is not None and group.args.get("all") is False:  # GROUP BY DISTINCT
+        sets = tuple({frozenset(s): s for s in reversed(sets)}.values())[::-1]
     registry = names.context.registry
     keys: dict[Scalar, Var] = {}
     for node, wish in (k for entry in written for k in entry):
@@ -216,7 +219,7 @@ def _sets(select: exp.Select, items: Sequence[exp.Expr], names: Names) -> list[l
     if group is None:
         return [[]]
     target = _Targets(items, names)
-    if group.args.get("all"):
+    if group.args.get("all") and not any(v for name, v in group.args.items() if name != "all"):
         return [[target(i.unalias()) for i in items if not _aggregates(i)]]
     parts = [_part(node, target) for node in group.expressions]
     for clause in ("rollup", "cube", "grouping_sets"):

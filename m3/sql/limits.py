@@ -12,6 +12,7 @@ from m3.program import WindowFunction
 from m3.scalars import Key, Scalar, Var, call, const
 from m3.sql.block import Order
 from m3.sql.correlation import close, counted, unused
+from m3.sql.expressions import constant
 from m3.sql.names import Context
 from m3.sql.workspace import Workspace
 
@@ -19,7 +20,7 @@ __all__ = ["count_of", "limited"]
 
 
 def count_of(node: exp.Expr, clause: str, context: Context) -> int | None:
-    """The number of a LIMIT or OFFSET clause.
+    """The number of a LIMIT or OFFSET clause, which may be an expression of constants; None for NULL, too.
 
     Raises:
         CompileError: it is not a number.
@@ -28,9 +29,14 @@ def count_of(node: exp.Expr, clause: str, context: Context) -> int | None:
     if limit is None:
         return None
     count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.args.get("expression")
-    if not isinstance(count, exp.Literal) or not str(count.this).isdigit():
-        context.fail(limit, f"{clause.upper()} that is not a number", "limit", f"{clause.upper()} n")
-    return int(count.this)
+    if count is None:
+        return 1  # FETCH FIRST ROW ONLY
+    if isinstance(count, exp.Var) and count.name.upper() == "ALL":
+        return None
+    value = constant(count, context.source)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        context.fail(limit, f"{clause.upper()} that is not a number of rows", "limit", f"{clause.upper()} n")
+    return value
 
 
 def limited(space: Workspace, rows: Rows, limit: int | None, offset: int, order: Sequence[Order]) -> Rows:

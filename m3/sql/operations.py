@@ -9,6 +9,7 @@ from sqlglot import exp
 from m3.errors import ProgramError
 from m3.scalars import Const, Scalar, Var
 from m3.sql.block import Combined, Constants, Query
+from m3.sql.clauses import is_wrapper
 from m3.sql.correlation import converted
 from m3.sql.expressions import is_bare_null
 from m3.sql.names import Names
@@ -44,8 +45,7 @@ def _typed(left: Query, right: Query) -> tuple[list[Var], list[Var]]:
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
-    plain_query = isinstance(node, exp.Subquery) and not any(node.args.get(x) for x in ("with_", "limit", "offset"))
-    return node.this if plain_query else node
+    return node.this if is_wrapper(node, "order") else node
 
 
 def read_values(node: exp.Values, names: Names, read: Callable[[exp.Expr], Scalar]) -> Constants:

@@ -65,10 +65,10 @@ def _sorted(node: exp.Expr, read: Read) -> tuple[exp.Expr, list[tuple[Scalar, Pl
 
 def _arg_extreme(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     """The value that belongs to the greatest or least second argument; outside of Spark it is none that is NULL."""
-    if node.args.get("count") is not None or isinstance(node.args["expression"], exp.Order):
+    if node.args.get("count") is not None or isinstance(node.args.get("expression"), exp.Order):
         hint = "ARG_MAX(value, by), or ROW_NUMBER() OVER (.. ORDER BY ..) <= n"
         names.fail(node, f"{node.key.upper()} of several", "unsupported-aggregate", hint)
-    value, by = read(node.this), read(node.args["expression"])
+    value, by = read(node.this), read(node.args.get("expression") or exp.Null())
     spark = names.context.dialect in ("spark", "databricks")
     known = (by,) if spark else (value, by)
     place = (isinstance(node, exp.ArgMax), False)

@@ -42,7 +42,8 @@ class Source:
             raise SyntaxProblem(f"not SQL: {details['description']}", kind="sql-syntax", span=span, hint="") from error
         except RecursionError as error:
             raise SyntaxProblem("too deeply nested", kind="too-deep", span=Span(1, 1, 1, self.file)) from error
-        except sqlglot.errors.SqlglotError as error:
+        except (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, LookupError) as error:
+            # sqlglot fails in many ways for calls without the arguments that it rewrites
             raise SyntaxProblem(f"not SQL: {error}", kind="sql-syntax", span=Span(1, 1, 1, self.file)) from error
         if len(statements) != 1 or not isinstance(statements[0], exp.Expression):
             raise SyntaxProblem("expected exactly one SELECT", kind="sql-syntax", span=Span(1, 1, 1, self.file))

@@ -25,11 +25,6 @@ from m3.sql.windows import read_window
 
 __all__ = ["resolve_query"]
 
-CLAUSES = {
-    "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
-    "limit", "offset", "with_", "kind", "hint", "operation_modifiers",
-}  # fmt: skip
-
 
 def resolve_query(node: exp.Expr, parent: Names) -> Query:
     """What a query means, within the names around it.
@@ -47,6 +42,8 @@ def resolve_query(node: exp.Expr, parent: Names) -> Query:
     names = _with_views(node, parent)
     limit, offset = _counts(node, names)
     if isinstance(node, exp.Subquery):
+        if node.args.get("joins"):
+            names.fail(node, "a join in the place of a query", "unsupported-join", "SELECT .. FROM .. JOIN ..")
         return _limited(node, names, resolve_query(node.this, names), limit, offset)
     if isinstance(node, exp.SetOperation):
         combined = read_operation(node, names, resolve_query)
@@ -91,6 +88,9 @@ def _view(cte: exp.CTE, scope: Names) -> Callable[[], Query]:
         names = [c.name for c in cte.args["alias"].args.get("columns") or ()]
         if not names:
             return found
+        if len(names) > len(found.columns):
+            message = f"{len(names)} names for the columns of {cte.alias}"
+            scope.fail(cte.args["alias"], message, "wrong-arity", f"it has {len(found.columns)}")
         called = [*names, *(c.name for c in found.columns[len(names) :])]
         columns = tuple(replace(c, name=name) for c, name in zip(found.columns, called, strict=True))
         return Limited(found, columns)
@@ -235,12 +235,8 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
 def _check_clauses(select: exp.Select, names: Names) -> None:
     if not select.expressions:
         names.fail(select, "SELECT without columns", "no-columns", "SELECT *")
-    for clause, value in select.args.items():
-        if not value or clause in CLAUSES:
-            continue
-        node = value if isinstance(value, exp.Expr) else value[0] if isinstance(value, list) else select
-        hint = "SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ... LIMIT n"
-        names.fail(node, f"{clause.strip('_').upper()} is not supported", "unsupported-clause", hint)
+    for lateral in select.args.get("laterals") or ():
+        names.fail(lateral, "LATERAL VIEW", "unsupported-table", "join a derived table")
 
 
 def _expanded(select: exp.Select, names: Names) -> list[exp.Expr]:
@@ -252,22 +248,39 @@ def _expanded(select: exp.Select, names: Names) -> list[exp.Expr]:
             items.append(item)
             continue
         wanted = item.table.lower() if isinstance(item, exp.Column) else ""
-        if any(star.args.get(x) for x in ("except_", "replace", "rename")):
-            names.fail(item, "a star with exceptions", "select-star", "name the columns")
-        found = [] if wanted else [_reference(c.name, None) for c in names.merged.values()]
-        found += [
-            _reference(c.name, t.alias)
-            for t in names.tables
-            if wanted in ("", t.alias.lower())
-            for c in t.columns
-            if wanted or c.name.lower() not in names.merged
-        ]
+        found = _all_columns(names, wanted)
         if not found:
             names.fail(item, f"no table {wanted!r} for the star", "unknown-table", "name a table of FROM")
         for column in found:  # errors are reported at the star
             column.meta.update({k: v for part in item.walk() for k, v in part.meta.items()})
-        items += found
+        items += _with_exceptions(item, star, found, names)
     return items
+
+
+def _all_columns(names: Names, wanted: str) -> list[exp.Column]:
+    """What ``*`` stands for, or ``wanted.*``: columns of USING once, first of all, in DuckDB where the left table has them."""
+    if wanted:
+        return [_reference(c.name, t.alias) for t in names.tables if t.alias.lower() == wanted for c in t.columns]
+    merged = {name: _reference(c.name, None) for name, c in names.merged.items()}
+    first = [] if names.context.dialect == "duckdb" else [merged[name] for name in merged]
+    inside = [merged.get(c.name.lower()) or _reference(c.name, t.alias) for t in names.tables for c in t.columns]
+    return list({id(c): c for c in (*first, *inside)}.values())
+
+
+def _with_exceptions(item: exp.Expr, star: exp.Expr, found: Sequence[exp.Column], names: Names) -> list[exp.Expr]:
+    """The columns of ``* EXCLUDE (a) REPLACE (b + 1 AS b) RENAME (c AS d)``."""
+    left_out = {n.name.lower() for n in star.args.get("except_") or ()}
+    replaced = {n.alias.lower(): n.this for n in star.args.get("replace") or ()}
+    renamed = {n.this.name.lower(): n.alias for n in star.args.get("rename") or ()}
+    unknown = {*left_out, *replaced, *renamed} - {c.name.lower() for c in found}
+    if unknown:
+        hint = f"columns: {', '.join(dict.fromkeys(c.name for c in found))}"
+        names.fail(item, f"no column {min(unknown)!r}", "unknown-column", hint)
+    kept = [c for c in found if c.name.lower() not in left_out]
+    if not kept:
+        names.fail(item, "a star that leaves out every column", "no-columns", "leave out fewer")
+    changed = ((c, replaced.get(c.name.lower(), c), renamed.get(c.name.lower(), c.name)) for c in kept)
+    return [c if body is c and name == c.name else exp.alias_(body, name, quoted=True) for c, body, name in changed]
 
 
 def _reference(name: str, table: str | None) -> exp.Column:
@@ -303,7 +316,9 @@ class _List:
         """ORDER BY."""
         order = select.args.get("order")
         for node in order.expressions if order is not None else ():
-            yield self.ordered(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+            places = [o.scalar for o in self.outputs] if is_all(node.this) else [self.ordered(node.this)]
+            for scalar in places:
+                yield scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
 
     def read(self, node: exp.Expr) -> Scalar:
         """An expression of the list."""
@@ -346,9 +361,12 @@ class _List:
                 self.names.fail(node, f"no output column {node.this}", "bad-ordinal", f"there are {len(items)} columns")
             return items[int(node.this) - 1].scalar
         if isinstance(node, exp.Column) and not node.table:
-            named = [i.scalar for i in items if i.name.lower() == node.name.lower()]
+            named = {i.scalar: None for i in items if i.name.lower() == node.name.lower()}
+            if len(named) > 1:
+                hint = "give them different names, or order by the position"
+                self.names.fail(node, f"output column {node.name!r} is ambiguous", "ambiguous-column", hint)
             if named:
-                return named[0]
+                return next(iter(named))
         return self.read(node)
 
 
@@ -362,12 +380,20 @@ def _windows_in(node: exp.Expr) -> Iterable[exp.Expr]:
         yield from _windows_in(child)
 
 
+def is_all(node: exp.Expr) -> bool:
+    """Whether an entry of ORDER BY is ALL: every column of the list, from left to right."""
+    return isinstance(node, exp.Var) and node.name.upper() == "ALL"
+
+
 def _set_order(node: exp.Expr, rows: Query, names: Names) -> list[Order]:
     """ORDER BY of a set operation: positions and names of its columns."""
     order = node.args.get("order")
     found: list[Order] = []
     for item in order.expressions if order is not None else ():
         inner = item.this
+        if is_all(inner):
+            found += [(c, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))) for c in rows.columns]
+            continue
         if isinstance(inner, exp.Literal) and str(inner.this).isdigit() and 1 <= int(inner.this) <= len(rows.columns):
             column = rows.columns[int(inner.this) - 1]
         else:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from m3.datatypes import BOOL, Type
 from m3.scalars import Scalar, Var, call
 from m3.sql.block import Block, Query, Subquery, is_total
+from m3.sql.clauses import is_wrapper
 from m3.sql.decide import compared
 from m3.sql.names import Names
 from m3.sql.places import folded
@@ -108,6 +109,6 @@ class SubqueryReader:
 
 
 def _inner(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Subquery | exp.Paren) and not node.args.get("with_"):
+    while is_wrapper(node):
         node = node.this
     return node

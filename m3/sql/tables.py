@@ -11,6 +11,7 @@ from m3.algebra import common_type
 from m3.program import Relation
 from m3.scalars import Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
+from m3.sql.clauses import is_wrapper
 from m3.sql.expressions import is_bare_null
 from m3.sql.names import Column, Known, Names
 
@@ -25,8 +26,6 @@ def read_from(names: Names, select: exp.Select, resolve_query: ResolveQuery, rea
     from_ = select.args.get("from_")
     if from_ is None:
         return None
-    for lateral in select.args.get("laterals") or ():
-        names.fail(lateral, "LATERAL VIEW", "unsupported-table", "join a derived table")
     return _Tables(names, resolve_query, read).all(from_.this, select.args.get("joins") or ())
 
 
@@ -45,7 +44,8 @@ class _Tables:
         """An operand of a join: a table, or a join itself, whose conditions see its own tables only."""
         while isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this):
             if node.alias:
-                self.names.fail(node, "a join with an alias", "unsupported-join", "write (SELECT .. FROM ..) AS alias")
+                node = _joined_as(node)
+                break
             joins, node = [*(node.this.args.get("joins") or ()), *joins], node.this
         if not joins:
             return self._table(node)
@@ -74,13 +74,10 @@ class _Tables:
         self.names.fail(node, f"{node.key.upper()} in FROM", "unsupported-table", hint)
 
     def _base(self, node: exp.Table) -> Table:
-        for clause in ("pivots", "sample", "when", "version"):
-            if node.args.get(clause):
-                self.names.fail(node, f"{clause.upper()} of a table", "unsupported-table", "leave it out")
         return self._known(node, node.alias or node.name, self._named(node))
 
     def _derived(self, node: exp.Expr, query: exp.Expr) -> Table:
-        inner = query.this if isinstance(query, exp.Subquery) and not query.args.get("with_") else query
+        inner = query.this if is_wrapper(query, "joins") else query
         rows = self.resolve_query(inner, self.names)
         return self._known(node, node.alias or f"_{len(self.names.tables) + 1}", rows)
 
@@ -237,10 +234,21 @@ def untyped(query: Query | Relation, index: int) -> bool:
 
 
 def _is_join(node: exp.Expr) -> bool:
-    """Whether what is in parentheses is a table or a join, whose first table may be a derived one."""
-    if isinstance(node, exp.Table) or (isinstance(node, exp.Subquery) and node.args.get("joins")):
+    """Whether what is in parentheses is a table or a join of tables."""
+    if isinstance(node, exp.Subquery) and (node.alias or node.args.get("joins")):
         return True
-    return isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this)
+    return isinstance(node, exp.Table) or (isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this))
+
+
+def _joined_as(node: exp.Expr) -> exp.Expr:
+    """``(a JOIN b) AS x``: the derived table ``(SELECT * FROM a JOIN b) AS x``."""
+    inner = node.this.copy()
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    joins = inner.args.get("joins")
+    inner.set("joins", None)
+    select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), joins=joins)
+    return exp.Subquery(this=select, alias=node.args["alias"].copy(), joins=node.args.get("joins"))
 
 
 def _segments(joins: Sequence[exp.Join]) -> list[tuple[exp.Join, list[exp.Join]]]:

@@ -48,6 +48,8 @@ def _same(ours: Row, theirs: Row) -> bool:
 
 def _equal(ours: Any, theirs: Any) -> bool:
     if isinstance(theirs, float) and isinstance(ours, int | float | Decimal) and not isinstance(ours, bool):
+        if theirs != theirs or ours != ours:
+            return theirs != theirs and ours != ours
         half_unit = 0.0
         if isinstance(ours, Decimal):
             half_unit = 0.5 * 10.0 ** int(ours.as_tuple().exponent)

@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from cumulus_ops.engine import initialise, open_runtime
 from cumulus_ops.engine.doubles import sum_doubles
+from cumulus_ops.engine.operations import operate
 from cumulus_ops.mapstore import Slices
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import refresh
 from cumulus_ops.snapshot.minibatch import apply_batch
 from m3 import Interpreter
 from m3.datatypes import DOUBLE, INT
+from m3.evaluate import evaluate
 from m3.floats import rounded_sum
 from m3.program import Column, Relation
+from m3.scalars import Call, Var, call
 from tests.support.projects import append_events, make_project
 
 FLOATS = st.floats(allow_nan=False) | st.sampled_from([0.1, 0.2, -0.1, 1e16, -1e16, 1e308, -1e308, 5e-324, math.inf])
@@ -60,3 +63,19 @@ def test_sums_and_averages_of_floats_follow_deletes(tmp_path):
                 table = read_view(rt, view, tentative=True, ordered=False)
                 ours = Counter(zip(*(c.to_pylist() for c in table.columns), strict=True))
                 assert ours == Counter(oracle.view_rows(view, ordered=False)), (view, number)
+
+
+DOUBLES = st.sampled_from([None, -math.inf, -0.0, 0.0, 1.5, math.inf, math.nan])
+
+
+@given(st.lists(st.tuples(DOUBLES, DOUBLES, DOUBLES), min_size=1, max_size=12))
+def test_nan_equals_itself_and_is_the_greatest_as_in_the_interpreter(rows):
+    x, y, z = (Var(name, DOUBLE.with_null()) for name in "xyz")
+    scalars = [*(call(op, x, y) for op in ("eq", "ne", "lt", "le", "gt", "ge", "same")), call("in", x, y, z)]
+    columns = [pa.array(c, pa.float64()) for c in zip(*rows, strict=True)]
+    for scalar in scalars:
+        assert isinstance(scalar, Call)
+        ours = operate(scalar, columns[: len(scalar.args)]).to_pylist()
+        assert ours == [evaluate(scalar, dict(zip("xyz", row, strict=True))) for row in rows], scalar.op
+    assert evaluate(call("eq", x, y), {"x": math.nan, "y": float("nan")}) is True
+    assert evaluate(call("gt", x, y), {"x": math.nan, "y": math.inf}) is True

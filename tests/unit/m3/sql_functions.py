@@ -55,6 +55,49 @@ SCALARS: dict[str, tuple[str, ...]] = {
         "select emp_id, isnan(cast(salary as double)) as a, isnan(try_cast(case when active then 'NaN' else '1.5' end as double)) as b from employees",
         "select emp_id, coalesce(isnan(cast(salary as double)), false) as a, coalesce(isnan(try_cast(case when active then 'NaN' else '1.5' end as double)), false) as b from employees",
     ),
+    "comparisons_of_nan": (
+        D,
+        "select emp_id, x = 'NaN'::double as a, x <> 'NaN'::double as b, x > 3 as c, x <= 'Infinity'::double as d, x in (2, 'NaN'::double) as e, x between 2 and 'NaN'::double as f, x is distinct from 'NaN'::double as g from (select emp_id, try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as q",
+    ),
+    "nan_is_the_greatest": (
+        D,
+        "select count(*) as n, max(x) as a, min(x) as b, count(distinct x) as c from (select try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as q where x >= 2",
+    ),
+    "windows_over_nan": (
+        D,
+        "select emp_id, rank() over (order by x desc nulls last) as a, count(*) over (partition by x) as b, max(x) over () as c, min(x) over (order by x, emp_id) as d from (select emp_id, try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as q",
+    ),
+    "joins_on_nan": (
+        D,
+        "select a.emp_id, b.emp_id as other from (select emp_id, try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as a join (select emp_id, try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as b on a.x = b.x or a.x < b.x - 5",
+    ),
+    "rests_by_zero": (
+        D,
+        "select emp_id, emp_id % (dept_id - 2) as a, emp_id // (dept_id - 2) as b, mod(salary, dept_id - 1) as c, emp_id % 0 as d from employees",
+    ),
+    "quotients_by_zero": (
+        "mysql",
+        "select emp_id, emp_id / (dept_id - 2) as a, emp_id % (dept_id - 2) as b, salary / nullif(dept_id, 1) as c from employees",
+    ),
+    "a_failing_branch_that_is_not_taken": (
+        P,
+        "select emp_id, case when false then 1 / 0 when emp_id < 0 then 1 / 0 else 1 end as a from employees",
+        "select emp_id, 1 as a from employees",
+    ),
+    "whole_doubles": (
+        D,
+        "select emp_id, floor(x) as a, ceil(x) as b, floor(-x) as c, ceil(-x / 3) as d, floor(x * 1e30) as e, ceil(x) + 0.5 as f from (select emp_id, cast(salary as double) / 3 as x from employees) as q",
+    ),
+    "numbers_in_quotes": (
+        P,
+        "select emp_id, emp_id + '2' as a, '7' - emp_id as b, salary * '1.5' as c, salary / '4' as d, emp_id % '3' as e from employees",
+        "select emp_id, emp_id + 2 as a, 7 - emp_id as b, salary * 1.5 as c, salary / 4 as d, emp_id % 3 as e from employees",
+    ),
+    "numbers_in_quotes_of_spark": (
+        S,
+        "select emp_id, emp_id + '2' as a, salary * '1.5' as b, emp_id - '3' as c from employees",
+        "select emp_id, emp_id + 2 as a, cast(salary as double) * 1.5 as b, emp_id - 3 as c from employees",
+    ),
     "try_to_timestamp": (
         S,
         "select emp_id, try_to_timestamp(case when active then '2024-03-01 12:30:00' else ename end) as a from employees",

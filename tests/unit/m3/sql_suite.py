@@ -7,6 +7,7 @@ outermost ORDER BY is compared in order, so it orders by enough columns to have 
 from __future__ import annotations
 
 from tests.unit.m3.sql_analytics import ANALYTICS
+from tests.unit.m3.sql_clauses import CLAUSES
 from tests.unit.m3.sql_functions import SCALARS
 from tests.unit.m3.sql_ordered import ORDERED
 from tests.unit.m3.sql_time import TIMES
@@ -445,4 +446,5 @@ ORDERS = {
 
 SUITE: dict[str, tuple[str, ...]] = {
     **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS, **ORDERED, **TIMES,
+    **CLAUSES,
 }  # fmt: skip

@@ -26,6 +26,11 @@ WORDS = (
     "(select 1)", "(select emp_id from employees)", "(select emp_id, ename from employees)", "exists (select 1)",
     "(1, 2)", "array[1]", "unnest(x)", "?", "$1", "::json", "current_date", "interval '1' day", "interval",
     "count", "sum", "lag", "lower", "extract", "round", "coalesce", "cast", "substring", "date_trunc", "ntile", "lpad",
+    "cast(emp_id as oid)", "cast('30' as interval day)", "x(a, b)", "as x(a, b)", "tablesample (10 percent)", "* exclude (emp_id)",
+    "* replace (1 as emp_id)", "group by all", "order by all", "limit (1 + 1)", "with ties", "e'x'", "b'1'", "x'1f'", "null::text",
+    "row(1, 2)", "{'a': 1}", "[1, 2]", "a -> b", "emp_id[1]", "salary.x", "array_agg(emp_id)", "to_char(hired, 'Q')", "'a' collate c",
+    "grouping(dept_id)", "first(ename order by salary)", "generate_series(1, 3)", "pivot (sum(salary) for active in (true))",
+    "ignore nulls", "within group (order by salary)", "filter (where active)", "at time zone 'utc'", "interval '1' month",
     "(", ")", ",", "distinct", "not", "and", "case", "from", "where", "group by", "any", "all", "lateral", "limit 0",
 )  # fmt: skip
 

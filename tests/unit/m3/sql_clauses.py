@@ -1,0 +1,55 @@
+"""Clauses that dialects add, and odd places for common ones, as in :mod:`tests.unit.m3.sql_suite`."""
+
+from __future__ import annotations
+
+P, S, D = "postgres", "spark", "duckdb"
+
+CLAUSES: dict[str, tuple[str, ...]] = {
+    "star_exclude": (D, "select * exclude (ename, salary) from employees"),
+    "star_exclude_of_a_table": (D, "select d.dname, e.* exclude (ename, dept_id) from employees e join departments d using (dept_id)"),
+    "star_replace": (D, "select * replace (salary * 2 as salary, upper(ename) as ename) from employees"),
+    "star_exclude_and_replace": (D, "select * exclude (hired) replace (emp_id + 1 as emp_id) from employees"),
+    "star_rename": (D, "select * rename (ename as name) from employees where salary > 10"),
+    "star_exclude_of_a_join": (D, "select * exclude (dept_id) from employees e join departments d using (dept_id)"),
+    "order_by_all": (D, "select dept_id, emp_id from employees order by all"),
+    "order_by_all_descending": (D, "select dept_id, salary, emp_id from employees order by all desc nulls last limit 5"),
+    "order_by_all_of_a_union": (D, "select dept_id from employees union select dept_id from departments order by all"),
+    "group_by_all": (D, "select dept_id, active, count(*) as n from employees group by all"),
+    "group_by_distinct": (
+        P,
+        "select dept_id, active, count(*) as n from employees group by distinct rollup(dept_id, active), rollup(dept_id)",
+        "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id, active), (dept_id), ())",
+    ),
+    "limit_of_constants": (D, "select emp_id from employees order by emp_id limit (1 + 2) offset 2 - 1"),
+    "limit_null": (P, "select emp_id from employees order by emp_id limit null offset 1"),
+    "limit_all": (
+        P,
+        "select emp_id from (select emp_id from employees order by emp_id limit all offset 2) as x",
+        "select emp_id from (select emp_id from employees order by emp_id offset 2) as x",
+    ),
+    "fetch_first_row": (
+        P,
+        "select emp_id from employees order by emp_id fetch first row only",
+        "select emp_id from employees order by emp_id limit 1",
+    ),
+    "limit_around_parentheses": (
+        P,
+        "select emp_id from employees where emp_id in ((select emp_id from employees order by emp_id) limit 2)",
+        "select emp_id from employees where emp_id in (select emp_id from employees order by emp_id limit 2)",
+    ),
+    "joined_tables_with_an_alias": (
+        D,
+        "select x, y, title from (employees e join departments d using (dept_id)) as j(x, y) join projects p on p.dept_id = j.x",
+        "select x, y, title from (select * from employees e join departments d using (dept_id)) as j(x, y) join projects p on p.dept_id = j.x",
+    ),
+    "using_columns_of_a_star": (D, "select * from employees e left join departments d using (dept_id)"),
+    "derived_table_joined_in_parentheses": (
+        P,
+        "select count(*) as n from ((select dept_id from employees) as x join departments d on x.dept_id = d.dept_id)",
+    ),
+    "interval_by_cast": (
+        S,
+        "select emp_id, hired + cast('30' as interval day) as later from employees",
+        "select emp_id, cast(hired + interval 30 day as date) as later from employees",
+    ),
+}  # fmt: skip

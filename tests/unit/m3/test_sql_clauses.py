@@ -1,0 +1,131 @@
+"""No clause is dropped in silence: what :data:`m3.sql.clauses.READ` names is read, and everything else is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlglot import exp, parse_one
+
+from m3 import CompileError, M3Error, compile_views
+from m3.sql.clauses import READ, refuse_unread
+from m3.sql.places import Source
+from tests.unit.m3.company import RELATIONS
+from tests.unit.m3.sql_suite import SUITE
+
+#: What changes no row: names of schemas, hints, words that are only spelt in two ways.
+INERT = {
+    (exp.Select, "hint"), (exp.Select, "operation_modifiers"), (exp.Table, "hints"), (exp.Table, "only"), (exp.Table, "db"),
+    (exp.Table, "catalog"), (exp.Column, "db"), (exp.Column, "catalog"), (exp.Join, "hint"), (exp.CTE, "materialized"),
+    (exp.Fetch, "direction"), (exp.Fetch, "limit_options"), (exp.Limit, "limit_options"), (exp.LimitOptions, "rows"),
+    (exp.Window, "over"), (exp.Order, "this"),
+}  # fmt: skip
+#: What is read to be refused.
+REFUSED = (
+    ("spark", "select a.emp_id from employees a lateral view explode(array(1)) x as y"),
+    ("postgres", "with recursive x as (select 1 as a) select a from x"),
+    ("postgres", "select sum(salary) over (order by emp_id rows unbounded preceding exclude ties) as s from employees"),
+)
+#: What is written seldom.
+MORE = (
+    ("postgres", "values (1, 2), (3, 4) order by 1 desc limit 1 offset 1"),
+    ("postgres", "(with x as (select emp_id from employees) select emp_id from x) order by emp_id limit 3 offset 1"),
+    ("postgres", "with x as (select emp_id from employees) (select emp_id from x) order by 1 limit 3 offset 1"),
+    ("postgres", "(select emp_id from employees) union (select dept_id from employees) order by 1 limit 3 offset 1"),
+    ("postgres", "with x as (select emp_id from employees) select emp_id from x except select emp_id from x where emp_id > 2"),
+    ("postgres", "with x as (select emp_id from employees) select emp_id from x intersect select 1"),
+    ("postgres", "with x as (select emp_id from employees) select emp_id from x union select 1"),
+    ("postgres", "select emp_id from employees except all select dept_id from departments order by 1 limit 3 offset 1"),
+    ("postgres", "select emp_id from employees intersect all select dept_id from departments order by 1 limit 3 offset 1"),
+    ("postgres", "select emp_id from employees except select dept_id from departments"),
+    ("postgres", "select emp_id from employees intersect select dept_id from departments"),
+    ("postgres", "select * from (values (1, 2), (3, 4)) as x(a, b)"),
+    ("postgres", "select x.a from (with y as (select emp_id as a from employees) select a from y) as x"),
+    ("postgres", "select x.n from departments d cross join lateral (select count(*) as n from employees e where e.dept_id = d.dept_id) as x(n)"),
+    ("duckdb", "select e.emp_id from employees e natural join departments d"),
+    ("duckdb", "select e.emp_id from (employees e join departments d on e.dept_id = d.dept_id) left join projects p on p.dept_id = 1"),
+    ("postgres", "select 1 as one from (select * from employees) as e, (values (1)) as x limit 3"),
+    ("spark", "select dept_id, count(*) as n from employees group by dept_id with rollup"),
+    ("spark", "select dept_id, count(*) as n from employees group by dept_id with cube"),
+    ("spark", "select dept_id, active, count(*) as n from employees group by dept_id, active grouping sets ((dept_id), (active))"),
+    ("postgres", "select count(distinct dept_id) as n from employees where emp_id not in (1, 2)"),
+)  # fmt: skip
+
+
+def queries() -> Iterator[tuple[str, exp.Expr]]:
+    for dialect, sql, *_ in (*MORE, *REFUSED, *SUITE.values()):
+        yield dialect, parse_one(sql, dialect=dialect)
+
+
+def program_of(tree: exp.Expr, dialect: str) -> str:
+    try:
+        return str(compile_views("p", RELATIONS, {"v": tree.sql(dialect=dialect)}, dialect=dialect))
+    except M3Error as error:
+        return f"{error.kind}: {error.message}"
+
+
+def test_what_is_said_to_be_read_is_read() -> None:
+    """For each argument there is a query whose program is another one without it."""
+    unproven = {(kind, name) for kind, names in READ.items() for name in names} - INERT
+    for dialect, tree in queries():
+        mine = [
+            (node, name) for node in tree.walk() for name, value in node.args.items()
+            if (type(node), name) in unproven and value not in (None, False, [], "")
+        ]  # fmt: skip
+        whole = program_of(tree, dialect) if mine else ""
+        for node, name in mine:
+            if (type(node), name) not in unproven:
+                continue
+            value = node.args.pop(name)
+            if isinstance(value, bool):
+                node.args[name] = not value
+            try:
+                changed = program_of(tree, dialect) != whole
+            except Exception:  # a tree without its parts need not be one that sqlglot writes
+                changed = True
+            node.args[name] = value
+            if changed:
+                unproven.discard((type(node), name))
+    assert not unproven
+
+
+@pytest.mark.parametrize("kind", READ, ids=lambda kind: kind.__name__)
+def test_what_is_not_read_is_refused(kind: type[exp.Expr]) -> None:
+    unread = set(kind.arg_types) - READ[kind]
+    for name in unread:
+        node = kind(**{name: exp.Literal.number(1)})
+        with pytest.raises(CompileError) as caught:
+            refuse_unread(exp.Select(expressions=[node]), Source("select 1"))
+        assert (caught.value.kind, name.strip("_").upper().replace("_", " ") in caught.value.message) == (
+            "unsupported-clause",
+            True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql"),
+    [
+        ("duckdb", "select * from (select emp_id from employees) pivot (sum(emp_id) for emp_id in (1, 2))"),
+        ("duckdb", "select * from (select emp_id, dept_id from employees) unpivot (a for b in (emp_id, dept_id))"),
+        ("duckdb", "select * from (select emp_id from employees) as x tablesample 10%"),
+        ("duckdb", "select emp_id from employees tablesample 10%"),
+        ("duckdb", "select emp_id from employees using sample 3"),
+        ("duckdb", "select emp_id from employees limit 50%"),
+        ("tsql", "select top 50 percent emp_id from employees"),
+        ("tsql", "select top 1 with ties emp_id from employees order by emp_id"),
+        ("postgres", "select emp_id from employees order by emp_id fetch first 2 rows with ties"),
+        ("clickhouse", "select emp_id from employees limit 1 by dept_id"),
+        ("clickhouse", "select emp_id from employees final prewhere emp_id > 1"),
+        ("clickhouse", "select dept_id, count(*) from employees group by dept_id with totals"),
+        ("bigquery", "select as struct emp_id from employees"),
+        ("oracle", "select e.emp_id from employees e, departments d where e.dept_id = d.dept_id(+)"),
+        ("postgres", "select emp_id from employees for update"),
+        ("spark", "select emp_id from employees distribute by emp_id sort by emp_id"),
+    ],
+)
+def test_refused(dialect: str, sql: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_views("p", RELATIONS, {"v": sql}, dialect=dialect)
+    assert caught.value.kind == "unsupported-clause"
+    assert caught.value.span is not None
+    assert caught.value.hint
