@@ -92,7 +92,10 @@ def _recomputed(session: SparkSession, request: ValidationRequest) -> _Found:
         for name, base in bases.items():
             net_table(base, name)
         impossible = [_impossible(name, base) for name, base in bases.items()]
-        return _Found(judge(session, request.views, request.relations), pa.concat_tables(impossible or [_no_rows()]))
+        return _Found(
+            judge(session, request.views, request.relations, request.texts),
+            pa.concat_tables(impossible or [_no_rows()]),
+        )
     finally:
         for base in bases.values():
             base.unpersist()
@@ -101,7 +104,7 @@ def _recomputed(session: SparkSession, request: ValidationRequest) -> _Found:
 def _used(request: ValidationRequest) -> Iterator[tuple[Relation, list[str]]]:
     """The relations that a view may read, with the columns it may: those whose names occur in some view's text. A
     table's projection has the same rows as the table, as far as these columns show them."""
-    text = "\n".join(view.sql for view in request.views).lower()
+    text = "\n".join([*request.texts.values(), *(view.sql for view in request.views)]).lower()
     unknown = any(view.recomputation is not None for view in request.views)
     everything = unknown or re.search(r"(select|distinct|all|,|\.)\s*\*|\bnatural\b", text)
     for relation in request.relations:

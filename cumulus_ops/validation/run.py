@@ -91,6 +91,7 @@ def validation_request(rt: Runtime, epoch: int, names: Sequence[str] | None = No
         rt.project.coordinators,
         sealed,
         _groups(rt, [v for v in views if v.snapshot is not None], epoch),
+        {view.name: view.sql for view in rt.program.views if view.sql is not None},
     )
 
 

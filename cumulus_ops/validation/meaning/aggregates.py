@@ -142,6 +142,13 @@ def _plain(reader: Reader, node: exp.Expr) -> Term:
     return aggregate(reader, node, lambda x: x)
 
 
+def _without_nulls(reader: Reader, node: exp.Expr) -> Term:
+    """ANY_VALUE skips NULLs anyhow."""
+    if not isinstance(node.this, exp.AnyValue):
+        raise refused(f"IGNORE NULLS of {node.this.key.upper()}")
+    return _plain(reader, node.this)
+
+
 def _grouping(reader: Reader, node: exp.Expr) -> Term:
     """GROUPING(a, b): a bit for each, 1 where it is not grouped by."""
     args = [reader.read(n).node for n in node.expressions]
@@ -151,6 +158,7 @@ def _grouping(reader: Reader, node: exp.Expr) -> Term:
 AGGREGATES: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(KNOWN, _plain),
     exp.Filter: _plain,
+    exp.IgnoreNulls: lambda reader, node: _without_nulls(reader, node),
     exp.Grouping: _grouping,
     exp.GroupingId: _grouping,
 }

@@ -8,10 +8,21 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refused, text
-from m3.datatypes import DATE, INT, STRING, TIMESTAMP
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refused, text, when
+from m3.datatypes import DATE, INT, STRING, TIMESTAMP, decimal
 
-__all__ = ["MOMENTS", "added", "difference", "part", "shifted", "to_date", "truncated"]
+__all__ = [
+    "MOMENTS",
+    "added",
+    "difference",
+    "made_date",
+    "made_timestamp",
+    "micros",
+    "part",
+    "shifted",
+    "to_date",
+    "truncated",
+]
 
 #: Unit -> Spark's unit, and how many of them it is.
 UNITS: Mapping[str, tuple[str, int]] = {
@@ -40,6 +51,8 @@ NAMED_PARTS: Mapping[type[exp.Expr], str] = {
 WEEK_DAYS = ("DOW", "ISODOW", "DOW_ISO", "DAYOFWEEK", "DAYOFWEEK_ISO")
 FORMATS = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "ss", "%%": "%"}
 COMPOUND = re.compile(r"\s*([-+]?[0-9]+)\s*([A-Za-z]+)\s*")
+#: A difference of timestamps, in seconds.
+SPAN = decimal(18, 6)
 Steps = dict[str, exp.Expr]
 
 
@@ -135,12 +148,68 @@ def shifted(reader: Reader, node: exp.Expr) -> Term | None:
         return added(a, {"DAY": b.node if plus else exp.Paren(this=exp.Neg(this=exp.Paren(this=b.node)))})
     if not plus and a.kind == b.kind == "date":
         return difference(a, b)
+    if not plus and {a.kind, b.kind} <= {"date", "timestamp"}:
+        return seconds_between(a, b)
     return None
 
 
 def difference(later: Term, earlier: Term) -> Term:
     """Days between two moments, times of day left aside."""
     return Term(cast(fn("datediff", as_type(later, DATE), as_type(earlier, DATE)), INT), INT)
+
+
+def micros(value: Term) -> exp.Expr:
+    """Microseconds since 1970."""
+    zoned = exp.Cast(this=as_type(value, TIMESTAMP), to=exp.DataType.build("TIMESTAMP", dialect="spark"))
+    return fn("unix_micros", zoned)
+
+
+def seconds_between(later: Term, earlier: Term) -> Term:
+    """A difference of timestamps: seconds with microseconds."""
+    span = exp.Paren(this=exp.Sub(this=micros(later), expression=micros(earlier)))
+    million = cast(exp.Literal.number(1_000_000), decimal(7, 0))
+    return Term(cast(exp.Paren(this=exp.Div(this=cast(span, decimal(18, 0)), expression=million)), SPAN), SPAN)
+
+
+def made_timestamp(*parts: Term) -> Term:
+    """MAKE_TIMESTAMP(year, month, day, hour, minute, second); what is below microseconds is cut off."""
+    *whole, seconds = parts
+    ints = [exp.Cast(this=as_type(p, INT), to=exp.DataType.build("INT", dialect="spark")) for p in whole]
+    cut = seconds.node if seconds.kind == "int" else exp.Paren(
+        this=exp.Div(this=fn("floor", exp.Mul(this=exp.Paren(this=seconds.node.copy()), expression=exp.Literal.number(1_000_000))), expression=exp.Literal.number(1_000_000))
+    )  # fmt: skip
+    below = exp.GTE(this=seconds.node.copy(), expression=number(60))
+    wrong = cast(fn("raise_error", text("60 seconds or more")), TIMESTAMP)
+    return Term(when(below, wrong, fn("make_timestamp_ntz", *ints, cast(cut, decimal(16, 6)))), TIMESTAMP)
+
+
+def _from_more_parts(reader: Reader, node: exp.Expr) -> Term:
+    return made_timestamp(*(reader.read(node.args[n]) for n in ("year", "month", "day", "hour", "min", "sec")))
+
+
+def _bucket(reader: Reader, node: exp.Expr) -> Term:
+    """TIME_BUCKET and DATE_BIN: spans of one length, by default from Monday 2000-01-03 on."""
+    width, origin = node.this, node.args.get("unit") or node.args.get("zone") or node.args.get("origin")
+    if isinstance(width, exp.Literal):
+        width = exp.Interval(this=width)
+    steps = steps_of(reader, width) or {}
+    if not steps or "MONTH" in steps:
+        raise refused("spans of months")
+    seconds = [exp.Mul(this=n.copy(), expression=number(86400 if u == "DAY" else 1)) for u, n in steps.items()]
+    size = exp.Paren(
+        this=exp.Mul(
+            this=exp.Paren(this=seconds[0] if len(seconds) == 1 else exp.Add(this=seconds[0], expression=seconds[1])),
+            expression=number(10**6),
+        )
+    )
+    first = reader.read(origin) if origin is not None else Term(text("2000-01-03"), None)
+    start, value = (
+        Term(cast(first.node, TIMESTAMP), TIMESTAMP),
+        Term(as_type(_moment(reader, node.args["expression"]), TIMESTAMP), TIMESTAMP),
+    )
+    since = exp.Paren(this=exp.Sub(this=micros(value), expression=micros(start)))
+    begun = fn("timestamp_micros", exp.Sub(this=micros(value), expression=fn("pmod", since, size)))
+    return Term(cast(begun, TIMESTAMP), TIMESTAMP)
 
 
 def _moment(reader: Reader, node: exp.Expr) -> Term:
@@ -185,7 +254,8 @@ def truncated(_: Reader, value: Term, unit: exp.Expr | None) -> Term:
 
 
 def _extract(reader: Reader, node: exp.Expr) -> Term:
-    return part(reader, node.this.name.upper(), _moment(reader, node.args["expression"]))
+    name, value = node.this.name.upper(), _moment(reader, node.args["expression"])
+    return value if name == "EPOCH" and value.kind == "decimal" else part(reader, name, value)
 
 
 def part(reader: Reader, name: str, value: Term) -> Term:
@@ -258,5 +328,6 @@ MOMENTS: Mapping[type[exp.Expr], Rule] = {
     exp.DayOfWeek: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "ISO"),
     exp.LastDay: lambda reader, node: Term(fn("last_day", _moment(reader, node.this).node), DATE),
+    exp.TimestampFromParts: _from_more_parts, exp.DateBin: _bucket,
     exp.Extract: _extract, exp.AddMonths: _add_months, exp.TimeToStr: _formatted, exp.DateFromParts: _from_parts,
 }  # fmt: skip

@@ -6,11 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from cumulus_ops.validation.meaning.moments import added, amount_of, made_date, part, to_date, truncated
+from cumulus_ops.validation.meaning.moments import (
+    added,
+    amount_of,
+    made_date,
+    made_timestamp,
+    micros,
+    part,
+    to_date,
+    truncated,
+)
+from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, arithmetic, positive_mod
 from cumulus_ops.validation.meaning.reader import Reader
-from cumulus_ops.validation.meaning.terms import Term, as_type, fn, literal, unified
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, unified
 from cumulus_ops.validation.meaning.texts import as_text, trimmed
-from m3.datatypes import BOOL, INT, STRING
+from cumulus_ops.validation.meaning.values import cast_to
+from m3.datatypes import BOOL, INT, STRING, TIMESTAMP
 
 __all__ = ["NAMED"]
 
@@ -63,6 +74,14 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("dateadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
     ("timestampadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
     ("datetrunc", 2): lambda reader, args: truncated(reader, reader.read(args[1]), args[0]),
+    ("octet_length", 1): lambda reader, args: Term(cast(fn("octet_length", as_text(reader, args[0]).node), INT), INT),
+    ("pmod", 2): lambda reader, args: positive_mod(reader, *map(reader.read, args)),
+    ("fmod", 2): lambda reader, args: arithmetic(reader, "mod", *map(reader.read, args)),
+    ("log1p", 1): lambda reader, args: LOG1P(reader.read(args[0])),
+    ("expm1", 1): lambda reader, args: EXPM1(reader.read(args[0])),
+    ("epoch_us", 1): lambda reader, args: Term(micros(reader.read(args[0])), INT),
+    ("make_timestamp", 6): lambda reader, args: made_timestamp(*map(reader.read, args)),
+    ("try_to_timestamp", 1): lambda reader, args: cast_to(reader, reader.read(args[0]), TIMESTAMP, safe=True),
     ("prefix", 2): _texts("startswith"),
     ("suffix", 2): _texts("endswith"),
 }

@@ -24,9 +24,9 @@ from cumulus_ops.validation.meaning.terms import (
     unified,
     when,
 )
-from m3.datatypes import DOUBLE, INT, MAX_PRECISION, Type
+from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type
 
-__all__ = ["NUMBERS", "arithmetic", "divided", "failing"]
+__all__ = ["EXPM1", "LOG1P", "NUMBERS", "arithmetic", "divided", "failing", "positive_mod"]
 
 FORMS: Mapping[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -231,6 +231,58 @@ LOG10, LOG2, POWER = _double("log10", _above_zero), _double("log2", _above_zero)
 LOG = _double("log", lambda base, x: exp.And(this=_above_zero(base), expression=_above_zero(x)))
 
 
+def _within(limit: int) -> Callable[..., exp.Expr]:
+    return lambda x: exp.LTE(this=fn("abs", x), expression=cast(text(str(limit)), DOUBLE))
+
+
+def _more_than(limit: int) -> Callable[..., exp.Expr]:
+    return lambda x: exp.GT(this=x.copy(), expression=cast(text(str(limit)), DOUBLE))
+
+
+def _finite(*nodes: exp.Expr) -> exp.Expr:
+    return exp.LT(this=fn("abs", nodes[0]), expression=cast(text("Infinity"), DOUBLE))
+
+
+def _below_one(x: exp.Expr) -> exp.Expr:
+    return exp.LT(this=fn("abs", x), expression=cast(text("1"), DOUBLE))
+
+
+def _one_or_more(x: exp.Expr) -> exp.Expr:
+    return exp.GTE(this=x.copy(), expression=cast(text("1"), DOUBLE))
+
+
+#: Functions of DOUBLEs: Spark's name, and where they are defined.
+OF_DOUBLES: Mapping[type[exp.Expr], Callable[..., Term]] = {
+    exp.Sqrt: SQRT, exp.Exp: EXP, exp.Ln: LN, exp.Pow: POWER, exp.Cbrt: _double("cbrt", _always), exp.Sin: _double("sin", _finite),
+    exp.Cos: _double("cos", _finite), exp.Tan: _double("tan", _finite), exp.Cot: _double("cot", _finite),
+    exp.Asin: _double("asin", _within(1)), exp.Acos: _double("acos", _within(1)), exp.Atan: _double("atan", _always),
+    exp.Atan2: _double("atan2", _always), exp.Sinh: _double("sinh", _always), exp.Cosh: _double("cosh", _always),
+    exp.Tanh: _double("tanh", _always), exp.Asinh: _double("asinh", _always), exp.Acosh: _double("acosh", _one_or_more),
+    exp.Atanh: _double("atanh", _below_one), exp.Degrees: _double("degrees", _always), exp.Radians: _double("radians", _always),
+}  # fmt: skip
+LOG1P, EXPM1 = _double("log1p", _more_than(-1)), _double("expm1", _always)
+
+
+def _is_nan(reader: Reader, node: exp.Expr) -> Term:
+    """NULL of NULL, except in Spark."""
+    value = as_type(reader.read(node.this), DOUBLE)
+    known = when(exp.Is(this=value, expression=exp.Null()), exp.Null(), fn("isnan", value))
+    return Term(fn("isnan", value) if reader.dialect in ("spark", "databricks") else known, BOOL)
+
+
+def _is_infinite(reader: Reader, node: exp.Expr) -> Term:
+    value = as_type(reader.read(node.this), DOUBLE)
+    return Term(exp.Paren(this=exp.EQ(this=fn("abs", value), expression=cast(text("Infinity"), DOUBLE))), BOOL)
+
+
+def positive_mod(reader: Reader, a: Term, b: Term) -> Term:
+    """PMOD: the remainder, moved by b into the sign of b where it is negative."""
+    rest = arithmetic(reader, "mod", a, b)
+    moved = arithmetic(reader, "mod", arithmetic(reader, "add", rest, b), b)
+    zero = number(0) if rest.kind == "int" else cast(text("0"), rest.known)
+    return Term(when(exp.LT(this=rest.node, expression=zero), as_type(moved, rest.known), rest.node), rest.type)
+
+
 def _of_doubles(function: Callable[..., Term]) -> Rule:
     def rule(reader: Reader, node: exp.Expr) -> Term:
         given = [node.args[x] for x in ("this", "expression") if node.args.get(x) is not None]
@@ -253,6 +305,6 @@ NUMBERS: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(FORMS, _binary),
     exp.Div: _quotient, exp.Neg: _minus, exp.Abs: _absolute, exp.Sign: _sign, exp.Round: _rounded, exp.Trunc: _rounded,
     exp.Ceil: _whole, exp.Floor: _whole, exp.Greatest: _extreme, exp.Least: _extreme,
-    exp.Sqrt: _of_doubles(SQRT), exp.Exp: _of_doubles(EXP), exp.Ln: _of_doubles(LN), exp.Pow: _of_doubles(POWER),
+    **{form: _of_doubles(function) for form, function in OF_DOUBLES.items()}, exp.IsNan: _is_nan, exp.IsInf: _is_infinite,
     exp.Log: _logarithm, exp.Pi: _pi,
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -49,6 +49,7 @@ def written_out(
     dialect: str | None = None,
     declared: Sequence[tuple[str, Type]] = (),
     *,
+    views: Mapping[str, str] | None = None,
     wide: bool = False,
 ) -> SparkQuery:
     """A view's query in Spark's words.
@@ -58,6 +59,7 @@ def written_out(
         relations: its tables.
         dialect: sqlglot's name of the dialect that it is written in.
         declared: the view's columns: names and types of the result.
+        views: the texts of other views by name, which it may read.
         wide: compute sums of decimals without a limit on the way.
 
     Returns:
@@ -79,7 +81,9 @@ def written_out(
     options = Options(dialect, wide)
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
-    query, columns = _Queries(options, {r.name.lower(): r for r in relations}).query(tree, None, outermost=True)
+    query, columns = _Queries(options, {r.name.lower(): r for r in relations}, views or {}).query(
+        tree, None, outermost=True
+    )
     if declared:
         query = _declared(query, columns, declared)
     return SparkQuery(query.sql(dialect="spark"), frozenset(options.needed))
@@ -100,6 +104,7 @@ def _declared(query: exp.Expr, columns: Columns, declared: Sequence[tuple[str, T
 class _Queries:
     options: Options
     relations: dict[str, Relation]
+    views: Mapping[str, str]
 
     def query(self, node: exp.Expr, parent: Scope | None, *, outermost: bool = False) -> tuple[exp.Expr, Columns]:
         """Any query within a scope."""
@@ -114,6 +119,11 @@ class _Queries:
         if isinstance(node, exp.Table):
             return self.query(exp.select("*").from_(node.copy()), parent)
         raise refused(f"the query {node.key.upper()}")
+
+    def _view(self, name: str) -> tuple[exp.Expr, Columns] | None:
+        """Another view of the project, as if it were a WITH query."""
+        text = next((sql for view, sql in self.views.items() if view.lower() == name.lower()), None)
+        return None if text is None else self.query(sqlglot.parse_one(text, read=self.options.dialect), None)
 
     def _nested(self, node: exp.Subquery, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
         """A query in parentheses, with clauses of its own behind them."""
@@ -142,7 +152,7 @@ class _Queries:
         scope = self._with(select, parent)
         made = exp.Select()
         reader = Reader(self.options, scope, self.query)
-        Tables(self.query, self.relations).all(select, made, scope, reader)
+        Tables(self.query, self.relations, self._view).all(select, made, scope, reader)
         items = expanded(select, scope)
         reader.windows = {w.name.lower(): w for w in select.args.get("windows") or ()}
         reader.ties = tie_breakers(items, select)

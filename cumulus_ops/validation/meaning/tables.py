@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -25,10 +25,12 @@ class Tables:
     Args:
         query: reads a derived table.
         relations: the base tables by their lower-case names.
+        view: another view of the project by its name, or None.
     """
 
     query: Queries
     relations: Mapping[str, Relation]
+    view: Callable[[str], tuple[exp.Expr, Columns] | None]
 
     def all(self, select: exp.Select, made: exp.Select, scope: Scope, reader: Reader) -> None:
         """Read FROM of ``select`` into ``made``; the tables become known to the scope."""
@@ -96,6 +98,8 @@ class Tables:
 
     def _table(self, node: exp.Table, scope: Scope) -> exp.Expr:
         common_table = scope.query(node.name) if not node.db else None
+        if common_table is None and node.name.lower() not in self.relations:
+            common_table = self.view(node.name)
         if common_table is not None:
             query, columns = common_table
             known = self._known(scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), columns)

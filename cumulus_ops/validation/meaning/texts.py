@@ -20,6 +20,8 @@ BACKSLASH = "\\"
 #: A sign that no text contains: the escape of a LIKE that has none.
 NOTHING = "\u0001"
 LONGEST = 2**31 - 1
+#: Dialects in which a position below 1 does not count from the end, or 0 not as 1.
+BEFORE_TEXT = ("postgres", "tsql", "duckdb")
 DELIMITERS = 8  # INITCAP's list is longer where it means everything but letters and digits
 
 
@@ -141,9 +143,24 @@ def _initcap(reader: Reader, node: exp.Expr) -> Term:
 
 def _substring(reader: Reader, node: exp.Expr) -> Term:
     start, length = node.args.get("start"), node.args.get("length")
+    if reader.dialect in BEFORE_TEXT and start is not None:
+        return _substring_from(reader, node, reader.read(start))
     args = [_int(as_type(reader.read(x), INT)) for x in (start, length) if x is not None]
     if start is None:
         args.insert(0, exp.Literal.number(1))
+    return Term(fn("substring", as_text(reader, node.this).node, *args), STRING)
+
+
+def _substring_from(reader: Reader, node: exp.Expr, start: Term) -> Term:
+    """Where positions below 1 (in DuckDB: 0) are before the text, they use up the length."""
+    first, length = as_type(start, INT), node.args.get("length")
+    form, limit = (exp.EQ, 0) if reader.dialect == "duckdb" else (exp.LT, 1)
+    before = form(this=first.copy(), expression=number(limit))
+    args = [_int(when(before, number(1), first))]
+    if length is not None:
+        count = as_type(reader.read(length), INT)
+        fewer = exp.Sub(this=exp.Paren(this=exp.Add(this=first.copy(), expression=count)), expression=number(1))
+        args.append(_int(when(before.copy(), fewer, count)))
     return Term(fn("substring", as_text(reader, node.this).node, *args), STRING)
 
 

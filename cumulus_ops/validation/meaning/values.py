@@ -62,22 +62,28 @@ def _decimal(value: Decimal) -> Term:
 
 
 def _cast(reader: Reader, node: exp.Expr) -> Term:
-    if isinstance(node, exp.TryCast) and node.args.get("safe"):
-        raise refused("TRY_CAST")
+    safe = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
     inner, to = reader.read(node.this), node.args["to"]
     if reader.dialect == "postgres" and to.this.value == "DECIMAL" and not to.expressions:
         if inner.kind == "int":
             return cast_to(reader, inner, decimal(19, 0))
+        if inner.kind == "double":
+            return cast_to(reader, inner, decimal(MAX_PRECISION, 15))
         return inner  # NUMERIC without a size keeps all digits
-    return cast_to(reader, inner, declared(to))
+    return cast_to(reader, inner, declared(to), safe=safe)
 
 
-def cast_to(reader: Reader, inner: Term, to: Type) -> Term:
-    """``CAST(inner AS to)`` as the view's dialect means it."""
+def cast_to(reader: Reader, inner: Term, to: Type, *, safe: bool = False) -> Term:
+    """``CAST(inner AS to)`` as the view's dialect means it; NULL instead of an error if that is ``safe``."""
     if inner.type is None or inner.type.same_as(to):
         return Term(as_type(inner, to), to)
     special = _CASTS.get((inner.kind, to.kind))
-    return Term(cast(inner.node, to) if special is None else special(reader, inner.node, to), to)
+    made = cast(inner.node, to) if special is None else special(reader, inner.node, to)
+    if safe:
+        for part in made.find_all(exp.Cast):
+            part.replace(exp.TryCast(this=part.this, to=part.args["to"], safe=True)) if part is not made else None
+        made = exp.TryCast(this=made.this, to=made.args["to"], safe=True) if isinstance(made, exp.Cast) else made
+    return Term(made, to)
 
 
 def _to_whole(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
