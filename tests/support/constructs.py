@@ -72,7 +72,9 @@ COUNT(*) | COUNT(i) | COUNT(i, j) | COUNT(DISTINCT i) | COUNT(DISTINCT i, s) | S
 SUM(x) FILTER (WHERE i > 0) | COUNT(*) FILTER (WHERE b) | AVG(i) | AVG(x) | AVG(y) | AVG(z) | AVG(r) | AVG(x * i) | AVG(DISTINCT i) | AVG(x) FILTER (WHERE b) | MIN(i) | MAX(i) | MIN(s) | MAX(d) | MIN(m) | MAX(x) | MAX(r) | MIN(b)
 ANY_VALUE(g) | BOOL_AND(b) | BOOL_OR(b) | COUNT_IF(i > 0) | VARIANCE(i) | VARIANCE(x) | VAR_POP(x) | STDDEV(x) | STDDEV_POP(i) | STDDEV_SAMP(i) | SUM(i) / NULLIF(SUM(j), 0) | SUM(x) / NULLIF(SUM(i), 0) | SUM(x) / COUNT(*) | SUM(x / 3)
 SUM(i / NULLIF(j, 0)) | AVG(x) / 3 | MAX(x) - MIN(x) | SUM(CASE WHEN b THEN x ELSE 0 END) | ROUND(AVG(x), 2) | SUM(x) * 100 / NULLIF(SUM(y), 0) | COALESCE(SUM(x), 0) | SUM(x + y) | SUM(CAST(i AS DECIMAL(19, 0)))
-SUM(z / 3) | AVG(i / 7) | AVG(z * 2)
+SUM(z / 3) | AVG(i / 7) | AVG(z * 2) | EVERY(b) | SOME(b) | ARG_MAX(s, i) | ARG_MIN(x, d) | MAX_BY(s, i) | MIN_BY(x, i) | FIRST(s ORDER BY i DESC) | LAST(x ORDER BY d) | MEDIAN(x) | MEDIAN(i) | MEDIAN(r) | BIT_AND(i) | BIT_OR(i) | BIT_XOR(i)
+PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY x) | PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY r DESC) | PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY i) | PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY d DESC) | MODE() WITHIN GROUP (ORDER BY i)
+STRING_AGG(s, ',' ORDER BY k) | STRING_AGG(s, '-') | LISTAGG(s, '; ') WITHIN GROUP (ORDER BY k DESC) | STRING_AGG(DISTINCT s, ',') | MODE(s) | FIRST(x) | QUANTILE_CONT(x, 0.5) | SUM(m - d)
 """.strip()
 
 WINDOWS = """

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from cumulus_ops.validation.meaning.ordered import ORDERED, first_value
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import (
     INT_DIGITS,
@@ -21,16 +22,32 @@ from cumulus_ops.validation.meaning.terms import (
 )
 from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type, decimal
 
-__all__ = ["AGGREGATES", "Wrap", "aggregate", "is_aggregate"]
+__all__ = ["AGGREGATES", "NAMED", "Wrap", "aggregate", "is_aggregate"]
 
 #: Puts FILTER and OVER around an aggregate of Spark's.
 Wrap = Callable[[exp.Expr], exp.Expr]
-EXTREMES = {exp.Min: "min", exp.Max: "max", exp.LogicalAnd: "min", exp.LogicalOr: "max", exp.AnyValue: "min"}
-MOMENTS = {
+EXTREMES: Mapping[type[exp.Expr], str] = {
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.LogicalAnd: "min",
+    exp.LogicalOr: "max",
+    exp.AnyValue: "min",
+}
+MOMENTS: Mapping[type[exp.Expr], str] = {
     exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
 }  # fmt: skip
-KNOWN = (exp.Sum, exp.Avg, exp.Count, exp.CountIf, *EXTREMES, *MOMENTS)
+#: Aggregates that some dialects of sqlglot do not know by name.
+NAMED: Mapping[str, type[exp.Expr]] = {
+    "every": exp.LogicalAnd, "some": exp.LogicalOr, "bool_and": exp.LogicalAnd, "bool_or": exp.LogicalOr,
+    "bit_and": exp.BitwiseAndAgg, "bit_or": exp.BitwiseOrAgg, "bit_xor": exp.BitwiseXorAgg, "arbitrary": exp.AnyValue,
+    "median": exp.Median,
+}  # fmt: skip
+#: The same, with a value and a fraction.
+FRACTIONS: Mapping[str, type[exp.Expr]] = {
+    "quantile_cont": exp.PercentileCont, "quantile_disc": exp.PercentileDisc, "percentile": exp.PercentileCont,
+}  # fmt: skip
+KNOWN: tuple[type[exp.Expr], ...] = (exp.Sum, exp.Avg, exp.Count, exp.CountIf, *EXTREMES, *MOMENTS, *ORDERED)
 COUNT_TYPE = decimal(INT_DIGITS, 0)
 #: With more digits, Spark's types for the steps of an average would lose some.
 AVERAGE_DIGITS = 36
@@ -38,7 +55,25 @@ AVERAGE_DIGITS = 36
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate call, with or without FILTER."""
-    return isinstance(node, KNOWN) or (isinstance(node, exp.Filter) and isinstance(node.this, KNOWN))
+    inner = node.this if isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) else node
+    if isinstance(inner, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        return is_aggregate(inner)
+    return isinstance(_spelled(inner), KNOWN)
+
+
+def _spelled(node: exp.Expr) -> exp.Expr:
+    """An aggregate by the name that sqlglot has for it; anything else as it is."""
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 and str(node.this).lower() in NAMED:
+        return NAMED[str(node.this).lower()](this=node.expressions[0])
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 2 and str(node.this).lower() in FRACTIONS:
+        return FRACTIONS[str(node.this).lower()](this=node.expressions[0], expression=node.expressions[1])
+    if (
+        isinstance(node, exp.Any)
+        and not isinstance(node.this.unnest(), exp.Query)
+        and not isinstance(node.parent, exp.Binary)
+    ):
+        return exp.LogicalOr(this=node.this.unnest())
+    return node
 
 
 def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
@@ -47,7 +82,12 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
         condition = as_type(reader.read(node.expression.this), BOOL)
         inner = node.this
         return aggregate(reader, inner, lambda x: wrap(exp.Filter(this=x, expression=exp.Where(this=condition.copy()))))
+    node = _spelled(node)
     kind = type(node)
+    if kind in (exp.IgnoreNulls, exp.RespectNulls):
+        return _about_nulls(reader, node, wrap)
+    if kind in ORDERED:
+        return ORDERED[kind](reader, node, wrap)
     if kind is exp.CountIf:
         return Term(wrap(fn("count_if", as_type(reader.read(node.this), BOOL))), INT)
     if kind is exp.Count:
@@ -142,11 +182,14 @@ def _plain(reader: Reader, node: exp.Expr) -> Term:
     return aggregate(reader, node, lambda x: x)
 
 
-def _without_nulls(reader: Reader, node: exp.Expr) -> Term:
-    """ANY_VALUE skips NULLs anyhow."""
-    if not isinstance(node.this, exp.AnyValue):
-        raise refused(f"IGNORE NULLS of {node.this.key.upper()}")
-    return _plain(reader, node.this)
+def _about_nulls(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    """IGNORE NULLS and RESPECT NULLS; ANY_VALUE skips NULLs anyhow."""
+    inner = node.this
+    if isinstance(inner, exp.First | exp.Last | exp.FirstValue | exp.LastValue):
+        return first_value(reader, inner, wrap, without_nulls=isinstance(node, exp.IgnoreNulls))
+    if not isinstance(inner, exp.AnyValue):
+        raise refused(f"NULLs of {inner.key.upper()}")
+    return aggregate(reader, inner, wrap)
 
 
 def _grouping(reader: Reader, node: exp.Expr) -> Term:
@@ -158,7 +201,9 @@ def _grouping(reader: Reader, node: exp.Expr) -> Term:
 AGGREGATES: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(KNOWN, _plain),
     exp.Filter: _plain,
-    exp.IgnoreNulls: lambda reader, node: _without_nulls(reader, node),
+    exp.IgnoreNulls: _plain,
+    exp.RespectNulls: _plain,
+    exp.Any: _plain,
     exp.Grouping: _grouping,
     exp.GroupingId: _grouping,
 }

@@ -6,8 +6,10 @@ Each is an Arrow function over Python values, made for its result's type. A quer
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from m3.datatypes import BOOL, DOUBLE, INT, STRING, Type
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,6 +117,73 @@ def _initcap(_: Type, text: str, delimiters: str = "") -> str:
     return result
 
 
+def _sorted(rows: Any, order: str, skipped: str) -> list[Any]:
+    """The values of a group's rows ``{v, o0, o1, ..}`` in their order: ``d`` descends, ``f`` has NULLs first. Rows that it leaves
+    equal are ordered by their values, NULL last."""
+    rows = [r for r in rows if all(r[name] is not None for name in skipped.split(",") if name)]
+    rows.sort(key=lambda r: (r["v"] is None, _size(r["v"])))
+    places = order.split(",") if order else []
+    for i, place in reversed(list(enumerate(places))):
+        name, way, nulls = f"o{i}", place[0], place[1]
+        known = sorted((r for r in rows if r[name] is not None), key=lambda r: _size(r[name]))
+        if way == "d":
+            groups = [list(g) for _, g in itertools.groupby(known, key=lambda r: _size(r[name]))]
+            known = [r for g in reversed(groups) for r in g]
+        missing = [r for r in rows if r[name] is None]
+        rows = [*missing, *known] if nulls == "f" else [*known, *missing]
+    return [r["v"] for r in rows]
+
+
+def _size(value: Any) -> Any:
+    """What a value is ordered by; NaN is greater than every number."""
+    return (
+        (value != value, 0.0 if value is None or value != value else value)
+        if not isinstance(value, str)
+        else (False, value)
+    )
+
+
+def _pick(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    return next(iter(_sorted(rows, order, skipped)), None)
+
+
+def _percentile_disc(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    values = _sorted(rows, order, skipped)
+    return values[max(0, math.ceil(Fraction(parameter) * len(values)) - 1)] if values else None
+
+
+def _percentile_cont(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    """Between two values, exactly, and rounded once."""
+    values = _sorted(rows, order, skipped)
+    if not values:
+        return None
+    place = Fraction(parameter) * (len(values) - 1)
+    below, part = math.floor(place), place - math.floor(place)
+    low = values[below]
+    high = values[below + 1] if part else low
+    if low == high or low != low:
+        return float(low)
+    if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
+        return float(low + (high - low) * float(part))
+    return float(Fraction(low) + (Fraction(high) - Fraction(low)) * part)
+
+
+def _mode(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    """The most frequent value; of several the first."""
+    counts = Counter(_sorted(rows, order, skipped))
+    return max(counts, key=lambda value: counts[value]) if counts else None
+
+
+def _list(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    values = _sorted(rows, order, skipped)
+    return parameter.join(values) if values else None
+
+
+def _unique_list(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    values = list(dict.fromkeys(_sorted(rows, order, skipped)))
+    return parameter.join(values) if values else None
+
+
 #: Name -> the result for one row's values. NULL where an argument is NULL.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "quotient": _quotient,
@@ -127,10 +196,30 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _digits(ROUND_HALF_UP),
     "trunc": _digits(ROUND_DOWN),
     "initcap": _initcap,
+    "pick": _pick,
+    "percentile_cont": _percentile_cont,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
+    "list": _list,
+    "unique_list": _unique_list,
 }
 
-ARROW = {INT.kind: pa.int64(), DOUBLE.kind: pa.float64(), STRING.kind: pa.string(), BOOL.kind: pa.bool_()}
-SPARK = {INT.kind: "bigint", DOUBLE.kind: "double", STRING.kind: "string", BOOL.kind: "boolean"}
+ARROW = {
+    INT.kind: pa.int64(),
+    DOUBLE.kind: pa.float64(),
+    STRING.kind: pa.string(),
+    BOOL.kind: pa.bool_(),
+    DATE.kind: pa.date32(),
+    TIMESTAMP.kind: pa.timestamp("us"),
+}
+SPARK = {
+    INT.kind: "bigint",
+    DOUBLE.kind: "double",
+    STRING.kind: "string",
+    BOOL.kind: "boolean",
+    DATE.kind: "date",
+    TIMESTAMP.kind: "timestamp_ntz",
+}
 
 
 def register(session: SparkSession, needed: Iterable[Needed]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from cumulus_ops.validation.meaning.aggregates import AGGREGATES
+from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_aggregate
 from cumulus_ops.validation.meaning.logic import LOGIC
 from cumulus_ops.validation.meaning.moments import MOMENTS
 from cumulus_ops.validation.meaning.named import NAMED
@@ -23,6 +23,8 @@ __all__ = ["RULES"]
 def _anonymous(reader: Reader, node: exp.Expr) -> Term:
     """A function that sqlglot does not know by name."""
     key = (str(node.this).lower(), len(node.expressions))
+    if is_aggregate(node):
+        return aggregate(reader, node, lambda x: x)
     if key not in NAMED:
         raise refused(f"{key[0].upper()} with {key[1]} arguments")
     return NAMED[key](reader, node.expressions)
