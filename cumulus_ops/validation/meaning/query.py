@@ -72,7 +72,7 @@ def written_out(
         >>> from m3.datatypes import INT
         >>> from m3.program import Column, Relation
         >>> written_out("SELECT a / 2 AS b FROM r ORDER BY 1", [Relation("r", (Column("a", INT),))]).sql
-        'SELECT (CAST(a AS DECIMAL(19, 0)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM r'
+        'SELECT (CAST(a AS DECIMAL(19, 0)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
     """
     try:
         tree = sqlglot.parse_one(sql, read=dialect)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,8 +11,12 @@ import pytest
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.validation.meaning import exact, query, terms, texts, written_out
+from m3 import compile_views
 from m3.datatypes import DATE, DOUBLE, INT, STRING, decimal
+from m3.errors import M3Error
 from m3.program import Column, Relation
+from m3.scalars import OPERATIONS
+from tests.support.constructs import CONSTRUCTS, DIALECTS, TABLE, operations
 
 RELATIONS = (
     Relation(
@@ -60,7 +65,7 @@ def test_only_where_sparks_decimals_end_other_functions_are_needed() -> None:
 
 def test_what_has_no_meaning_here_is_refused() -> None:
     with pytest.raises(InputProblem, match="no meaning written out") as raised:
-        sql("SELECT MEDIAN(a) AS m FROM r")
+        sql("SELECT KURTOSIS(a) AS m FROM r")
     assert raised.value.kind == "not-recomputable"
 
 
@@ -76,3 +81,33 @@ def test_exact_functions_round_once_and_never_wrap() -> None:
 @pytest.mark.parametrize("module", [exact, query, terms, texts])
 def test_examples_are_true(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+def test_views_that_read_views_are_recomputed_from_the_tables() -> None:
+    views = {"totals": "SELECT a, SUM(x) AS s FROM r GROUP BY a", "v": "SELECT MAX(s) AS m FROM totals"}
+    made = written_out(views["v"], RELATIONS, None, views=views).sql
+    assert "SUM(x)" in made
+    assert "FROM `r`" in made
+
+
+def test_every_operation_of_the_compiler_occurs_among_the_constructs() -> None:
+    seen: set[str] = set()
+    for kind in ("scalars", "aggregates", "windows"):
+        form, expressions = CONSTRUCTS[kind]
+        for expression in expressions:
+            with suppress(M3Error):
+                seen |= set(operations(compile_views("c", [TABLE], {"v": form.format(f"{expression} AS c")})))
+    for expression in CONSTRUCTS["scalars"][1]:
+        if set(OPERATIONS) <= seen:
+            break
+        seen |= _in_other_dialects(expression)
+    assert set(OPERATIONS) <= seen, f"add a line to tests/support/constructs.py for {set(OPERATIONS) - seen}"
+
+
+def _in_other_dialects(expression: str) -> set[str]:
+    found: set[str] = set()
+    for dialect in DIALECTS:
+        with suppress(M3Error):
+            program = compile_views("c", [TABLE], {"v": f"SELECT k, {expression} AS c FROM t"}, dialect=dialect)
+            found |= set(operations(program))
+    return found
