@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from cumulus_ops.validation.judge import judge
 from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, own_session
-from cumulus_ops.validation.request import IN_ERROR, UNPROVED, ValidationReport, ValidationRequest, ViewVerdict
+from cumulus_ops.validation.request import UNPROVED, ValidationReport, ValidationRequest, ViewVerdict
 from m3.program import Relation
 
 __all__ = ["validate_snapshot"]
@@ -74,7 +74,7 @@ def validate_snapshot(spark: SparkSession, request: ValidationRequest) -> Valida
     failures = tuple(_failures(result))
     seconds = time.monotonic() - started
     verdicts = tuple(found.verdicts)
-    remarks = tuple(f"view {v.view}: {v.observed}" for v in verdicts if v.outcome in (IN_ERROR, UNPROVED))
+    remarks = tuple(f"view {v.view}: {v.observed}" for v in verdicts if v.outcome == UNPROVED)
     return ValidationReport(
         request.epoch, bool(result.success), statistics, failures, index, seconds, verdicts, remarks
     )
