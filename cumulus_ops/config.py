@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,7 @@ __all__ = [
     "LayoutChoice",
     "LayoutSettings",
     "Project",
+    "ValidationSettings",
     "load_project",
 ]
 
@@ -76,6 +77,35 @@ class LayoutSettings:
 
 
 @dataclass(frozen=True)
+class ValidationSettings:
+    """How snapshots are proved. ``policy``: a wrong one is to ``fail`` its task, to ``warn``, or is not looked for (``off``);
+    ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them."""
+
+    policy: str = "fail"
+    every: int = 1
+    views: int | None = None
+
+    def due(self, epoch: int) -> bool:
+        """Whether the snapshot of an epoch is to be proved.
+
+        >>> [e for e in range(7) if ValidationSettings(every=3).due(e)]
+        [0, 3, 6]
+        """
+        return self.policy != "off" and epoch % self.every == 0
+
+    def chosen(self, names: Sequence[str], epoch: int) -> tuple[str, ...]:
+        """The views that are proved in an epoch that is due: a sample goes round, so that all have their turn.
+
+        >>> [ValidationSettings(views=2).chosen("abc", e) for e in range(3)]
+        [('a', 'b'), ('c', 'a'), ('b', 'c')]
+        """
+        if self.views is None or self.views >= len(names):
+            return tuple(names)
+        first = epoch // self.every * self.views
+        return tuple(names[(first + i) % len(names)] for i in range(self.views))
+
+
+@dataclass(frozen=True)
 class Project:
     """A checked project folder; all paths absolute.
 
@@ -83,7 +113,7 @@ class Project:
     a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows. ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
-    one. ``validation_policy`` is ``fail`` or ``warn``. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
+    one. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
     how many bytes one step may hold, in each process.
     """
 
@@ -100,7 +130,7 @@ class Project:
     views: dict[str, str]
     program_file: Path | None
     executor: ExecutorSettings
-    validation_policy: str = "fail"
+    validation: ValidationSettings = field(default_factory=ValidationSettings)
     dialect: str | None = None
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     batch_rows: int = 1_000_000

@@ -13,7 +13,7 @@ The shape, with defaults (see the README for a commented example)::
     state: ${CUMULUS_HOME:-var}/state
     catalog: sqlite:///<state>/catalog.db
     publish: {path: }
-    validation: {policy: fail, reports: <state>/reports}
+    validation: {policy: fail, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; views: all or a number
     executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
     layout: {maps: {m_orders_1: [o_custkey], m_customer_1: replicated}, events: {lineitem: [l_orderkey], part: anywhere}}
 """
@@ -34,6 +34,7 @@ from cumulus_ops.config import (
     LayoutChoice,
     LayoutSettings,
     Project,
+    ValidationSettings,
 )
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
@@ -53,6 +54,7 @@ ROWS_MAX = 10**15
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|MiB|GB|GiB)", re.IGNORECASE)
+EVERY = re.compile(r"(\d{1,9})(?:\s*epochs?)?")
 MEMORY_UNITS = {"mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
 TYPES: Mapping[str, Type] = {
     "int": INT, "integer": INT, "bigint": INT, "string": STRING, "text": STRING, "varchar": STRING, "date": DATE,
@@ -73,7 +75,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
     state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
     views, program = _what(root, file.parent)
-    validation = _sub(root, "validation", ("policy", "reports"))
+    validation = _sub(root, "validation", ("policy", "every", "views", "reports"))
     return Project(
         name=_name(root.need("name", "the first line is `name: my_project`")),
         folder=file.parent,
@@ -88,7 +90,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         views=views,
         program_file=program,
         executor=_executor(root),
-        validation_policy=_choice(validation, "policy", ("fail", "warn")),
+        validation=_validation(validation),
         dialect=_dialect(root.get("dialect")),
         layout=_layout(root),
         batch_rows=_batch_rows(root),
@@ -216,6 +218,34 @@ def _executor(root: Section) -> ExecutorSettings:
         remote=remote.text() if remote else None,
         rows_per_task=_integer(section, "rows_per_task", settings.rows_per_task, 1, 2**31),
     )
+
+
+def _validation(section: Section | None) -> ValidationSettings:
+    every, views = _get(section, "every"), _get(section, "views")
+    return ValidationSettings(
+        _choice(section, "policy", ("fail", "warn", "off")),
+        _every(every) if every else 1,
+        _sample(views) if views else None,
+    )
+
+
+def _every(item: Item) -> int:
+    """``3 epochs``, or a number."""
+    match = EVERY.fullmatch(item.text())
+    if match is None or not 1 <= int(match[1]) <= EPOCHS_MAX:
+        raise item.problem(f"{item.text()!r} is no number of epochs", hint="write `every: 3 epochs`")
+    return int(match[1])
+
+
+def _sample(item: Item) -> int | None:
+    """How many views at a time; None for ``all``."""
+    if item.text() == "all":
+        return None
+    if not re.fullmatch(r"0*[1-9]\d{0,8}", item.text()):
+        raise item.problem(
+            f"{item.text()!r} is neither all nor a number", hint="write `views: all`, or how many at a time"
+        )
+    return int(item.text())
 
 
 def _layout(root: Section) -> LayoutSettings:

@@ -13,7 +13,7 @@ logging.getLogger("great_expectations").setLevel(logging.WARNING)
 from expectations import metrics  # noqa: E402, F401  registers them
 from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity  # noqa: E402
 from expectations.snapshot import ExpectNoGroupWithoutRows, ExpectSnapshotToEqualRecomputation  # noqa: E402
-from expectations.suites import epoch_suite, groups_suite, log_suite, view_suite  # noqa: E402
+from expectations.suites import epoch_suite, groups_suite, log_suite, views_suite  # noqa: E402
 
 __all__ = [
     "ExpectEpochsToBeComplete",
@@ -23,5 +23,5 @@ __all__ = [
     "epoch_suite",
     "groups_suite",
     "log_suite",
-    "view_suite",
+    "views_suite",
 ]

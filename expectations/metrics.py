@@ -1,39 +1,34 @@
-"""The metrics behind the expectations: each is one small Spark job over a batch."""
+"""The metrics behind the expectations: what a batch, a small table, says."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from great_expectations.core.metric_domain_types import MetricDomainTypes
-from great_expectations.execution_engine import SparkDFExecutionEngine
+from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
-from expectations.comparison import SAMPLE_GROUPS, Comparison, compare
+__all__ = ["RowsBelowMetric", "SealedEpochsMetric", "VerdictMetric"]
 
-__all__ = ["ComparisonMetric", "RowsBelowMetric", "SealedEpochsMetric"]
+SAMPLE_ROWS = 20
 
 
-def _batch(engine: SparkDFExecutionEngine, domain: dict[str, Any]) -> DataFrame:
+def _batch(engine: PandasExecutionEngine, domain: dict[str, Any]) -> Any:
     frame, _, _ = engine.get_compute_domain(domain_kwargs=domain, domain_type=MetricDomainTypes.TABLE)
     return frame
 
 
-class ComparisonMetric(TableMetricProvider):
-    """A :class:`~expectations.comparison.Comparison` of the batch with a temporary view of its session."""
+class VerdictMetric(TableMetricProvider):
+    """The row of a batch of verdicts that is about one view, as a dictionary; None if there is none."""
 
-    metric_name = "cumulus.comparison"
-    value_keys = ("recomputation", "key_columns", "tolerances", "double_tolerance")
+    metric_name = "cumulus.verdict"
+    value_keys = ("view",)
 
-    @metric_value(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
-    def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Comparison:
-        batch = _batch(execution_engine, metric_domain_kwargs)
-        arguments = metric_value_kwargs
-        recomputed = batch.sparkSession.table(arguments["recomputation"])
-        keys, tolerances = arguments["key_columns"] or (), dict(arguments["tolerances"] or {})
-        return compare(batch, recomputed, keys, tolerances, arguments["double_tolerance"])
+    @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:
+        rows = _batch(execution_engine, metric_domain_kwargs).to_dict("records")
+        return next((row for row in rows if row["view"] == metric_value_kwargs["view"]), None)
 
 
 class RowsBelowMetric(TableMetricProvider):
@@ -42,14 +37,14 @@ class RowsBelowMetric(TableMetricProvider):
     metric_name = "cumulus.rows_below"
     value_keys = ("column", "minimum")
 
-    @metric_value(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
-    def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:
+    @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:
         batch = _batch(execution_engine, metric_domain_kwargs)
-        value: Column = F.col(f"`{metric_value_kwargs['column']}`")
-        wrong = batch.where(value.isNull() | (value < metric_value_kwargs["minimum"]))
-        count = wrong.count()
-        sample = wrong.limit(SAMPLE_GROUPS).collect() if count else []
-        return count, batch.columns, [["NULL" if v is None else str(v) for v in row] for row in sample]
+        value = batch[metric_value_kwargs["column"]]
+        wrong = batch[(value.isna() | (value < metric_value_kwargs["minimum"])).astype(bool)]
+        sample = wrong.head(SAMPLE_ROWS).astype(object)
+        rows = sample.where(sample.notna(), "NULL").values.tolist()
+        return len(wrong), list(batch.columns), [[str(value) for value in row] for row in rows]
 
 
 class SealedEpochsMetric(TableMetricProvider):
@@ -57,7 +52,7 @@ class SealedEpochsMetric(TableMetricProvider):
 
     metric_name = "cumulus.sealed_epochs"
 
-    @metric_value(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
-    def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, **_: Any) -> dict[int, int]:
-        rows = _batch(execution_engine, metric_domain_kwargs).select("coordinator", "sealed_epoch").collect()
-        return {int(row[0]): int(row[1]) for row in rows}
+    @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, **_: Any) -> dict[int, int]:
+        batch = _batch(execution_engine, metric_domain_kwargs)
+        return {int(c): int(e) for c, e in zip(batch["coordinator"], batch["sealed_epoch"], strict=True)}

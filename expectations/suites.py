@@ -1,33 +1,21 @@
-"""The suites: one per view, and one each for the log and for the vote on an epoch."""
+"""The suites: one for the views, and one each for their groups, for the log and for the vote on an epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import great_expectations as gx
 
 from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity
 from expectations.snapshot import ExpectNoGroupWithoutRows, ExpectSnapshotToEqualRecomputation
 
-__all__ = ["epoch_suite", "groups_suite", "log_suite", "view_suite"]
+__all__ = ["epoch_suite", "groups_suite", "log_suite", "views_suite"]
 
 
-def view_suite(
-    view: str,
-    recomputation: str,
-    key_columns: Sequence[str],
-    tolerances: Mapping[str, float],
-    double_tolerance: float,
-) -> gx.ExpectationSuite:
-    """What the snapshot of ``view`` must satisfy; the arguments are those of
-    :class:`~expectations.snapshot.ExpectSnapshotToEqualRecomputation`."""
-    equal = ExpectSnapshotToEqualRecomputation(
-        recomputation=recomputation,
-        key_columns=list(key_columns),
-        tolerances=dict(tolerances),
-        double_tolerance=double_tolerance,
-    )
-    return gx.ExpectationSuite(name=f"view {view}", expectations=[equal])
+def views_suite(views: Sequence[str]) -> gx.ExpectationSuite:
+    """What the snapshots of the views must satisfy: an expectation for each."""
+    equal = [ExpectSnapshotToEqualRecomputation(view=view) for view in views]
+    return gx.ExpectationSuite(name="views", expectations=equal)
 
 
 def groups_suite() -> gx.ExpectationSuite:

@@ -221,7 +221,8 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Validation:
-    """The outcome of validating the snapshot of ``epoch``."""
+    """The outcome of validating the snapshot of ``epoch``. ``failures``: a sentence for each view that is wrong, and for each that
+    is in error or could not be proved, which is no failure."""
 
     epoch: int
     success: bool

@@ -43,8 +43,11 @@ views:
 state: ${{CUMULUS_HOME:-var}}/state
 publish:
   path: ${{CUMULUS_HOME:-var}}/published
+# Snapshots are compared with recomputation on Spark: fail, warn or off; every N epochs; all views, or so many in turn.
 validation:
   policy: fail
+  every: 1 epoch
+  views: all
   reports: ${{CUMULUS_HOME:-var}}/reports
 executor:
   kind: spark

@@ -146,7 +146,7 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
 def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
     from cumulus_ops.query import newest_errors
-    from cumulus_ops.snapshot import awaiting, publish
+    from cumulus_ops.snapshot import awaiting, publish, to_validate
 
     with _running(folder, "inprocess") as (_, runtime):
         for epoch in awaiting(runtime, "publish"):
@@ -155,7 +155,7 @@ def publish_committed(folder: str) -> Published:
         errors = {e.view: str(e) for e in newest_errors(runtime)}
         for view, reason in errors.items():
             log.warning("view %s is in error, and not published, %s", view, reason)
-        return Published(runtime.catalog.awaiting("validate"), errors)
+        return Published(list(to_validate(runtime)), errors)
 
 
 def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
@@ -165,7 +165,8 @@ def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
 
 
 def validate_committed(folder: str) -> dict[int, bool]:
-    """Validate every snapshot that is not validated yet, oldest first; those that have expired are left out.
+    """Validate every snapshot that is due by the project's settings and not validated yet, oldest first; those that have
+    expired are left out.
 
     Returns:
         epoch -> whether it passed.
@@ -173,17 +174,18 @@ def validate_committed(folder: str) -> dict[int, bool]:
     Raises:
         SnapshotInvalid: one did not pass and the project's policy is ``fail``.
     """
-    from cumulus_ops.snapshot import awaiting, validate
+    from cumulus_ops.snapshot import to_validate, validate
     from cumulus_ops.snapshot.notices import write_notices
 
     with _running(folder, None) as (project, runtime):
-        reports = [validate(runtime, epoch) for epoch in awaiting(runtime, "validate")]
+        settings, names = project.validation, [view.name for view in runtime.program.views]
+        reports = [validate(runtime, e, settings.chosen(names, e)) for e in to_validate(runtime)]
         write_notices(runtime)  # without publishing, this is where reading has found views in error
         _warn_of_expired(runtime, "validate")
     for report in reports:
         log.info("validation %s", report)
     failed = [report for report in reports if not report.success]
-    if failed and project.validation_policy == "fail":
+    if failed and settings.policy == "fail":
         raise _invalid(failed, len(reports))
     return {report.epoch: report.success for report in reports}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cumulus_ops.config import Project
+from cumulus_ops.config import Project, ValidationSettings
 from cumulus_ops.names import NOTICES
 from cumulus_ops.rhythm import Rhythm
 
@@ -88,8 +88,18 @@ event log ─► Spark SQL ─► expected ┐
                                    ├─► Great Expectations ─► report ({project.reports})
 maps ─────► snapshot ──► maintained┘
 ```
-Policy **{project.validation_policy}**: a difference {"fails" if project.validation_policy == "fail" else "does not fail"} the task.
+{_policy(project.validation)}
 """
+
+
+def _policy(settings: ValidationSettings) -> str:
+    """What is proved when, and what a difference does."""
+    if settings.policy == "off":
+        return "Policy **off**: nothing is proved, except by `cumulus validate EPOCH`."
+    when = "Every epoch" if settings.every == 1 else f"Every {settings.every} epochs"
+    what = "all views" if settings.views is None else f"{settings.views} views in turn"
+    effect = "fails" if settings.policy == "fail" else "does not fail"
+    return f"{when}, {what}. Policy **{settings.policy}**: a difference {effect} the task."
 
 
 def run_epochs(project: Project) -> str:

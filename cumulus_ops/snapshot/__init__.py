@@ -5,7 +5,7 @@ from cumulus_ops.snapshot.commits import SnapshotReport, collect_garbage, commit
 from cumulus_ops.snapshot.deciding import drop_batch, retry_batch
 from cumulus_ops.snapshot.driver import run_epochs
 from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch, seal, sealed
-from cumulus_ops.snapshot.publishing import awaiting, publish
+from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
 from cumulus_ops.snapshot.status import CoordinatorStatus, EpochReport, Status, status
@@ -38,5 +38,6 @@ __all__ = [
     "seal",
     "sealed",
     "status",
+    "to_validate",
     "validate",
 ]

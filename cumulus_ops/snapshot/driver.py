@@ -14,7 +14,7 @@ from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.snapshot.commits import commit
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch, seal, sealed
-from cumulus_ops.snapshot.publishing import awaiting, publish
+from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.validation.run import validate
 
 __all__ = ["run_epochs"]
@@ -48,9 +48,12 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
         publish(rt, epoch)
         for error in in_error(rt.catalog.view_errors(), epoch):
             on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
-    for epoch in awaiting(rt, "validate") if validating else ():
-        outcome = validate(rt, epoch)
-        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}")
+    names = [view.name for view in rt.program.views]
+    for epoch in to_validate(rt) if validating else ():
+        outcome = validate(rt, epoch, rt.project.validation.chosen(names, epoch))
+        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else f'FAILED, see {outcome.docs_index}'}")
+        for line in (*outcome.failures, *outcome.remarks):
+            on_progress(f"  {line}")
 
 
 def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ from cumulus_ops.query import read_view, view_error
 from cumulus_ops.snapshot.delta_tables import publish_error, publish_view
 from cumulus_ops.snapshot.notices import write_notices
 
-__all__ = ["awaiting", "publish"]
+__all__ = ["awaiting", "publish", "to_validate"]
 
 
 def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
@@ -24,6 +24,15 @@ def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
     while left := [epoch for epoch in rt.catalog.awaiting(consumer) if epoch > last]:
         last = left[0]
         yield last
+
+
+def to_validate(rt: Runtime) -> Iterator[int]:
+    """The epochs that await validation and are due by the project's settings; the others need not wait any longer."""
+    for epoch in awaiting(rt, "validate"):
+        if rt.project.validation.due(epoch):
+            yield epoch
+        else:
+            rt.catalog.record_done("validate", epoch)
 
 
 def publish(rt: Runtime, epoch: int) -> dict[str, int]:

@@ -29,7 +29,8 @@ class EpochReport:
     stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, sealed (by all
     coordinators), committed, validated or failed; ``validation``: passed, failed, expired (it came too late) or "" when not
     validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``; ``without``: the batches up to this
-    epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why."""
+    epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why;
+    ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``report``: its page."""
 
     epoch: int
     events: int
@@ -46,6 +47,7 @@ class EpochReport:
     expired: tuple[str, ...] = ()
     without: tuple[LeftOut, ...] = ()
     in_error: tuple[InError, ...] = ()
+    findings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,4 +129,5 @@ def _epoch(
         expired,
         without,
         errors,
+        validation.failures if validation else (),
     )

@@ -1,13 +1,11 @@
-"""A view from scratch: Spark SQL over the event log, sharing nothing with what maintains it incrementally.
+"""Base tables from scratch, on Spark, from the event log, sharing nothing with what is maintained incrementally.
 
-The base table of a relation at an epoch is the sum of its events' signs per distinct row (the row's multiplicity); the
-user's SQL text runs on that, as written. Only an outermost ORDER BY and LIMIT are cut off: a limited prefix is not
-determined when rows tie.
+The base table of a relation at an epoch is the sum of its events' signs per distinct row (the row's multiplicity); views
+run on that.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.types import arrow_type
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import Type
@@ -30,21 +27,20 @@ __all__ = [
     "base_table",
     "net_table",
     "own_session",
-    "recompute",
     "recompute_m3",
     "spark_schema",
-    "without_order",
+    "view_table",
 ]
 
 MULTIPLICITY = "_multiplicity"
 VERSION, SIGN, HASH = "_version", "_sign", "_hash"
 
-#: Mostly: standard SQL instead of Spark's older habits: errors instead of NULLs, "names", no escapes in 'text'.
+#: Errors instead of NULLs; and few, small jobs: what adapts plans while they run costs more than it saves here.
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
-    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # listing log files needs no Spark job
 }
 COPIED = ("spark.sql.shuffle.partitions",)
@@ -128,43 +124,6 @@ def net_table(base: DataFrame, name: str) -> DataFrame:
     return rows
 
 
-def recompute(spark: SparkSession, sql: str) -> DataFrame:
-    """All rows of a view, from temporary views of its relations; see :func:`net_table`."""
-    return spark.sql(without_order(sql))
-
-
-def without_order(sql: str) -> str:
-    """The SQL text without its outermost ORDER BY, LIMIT, OFFSET and FETCH; nothing else is changed.
-
-    Raises:
-        InputProblem: the parentheses do not match.
-    """
-    text = sql.strip().removesuffix(";")
-    words = list(_outer_words(text))
-    for index, (word, start) in enumerate(words):
-        following = words[index + 1][0] if index + 1 < len(words) else ""
-        if word in ("limit", "offset", "fetch") or (word == "order" and following == "by"):
-            return text[:start].rstrip()
-    return text.rstrip()
-
-
-_TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[()]|\w+", re.DOTALL)
-
-
-def _outer_words(text: str) -> Iterator[tuple[str, int]]:
-    """The words outside parentheses, quotes and comments, in lower case, with their places."""
-    depth = 0
-    for token in _TOKEN.finditer(text):
-        if token[0] == "(":
-            depth += 1
-        elif token[0] == ")":
-            depth -= 1
-        elif depth == 0 and (token[0][0].isalnum() or token[0][0] == "_"):
-            yield token[0].lower(), token.start()
-    if depth:
-        raise InputProblem("parentheses do not match", kind="bad-sql", hint="check the view's SQL text")
-
-
 def _column(name: str) -> Any:
     return F.col("`" + name.replace("`", "``") + "`")
 
@@ -183,10 +142,11 @@ def recompute_m3(program: Program, log_files: Mapping[str, Sequence[Path]], epoc
     interpreter = Interpreter(program)
     for _, _, sign, relation, row in sorted(_events(program, log_files, epoch), key=lambda event: event[:2]):
         interpreter.apply(sign, relation, row)
-    return {view.name: _table(view, interpreter.view_rows(view.name, ordered=False)) for view in program.views}
+    return {view.name: view_table(view, interpreter.view_rows(view.name, ordered=False)) for view in program.views}
 
 
-def _table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+def view_table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Rows of a view in the types of its columns."""
     types = [arrow_type(column.expression.type) for column in view.visible]
     columns = [pa.array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
     return pa.Table.from_arrays(columns, names=[column.name for column in view.visible])

@@ -25,18 +25,25 @@ __all__ = ["validate", "validation_request", "with_remarks"]
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
 
 
-def validate(rt: Runtime, epoch: int) -> ValidationReport:
-    """Compare the snapshot of ``epoch`` with full recomputation on Spark, and record the outcome in the catalog. The views that are
-    in error in it are not compared, which the report says.
+def validate(rt: Runtime, epoch: int, views: Sequence[str] | None = None) -> ValidationReport:
+    """Compare the snapshot of ``epoch`` with full recomputation on Spark, and record the outcome in the catalog. A view that is in
+    error in the snapshot has to fail when it is recomputed, too.
+
+    Args:
+        rt: the open project.
+        epoch: which snapshot.
+        views: the names of those to prove; None for all.
 
     Raises:
         NotYet: the epoch has no snapshot.
     """
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
-    report = with_remarks(rt, validate_snapshot(_session(rt), validation_request(rt, epoch)))
+    report = validate_snapshot(_session(rt), validation_request(rt, epoch, views))
+    found, report = report.remarks, with_remarks(rt, report)
     page = rt.project.reports / INDEX
-    rt.catalog.record_validation(Validation(epoch, report.success, report.failures, str(page), report.seconds))
+    findings = (*report.failures, *found)
+    rt.catalog.record_validation(Validation(epoch, report.success, findings, str(page), report.seconds))
     late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
     outcomes, batches = rt.catalog.validations(), rt.catalog.batches()
     errors = rt.catalog.view_errors()
@@ -47,7 +54,7 @@ def validate(rt: Runtime, epoch: int) -> ValidationReport:
 
 def _remarks(batches: Sequence[Batch], errors: Sequence[ViewError], epoch: int) -> tuple[str, ...]:
     missing = (f"without {batch}" for batch in left_out(batches, epoch))
-    return (*missing, *(f"view {e.view} is not compared, it is in error {e}" for e in in_error(errors, epoch)))
+    return (*missing, *(f"view {e.view} is in error {e}" for e in in_error(errors, epoch)))
 
 
 def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
@@ -57,16 +64,21 @@ def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     if not report.success:
         missing = [b for b in left_out(batches, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
-    return replace(report, failures=failures, remarks=_remarks(batches, rt.catalog.view_errors(), report.epoch))
+    remarks = (*report.remarks, *_remarks(batches, rt.catalog.view_errors(), report.epoch))
+    return replace(report, failures=failures, remarks=remarks)
 
 
-def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:
-    """What to compare: all rows of all views as of ``epoch``, against the log up to it."""
+def validation_request(rt: Runtime, epoch: int, names: Sequence[str] | None = None) -> ValidationRequest:
+    """What to compare: all rows of the views as of ``epoch``, against the log up to it; see :func:`validate`.
+
+    Raises:
+        InputProblem: there is no such view.
+    """
     files: dict[str, list[Path]] = {}
     for file in rt.catalog.log_files(epoch=epoch):
         files.setdefault(file.relation, []).append(rt.project.state / file.path)
-    right = _right(rt, epoch)
-    views = _views(rt, right, epoch, files)
+    chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
+    views = _views(rt, chosen, epoch, files)
     seals = rt.catalog.seals()
     sealed = {c: max(e for e, who in seals.items() if c in who) for c in range(rt.project.coordinators)}
     return ValidationRequest(
@@ -78,14 +90,9 @@ def validation_request(rt: Runtime, epoch: int) -> ValidationRequest:
         rt.project.reports,
         rt.project.coordinators,
         sealed,
-        _groups(rt, right, epoch),
+        _groups(rt, [v for v in views if v.snapshot is not None], epoch),
+        {view.name: view.sql for view in rt.program.views if view.sql is not None},
     )
-
-
-def _right(rt: Runtime, epoch: int) -> list[View]:
-    """The views that are not in error in the snapshot."""
-    errors = views_in_error(rt, epoch)
-    return [view for view in rt.program.views if view.name not in errors]
 
 
 def _views(
@@ -97,17 +104,22 @@ def _views(
         from cumulus_ops.validation.recompute import recompute_m3
 
         interpreted = recompute_m3(rt.program, files, epoch)
-    return tuple(_view(rt, view, epoch, interpreted.get(view.name)) for view in views)
+    errors = views_in_error(rt, epoch)
+    return tuple(_view(rt, view, epoch, interpreted.get(view.name), errors.get(view.name, "")) for view in views)
 
 
-def _view(rt: Runtime, view: View, epoch: int, interpreted: pa.Table | None) -> ViewToValidate:
-    snapshot = read_view(rt, view.name, as_of=epoch, ordered=False)
-    if view.sql is not None:
-        from m3.sql import translated
-
-        sql = translated(view.sql, rt.program.relations, rt.project.dialect, "spark")
-        return ViewToValidate(view.name, sql, _key_columns(view), snapshot)
-    return ViewToValidate(view.name, "", _key_columns(view), snapshot, recomputation=interpreted)
+def _view(rt: Runtime, view: View, epoch: int, interpreted: pa.Table | None, error: str) -> ViewToValidate:
+    snapshot = None if error else read_view(rt, view.name, as_of=epoch, ordered=False)
+    return ViewToValidate(
+        view.name,
+        view.sql or "",
+        _key_columns(view),
+        snapshot,
+        recomputation=interpreted if view.sql is None else None,
+        columns=tuple((column.name, column.expression.type) for column in view.visible),
+        dialect=rt.project.dialect,
+        error=error,
+    )
 
 
 def _key_columns(view: View) -> tuple[str, ...]:
@@ -116,11 +128,11 @@ def _key_columns(view: View) -> tuple[str, ...]:
     return tuple(c.name for c in view.visible if isinstance(c.expression, Var) and c.expression.name in names)
 
 
-def _groups(rt: Runtime, views: Sequence[View], epoch: int) -> pa.Table | None:
+def _groups(rt: Runtime, views: Sequence[ViewToValidate], epoch: int) -> pa.Table | None:
     """All groups of some views with their row counts; None without views."""
-    if not views:
-        return None
     parts = [(view.name, read_groups(rt, view.name, epoch)) for view in views]
+    if not parts:
+        return None
     return pa.concat_tables(
         table.add_column(0, "view", pa.array([name] * len(table), pa.string())) for name, table in parts
     )

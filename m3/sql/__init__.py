@@ -18,7 +18,6 @@
 Each has a before and after in its docstring; :mod:`~m3.sql.show` writes queries as text.
 """
 
-from m3.sql.places import translated
 from m3.sql.view import parse_view
 
-__all__ = ["parse_view", "translated"]
+__all__ = ["parse_view"]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.optimizer.annotate_types import annotate_types
-from sqlglot.optimizer.qualify import qualify
 
 from m3.errors import CompileError, Span, SyntaxProblem
-from m3.program import Relation
 
-__all__ = ["Source", "folded", "translated"]
+__all__ = ["Source", "folded"]
 
 
 class Source:
@@ -35,7 +31,8 @@ class Source:
         try:
             statements = [s for s in sqlglot.parse(self.sql, read=dialect) if s is not None]
         except sqlglot.errors.ParseError as error:
-            details = error.errors[0]
+            unplaced = {"line": 1, "col": 1, "highlight": " ", "description": str(error)}
+            details: dict[str, Any] = dict(error.errors[0] if error.errors else unplaced)
             length = len(details["highlight"] or " ")
             # sqlglot's column is that of the last character of the token
             span = Span(details["line"] or 1, max(1, (details["col"] or 1) - length + 1), length, self.file)
@@ -80,32 +77,3 @@ def folded(node: exp.Expr) -> exp.Expr:
         name.set("this", name.name.lower())
         name.set("quoted", True)
     return copy
-
-
-def translated(sql: str, relations: Iterable[Relation], dialect: str | None, to: str) -> str:
-    """A query in another dialect; text in the generic one (None) is left as it is written.
-
-    Args:
-        sql: the text.
-        relations: its tables, whose types decide what, say, a quotient is.
-        dialect, to: sqlglot's names.
-
-    Raises:
-        SyntaxProblem: the text is not SQL.
-    """
-    if dialect in (None, to):
-        return sql
-    tree = Source(sql).parse(dialect)
-    tables: dict[str, object] = {
-        r.name: {c.name: _SQL_TYPES.get(c.type.kind, str(c.type)) for c in r.columns} for r in relations
-    }
-    try:
-        typed = qualify(
-            tree.copy(), schema=tables, dialect=dialect, quote_identifiers=False, validate_qualify_columns=False
-        )
-        return annotate_types(typed, schema=tables, dialect=dialect).sql(dialect=to)
-    except sqlglot.errors.SqlglotError:
-        return tree.sql(dialect=to)
-
-
-_SQL_TYPES = {"int": "BIGINT", "string": "TEXT", "bool": "BOOLEAN", "double": "DOUBLE"}

@@ -185,6 +185,9 @@ def test_run_and_query_as_of_each_epoch(call, shop):
     newest = json.loads(call("query", "revenue", "--project", shop, "--json").stdout)
     assert first == [{"o_customer": "ann", "revenue": "10.50", "orders": 1}]
     assert newest == [{"o_customer": "ann", "revenue": "10.75", "orders": 2}]
+    proof = json.loads(call("validate", "0", "--project", shop, "--json").stdout)
+    assert [(v["view"], v["outcome"]) for v in proof["verdicts"]] == [("revenue", "equal")]
+    assert Path(proof["docs_index"]).exists()
 
 
 def test_existing_tables_are_loaded_once_in_batches_before_all_drops(call, shop, tmp_path):

@@ -129,7 +129,7 @@ def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, la
         steps.seal_epoch(folder, coordinator, 0)
     steps.commit_sealed(folder)
     report = ValidationReport(0, False, {}, ("revenue: 1 group differs",), folder_path("/reports/index.html"), 0.1)
-    monkeypatch.setattr(snapshot, "validate", lambda _runtime, _epoch: report)
+    monkeypatch.setattr(snapshot, "validate", lambda _runtime, _epoch, _views: report)
     with pytest.raises(steps.SnapshotInvalid) as caught:
         steps.validate_committed(folder)
     assert "revenue: 1 group differs" in str(caught.value)

@@ -1,0 +1,243 @@
+"""Two tables compared as multisets, exactly, NULL equal to NULL, in one aggregation.
+
+Rows of one side count +1, of the other -1; summed over all columns, equal rows cancel out and what is left is the
+difference. DOUBLE columns cannot be grouped by (functions of them differ in the last digits), so their differences are
+summed and held against a tolerance.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["SAMPLE_GROUPS", "Comparison", "compare", "difference_lines", "observed"]
+
+SAMPLE_GROUPS = 20
+ROWS_PER_GROUP = 5
+LONG_DIGITS = 19
+#: Differences of DOUBLEs are relative to their size, but to no less than this.
+SMALL = 1e-5
+SIDE, LEFT, RIGHT = "_side", "_snapshot", "_recomputed"
+Types = dict[str, pa.DataType]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result: groups that only the recomputation has, that only the snapshot has, and that both have with different
+    values. ``sample``: up to 20 groups as ``{"kind", "key", "snapshot": rows, "recomputed": rows}``, values as text.
+    ``rows`` are the snapshot's. ``problem`` says why the tables cannot be compared at all."""
+
+    missing: int = 0
+    unexpected: int = 0
+    differing: int = 0
+    sample: list[dict[str, Any]] = field(default_factory=list)
+    rows: int = 0
+    problem: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Whether no difference was found."""
+        return not (self.problem or self.missing or self.unexpected or self.differing)
+
+
+def compare(
+    snapshot: pa.Table,
+    recomputed: pa.Table,
+    keys: Sequence[str],
+    tolerances: Mapping[str, float] | None = None,
+    double_tolerance: float = 0.0,
+) -> Comparison:
+    """Compares two tables.
+
+    Args:
+        snapshot: the table to judge; gives the names.
+        recomputed: the reference; its columns correspond by position.
+        keys: columns that identify a group.
+        tolerances: DOUBLE column -> accepted difference, relative to the larger of the values (and of 1e-5).
+        double_tolerance: the same for the DOUBLE columns not named.
+    """
+    types, problem = _common_types(snapshot, recomputed, tolerances or {})
+    absent = [key for key in keys if key not in snapshot.column_names]
+    problem = problem or (f"the snapshot has no key column {', '.join(absent)}" if absent else "")
+    if problem:
+        return Comparison(rows=len(snapshot), problem=problem)
+    allowed = {n: (tolerances or {}).get(n, double_tolerance) for n, t in types.items() if pa.types.is_floating(t)}
+    left = _differing(_marked(snapshot, recomputed, types), list(types), allowed)
+    return _judged(left, list(types), keys, len(snapshot))
+
+
+def _common_types(a: pa.Table, b: pa.Table, tolerances: Mapping[str, float]) -> tuple[Types, str]:
+    if a.num_columns != b.num_columns:
+        columns = ", ".join(a.column_names), ", ".join(b.column_names)
+        return {}, f"the snapshot has the columns {columns[0]}, the recomputation {columns[1]}"
+    types: Types = {}
+    for left, right in zip(a.schema, b.schema, strict=True):
+        common = _common_type(left.type, right.type, tolerant=left.name in tolerances)
+        if common is None:
+            return {}, f"{left.name} is {left.type} in the snapshot, {right.type} recomputed"
+        types[left.name] = common
+    return types, ""
+
+
+def _common_type(a: pa.DataType, b: pa.DataType, *, tolerant: bool) -> pa.DataType | None:
+    """A type that holds the values of both exactly, or None. Exact numbers become DOUBLE only where a tolerance for the
+    column says so."""
+    if pa.types.is_null(a) or pa.types.is_null(b):
+        return b if pa.types.is_null(a) else a
+    floats = [pa.types.is_floating(t) for t in (a, b)]
+    if all(floats) or (
+        any(floats) and tolerant and all(f or _as_decimal(t) for f, t in zip(floats, (a, b), strict=True))
+    ):
+        return pa.float64()
+    exact = [_as_decimal(t) for t in (a, b)]
+    if exact[0] and exact[1]:
+        scale = max(d.scale for d in exact if d)
+        whole = max(d.precision - d.scale for d in exact if d)
+        return pa.decimal128(whole + scale, scale) if whole + scale <= 38 else pa.decimal256(whole + scale, scale)
+    if all(pa.types.is_string(t) or pa.types.is_large_string(t) for t in (a, b)):
+        return pa.large_string()
+    if all(map(pa.types.is_timestamp, (a, b))):
+        return pa.timestamp("us")
+    return a if a == b else None
+
+
+def _as_decimal(type_: pa.DataType) -> Any:
+    if pa.types.is_integer(type_):
+        return pa.decimal128(LONG_DIGITS, 0)
+    return type_ if pa.types.is_decimal(type_) else None
+
+
+def _marked(snapshot: pa.Table, recomputed: pa.Table, types: Types) -> pa.Table:
+    """The rows of both tables, each with its side."""
+    sides = []
+    for table, side in ((snapshot, 1), (recomputed, -1)):
+        columns = [_cast(column, t) for column, t in zip(table.columns, types.values(), strict=True)]
+        marks = pa.array(np.full(len(table), side, np.int64))
+        sides.append(pa.Table.from_arrays([*columns, marks], names=[*types, SIDE]))
+    return pa.concat_tables(sides)
+
+
+def _cast(column: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_integer(column.type) and pa.types.is_decimal(to):
+        column = column.cast(pa.decimal128(LONG_DIGITS, 0))
+    return column.cast(to)
+
+
+def _differing(marked: pa.Table, names: Sequence[str], allowed: Mapping[str, float]) -> pa.Table:
+    """Rows that do not cancel out: their values, ``_side`` (+ too many in the snapshot, - too few), and for DOUBLEs the
+    largest value of each side."""
+    exact = [n for n in names if n not in allowed]
+    keys, sums = list(exact), [(SIDE, "sum")]
+    for name in allowed:
+        values = marked[name].combine_chunks() if isinstance(marked[name], pa.ChunkedArray) else marked[name]
+        for suffix, column in _parts(values, marked[SIDE]).items():
+            marked = marked.append_column(name + suffix, column)
+        keys.append(name + "_c")
+        sums += [(name + "_d", "sum"), (name + "_m", "max"), (name + "_l", "max"), (name + "_r", "max")]
+    summed = marked.group_by(keys, use_threads=False).aggregate(sums)
+    count = summed[SIDE + "_sum"]
+    wrong = pc.not_equal(count, 0)
+    for name, tolerance in allowed.items():
+        size = pc.max_element_wise(summed[f"{name}_m_max"], SMALL)
+        wrong = pc.or_(wrong, pc.greater(pc.abs(summed[f"{name}_d_sum"]), pc.multiply(size, tolerance)))
+    left = summed.filter(wrong)
+    shown = {n: (left[n], left[n]) if n in exact else (left[f"{n}_l_max"], left[f"{n}_r_max"]) for n in names}
+    columns = {f"{n}{side}": pair[i] for n, pair in shown.items() for i, side in enumerate((LEFT, RIGHT))}
+    return pa.table({**columns, SIDE: left[SIDE + "_sum"]})
+
+
+def _parts(values: Any, sides: pa.ChunkedArray) -> dict[str, Any]:
+    """NULL, NaN and infinities are compared as what they are; finite numbers fall into one class, and are summed."""
+    finite = pc.fill_null(pc.is_finite(values), False)
+    number = pc.if_else(finite, pc.fill_null(values, 0.0), 0.0)
+    ours = pc.equal(sides, 1)
+    return {
+        "_c": pc.if_else(finite, "finite", pc.fill_null(values.cast(pa.string()), "NULL")),
+        "_d": pc.multiply(number, pc.cast(sides, pa.float64())),
+        "_m": pc.abs(number),
+        "_l": pc.if_else(ours, values, None),
+        "_r": pc.if_else(ours, None, values),
+    }
+
+
+def _judged(left: pa.Table, names: Sequence[str], keys: Sequence[str], rows: int) -> Comparison:
+    """The differing rows by group. As many on both sides, but with DOUBLEs apart, they are a row on both."""
+    held, due = pc.greater_equal(left[SIDE], 0), pc.less_equal(left[SIDE], 0)
+    table = left.append_column("_held", held.cast(pa.int64())).append_column("_due", due.cast(pa.int64()))
+    by = [f"{k}{LEFT}" for k in keys]
+    groups = table.group_by(by, use_threads=False).aggregate([("_held", "sum"), ("_due", "sum")])
+    if not len(left):
+        return Comparison(rows=rows)
+    missing = pc.equal(groups["_held_sum"], 0)
+    unexpected = pc.equal(groups["_due_sum"], 0)
+    counts = [pc.sum(x).as_py() or 0 for x in (missing, unexpected)]
+    kinds = groups.append_column(
+        "_kind", pc.if_else(missing, "missing", pc.if_else(unexpected, "unexpected", "differing"))
+    )
+    first = kinds.sort_by([(k, "ascending") for k in by]).slice(0, SAMPLE_GROUPS) if by else kinds
+    sample = [_group(table, names, keys, row) for row in first.to_pylist()]
+    return Comparison(counts[0], counts[1], len(groups) - sum(counts), sample, rows)
+
+
+def _group(table: pa.Table, names: Sequence[str], keys: Sequence[str], group: Mapping[str, Any]) -> dict[str, Any]:
+    """One differing group as text, with some of its rows on each side."""
+    mine = table
+    for key in keys:
+        column, value = mine[f"{key}{LEFT}"], group[f"{key}{LEFT}"]
+        mine = mine.filter(pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value, column.type)))
+    values = [n for n in names if n not in keys]
+    sides = {}
+    for name, side, mark in (("snapshot", LEFT, "_held"), ("recomputed", RIGHT, "_due")):
+        rows = mine.filter(pc.equal(mine[mark], 1)).slice(0, ROWS_PER_GROUP).to_pylist()
+        sides[name] = [_row(values, side, row) for row in rows]
+    return {"kind": group["_kind"], "key": {k: _text(group[f"{k}{LEFT}"]) for k in keys}, **sides}
+
+
+def _row(names: Sequence[str], side: str, row: Mapping[str, Any]) -> dict[str, str]:
+    found = {n: _text(row[n + side]) for n in names}
+    return found if abs(row[SIDE]) <= 1 else {**found, "times": str(abs(row[SIDE]))}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def observed(found: Comparison) -> str:
+    """What a comparison found, in a few words."""
+    if found.problem:
+        return f"not comparable: {found.problem}"
+    if found.equal:
+        return f"{found.rows} rows, all equal"
+    counts = (("missing", found.missing), ("too many", found.unexpected), ("with other values", found.differing))
+    return f"{found.rows} rows; groups " + ", ".join(f"{what}: {n}" for what, n in counts if n)
+
+
+def difference_lines(found: Comparison) -> Iterator[tuple[str, ...]]:
+    """One line per differing value, the two sides beside each other."""
+    for group in found.sample:
+        key = ", ".join(f"{name} = {value}" for name, value in group["key"].items()) or "(all)"
+        left, right = group["snapshot"], group["recomputed"]
+        if len(left) > 1 or len(right) > 1:
+            yield group["kind"], key, "(rows)", _rows(left), _rows(right)
+            continue
+        held, due = (rows[0] if rows else {} for rows in (left, right))
+        for name in dict.fromkeys([*held, *due]):
+            if held.get(name) != due.get(name):
+                yield group["kind"], key, name, held.get(name, "-"), due.get(name, "-")
+        if not held and not due:
+            yield group["kind"], key, "(row)", "present" if left else "-", "present" if right else "-"
+
+
+def _rows(rows: list[dict[str, str]]) -> str:
+    return "; ".join("(" + ", ".join(f"{n} = {v}" for n, v in row.items()) + ")" for row in rows) or "-"

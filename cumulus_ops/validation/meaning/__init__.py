@@ -1,0 +1,16 @@
+"""A view's SQL, with its types and meanings written out for Spark: what is recomputed is what Cumulus declares.
+
+Where databases differ, ``docs/sql.md`` says what a view means in its dialect. Here the same is said a second time, in Spark's
+words: every number has an explicit type, every choice a common one, every function the spelling with that meaning. It shares
+nothing with the compiler, the interpreter and the engine but the parser of SQL and the names of types: a mistake on one side
+shows as a difference.
+
+Along the data: :mod:`.query` goes through the clauses, :mod:`.scope` knows which name is which column, :mod:`.reader` reads
+expressions by the tables of :mod:`.operators`, :mod:`.texts`, :mod:`.moments` and :mod:`.aggregates`, and :mod:`.exact` computes
+where Spark's decimals end.
+"""
+
+from cumulus_ops.validation.meaning.exact import register
+from cumulus_ops.validation.meaning.query import SparkQuery, written_out
+
+__all__ = ["SparkQuery", "register", "written_out"]

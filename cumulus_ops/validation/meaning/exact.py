@@ -1,0 +1,244 @@
+"""What Spark's own functions do not compute: exact decimals of any length, and a few functions of text and numbers.
+
+Each is an Arrow function over Python values, made for its result's type. A query names those that it needs
+(:class:`Needed`), and :func:`register` makes them known to a session.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["FUNCTIONS", "Needed", "register"]
+
+WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A function of :data:`FUNCTIONS` with a result of this type."""
+
+    function: str
+    type: Type
+
+    @property
+    def name(self) -> str:
+        """What it is called in Spark SQL."""
+        t = self.type
+        return f"cumulus_{self.function}_{t.kind}" + (f"_{t.precision}_{t.scale}" if t.kind == "decimal" else "")
+
+
+def _rounded(value: Fraction, to: Type) -> Decimal:
+    """Half up (away from zero), once, to the scale of ``to``.
+
+    >>> _rounded(Fraction(-5, 1000), Type("decimal", 10, 2))
+    Decimal('-0.01')
+    """
+    units = int(abs(value) * 10**to.scale + Fraction(1, 2))
+    if units >= 10**to.precision:
+        raise OverflowError(f"{float(value)} does not fit {to}")
+    return Decimal(-units if value < 0 else units).scaleb(-to.scale, context=WIDE)
+
+
+def _quotient(to: Type, a: Any, b: Any) -> Any:
+    return _rounded(Fraction(a) / Fraction(b), to)
+
+
+def _total(to: Type, values: Any) -> Any:
+    """The sum of a group's values, rounded once where they are floats."""
+    if to.kind == "decimal":
+        return _rounded(sum(map(Fraction, values), Fraction(0)), to) if values else None
+    finite = [v for v in values if math.isfinite(v)]
+    if len(finite) < len(values):
+        return sum(v for v in values if not math.isfinite(v))
+    try:
+        return math.fsum(finite) if finite else None
+    except OverflowError:  # on the way, or in the end
+        exact = sum(map(Fraction, finite), Fraction(0))
+        return float(exact) if abs(exact) <= Fraction(sys.float_info.max) else math.copysign(math.inf, exact)
+
+
+def _compare(_: Type, a: Any, b: Any) -> int:
+    return int(a > b) - int(a < b)
+
+
+def _variance(n: int, total: Any, squares: Any, lost: int) -> Fraction | None:
+    if n <= lost:
+        return None
+    return (Fraction(squares) - Fraction(total) ** 2 / n) / (n - lost)
+
+
+def _moment(lost: int, root: bool) -> Callable[..., Any]:
+    def compute(_: Type, n: Any, total: Any, squares: Any) -> Any:
+        variance = _variance(n, total, squares, lost)
+        if variance is None or not root:
+            return None if variance is None else float(variance)
+        exact = Decimal(variance.numerator) / WIDE.create_decimal(variance.denominator)
+        return float(WIDE.sqrt(exact))
+
+    return compute
+
+
+def _digits(mode: str) -> Callable[..., Any]:
+    """ROUND and TRUNC of a DOUBLE, or to a number of digits that is not constant."""
+
+    def compute(to: Type, value: Any, digits: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            return value
+        exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        rounded = exact if -int(exact.as_tuple().exponent) <= digits else exact.quantize(
+            Decimal(1).scaleb(-max(-400, min(399, digits))), rounding=mode, context=WIDE
+        )  # fmt: skip
+        return float(rounded) if to.kind == "double" else int(rounded) if to.kind == "int" else rounded
+
+    return compute
+
+
+def _initcap(_: Type, text: str, delimiters: str = "") -> str:
+    """Words in capitals; they end at what is no letter and no digit, or at the given delimiters."""
+    result, inside = "", False
+    for c in text:
+        result += c.lower() if inside else c.upper()
+        inside = c not in delimiters if delimiters else c.isalnum()
+    return result
+
+
+def _sorted(rows: Any, order: str, skipped: str) -> list[Any]:
+    """The values of a group's rows ``{v, o0, o1, ..}`` in their order: ``d`` descends, ``f`` has NULLs first. Rows that it leaves
+    equal are ordered by their values, NULL last."""
+    rows = [r for r in rows if all(r[name] is not None for name in skipped.split(",") if name)]
+    rows.sort(key=lambda r: (r["v"] is None, _size(r["v"])))
+    places = order.split(",") if order else []
+    for i, place in reversed(list(enumerate(places))):
+        name, way, nulls = f"o{i}", place[0], place[1]
+        known = sorted((r for r in rows if r[name] is not None), key=lambda r: _size(r[name]))
+        if way == "d":
+            groups = [list(g) for _, g in itertools.groupby(known, key=lambda r: _size(r[name]))]
+            known = [r for g in reversed(groups) for r in g]
+        missing = [r for r in rows if r[name] is None]
+        rows = [*missing, *known] if nulls == "f" else [*known, *missing]
+    return [r["v"] for r in rows]
+
+
+def _size(value: Any) -> Any:
+    """What a value is ordered by; NaN is greater than every number."""
+    return (
+        (value != value, 0.0 if value is None or value != value else value)
+        if not isinstance(value, str)
+        else (False, value)
+    )
+
+
+def _pick(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    return next(iter(_sorted(rows, order, skipped)), None)
+
+
+def _percentile_disc(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    values = _sorted(rows, order, skipped)
+    return values[max(0, math.ceil(Fraction(parameter) * len(values)) - 1)] if values else None
+
+
+def _percentile_cont(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    """Between two values, exactly, and rounded once."""
+    values = _sorted(rows, order, skipped)
+    if not values:
+        return None
+    place = Fraction(parameter) * (len(values) - 1)
+    below, part = math.floor(place), place - math.floor(place)
+    low = values[below]
+    high = values[below + 1] if part else low
+    if low == high or low != low:
+        return float(low)
+    if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
+        return float(low + (high - low) * float(part))
+    return float(Fraction(low) + (Fraction(high) - Fraction(low)) * part)
+
+
+def _mode(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    """The most frequent value; of several the first."""
+    counts = Counter(_sorted(rows, order, skipped))
+    return max(counts, key=lambda value: counts[value]) if counts else None
+
+
+def _list(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    values = _sorted(rows, order, skipped)
+    return parameter.join(values) if values else None
+
+
+def _unique_list(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+    values = list(dict.fromkeys(_sorted(rows, order, skipped)))
+    return parameter.join(values) if values else None
+
+
+#: Name -> the result for one row's values. NULL where an argument is NULL.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "quotient": _quotient,
+    "total": _total,
+    "compare": _compare,
+    "var_pop": _moment(0, root=False),
+    "var_samp": _moment(1, root=False),
+    "stddev_pop": _moment(0, root=True),
+    "stddev_samp": _moment(1, root=True),
+    "round": _digits(ROUND_HALF_UP),
+    "trunc": _digits(ROUND_DOWN),
+    "initcap": _initcap,
+    "pick": _pick,
+    "percentile_cont": _percentile_cont,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
+    "list": _list,
+    "unique_list": _unique_list,
+}
+
+ARROW = {
+    INT.kind: pa.int64(),
+    DOUBLE.kind: pa.float64(),
+    STRING.kind: pa.string(),
+    BOOL.kind: pa.bool_(),
+    DATE.kind: pa.date32(),
+    TIMESTAMP.kind: pa.timestamp("us"),
+}
+SPARK = {
+    INT.kind: "bigint",
+    DOUBLE.kind: "double",
+    STRING.kind: "string",
+    BOOL.kind: "boolean",
+    DATE.kind: "date",
+    TIMESTAMP.kind: "timestamp_ntz",
+}
+
+
+def register(session: SparkSession, needed: Iterable[Needed]) -> None:
+    """Make functions known to a session, for its SQL."""
+    from pyspark.sql.functions import arrow_udf
+
+    for wanted in needed:
+        t = wanted.type
+        result = f"decimal({t.precision},{t.scale})" if t.kind == "decimal" else SPARK[t.kind]
+        session.udf.register(wanted.name, arrow_udf(_over_arrays(wanted), result))
+
+
+def _over_arrays(wanted: Needed) -> Callable[..., pa.Array]:
+    compute, to = FUNCTIONS[wanted.function], wanted.type
+    arrow = pa.decimal128(to.precision, to.scale) if to.kind == "decimal" else ARROW[to.kind]
+
+    def over_arrays(*arrays: pa.Array) -> pa.Array:
+        rows = zip(*(a.to_pylist() for a in arrays), strict=True)
+        return pa.array([None if None in row else compute(to, *row) for row in rows], arrow)
+
+    over_arrays.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
+    return over_arrays

@@ -1,0 +1,343 @@
+"""A query in Spark's words, clause by clause."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.validation.meaning.exact import Needed
+from cumulus_ops.validation.meaning.grouping import group_keys, grouping_sets, only_total, set_group, total_of, windowed
+from cumulus_ops.validation.meaning.lists import (
+    by_position,
+    expanded,
+    item_names,
+    meant,
+    place_of,
+    tie_breakers,
+    unaliased,
+)
+from cumulus_ops.validation.meaning.pieces import as_table, named, quoted
+from cumulus_ops.validation.meaning.reader import Options, Reader
+from cumulus_ops.validation.meaning.scope import Columns, Scope
+from cumulus_ops.validation.meaning.tables import Tables
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, common, refused
+from cumulus_ops.validation.meaning.windows import ordered
+from m3.datatypes import Type
+from m3.program import Relation
+
+__all__ = ["SparkQuery", "written_out"]
+
+UNLIMITED = ("order", "limit", "offset")
+
+
+@dataclass(frozen=True)
+class SparkQuery:
+    """A query for Spark, and the functions that it needs: see :func:`~cumulus_ops.validation.meaning.exact.register`."""
+
+    sql: str
+    needed: frozenset[Needed]
+
+
+def written_out(
+    sql: str,
+    relations: Sequence[Relation],
+    dialect: str | None = None,
+    declared: Sequence[tuple[str, Type]] = (),
+    *,
+    views: Mapping[str, str] | None = None,
+    wide: bool = False,
+) -> SparkQuery:
+    """A view's query in Spark's words.
+
+    Args:
+        sql: the view's text.
+        relations: its tables.
+        dialect: sqlglot's name of the dialect that it is written in.
+        declared: the view's columns: names and types of the result.
+        views: the texts of other views by name, which it may read.
+        wide: compute sums of decimals without a limit on the way.
+
+    Returns:
+        The query of all rows: without the view's own ORDER BY and LIMIT, which do not say more about them.
+
+    Raises:
+        InputProblem: it has a form that is not written out here.
+
+    Example:
+        >>> from m3.datatypes import INT
+        >>> from m3.program import Column, Relation
+        >>> written_out("SELECT a / 2 AS b FROM r ORDER BY 1", [Relation("r", (Column("a", INT),))]).sql
+        'SELECT (CAST(a AS DECIMAL(19, 0)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
+    """
+    try:
+        tree = sqlglot.parse_one(sql, read=dialect)
+    except sqlglot.errors.SqlglotError as error:
+        raise InputProblem(f"not SQL: {error}", kind="bad-sql", hint="check the view's text") from error
+    options = Options(dialect, wide)
+    while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
+        tree = tree.this
+    query, columns = _Queries(options, {r.name.lower(): r for r in relations}, views or {}).query(
+        tree, None, outermost=True
+    )
+    if declared:
+        query = _declared(query, columns, declared)
+    return SparkQuery(query.sql(dialect="spark"), frozenset(options.needed))
+
+
+def _declared(query: exp.Expr, columns: Columns, declared: Sequence[tuple[str, Type]]) -> exp.Expr:
+    """The columns by their declared names and types."""
+    if len(columns) != len(declared):
+        raise refused(f"a query of {len(columns)} columns for a view of {len(declared)}")
+    items = [
+        exp.alias_(as_type(Term(named(n), t), to), exp.to_identifier(wanted, quoted=True))
+        for (n, t), (wanted, to) in zip(columns, declared, strict=True)
+    ]
+    return exp.Select(expressions=items, from_=exp.From(this=as_table(query)))
+
+
+@dataclass
+class _Queries:
+    options: Options
+    relations: dict[str, Relation]
+    views: Mapping[str, str]
+
+    def query(self, node: exp.Expr, parent: Scope | None, *, outermost: bool = False) -> tuple[exp.Expr, Columns]:
+        """Any query within a scope."""
+        if isinstance(node, exp.Select):
+            return self._select(node, parent, outermost=outermost)
+        if isinstance(node, exp.SetOperation):
+            return self._combined(node, parent, outermost=outermost)
+        if isinstance(node, exp.Subquery):
+            return self._nested(node, parent, outermost=outermost)
+        if isinstance(node, exp.Values):
+            return self._values(node, parent)
+        if isinstance(node, exp.Table):
+            return self.query(exp.select("*").from_(node.copy()), parent)
+        raise refused(f"the query {node.key.upper()}")
+
+    def _view(self, name: str) -> tuple[exp.Expr, Columns] | None:
+        """Another view of the project, as if it were a WITH query."""
+        text = next((sql for view, sql in self.views.items() if view.lower() == name.lower()), None)
+        return None if text is None else self.query(sqlglot.parse_one(text, read=self.options.dialect), None)
+
+    def _nested(self, node: exp.Subquery, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
+        """A query in parentheses, with clauses of its own behind them."""
+        scope = self._with(node, parent)
+        inner, columns = self.query(node.this, scope)
+        if outermost or not any(node.args.get(x) for x in UNLIMITED[1:]):
+            return inner, columns
+        made = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(inner)))
+        return self._limited(made, node, columns, scope), columns
+
+    def _with(self, node: exp.Expr, parent: Scope | None) -> Scope:
+        """A scope that knows the node's common table expressions; they are written where they are used."""
+        scope = Scope(parent)
+        with_ = node.args.get("with_")
+        for cte in with_.expressions if with_ is not None else ():
+            query, columns = self.query(cte.this, scope)
+            alias = cte.args["alias"]
+            names = [c.name for c in alias.args.get("columns") or ()]
+            columns = [(n or old, t) for n, (old, t) in itertools.zip_longest(names, columns)] if names else columns
+            scope.queries[alias.name.lower()] = (query, columns)
+        return scope
+
+    # -- SELECT -------------------------------------------------------------------------------------------------------
+
+    def _select(self, select: exp.Select, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
+        scope = self._with(select, parent)
+        made = exp.Select()
+        reader = Reader(self.options, scope, self.query)
+        Tables(self.query, self.relations, self._view).all(select, made, scope, reader)
+        items = expanded(select, scope)
+        reader.windows = {w.name.lower(): w for w in select.args.get("windows") or ()}
+        reader.ties = tie_breakers(items, select)
+        where = select.args.get("where")
+        if where is not None:
+            made.set("where", exp.Where(this=reader.condition(where.this)))
+        set_group(select, made, items, reader)
+        terms = [reader.read(item.unalias()) for item in items]
+        names = item_names(items)
+        columns: Columns = [(n, t.type) for n, t in zip(names, terms, strict=True)]
+        aliased = [exp.alias_(t.node, exp.to_identifier(n, quoted=True)) for n, t in zip(names, terms, strict=True)]
+        made.set("expressions", aliased)
+        if select.args.get("having") is not None:
+            made.set("having", exp.Having(this=reader.condition(select.args["having"].this)))
+        empty = [keys for keys in grouping_sets(select) if not keys]
+        if empty and not windowed(items, select) and not only_total(select):
+            return self._with_totals(select, scope, (made, columns, items, reader), len(empty), outermost)
+        return self._finished(select, made, columns, items, reader, outermost)
+
+    def _with_totals(
+        self,
+        select: exp.Select,
+        scope: Scope,
+        read: tuple[exp.Select, Columns, Sequence[exp.Expr], Reader],
+        times: int,
+        outermost: bool,
+    ) -> tuple[exp.Expr, Columns]:
+        """The empty grouping set has its row also where there are no rows at all, which Spark leaves out."""
+        made, columns, items, reader = read
+        keys = {meant(e, items, scope) for e in group_keys(select)}
+        nothing = made.copy()
+        nothing.set("group", None)
+        bodies = [total_of(i.unalias(), keys, reader) for i in items]
+        terms = [
+            Term(as_type(reader.read(b), t), t) if t is not None else reader.read(b)
+            for b, (_, t) in zip(bodies, columns, strict=True)
+        ]
+        nothing.set("expressions", [exp.alias_(t.node, quoted(n)) for t, (n, _) in zip(terms, columns, strict=True)])
+        test: exp.Expr = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
+        if select.args.get("having") is not None:
+            having = reader.condition(total_of(select.args["having"].this, keys, reader))
+            test = exp.And(this=test, expression=exp.Paren(this=having))
+        nothing.set("having", exp.Having(this=test))
+        both: exp.Expr = made
+        for _ in range(times):
+            both = exp.Union(this=both, expression=nothing.copy(), distinct=False)
+        listed = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(both)))
+        if select.args.get("distinct") is not None:
+            listed.set("distinct", exp.Distinct())
+        if outermost or not any(select.args.get(x) for x in ("limit", "offset")):
+            return listed, columns
+        around = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(listed)))
+        return self._limited(around, by_position(select, items, columns), columns, scope), columns
+
+    def _finished(
+        self,
+        select: exp.Select,
+        made: exp.Select,
+        columns: Columns,
+        items: Sequence[exp.Expr],
+        reader: Reader,
+        outermost: bool,
+    ) -> tuple[exp.Expr, Columns]:
+        """QUALIFY, DISTINCT [ON], ORDER BY and LIMIT."""
+        unique = select.args.get("distinct")
+        on = unique.args.get("on") if unique is not None else None
+        result: exp.Expr = made
+        if select.args.get("qualify") is not None:
+            test = reader.read(unaliased(select.args["qualify"].this, items)).node
+            result = _kept(made, columns, test, "qualify_")
+        if on is not None:
+            first = [meant(n, items) for n in (on.expressions if isinstance(on, exp.Tuple) else [on.unnest()])]
+            order = self._order(select, items, reader)
+            order += [ordered(reader.read(n).node, None) for n in reader.ties]
+            number = exp.Window(
+                this=exp.Anonymous(this="row_number"),
+                partition_by=[reader.read(n).node for n in first],
+                order=exp.Order(expressions=order),
+            )
+            return _kept(made, columns, exp.EQ(this=number, expression=exp.Literal.number(1)), "first_"), columns
+        if unique is not None:
+            made.set("distinct", exp.Distinct())
+        if outermost or not any(select.args.get(x) for x in ("limit", "offset")):
+            return result, columns
+        return self._limited_select(select, result, made, columns, items, reader), columns
+
+    def _order(self, select: exp.Expr, items: Sequence[exp.Expr], reader: Reader) -> list[exp.Expr]:
+        order = select.args.get("order")
+        return (
+            [ordered(reader.read(meant(o.this, items)).node, o) for o in order.expressions] if order is not None else []
+        )
+
+    def _limited_select(
+        self,
+        select: exp.Expr,
+        result: exp.Expr,
+        made: exp.Select,
+        columns: Columns,
+        items: Sequence[exp.Expr],
+        reader: Reader,
+    ) -> exp.Expr:
+        """The first rows; those that the order leaves equal are ordered by all columns."""
+        if result is not made or made.args.get("distinct") is not None:
+            inner = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(result)))
+            return self._limited(inner, by_position(select, items, columns), columns, reader.scope)
+        order = self._order(select, items, reader)
+        others = [ordered(t.node, None) for t in (reader.read(i.unalias()) for i in items)]
+        made.set("order", exp.Order(expressions=[*order, *others]))
+        _limit(made, select)
+        return made
+
+    def _limited(self, made: exp.Select, node: exp.Expr, columns: Columns, scope: Scope) -> exp.Expr:
+        """The first rows of a query whose ORDER BY names its columns, or their places."""
+        order = []
+        for o in node.args["order"].expressions if node.args.get("order") is not None else ():
+            place = place_of(o.this, columns)
+            if place is None:
+                raise refused("ORDER BY of something that is not selected")
+            order.append(ordered(named(columns[place][0]), o))
+        made.set("order", exp.Order(expressions=[*order, *(ordered(named(n), None) for n, _ in columns)]))
+        _limit(made, node)
+        return made
+
+    # -- set operations and VALUES ------------------------------------------------------------------------------------
+
+    def _combined(self, node: exp.SetOperation, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
+        scope = self._with(node, parent)
+        (left, ours), (right, theirs) = (self.query(_operand(x), scope) for x in (node.left, node.right))
+        types = [common(node.key, [a, b]) for (_, a), (_, b) in zip(ours, theirs, strict=True)]
+        columns: Columns = [(n, t) for (n, _), t in zip(ours, types, strict=True)]
+        sides = [_typed(q, c, types) for q, c in ((left, ours), (right, theirs))]
+        made = type(node)(this=sides[0], expression=sides[1], distinct=bool(node.args.get("distinct")))
+        if outermost or not any(node.args.get(x) for x in ("limit", "offset")):
+            return made, columns
+        around = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(made)))
+        return self._limited(around, node, columns, scope), columns
+
+    def _values(self, node: exp.Values, parent: Scope | None) -> tuple[exp.Expr, Columns]:
+        """VALUES as a union of rows."""
+        reader = Reader(self.options, Scope(parent), self.query)
+        rows = [
+            [reader.read(e) for e in (r.expressions if isinstance(r, exp.Tuple) else [r])] for r in node.expressions
+        ]
+        types = [common("VALUES", [t.type for t in column]) for column in zip(*rows, strict=True)]
+        names = [f"column_{i + 1}" for i in range(len(types))]
+        selects = [
+            exp.Select(expressions=[
+                exp.alias_(cast(t.node, to), exp.to_identifier(n, quoted=True)) for t, to, n in zip(row, types, names, strict=True)
+            ])
+            for row in rows
+        ]  # fmt: skip
+        made: exp.Expr = selects[0]
+        for select in selects[1:]:
+            made = exp.Union(this=made, expression=select, distinct=False)
+        return made, list(zip(names, types, strict=True))
+
+
+def _operand(node: exp.Expr) -> exp.Expr:
+    plain = isinstance(node, exp.Subquery) and not any(node.args.get(x) for x in ("with_", "limit", "offset"))
+    return node.this if plain else node
+
+
+def _typed(query: exp.Expr, columns: Columns, types: Sequence[Type]) -> exp.Expr:
+    """A side of a set operation with the common types, on its own."""
+    items = [
+        exp.alias_(as_type(Term(named(n), t), to), exp.to_identifier(n, quoted=True))
+        for (n, t), to in zip(columns, types, strict=True)
+    ]
+    return exp.Select(expressions=items, from_=exp.From(this=as_table(query)))
+
+
+def _kept(made: exp.Select, columns: Columns, test: exp.Expr, name: str) -> exp.Expr:
+    """The rows of a SELECT for which a test over its window functions is true."""
+    made.append("expressions", exp.alias_(test, exp.to_identifier(name)))
+    return exp.Select(
+        expressions=[named(n) for n, _ in columns],
+        from_=exp.From(this=as_table(made)),
+        where=exp.Where(this=exp.column(exp.to_identifier(name))),
+    )
+
+
+def _limit(made: exp.Select, node: exp.Expr) -> None:
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    if limit is not None:
+        count = limit.args["count" if isinstance(limit, exp.Fetch) else "expression"]
+        made.set("limit", exp.Limit(expression=count.copy()))
+    if offset is not None:
+        made.set("offset", offset.copy())

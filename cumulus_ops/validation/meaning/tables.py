@@ -1,0 +1,145 @@
+"""FROM: base tables, derived tables, common table expressions, joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from cumulus_ops.validation.meaning.pieces import as_table
+from cumulus_ops.validation.meaning.reader import Queries, Reader
+from cumulus_ops.validation.meaning.scope import Columns, Scope
+from cumulus_ops.validation.meaning.terms import common, refused
+from m3.program import Relation
+
+__all__ = ["Tables"]
+
+UNLIMITED = ("order", "limit", "offset")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Reads the FROM of SELECTs.
+
+    Args:
+        query: reads a derived table.
+        relations: the base tables by their lower-case names.
+        view: another view of the project by its name, or None.
+    """
+
+    query: Queries
+    relations: Mapping[str, Relation]
+    view: Callable[[str], tuple[exp.Expr, Columns] | None]
+
+    def all(self, select: exp.Select, made: exp.Select, scope: Scope, reader: Reader) -> None:
+        """Read FROM of ``select`` into ``made``; the tables become known to the scope."""
+        from_ = select.args.get("from_")
+        if from_ is None:
+            return
+        if select.args.get("laterals"):
+            raise refused("LATERAL VIEW")
+        made.set("from_", exp.From(this=self._source(from_.this, scope, reader)))
+        made.set("joins", self._joins(select.args.get("joins") or (), scope, reader))
+
+    def _joins(self, joins: Sequence[exp.Join], scope: Scope, reader: Reader) -> list[exp.Join]:
+        return [self._join(join, scope, reader) for join in joins]
+
+    def _join(self, join: exp.Join, scope: Scope, reader: Reader) -> exp.Join:
+        known = {n.lower(): (n, t) for columns in scope.tables.values() for n, t in columns}
+        before = set(scope.tables)
+        made = exp.Join(**{k: v for k, v in join.args.items() if k in ("side", "kind", "method")})
+        made.set("this", self._source(join.this, scope, reader))
+        new = {n.lower(): (n, t) for a in set(scope.tables) - before for n, t in scope.tables[a]}
+        using = [i.name for i in join.args.get("using") or ()]
+        if using:
+            made.set("using", [exp.to_identifier(n, quoted=True) for n in using])
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            using = [n for n in new if n in known]
+        for name in using:
+            (written, left), (_, right) = known[name.lower()], new[name.lower()]
+            scope.merged[name.lower()] = (written, common("USING", [left, right]))
+        if join.args.get("on") is not None:
+            made.set("on", reader.condition(join.args["on"]))
+        if "SEMI" in (join.kind, join.side) or "ANTI" in (join.kind, join.side):
+            for alias in set(scope.tables) - before:
+                del scope.tables[alias]
+        return made
+
+    def _source(self, node: exp.Expr, scope: Scope, reader: Reader) -> exp.Expr:
+        """An entry of FROM; its columns become known to the scope."""
+        if isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this) and not node.alias:
+            inner = self._source(node.this, scope, reader)
+            return exp.Paren(this=inner)
+        joins = node.args.get("joins")
+        if isinstance(node, exp.Lateral):
+            query, columns = self.query(_bare(node.this), scope)
+            names = self._known(scope, node, columns)
+            return exp.Lateral(this=exp.Subquery(this=query), alias=_table_alias(scope, names))
+        if isinstance(node, exp.Table):
+            made = self._table(node, scope)
+        elif isinstance(node, exp.Subquery | exp.Values):
+            query, columns = self.query(_bare(node), _outside(scope))
+            names = self._known(scope, node, columns)
+            made = as_table(query, list(scope.tables)[-1], names)
+        else:
+            raise refused(f"{node.key.upper()} in FROM")
+        if joins:
+            made.set("joins", self._joins(joins, scope, reader))
+        return made
+
+    def _known(self, scope: Scope, node: exp.Expr, columns: Columns) -> list[str]:
+        """Make a table known by its alias, and its columns by the names that the alias gives them."""
+        alias = node.args.get("alias")
+        given = [c.name for c in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+        named = [(given[i] if i < len(given) else n, t) for i, (n, t) in enumerate(columns)]
+        scope.tables[node.alias or f"_{len(scope.tables) + 1}"] = named
+        return [n for n, _ in named]
+
+    def _table(self, node: exp.Table, scope: Scope) -> exp.Expr:
+        common_table = scope.query(node.name) if not node.db else None
+        if common_table is None and node.name.lower() not in self.relations:
+            common_table = self.view(node.name)
+        if common_table is not None:
+            query, columns = common_table
+            known = self._known(scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), columns)
+            return as_table(query.copy(), node.alias or node.name, known)
+        relation = self.relations.get(node.name.lower())
+        if relation is None:
+            raise refused(f"the relation {node.name}")
+        found: Columns = [(c.name, c.type.with_null(False)) for c in relation.columns]
+        names = self._known(scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), found)
+        alias = exp.TableAlias(this=exp.to_identifier(node.alias or node.name, quoted=True))
+        if names != [n for n, _ in found]:
+            alias.set("columns", [exp.to_identifier(n, quoted=True) for n in names])
+        return exp.Table(this=exp.to_identifier(relation.name, quoted=True), alias=alias)
+
+
+def _outside(scope: Scope) -> Scope:
+    """What a derived table sees: the common table expressions of its SELECT, and the queries around, not its neighbours."""
+    return Scope(scope.parent, queries=scope.queries)
+
+
+def _is_join(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Table) or (isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this))
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """A derived table's query without its alias and joins."""
+    if isinstance(node, exp.Subquery):
+        return node.this if not any(node.args.get(x) for x in ("with_", *UNLIMITED)) else _without_alias(node)
+    return node
+
+
+def _without_alias(node: exp.Expr) -> exp.Expr:
+    copy = node.copy()
+    copy.set("alias", None)
+    copy.set("joins", None)
+    return copy
+
+
+def _table_alias(scope: Scope, names: Sequence[str]) -> exp.TableAlias:
+    return exp.TableAlias(
+        this=exp.to_identifier(list(scope.tables)[-1], quoted=True),
+        columns=[exp.to_identifier(n, quoted=True) for n in names],
+    )

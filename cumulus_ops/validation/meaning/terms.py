@@ -1,0 +1,166 @@
+"""Typed pieces of Spark SQL, and the documented types of results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from cumulus_ops.errors import InputProblem
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
+
+__all__ = [
+    "Term", "as_type", "average_type", "bounded", "cast", "common", "exact_type", "fn", "literal", "number", "refused",
+    "same_kind", "spark_type", "sum_type", "text", "unified", "when",
+]  # fmt: skip
+
+#: Spark's decimal literals and INT operands: an INT has room in 19 digits.
+INT_DIGITS = 19
+SPARK_NAMES = {"int": "BIGINT", "double": "DOUBLE", "string": "STRING", "date": "DATE", "timestamp": "TIMESTAMP_NTZ", "bool": "BOOLEAN"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression in Spark's words with its declared type; None for a bare NULL. ``value`` is that of a literal."""
+
+    node: exp.Expr
+    type: Type | None
+    value: object = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the type, ``null`` for a bare NULL."""
+        return self.type.kind if self.type is not None else "null"
+
+    @property
+    def known(self) -> Type:
+        """The type; that of a bare NULL is STRING."""
+        return self.type if self.type is not None else STRING
+
+
+def refused(what: str) -> InputProblem:
+    """The error of a form that has no entry here."""
+    hint = "the view itself may be right; report the form, or write it in another way"
+    return InputProblem(f"{what} has no meaning written out for Spark", kind="not-recomputable", hint=hint)
+
+
+def spark_type(type_: Type) -> exp.DataType:
+    """A type in Spark's words."""
+    name = f"DECIMAL({type_.precision}, {type_.scale})" if type_.kind == "decimal" else SPARK_NAMES[type_.kind]
+    return exp.DataType.build(name, dialect="spark")
+
+
+def fn(name: str, *args: exp.Expr) -> exp.Expr:
+    """A call of a function of Spark's."""
+    return exp.Anonymous(this=name, expressions=[a.copy() for a in args])
+
+
+def cast(node: exp.Expr, to: Type) -> exp.Expr:
+    """``CAST(node AS to)``."""
+    return exp.Cast(this=node.copy(), to=spark_type(to))
+
+
+def text(value: str) -> exp.Expr:
+    """A text literal."""
+    return exp.Literal.string(value)
+
+
+def number(value: int) -> exp.Expr:
+    """A 64-bit integer literal. (One without the L would be a position after GROUP BY, and 32 bits.)"""
+    return exp.Literal(this=f"{value}L", is_string=False) if value >= 0 else exp.Neg(this=number(-value))
+
+
+def literal(value: int) -> Term:
+    """An INT literal as a term."""
+    return Term(number(value), INT, value)
+
+
+def when(*parts: exp.Expr) -> exp.Expr:
+    """``CASE WHEN part THEN part ... [ELSE part] END``."""
+    pairs = zip(parts[::2], parts[1::2], strict=False)
+    otherwise = parts[-1].copy() if len(parts) % 2 else None
+    return exp.Case(ifs=[exp.If(this=c.copy(), true=v.copy()) for c, v in pairs], default=otherwise)
+
+
+def as_type(term: Term, to: Type) -> exp.Expr:
+    """A term's node as ``to``, without a CAST if it is that."""
+    return term.node.copy() if term.type is not None and term.type.same_as(to) else cast(term.node, to)
+
+
+def exact_type(term: Term) -> Type:
+    """An exact number as DECIMAL: an INT literal counts with its own digits, any other INT with 19."""
+    if term.kind == "int":
+        value = term.value
+        return decimal(len(str(abs(value))) if isinstance(value, int) else INT_DIGITS, 0)
+    assert term.type is not None
+    return term.type.with_null(False)
+
+
+def bounded(precision: int, scale: int) -> Type:
+    """Beyond 38 digits, those before the point stay, and at least 6 (or all) after it."""
+    if precision > MAX_PRECISION:
+        scale = max(MAX_PRECISION - (precision - scale), min(scale, 6))
+    return decimal(min(precision, MAX_PRECISION), scale)
+
+
+def sum_type(t: Type) -> Type:
+    """Of SUM: DECIMAL(p + 10, s), and INT of INT."""
+    return decimal(min(MAX_PRECISION, t.precision + 10), t.scale) if t.kind == "decimal" else t.with_null(False)
+
+
+def average_type(t: Type) -> Type:
+    """Of AVG: DECIMAL(p + 4, s + 4), where INT counts as DECIMAL(19, 0)."""
+    if t.kind == "double":
+        return DOUBLE
+    p, s = (t.precision, t.scale) if t.kind == "decimal" else (INT_DIGITS, 0)
+    return decimal(min(MAX_PRECISION, p + 4), min(MAX_PRECISION, s + 4))
+
+
+def common(what: str, types: Sequence[Type | None]) -> Type:
+    """The type of alternatives of one value; a bare NULL has any."""
+    known = [t.with_null(False) for t in types if t is not None]
+    if not known:
+        return STRING
+    result = known[0]
+    for t in known[1:]:
+        result = _common(what, result, t)
+    return result
+
+
+def _common(what: str, a: Type, b: Type) -> Type:
+    kinds = {a.kind, b.kind}
+    if a == b:
+        return a
+    if kinds == {"date", "timestamp"}:
+        return TIMESTAMP
+    if kinds <= {"int", "decimal", "double"}:
+        if "double" in kinds:
+            return DOUBLE
+        x, y = (decimal(INT_DIGITS, 0) if t.kind == "int" else t for t in (a, b))
+        scale = max(x.scale, y.scale)
+        return decimal(min(MAX_PRECISION, max(x.precision - x.scale, y.precision - y.scale) + scale), scale)
+    raise refused(f"{what} of {a} and {b}")
+
+
+def unified(what: str, terms: Sequence[Term]) -> tuple[list[exp.Expr], Type]:
+    """Alternatives of one value, all as their common type."""
+    to = common(what, [t.type for t in terms])
+    return [as_type(t, to) for t in terms], to
+
+
+def same_kind(term: Term, other: Term) -> Term:
+    """A text literal next to a value of another kind is a literal of that kind."""
+    if not isinstance(term.value, str) or other.kind in ("string", "null"):
+        return term
+    if other.kind in ("int", "decimal"):
+        return Term(
+            cast(term.node, decimal(MAX_PRECISION, _decimals(term.value))),
+            decimal(MAX_PRECISION, _decimals(term.value)),
+        )
+    kinds = {"double": DOUBLE, "date": DATE, "timestamp": TIMESTAMP, "bool": BOOL}
+    return Term(cast(term.node, kinds[other.kind]), kinds[other.kind])
+
+
+def _decimals(value: str) -> int:
+    return min(MAX_PRECISION, len(value.strip().partition(".")[2]))

@@ -1,0 +1,142 @@
+"""Window functions. Rows that ORDER BY does not tell apart are ordered by the other columns of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from cumulus_ops.validation.meaning.aggregates import aggregate, is_aggregate
+from cumulus_ops.validation.meaning.reader import Reader, Rule
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refused, unified
+from m3.datatypes import DOUBLE, INT, Type
+
+__all__ = ["WINDOWS", "ordered"]
+
+#: Functions of a row's place: by the order alone, and those for which ties are decided.
+RANKS: Mapping[type[exp.Expr], tuple[str, Type]] = {
+    exp.Rank: ("rank", INT), exp.DenseRank: ("dense_rank", INT), exp.PercentRank: ("percent_rank", DOUBLE),
+    exp.CumeDist: ("cume_dist", DOUBLE),
+}  # fmt: skip
+NUMBERS: Mapping[type[exp.Expr], str] = {exp.RowNumber: "row_number", exp.Ntile: "ntile"}
+NEIGHBOURS: Mapping[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
+PLACES: Mapping[type[exp.Expr], str] = {
+    exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value",
+}  # fmt: skip
+Frame = Mapping[str, object]
+
+
+def _window(reader: Reader, node: exp.Expr) -> Term:
+    node = _resolved(reader, node)
+    inner, kind = node.this, type(node.this)
+    if kind in RANKS:
+        name, to = RANKS[kind]
+        return Term(cast(_over(reader, node, fn(name), None), to), to)
+    if kind in NUMBERS:
+        args = [_whole(reader, inner.this)] if inner.this is not None else []
+        return Term(cast(_over(reader, node, fn(NUMBERS[kind], *args), None, ties=inner), INT), INT)
+    if kind in NEIGHBOURS:
+        return _neighbour(reader, node, inner)
+    if kind in PLACES:
+        return _place(reader, node, inner)
+    if not is_aggregate(inner):
+        raise refused(f"{inner.sql()} OVER")
+    spec = node.args.get("spec")
+    rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    return aggregate(reader, inner, lambda x: _over(reader, node, x, spec, ties=inner if rows else None))
+
+
+def _resolved(reader: Reader, node: exp.Expr) -> exp.Expr:
+    """``OVER name`` with the window of the WINDOW clause written out."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return node
+    named = reader.windows.get(alias.name.lower())
+    if named is None:
+        raise refused(f"the window {alias.name}")
+    copy = node.copy()
+    for part in ("partition_by", "order", "spec"):
+        copy.set(part, node.args.get(part) or named.args.get(part))
+    copy.set("alias", None)
+    return copy
+
+
+def _neighbour(reader: Reader, node: exp.Expr, inner: exp.Expr) -> Term:
+    value, offset, default = reader.read(inner.this), inner.args.get("offset"), inner.args.get("default")
+    args, to = [value.node], value.type
+    if offset is not None or default is not None:
+        args.append(_whole(reader, offset) if offset is not None else exp.Literal.number(1))
+    if default is not None:
+        (first, last), to = unified("LAG", [value, reader.read(default)])
+        args = [first, args[1], last]
+    return Term(_over(reader, node, fn(NEIGHBOURS[type(inner)], *args), None, ties=inner), to)
+
+
+def _place(reader: Reader, node: exp.Expr, inner: exp.Expr) -> Term:
+    """The value of a row of the frame. Where the frame begins (or ends) with the partition, its rows count one by one, in the
+    order that decides ties."""
+    value, spec = reader.read(inner.this), node.args.get("spec")
+    args = [value.node]
+    if isinstance(inner, exp.NthValue):
+        args.append(_whole(reader, inner.args["offset"]))
+    start = str(spec.args.get("start")).upper() if spec is not None else "UNBOUNDED"
+    end = str(spec.args.get("end") or "CURRENT ROW").upper() if spec is not None else "CURRENT ROW"
+    whole = (spec is None and node.args.get("order") is None) or (start, end) == ("UNBOUNDED", "UNBOUNDED")
+    rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    if whole:
+        frame: exp.Expr | None = _rows_frame("UNBOUNDED", "UNBOUNDED")
+    elif isinstance(inner, exp.FirstValue) and start == "UNBOUNDED" and not rows:
+        frame = _rows_frame("UNBOUNDED", "CURRENT ROW")
+    elif isinstance(inner, exp.LastValue) and end == "UNBOUNDED" and not rows:
+        frame = _rows_frame("CURRENT ROW", "UNBOUNDED")
+    else:
+        frame = spec
+    counted = frame is not None and str(frame.args.get("kind")).upper() == "ROWS"
+    return Term(_over(reader, node, fn(PLACES[type(inner)], *args), frame, ties=inner if counted else None), value.type)
+
+
+def _rows_frame(start: str, end: str) -> exp.Expr:
+    sides = (None if x == "CURRENT ROW" else side for x, side in ((start, "PRECEDING"), (end, "FOLLOWING")))
+    return exp.WindowSpec(kind="ROWS", start=start, start_side=next(sides), end=end, end_side=next(sides))
+
+
+def _over(
+    reader: Reader, node: exp.Expr, function: exp.Expr, spec: exp.Expr | None, *, ties: exp.Expr | None = None
+) -> exp.Expr:
+    """``function OVER (...)``; with ``ties``, the function itself, rows that the order leaves equal are ordered further."""
+    if spec is not None and (str(spec.args.get("kind")).upper() == "GROUPS" or spec.args.get("exclude")):
+        raise refused("a frame of GROUPS")
+    partition = [reader.read(p).node for p in node.args.get("partition_by") or ()]
+    given = node.args["order"].expressions if node.args.get("order") is not None else []
+    order = [ordered(reader.read(o.this).node, o) for o in given]
+    if ties is not None:
+        others = [*reader.ties, *(n for n in ties.iter_expressions() if not isinstance(n, exp.Literal | exp.Star))]
+        order += [ordered(reader.read(n).node, None) for n in dict.fromkeys(others)]
+    if not order and isinstance(function, exp.Anonymous) and spec is None and ties is None and function.name in (
+        "rank", "dense_rank", "percent_rank", "cume_dist"
+    ):  # fmt: skip
+        order = [ordered(cast(exp.Null(), INT), None)]
+    return exp.Window(
+        this=function,
+        partition_by=partition,
+        order=exp.Order(expressions=order) if order else None,
+        spec=spec.copy() if spec is not None else None,
+    )
+
+
+def ordered(node: exp.Expr, like: exp.Expr | None) -> exp.Expr:
+    """An entry of ORDER BY; without a model ascending, NULLs first."""
+    descending = bool(like is not None and like.args.get("desc"))
+    first = bool(like.args.get("nulls_first")) if like is not None else True
+    return exp.Ordered(this=node, desc=descending, nulls_first=first)
+
+
+def _whole(reader: Reader, node: exp.Expr) -> exp.Expr:
+    """A number of rows: Spark wants a 32-bit literal."""
+    term = reader.read(node)
+    if isinstance(term.value, int):
+        return exp.Literal.number(term.value)
+    return exp.Cast(this=as_type(term, INT), to=exp.DataType.build("INT", dialect="spark"))
+
+
+WINDOWS: Mapping[type[exp.Expr], Rule] = {exp.Window: _window}

@@ -1,0 +1,163 @@
+"""Every construct of ``docs/sql.md`` once or more, over one small table of all types with random rows.
+
+A new function, operator or aggregate gets its line here; a test says which of the compiler's operations have none.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+from m3.program import Column, Relation
+
+__all__ = ["CONSTRUCTS", "DIALECTS", "TABLE", "WIDTH", "operations", "rows"]
+
+DIALECTS = (None, "spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
+TABLE = Relation(
+    "t",
+    (
+        Column("k", INT), Column("g", INT.with_null()), Column("i", INT.with_null()), Column("j", INT.with_null()),
+        Column("x", decimal(9, 2).with_null()), Column("y", decimal(20, 5).with_null()), Column("z", decimal(38, 10).with_null()),
+        Column("r", DOUBLE.with_null()), Column("s", STRING.with_null()), Column("u", STRING.with_null()),
+        Column("d", DATE.with_null()), Column("e", DATE.with_null()), Column("m", TIMESTAMP.with_null()), Column("b", BOOL.with_null()),
+    ),
+    ("k",),
+)  # fmt: skip
+#: Columns of one view: more would make the query for Spark slow to plan.
+WIDTH = 40
+
+SCALARS = """
+i + j | i - j | i * j | -i | i / NULLIF(j, 0) | i % NULLIF(j, 0) | MOD(i, NULLIF(j, 0)) | x + i | x - y | x * y | x * i
+x / NULLIF(y, 0) | y / NULLIF(x, 0) | i / NULLIF(x, 0) | x % NULLIF(y, 0) | z * x | z / NULLIF(x, 0) | x / NULLIF(i, 0) | 1.5 * x + 2
+z / NULLIF(z, 0) | z + x | (i + j) / 3 | x / 7 | 100 * x / 3 | r + i | r * x | r / NULLIF(i, 0) | -r | i DIV NULLIF(j, 0) | x DIV NULLIF(j, 0)
+i // NULLIF(j, 0) | r - x | 2 * i + 1 | 1e3 * i
+i = j | i <> j | i < j | x <= y | x > i | y >= 1 | s = u | s < u | d < e | d < m | r > 0 | b = TRUE | z > x | i / 2 > j / 3
+i IS NULL | s IS NOT NULL | b IS TRUE | b IS NOT FALSE | i IS NOT DISTINCT FROM j | i IS DISTINCT FROM x | i BETWEEN 0 AND j
+i IN (1, 2, 3) | x IN (1.5, 2, NULL) | s IN ('a', 'b') | i NOT IN (1, NULL) | b AND i > 0 | b OR i > 0 | NOT b | (i, j) = (1, 2) | (i, s) < (j, u)
+CASE WHEN i > 0 THEN x WHEN i < 0 THEN y ELSE 0 END | CASE i WHEN 1 THEN 'a' WHEN 2 THEN s END | COALESCE(i, x, 0) | COALESCE(s, 'none')
+NULLIF(i, 1) | NULLIF(s, 'a') | IF(i > 0, i, x) | NVL2(i, j, 0) | DECODE(i, 1, 'one', NULL, 'none', 'more') | COALESCE(d, DATE '2024-01-01')
+CAST(x AS INT) | CAST(-x AS INT) | CAST(i AS DECIMAL(12, 3)) | CAST(y AS DECIMAL(22, 1)) | CAST(i AS DOUBLE) | CAST(x AS DOUBLE) | CAST(i AS VARCHAR)
+CAST(x AS VARCHAR) | CAST(d AS VARCHAR) | CAST(m AS VARCHAR) | CAST(b AS VARCHAR) | CAST('12' AS INT) + i | CAST('3.25' AS DECIMAL(5, 2)) * x
+CAST(d AS TIMESTAMP) | CAST(m AS DATE) | CAST(CAST(d AS VARCHAR) AS DATE) | CAST(r AS INT) | CAST(b AS INT) | CAST(i AS BOOLEAN) | CAST(x AS NUMERIC)
+CAST(CAST(x AS VARCHAR) AS DECIMAL(9, 2)) | CAST(CAST(m AS VARCHAR) AS TIMESTAMP) | CAST(CAST(x AS VARCHAR) AS INT)
+ABS(i) | ABS(x) | ABS(r) | SIGN(x) | SIGN(r) | ROUND(x, 1) | ROUND(y) | ROUND(r, 2) | ROUND(i, -1) | ROUND(x, -1) | TRUNC(x, 1) | TRUNC(y)
+TRUNC(r, 1) | CEIL(x) | FLOOR(y) | CEIL(r) | FLOOR(r) | CEIL(i) | GREATEST(i, j) | LEAST(x, y, i) | GREATEST(s, u) | GREATEST(d, e) | LEAST(r, i)
+SQRT(ABS(x)) | EXP(i) | LN(ABS(r) + 1) | LOG10(ABS(x) + 1) | LOG(2, ABS(x) + 1) | LOG(ABS(i) + 2, 10) | LOG(3, ABS(r) + 1) | POWER(ABS(r) + 1, 2) | POWER(x, 2) | PI()
+UPPER(s) | LOWER(u) | LENGTH(s) | s || u | s || i | CONCAT(s, u) | CONCAT(s, x, d) | CONCAT_WS('-', s, u, 'x') | SUBSTRING(s, 2, 2) | SUBSTRING(s, 2)
+SUBSTRING(s, 1, i * 0 + 2) | LEFT(s, 2) | RIGHT(s, 2) | POSITION('b' IN s) | STRPOS(s, 'b') | LOCATE('b', s, 2) | REPLACE(s, 'a', 'xy') | REVERSE(s)
+TRANSLATE(s, 'ab', 'x') | REPEAT(s, 2) | LPAD(s, 5, '*') | RPAD(s, 5, '*') | LPAD(s, 4) | TRIM(s) | LTRIM(s) | RTRIM(s) | TRIM(BOTH 'a' FROM s)
+TRIM(LEADING 'a' FROM s) | BTRIM(s, 'ab') | INITCAP(s) | STARTS_WITH(s, 'a') | ENDS_WITH(s, 'b') | CONTAINS(s, 'b') | SPLIT_PART(s, ' ', 1) | SPLIT_PART(s, 'a', -1)
+ASCII(s) | CHR(ABS(i) + 65) | CHR(8364) | s LIKE 'a%' | s LIKE '%_b' | s LIKE u | s NOT LIKE 'a' | s ILIKE 'A%' | s LIKE 'a!%%' ESCAPE '!' | s RLIKE '^a+b$' | s ~ '^a|b$' | REGEXP_LIKE(s, 'a.')
+PREFIX(s, 'a') | SUFFIX(s, 'b') | MID(s, 1, 2) | ISNULL(i) | ZEROIFNULL(i)
+EXTRACT(YEAR FROM d) | EXTRACT(QUARTER FROM d) | EXTRACT(MONTH FROM m) | EXTRACT(WEEK FROM d) | EXTRACT(DAY FROM d) | EXTRACT(HOUR FROM m) | EXTRACT(MINUTE FROM m)
+EXTRACT(SECOND FROM m) | EXTRACT(EPOCH FROM m) | EXTRACT(DOY FROM d) | EXTRACT(DOW FROM d) | EXTRACT(ISODOW FROM d) | EXTRACT(ISOYEAR FROM d) | EXTRACT(DAYOFWEEK FROM d)
+YEAR(d) | MONTH(m) | DAY(d) | QUARTER(d) | WEEK(d) | WEEKOFYEAR(d) | DAYOFWEEK(d) | DAYOFYEAR(d) | DAYOFMONTH(d) | HOUR(m) | MINUTE(m) | SECOND(m) | DATE_PART('year', d) | DATE_PART('dow', d)
+d + INTERVAL '1' DAY | d + INTERVAL '1 month 2 days' | d - INTERVAL '3' MONTH | m + INTERVAL '5' HOUR | m - INTERVAL '90' SECOND | d + i | d - i | d - e | INTERVAL '1' YEAR + d | m + 2 * INTERVAL '1' DAY
+d + i * INTERVAL '1' DAY | d + INTERVAL 1 QUARTER | ADD_MONTHS(d, 1) | ADD_MONTHS(d, i) | DATE_ADD(d, 3) | DATE_ADD(d, INTERVAL 1 WEEK) | DATE_SUB(d, 3) | DATEADD(DAY, 5, d) | DATEADD(MONTH, i, d) | DATEDIFF(d, e) | DATEDIFF(DAY, d, e)
+DATE_TRUNC('month', d) | DATE_TRUNC('week', d) | DATE_TRUNC('quarter', m) | DATE_TRUNC('hour', m) | DATE_TRUNC('year', m) | DATE_TRUNC('minute', d) | LAST_DAY(d) | MAKE_DATE(2024, 2, ABS(i) + 1) | TO_DATE('2024-02-03') | DATE '2024-02-03'
+DATE_FORMAT(m, 'yyyy-MM-dd') | TO_CHAR(m, 'YYYY-MM-DD HH24:MI:SS') | STRFTIME(m, '%Y/%m') | DATE_FORMAT(d, '%Y-%m') | FORMAT_DATE('%Y-%m-%d', d) | TIMESTAMP '2024-01-02 03:04:05' | FORMAT(d, 'yyyy-MM')
+SIN(r) | COS(r) | TAN(r) | COT(r) | ASIN(r / 1000) | ACOS(r / 1000) | ATAN(r) | ATAN2(r, x) | SINH(r / 10) | COSH(r / 10) | TANH(r) | ASINH(r) | ACOSH(ABS(r) + 1) | ATANH(r / 1000) | DEGREES(r)
+RADIANS(r) | CBRT(r) | LOG1P(ABS(r)) | EXPM1(r / 10) | ISNAN(r) | IS_NAN(r) | IS_INF(r) | ISINF(r) | PMOD(i, 3) | PMOD(x, 3) | PMOD(r, 2) | OCTET_LENGTH(s) | MAKE_TIMESTAMP(2024, 1, ABS(i) + 1, 3, 4, 5.5) | m - d | m - TIMESTAMP '2024-01-01 00:00:00.5'
+EXTRACT(EPOCH FROM m - d) | EPOCH_US(m) | TIME_BUCKET(INTERVAL '10' MINUTE, m) | DATE_BIN('15 minutes', m, TIMESTAMP '2001-01-01') | TRY_CAST(s AS INT) | TRY_CAST(s AS DATE) | TRY_CAST(x AS DECIMAL(4, 1)) | CAST(r AS DECIMAL(12, 2)) | SUBSTRING(s, 0, 2) | SUBSTRING(s, -2, 3) | SUBSTRING(s, i, 2)
+d = '2024-01-31' | i < '3' | x = '1.50' | EXISTS (SELECT 1 FROM t t2 WHERE t2.k = t.i) | i IN (SELECT j FROM t t2) | i > ANY (SELECT j FROM t t2) | x <= ALL (SELECT y FROM t t2 WHERE t2.y IS NOT NULL) | (SELECT MAX(x) FROM t t2 WHERE t2.g = t.g) | (SELECT COUNT(*) FROM t t2)
+""".strip()
+
+AGGREGATES = """
+COUNT(*) | COUNT(i) | COUNT(i, j) | COUNT(DISTINCT i) | COUNT(DISTINCT i, s) | SUM(i) | SUM(x) | SUM(y) | SUM(z) | SUM(x * y) | SUM(i * x) | SUM(r) | SUM(DISTINCT i) | SUM(DISTINCT x)
+SUM(x) FILTER (WHERE i > 0) | COUNT(*) FILTER (WHERE b) | AVG(i) | AVG(x) | AVG(y) | AVG(z) | AVG(r) | AVG(x * i) | AVG(DISTINCT i) | AVG(x) FILTER (WHERE b) | MIN(i) | MAX(i) | MIN(s) | MAX(d) | MIN(m) | MAX(x) | MAX(r) | MIN(b)
+ANY_VALUE(g) | BOOL_AND(b) | BOOL_OR(b) | COUNT_IF(i > 0) | VARIANCE(i) | VARIANCE(x) | VAR_POP(x) | STDDEV(x) | STDDEV_POP(i) | STDDEV_SAMP(i) | SUM(i) / NULLIF(SUM(j), 0) | SUM(x) / NULLIF(SUM(i), 0) | SUM(x) / COUNT(*) | SUM(x / 3)
+SUM(i / NULLIF(j, 0)) | AVG(x) / 3 | MAX(x) - MIN(x) | SUM(CASE WHEN b THEN x ELSE 0 END) | ROUND(AVG(x), 2) | SUM(x) * 100 / NULLIF(SUM(y), 0) | COALESCE(SUM(x), 0) | SUM(x + y) | SUM(CAST(i AS DECIMAL(19, 0)))
+SUM(z / 3) | AVG(i / 7) | AVG(z * 2) | EVERY(b) | SOME(b) | ARG_MAX(s, i) | ARG_MIN(x, d) | MAX_BY(s, i) | MIN_BY(x, i) | FIRST(s ORDER BY i DESC) | LAST(x ORDER BY d) | MEDIAN(x) | MEDIAN(i) | MEDIAN(r) | BIT_AND(i) | BIT_OR(i) | BIT_XOR(i)
+PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY x) | PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY r DESC) | PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY i) | PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY d DESC) | MODE() WITHIN GROUP (ORDER BY i)
+STRING_AGG(s, ',' ORDER BY k) | STRING_AGG(s, '-') | LISTAGG(s, '; ') WITHIN GROUP (ORDER BY k DESC) | STRING_AGG(DISTINCT s, ',') | MODE(s) | FIRST(x) | QUANTILE_CONT(x, 0.5) | SUM(m - d)
+""".strip()
+
+WINDOWS = """
+ROW_NUMBER() OVER (PARTITION BY g ORDER BY k) | RANK() OVER (ORDER BY i) | DENSE_RANK() OVER (PARTITION BY g ORDER BY x DESC) | NTILE(3) OVER (ORDER BY k) | PERCENT_RANK() OVER (ORDER BY i) | CUME_DIST() OVER (ORDER BY x)
+LAG(x) OVER (ORDER BY k) | LEAD(i, 2) OVER (PARTITION BY g ORDER BY k) | LAG(i, 1, 0) OVER (ORDER BY k) | FIRST_VALUE(x) OVER (PARTITION BY g ORDER BY k) | LAST_VALUE(i) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING)
+NTH_VALUE(s, 2) OVER (ORDER BY k) | COUNT(*) OVER (PARTITION BY g) | SUM(i) OVER (PARTITION BY g ORDER BY k) | SUM(x) OVER (ORDER BY k ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) | AVG(i) OVER (PARTITION BY g) | AVG(x) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)
+MIN(d) OVER (PARTITION BY g) | MAX(x) OVER (ORDER BY i) | SUM(r) OVER (PARTITION BY g) | AVG(r) OVER (PARTITION BY g) | SUM(x) OVER (ORDER BY i RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) | SUM(z) OVER (PARTITION BY g)
+""".strip()
+
+#: Whole queries, for what is no expression.
+QUERIES = (
+    "SELECT g, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY ROLLUP (g, b)",
+    "SELECT g, b, GROUPING(g) AS q, SUM(i) AS s FROM t GROUP BY GROUPING SETS ((g), (b), ())",
+    "SELECT g, b, MAX(x) AS s FROM t GROUP BY CUBE (g, b) HAVING COUNT(*) > 1",
+    "SELECT a.k, b.i FROM t a LEFT JOIN t b ON a.i = b.k AND b.x > 0",
+    "SELECT a.k AS k, b.k AS l FROM t a FULL JOIN t b ON a.i = b.j AND a.g = 1",
+    "SELECT a.k AS k, b.k AS l FROM t a RIGHT JOIN t b ON a.i = b.j",
+    "SELECT a.k, a.s FROM t a JOIN t b USING (k) WHERE a.i > b.j",
+    "SELECT k FROM t WHERE i IN (SELECT j FROM t t2 WHERE t2.x > 0) OR NOT EXISTS (SELECT 1 FROM t t3 WHERE t3.j = t.k)",
+    "SELECT k FROM t WHERE i NOT IN (SELECT j FROM t t2 WHERE j IS NOT NULL)",
+    "SELECT k FROM t WHERE x > (SELECT AVG(x) FROM t t2 WHERE t2.g = t.g)",
+    "SELECT k FROM t WHERE i >= ALL (SELECT j FROM t t2 WHERE t2.g = 1)",
+    "SELECT DISTINCT g, b FROM t",
+    "SELECT i AS v FROM t UNION SELECT j FROM t",
+    "SELECT i AS v FROM t UNION ALL SELECT x FROM t",
+    "SELECT i AS v FROM t EXCEPT SELECT j FROM t",
+    "SELECT i AS v FROM t INTERSECT SELECT j FROM t",
+    "WITH q AS (SELECT g, SUM(x) AS s FROM t GROUP BY g) SELECT a.g, a.s, b.s AS o FROM q a JOIN q b ON a.g = b.g",
+    "SELECT q.v, COUNT(*) AS n FROM (VALUES (1, 'a'), (2, 'b')) AS q(v, w) JOIN t ON t.i = q.v GROUP BY q.v",
+    "SELECT k, i FROM (SELECT k, i, x FROM t ORDER BY i DESC LIMIT 5) AS q",
+    "SELECT g, k FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY i) = 1",
+    "SELECT DISTINCT ON (g) g, k, i FROM t ORDER BY g, i DESC",
+    "SELECT g, SUM(x) AS s, RANK() OVER (ORDER BY SUM(x)) AS r FROM t GROUP BY g",
+    "SELECT EXTRACT(DOW FROM d) AS w, COUNT(*) AS n FROM t GROUP BY 1 ORDER BY 1 LIMIT 2",
+    "SELECT t.k, l.n FROM t, LATERAL (SELECT COUNT(*) AS n FROM t t2 WHERE t2.g = t.g) AS l",
+)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for line in text.splitlines() for part in line.split(" | ")]
+
+
+#: Kind of view -> what makes one of a few of its expressions, and all of them.
+CONSTRUCTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "scalars": ("SELECT k, {} FROM t", _listed(SCALARS)),
+    "aggregates": ("SELECT g, {} FROM t GROUP BY g", _listed(AGGREGATES)),
+    "totals": ("SELECT {} FROM t WHERE k < 0", _listed(AGGREGATES)),
+    "windows": ("SELECT k, {} FROM t", _listed(WINDOWS)),
+}
+
+
+def rows(seed: int, count: int = 30) -> list[tuple[Any, ...]]:
+    """Random rows of :data:`TABLE`: few values, so that groups and joins have several; some NULLs; some large numbers."""
+    random = Random(seed)
+
+    def number(digits: int, scale: int) -> Decimal:
+        units = random.choice((random.randrange(-400, 400), random.randrange(-(10**digits) + 1, 10**digits)))
+        return Decimal(units).scaleb(-scale)
+
+    def moment() -> datetime.datetime:
+        start = datetime.datetime(2023, 12, 25, 22, 58, 30)
+        return start + datetime.timedelta(hours=random.randrange(2000), microseconds=random.choice((0, 0, 250000)))
+
+    def row(k: int) -> tuple[Any, ...]:
+        text = [random.choice(("a", "b", "ab", "aab", "b a", "Ab cd", " a ", "", "äß", "a.b%")) for _ in range(2)]
+        values = [
+            random.randrange(3), random.randrange(-4, 12), random.randrange(-3, 6), number(6, 2), number(14, 5), number(22, 10),
+            random.choice((0.5, -2.25, 3.14159, 100.0, 1e-3)), *text, moment().date(), moment().date(), moment(), random.random() < 0.5,
+        ]  # fmt: skip
+        return (k, *(None if random.random() < 0.12 else v for v in values))
+
+    return [row(k) for k in range(count)]
+
+
+def operations(program: object) -> Iterator[str]:
+    """The names of the operations in a compiled program, wherever they are."""
+    if isinstance(program, dict):
+        program = list(program.items())
+    if isinstance(program, tuple | list):
+        for part in program:
+            yield from operations(part)
+    elif is_dataclass(program):
+        if hasattr(program, "op") and isinstance(program.op, str):
+            yield program.op
+        for field in fields(program):
+            yield from operations(getattr(program, field.name))
