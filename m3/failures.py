@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 
-from m3.datatypes import INT64_MAX, MAX_PRECISION, Type
+from m3.datatypes import INT64_MAX, INT64_MIN, MAX_PRECISION, Type
 from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, const
 
 __all__ = ["ARITHMETIC", "BY_LITERAL", "attempted", "failed", "given_by_literals", "may_fail", "nonzero", "tolerated"]
@@ -41,6 +41,8 @@ BY_LITERAL: Mapping[str, tuple[int, ...]] = {
 }  # fmt: skip
 #: Operations whose results may only be too large for their type.
 BOUNDED = frozenset({"add", "sub", "mul", "neg", "abs", "round", "trunc", "ceil", "floor", "case", "coalesce", "greatest", "least"})  # fmt: skip
+#: Operations whose result is one of their arguments, or nearer to 0.
+CHOOSING = frozenset({"case", "coalesce", "greatest", "least", "trunc", "mod"})
 #: Operations on numbers whose failure for literals is one of data: ``CASE WHEN FALSE THEN 1 / 0 END``.
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "mod", "idiv", "pmod"})
 DIVISIONS = ("div", "mod", "idiv", "pmod")
@@ -190,7 +192,7 @@ class _Analysis:
 
     def _cast(self, scalar: Call) -> bool:
         source, to = scalar.args[0].type, scalar.type
-        if source.kind == to.kind and not to.is_numeric:
+        if source.kind == to.kind and (not to.is_numeric or to.kind == "int"):
             return False
         if source.is_numeric and to.is_numeric:
             return self._overflows(scalar)
@@ -208,7 +210,8 @@ class _Analysis:
             return scalar.op not in BOUNDED
         if any(a.type.kind == "double" for a in scalar.args) or scalar.op not in _RESULTS:
             return True
-        return self._result(scalar) > _largest(scalar.type)
+        limit = _largest(scalar.type) if scalar.op in CHOOSING else _room(scalar.type)
+        return self._result(scalar) > limit
 
     def magnitude(self, scalar: Scalar) -> Fraction:
         """A bound of the magnitude of a number that has not failed."""
@@ -241,8 +244,13 @@ def _keeps_numbers(source: Type, to: Type) -> bool:
 def _largest(type_: Type) -> Fraction:
     """The largest magnitude of a type of exact numbers."""
     if type_.kind == "int":
-        return Fraction(INT64_MAX)
+        return Fraction(-INT64_MIN)
     return Fraction(10**type_.precision - 1, 10**type_.scale)
+
+
+def _room(type_: Type) -> Fraction:
+    """The largest number of a type, which for INT is less than the magnitude of the least."""
+    return Fraction(INT64_MAX) if type_.kind == "int" else _largest(type_)
 
 
 def _quotient(node: Call, numbers: list[Fraction]) -> Fraction:
@@ -268,8 +276,8 @@ _RESULTS: Mapping[str, Callable[[Call, list[Fraction]], Fraction]] = {
     "add": lambda _, x: x[0] + x[1],
     "sub": lambda _, x: x[0] + x[1],
     "mul": lambda _, x: x[0] * x[1],
-    "neg": lambda node, x: x[0] + (isinstance(node.args[0], Var) and node.type.kind == "int"),  # -(-2**63)
-    "abs": lambda node, x: x[0] + (isinstance(node.args[0], Var) and node.type.kind == "int"),
+    "neg": lambda _, x: x[0],
+    "abs": lambda _, x: x[0],
     "div": _quotient,
     "idiv": _quotient,
     "mod": lambda _, x: min(x),

@@ -188,8 +188,9 @@ def _reached(mark: Any, limit: Any, descending: bool, first: bool) -> bool:
 
 
 def _ntile(window: _Window, place: int) -> Value:
-    buckets = window.args[place][0]
-    assert isinstance(buckets, int)
+    buckets = _positive("NTILE", window.args[place][0])
+    if buckets is None:
+        return None
     size, larger = divmod(window.rows, buckets)
     if place < larger * (size + 1):
         return place // (size + 1) + 1
@@ -217,9 +218,18 @@ def _nth(window: _Window, place: int, number: int) -> Value:
 
 
 def _nth_value(window: _Window, place: int) -> Value:
-    number = window.args[place][1]
+    number = _positive("NTH_VALUE", window.args[place][1])
+    return None if number is None else _nth(window, place, number - 1)
+
+
+def _positive(name: str, number: Value) -> int | None:
+    """An argument that counts from 1; NULL makes the result NULL."""
+    if number is None:
+        return None
     assert isinstance(number, int)
-    return _nth(window, place, number - 1)
+    if number < 1:
+        raise ValueProblem(f"{name} of {number}", kind="out-of-domain", hint="a number from 1 on")
+    return number
 
 
 def _known(window: _Window, place: int) -> list[Any]:

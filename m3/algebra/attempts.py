@@ -14,8 +14,8 @@ Before and after, for ``SELECT SUM(r.a / s.b) FROM r JOIN s ON r.k = s.k WHERE 1
                COUNT(*) by r.a, s.b  of r, s  where r.k = s.k and ATTEMPT(10 / r.c > 1) and FAILS(r.a / s.b)
 
 For which rows an expression is computed at all, SQL leaves open. Here it is the joined rows that meet the (other) conditions, so
-that no row is blamed which the result does not depend on; only a side of an equality that joins two tables is computed for all
-rows of its table that meet the table's other conditions. As sums are of signed joins (an outer join is one), the rows of one
+that no row is blamed which the result does not depend on; only a side of an equality between tables is computed for all rows of
+the tables on that side that meet the conditions on these. As sums are of signed joins (an outer join is one), the rows of one
 expression are counted over all of them: what one adds another may take away. The rows of a failure are told apart by what the expression
 reads, and if that is one table, by its declared key, or else by all columns: that is the example which an error shows. (An
 expression of several tables would need maps with all columns of each to say more.)
@@ -129,18 +129,21 @@ class _Failures:
             yield Failure(expression, tuple(dict.fromkeys(relations)), polynomial(columns, INT, terms))
 
     def _single(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
-        """A side of an equality is computed for the rows of its source that meet the conditions on it; however often the
-        source's relation occurs, once."""
+        """A side of an equality is computed for the rows of its sources that meet the conditions on them; however often these
+        relations occur, once: it may link what is there in one join and is not in another, which would cancel out."""
         if not may_fail(scalar, nonzero(conditions)):
             return
-        (owner,) = owners(scalar)
-        source = next(s for s in branch.sources if s.scope == owner)
-        mine = tuple(tolerated(c) for c in conditions if owners(c) == [owner])
-        alone = Branch(1, (source,), mine)
-        bare: dict[Key, Scalar] = {v.key: Var(v.name, v.type) for v in source.variables()}
-        what = (source.relation.name, substitute(scalar, bare), tuple(substitute(c, bare) for c in mine))
+        touched = set(owners(scalar))
+        sources = tuple(s for s in branch.sources if s.scope in touched)
+        mine = tuple(tolerated(c) for c in conditions if owners(c) and touched.issuperset(owners(c)))
+        places = {s.scope: i for i, s in enumerate(sources)}
+        bare: dict[Key, Scalar] = {
+            v.key: Var(f"{places[s.scope]}.{v.name}", v.type) for s in sources for v in s.variables()
+        }
+        relations = tuple(s.relation.name for s in sources)
+        what = (relations, substitute(scalar, bare), tuple(substitute(c, bare) for c in mine))
         if what not in self._terms:
-            self._add(alone, scalar, [source], what)
+            self._add(Branch(1, sources, mine), scalar, sources, what)
 
     def _joined(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
         """An expression that is computed for the joined rows that meet some conditions."""
@@ -177,7 +180,7 @@ def _is_join(condition: Call) -> bool:
     if condition.op not in ("eq", "same"):
         return False
     left, right = (owners(side) for side in condition.args)
-    return len(left) == 1 and len(right) == 1 and left != right
+    return bool(left and right) and not set(left) & set(right)
 
 
 def _example(scalar: Scalar, sources: Sequence[Source]) -> list[tuple[Column, Var]]:

@@ -99,10 +99,18 @@ def may_overflow(function: WindowFunction) -> bool:
     """Whether a result of a window function may fail where its arguments do not."""
     if function.op in ("sum", "avg"):
         return function.type.kind == "int" or function.type.precision == MAX_PRECISION
-    literal = all(isinstance(a, Const) for a in function.args[:1])
+    if function.op in ("lag", "lead") and len(function.args) == 3:
+        return not all(a.type.same_as(function.type) or is_null(a) for a in (function.args[0], function.args[2]))
+    counts = {"ntile": function.args[:1], "nth_value": function.args[1:2]}.get(function.op, ())
+    literal = all(isinstance(a, Const) and isinstance(a.value, int) and a.value > 0 for a in counts)
     frame = function.frame
     distance: object = frame is not None and frame.unit == "range" and {frame.start, frame.end} - {None, 0}
-    return (function.op == "ntile" and not literal) or bool(distance)
+    return not literal or bool(distance)
+
+
+def is_null(scalar: Scalar) -> bool:
+    """Whether it is the literal NULL."""
+    return isinstance(scalar, Const) and scalar.value is None
 
 
 def _attempted_function(function: WindowFunction) -> WindowFunction:

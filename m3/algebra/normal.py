@@ -110,8 +110,10 @@ class _Normal:
             return
         if isinstance(condition, Call) and condition.op in ("eq", "same"):
             left, right = condition.args
-            if len(owners(left)) == 1 and len(owners(right)) == 1:
-                self._equate(*_unified(left, right), strict=condition.op == "eq")
+            alike = _unified(left, right)
+            strict = condition.op == "eq"
+            if len(owners(left)) == 1 and len(owners(right)) == 1 and (strict or alike == (left, right)):
+                self._equate(*alike, strict=strict)
                 return
         self.cross.append(condition)
 
@@ -231,12 +233,17 @@ def _nullable(found: _Class) -> Type:
 
 
 def _unified(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
-    """Both sides with one type, by casts, so that equal values are equal keys."""
+    """Both sides with one type, by casts, so that equal values are equal keys. What the type has no room for is NULL: nothing
+    is equal to it."""
     if left.type.same_as(right.type):
         return left, right
     common = common_type(left, right)
-    a, b = (s if s.type.same_as(common) else call("cast", s, to=common) for s in (left, right))
+    a, b = (s if s.type.same_as(common) else _fitted(call("cast", s, to=common)) for s in (left, right))
     return a, b
+
+
+def _fitted(cast: Scalar) -> Scalar:
+    return Call("attempt", (cast,), cast.type.with_null()) if may_fail(cast) else cast
 
 
 def common_type(*scalars: Scalar) -> Type:

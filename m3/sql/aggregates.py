@@ -282,7 +282,8 @@ class Grouping:
 
     def _sum(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str) -> Scalar:
         average = wanted.function == "avg"
-        total = self._total(wanted.args[0].type, branches, node, args, f"{wish}_sum" if average else wish)
+        kind = wanted.args[0].type if not average else numeric_as_decimal(wanted.args[0].type)  # with room for the sum
+        total = self._total(kind, branches, node, args, f"{wish}_sum" if average else wish)
         result = wanted.type.with_null(False)
         complete = not self.total and self._counts_all(self._counted(branches, args))
         if complete and not average:
@@ -294,9 +295,9 @@ class Grouping:
     def _moment(
         self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
     ) -> Scalar:
-        kind = wanted.args[0].type
+        kind = numeric_as_decimal(wanted.args[0].type)
         total = self._total(kind, branches, node, args, f"{wish}_sum")
-        square = call("mul", args[0], args[0]).type
+        square = numeric_as_decimal(call("mul", args[0], args[0]).type)
         squares = self._total(square, branches, node, [*args, *args], f"{wish}_squares")
         count = self._count(branches, args, f"{wish}_n")
         return call(wanted.function, count, total, squares)
