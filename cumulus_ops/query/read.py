@@ -7,6 +7,7 @@ those runs stay until it is done, however long that takes.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import reduce
 
 import numpy as np
@@ -31,7 +32,7 @@ from cumulus_ops.mapstore import (
 )
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import from_units
-from m3.program import MapDecl, OutputColumn, View
+from m3.program import Check, MapDecl, OutputColumn, View
 from m3.scalars import Scalar, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
@@ -92,25 +93,38 @@ def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False
 
 def failed_checks_upto(rt: Runtime, upto: int | None) -> dict[str, ViewInError]:
     """The same with versions up to ``upto`` (inclusive; None counts all), which need not be a snapshot's yet."""
-    groups = {r.map for r in rt.catalog.runs(rt.catalog.last_commit()) if upto is None or r.min_version <= upto}
-    filled = [v for v in rt.program.views if any(rt.plan.group_of[check.map] in groups for check in v.checks)]
-    found = ((view.name, failed_check_of(rt, view, upto)) for view in filled)
+    stored = _stored(rt, upto)
+    found = ((view.name, failed_check_of(rt, view, upto, stored)) for view in rt.program.views)
     return {name: problem for name, problem in found if problem is not None}
 
 
-def failed_check_of(rt: Runtime, view: View, upto: int | None) -> ViewInError | None:
-    """Why a view is in error, with versions up to ``upto`` (inclusive; None counts all): its first check that has entries, and of
-    these the least, so that everybody sees the same."""
-    for check in view.checks:
-        entries = read_map(rt, check.map, upto)
-        if len(entries):
-            columns = rt.program.map_by_name[check.map].keys
-            entries = entries.take(_ascending(entries)) if columns else entries
-            example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
-            rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
-            problem = failed_check(rt.program, view, check, example, int(rows))
-            return ViewInError(problem.message, kind=problem.kind, place=str(problem.span or ""), hint=problem.hint)
-    return None
+def _stored(rt: Runtime, upto: int | None) -> set[str]:
+    """The groups of maps that have runs; most checks never have one."""
+    return {r.map for r in rt.catalog.runs(rt.catalog.last_commit()) if upto is None or r.min_version <= upto}
+
+
+def failed_check_of(
+    rt: Runtime, view: View, upto: int | None, stored: Collection[str] | None = None
+) -> ViewInError | None:
+    """Why a view is in error, with versions up to ``upto`` (inclusive; None counts all): its first check that has entries.
+    ``stored``: the groups that have runs, if that is known."""
+    if stored is None:
+        stored = _stored(rt, upto) if view.checks else ()
+    found = (_error_of(rt, view, c, upto) for c in view.checks if rt.plan.group_of[c.map] in stored)
+    return next((problem for problem in found if problem is not None), None)
+
+
+def _error_of(rt: Runtime, view: View, check: Check, upto: int | None) -> ViewInError | None:
+    """The error that a check stands for, with the least of its entries, so that everybody sees the same."""
+    entries = read_map(rt, check.map, upto)
+    if not len(entries):
+        return None
+    columns = rt.program.map_by_name[check.map].keys
+    entries = entries.take(_ascending(entries)) if columns else entries
+    example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
+    rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
+    problem = failed_check(rt.program, view, check, example, int(rows))
+    return ViewInError(problem.message, kind=problem.kind, place=str(problem.span or ""), hint=problem.hint)
 
 
 def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
