@@ -33,6 +33,7 @@ from m3.program import Input, MapDecl
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
 from m3.sql.correlation import counted, distinct, keyed, plain
+from m3.sql.expressions import is_bare_null
 from m3.sql.ordered import ORDERED, OrderedCall, Place, read_ordered
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ def _typed(node: exp.Expr, names: Names, args: tuple[Scalar, ...], where: Scalar
         return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
     if kind not in SUMS and kind not in MOMENTS:
         names.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
+    if is_bare_null(args[0]):
+        args = (Const(None, INT.with_null()),)
     if args[0].type.kind == "double" and kind in SUMS:
         return AggregateCall(SUMS[kind], args, where, unique, DOUBLE.with_null())
     if not args[0].type.is_numeric:

@@ -6,8 +6,10 @@ query is built of which arguments the passes read, so that what a dialect adds (
 >>> import sqlglot
 >>> from m3.sql.places import Source
 >>> def refused(sql):
-...     try: refuse_unread(sqlglot.parse_one(sql, read="duckdb"), Source(sql))
-...     except Exception as error: print(error.message)
+...     try:
+...         refuse_unread(sqlglot.parse_one(sql, read="duckdb"), Source(sql))
+...     except Exception as error:
+...         print(error.message)
 >>> refused("SELECT a FROM r LIMIT 5")
 >>> refused("SELECT a FROM r LIMIT 50%")
 LIMIT with PERCENT is not supported
@@ -18,12 +20,13 @@ SUBQUERY with SAMPLE is not supported
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from m3.sql.places import Source
 
-__all__ = ["READ", "is_wrapper", "refuse_unread"]
+__all__ = ["READ", "REWRITTEN", "is_wrapper", "refuse_unread"]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -72,22 +75,37 @@ READ: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Exists: _names("this"),
     exp.In: _names("this expressions query"),
 }
+#: What rewritings read, and leave nothing of.
+REWRITTEN: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Join: _names("match_condition"),
+    exp.Lateral: _names("view outer ordinality"),
+    exp.Table: _names("ordinality"),
+}
 #: Parts of a clause that are spoken of as the clause.
 PARTS: Mapping[type[exp.Expr], str] = {exp.LimitOptions: "LIMIT", exp.WindowSpec: "WINDOW", exp.Ordered: "ORDER BY"}
 HINT = "SELECT .. FROM .. WHERE .. GROUP BY .. HAVING .. ORDER BY .. LIMIT n OFFSET m"
 
 
-def refuse_unread(tree: exp.Expr, source: Source) -> None:
-    """Fail at the first part of a query that no pass reads.
+def refuse_unread(
+    tree: exp.Expr, source: Source, rewritten: Mapping[type[exp.Expr], frozenset[str]] = MappingProxyType({})
+) -> exp.Expr:
+    """The tree, of which some pass reads every part.
+
+    Args:
+        tree: the query.
+        source: its text.
+        rewritten: further arguments that are read.
 
     Raises:
-        CompileError: of kind ``unsupported-clause``.
+        CompileError: at the first part that no pass reads, of kind ``unsupported-clause``.
     """
     for node in tree.walk(bfs=False):
         known = READ.get(type(node))
         for name, value in node.args.items() if known is not None else ():
-            if known is not None and name not in known and value not in (None, False, [], ""):
+            read = known is None or name in known or name in rewritten.get(type(node), ())
+            if not read and value not in (None, False, [], ""):
                 _fail(node, name, value, source)
+    return tree
 
 
 def _fail(node: exp.Expr, name: str, value: object, source: Source) -> None:

@@ -170,6 +170,14 @@ def _is_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "coalesce", tested, const(False)) if reader.dialect in ("spark", "databricks") else tested
 
 
+def _unless_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """NANVL(a, b): b where a is NaN."""
+    value, otherwise = reader.read(node.this), reader.read(node.args["expression"])
+    if value.type.kind != "double":
+        return value
+    return reader.call(node, "case", reader.call(node, "is_nan", value), otherwise, value)
+
+
 def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
     """Fail if the node's value depends on when or where it is computed."""
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower() if isinstance(
@@ -208,6 +216,8 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("to_date", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), DATE),
     ("isnull", 1): _called("is_null"),
     ("isnotnull", 1): lambda reader, node, args: reader.call(node, "not", reader.call(node, "is_null", reader.read(args[0]))),
+    ("bit_length", 1): _as(exp.BitLength, "this"),
+    ("nanvl", 2): _as(exp.Nanvl, "this", "expression"),
     ("octet_length", 1): lambda reader, node, args: reader.call(node, "octet_length", reader.text(args[0])),
     ("pmod", 2): _called("pmod"),
     ("fmod", 2): _called("mod"),
@@ -251,6 +261,10 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Log: _logarithm,
     exp.Pi: lambda _, node: const(math.pi),
     exp.IsNan: _is_nan,
+    exp.Nanvl: _unless_nan,
+    exp.BitLength: lambda reader, node: reader.call(
+        node, "mul", reader.call(node, "octet_length", reader.text(node.this)), const(8)
+    ),
     exp.IsInf: lambda reader, node: reader.call(node, "is_infinite", reader.read(node.this)),
     exp.Anonymous: _anonymous,
 }

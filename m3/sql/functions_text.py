@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ BEFORE_TEXT = ("postgres", "redshift", "materialize", "risingwave", "tsql")
 ZERO_BEFORE_TEXT = ("duckdb", "sqlite")
 TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 BACKSLASH = "\\"
+#: A character of a regular expression; what is escaped keeps its case.
+ESCAPED = re.compile(r"(\\.)|.", re.DOTALL)
 WORDS = 8  # INITCAP's list of delimiters is longer where it means everything but letters and digits
 
 
@@ -164,15 +167,20 @@ def _checked(reader: ExpressionReader, node: exp.Expr, check: Callable[[], objec
 
 
 def _regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    _only(reader, node, "this", "expression")
-    pattern = reader.text(node.args["expression"])
+    _only(reader, node, "this", "expression", "flag")
+    pattern, text = reader.text(node.args["expression"]), reader.text(node.this)
+    flag = reader.constant(node.args.get("flag"))
+    if flag not in (None, "i"):
+        reader.source.fail(node, f"the flags {flag!r}", "regular-expression", "'i', or none")
     if not isinstance(pattern, Const):
         hint = "a constant regular expression, or LIKE"
         reader.source.fail(node, "a computed regular expression", "regular-expression", hint)
     known = pattern.value
     if isinstance(known, str):
         _checked(reader, node, lambda: safe_regex(known))
-    return reader.call(node, "regexp_like", reader.text(node.this), pattern)
+    if isinstance(known, str) and (flag or isinstance(node, exp.RegexpILike)):
+        text, pattern = reader.call(node, "lower", text), const(ESCAPED.sub(lambda c: c[1] or c[0].lower(), known))
+    return reader.call(node, "regexp_like", text, pattern)
 
 
 def _json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -222,6 +230,7 @@ TEXTS: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] =
     exp.ILike: _like,
     exp.Escape: _escape,
     exp.RegexpLike: _regexp,
+    exp.RegexpILike: _regexp,
     exp.SimilarTo: _similar,
     exp.JSONExtractScalar: _json,
 }

@@ -201,8 +201,11 @@ def _aggregates(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query):
         return False
     if isinstance(node, exp.Window):
+        inner = node.this
+        while isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
+            inner = inner.this
         inside = [
-            *node.this.iter_expressions(),
+            *inner.iter_expressions(),
             *(node.args.get("partition_by") or ()),
             *([node.args["order"]] if node.args.get("order") else []),
         ]
@@ -240,7 +243,9 @@ def _part(node: exp.Expr, target: _Targets) -> list[list[Named]]:
         return [
             keys
             for n in node.expressions
-            for keys in (_part(n, target) if isinstance(n, exp.Rollup | exp.Cube) else [_unit(n, target)])
+            for keys in (
+                _part(n, target) if isinstance(n, exp.Rollup | exp.Cube | exp.GroupingSets) else [_unit(n, target)]
+            )
         ]
     return [_unit(node, target)]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from m3.program import Relation
-from m3.scalars import Scalar
+from m3.scalars import Scalar, call, const
 from m3.sql.block import Block, From, Join, Limited, Order, Origin, Output, Query, Table, Window
 from m3.sql.expressions import ExpressionReader, is_bare_null
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
@@ -24,6 +24,9 @@ from m3.sql.tables import read_from
 from m3.sql.windows import read_window
 
 __all__ = ["resolve_query"]
+
+#: Dialects in which a condition may be a number, which is true unless it is 0.
+INTEGERS_ARE_TRUE = ("duckdb", "sqlite", "mysql")
 
 
 def resolve_query(node: exp.Expr, parent: Names) -> Query:
@@ -194,8 +197,11 @@ class _Select:
         )
 
     def _condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
+        if scalar.type.kind == "int" and self.names.context.dialect in INTEGERS_ARE_TRUE:
+            return call("ne", scalar, const(0))
         if scalar.type.kind != "bool":
-            self.names.fail(node, f"{clause} of type {scalar.type}", "type-mismatch", "write a comparison")
+            hint = f"write a comparison, such as {node.sql()} <> 0" if scalar.type.is_numeric else "write a comparison"
+            self.names.fail(node, f"{clause} of type {scalar.type}", "type-mismatch", hint)
         return scalar
 
 

@@ -56,6 +56,8 @@ def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
 
 def _named(node: exp.Anonymous) -> exp.Expr:
     name, args = str(node.this).lower(), node.expressions
+    if name == "row":
+        return exp.Tuple(expressions=args)
     if name in NAMED and len(args) == 1:
         return NAMED[name](this=args[0])
     if name in FRACTIONS and len(args) == 2:

@@ -18,7 +18,7 @@ from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
 from m3.sql.block import Block, Constants, Order, placeholders, unique_names
-from m3.sql.clauses import is_wrapper, refuse_unread
+from m3.sql.clauses import is_wrapper
 from m3.sql.correlation import counted, plain
 from m3.sql.groups import linear_groups
 from m3.sql.names import Context, Names
@@ -56,7 +56,6 @@ def parse_view(
     node = rewritten(tree, source)
     while is_wrapper(node):
         node = node.this
-    refuse_unread(node, source)
     context = Context(source, {r.name: r for r in relations}, registry, name, dialect)
     try:
         return _View(context, node).read()

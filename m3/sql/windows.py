@@ -13,6 +13,7 @@ from m3.scalars import Const, Key, Scalar, Var, substitute, vars_of
 from m3.sql.aggregates import _avg_type
 from m3.sql.block import Window
 from m3.sql.correlation import close, counted, unused
+from m3.sql.expressions import constant
 from m3.sql.names import Names
 from m3.sql.workspace import Workspace
 
@@ -84,9 +85,10 @@ def _bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> in
         return None
     if value == "CURRENT ROW":
         return 0
-    if not (isinstance(value, exp.Literal) and str(value.this).isdigit()):
+    rows = constant(value, names.context.source) if isinstance(value, exp.Expr) else None
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 0:
         names.fail(spec, "a frame bound that is not a number", "unsupported-window", "n PRECEDING or n FOLLOWING")
-    return int(value.this) * (-1 if side == "PRECEDING" else 1)
+    return rows * (-1 if side == "PRECEDING" else 1)
 
 
 def _type(op: str, args: tuple[Scalar, ...]) -> Type:

@@ -47,6 +47,25 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         P,
         "select count(*) as n from ((select dept_id from employees) as x join departments d on x.dept_id = d.dept_id)",
     ),
+    "nested_grouping_sets": (
+        P,
+        "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id), grouping sets ((active), rollup(dept_id, active)))",
+        "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id), (active), (dept_id, active), (dept_id), ())",
+    ),
+    "having_a_number": (D, "select dept_id from employees group by dept_id having count(salary)"),
+    "where_a_number": (D, "select emp_id from employees where emp_id - 3"),
+    "rows_by_name": (
+        P,
+        "select emp_id from employees where row(dept_id, active) = row(1, true) or row(emp_id, dept_id) < row(3, 2)",
+    ),
+    "frame_of_constants": (
+        D,
+        "select emp_id, sum(salary) over (order by emp_id rows between 1 + 1 preceding and 2 - 1 following) as s from employees",
+    ),
+    "windows_that_do_not_group": (
+        P,
+        "select emp_id, any_value(emp_id) over (partition by dept_id order by emp_id) as a, sum(salary) filter (where active) over (order by emp_id) as b from employees",
+    ),
     "interval_by_cast": (
         S,
         "select emp_id, hired + cast('30' as interval day) as later from employees",

@@ -98,6 +98,21 @@ SCALARS: dict[str, tuple[str, ...]] = {
         "select emp_id, emp_id + '2' as a, salary * '1.5' as b, emp_id - '3' as c from employees",
         "select emp_id, emp_id + 2 as a, cast(salary as double) * 1.5 as b, emp_id - 3 as c from employees",
     ),
+    "without_case": (
+        P,
+        "select emp_id, ename ~* '^[A-C].*N' as a, ename !~* 'BO+' as b, regexp_like(ename, 'N{1,2}$', 'i') as c, ename ~* '\\DY' as d from employees",
+        "select emp_id, regexp_matches(ename, '(?i)^[A-C].*N') as a, not regexp_matches(ename, '(?i)BO+') as b, regexp_matches(ename, '(?i)N{1,2}$') as c, regexp_matches(ename, '(?i)\\DY') as d from employees",
+    ),
+    "bits_of_texts": (P, "select emp_id, bit_length(ename || 'ß') as n from employees"),
+    "unless_nan": (
+        S,
+        "select emp_id, nanvl(try_cast(case when active then 'NaN' else '1.5' end as double), 0.25) as a, nanvl(emp_id, 1) as b from employees",
+        "select emp_id, case when isnan(x) then 0.25 else x end as a, emp_id as b from (select emp_id, try_cast(case when active then 'NaN' else '1.5' end as double) as x from employees) as q",
+    ),
+    "sums_of_null": (
+        D,
+        "select dept_id, sum(null) as a, avg(null) as b, count(null) as c, max(null) as d from employees group by dept_id",
+    ),
     "try_to_timestamp": (
         S,
         "select emp_id, try_to_timestamp(case when active then '2024-03-01 12:30:00' else ename end) as a from employees",

@@ -110,6 +110,7 @@ def test_what_is_not_read_is_refused(kind: type[exp.Expr]) -> None:
         ("duckdb", "select * from (select emp_id from employees) as x tablesample 10%"),
         ("duckdb", "select emp_id from employees tablesample 10%"),
         ("duckdb", "select emp_id from employees using sample 3"),
+        ("duckdb", "select count(*) from generate_series(1, 3) as x tablesample 10%"),
         ("duckdb", "select emp_id from employees limit 50%"),
         ("tsql", "select top 50 percent emp_id from employees"),
         ("tsql", "select top 1 with ties emp_id from employees order by emp_id"),
