@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["validate", "validation_request", "with_remarks"]
 
+GROUPS = {"view": pa.string(), "group": pa.string(), "rows": pa.int64()}
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
 
 
@@ -129,12 +130,14 @@ def _key_columns(view: View) -> tuple[str, ...]:
 
 
 def _groups(rt: Runtime, views: Sequence[ViewToValidate], epoch: int) -> pa.Table | None:
-    """All groups of some views with their row counts; None without views."""
-    parts = [(view.name, read_groups(rt, view.name, epoch)) for view in views]
-    if not parts:
+    """All groups of some views with their row counts; None for a program without views. (Whether there is a table must not
+    depend on the epoch: Great Expectations remembers the last checkpoint's.)"""
+    if not rt.program.views:
         return None
+    none = pa.table([pa.array([], t) for t in GROUPS.values()], list(GROUPS))
+    parts = [(view.name, read_groups(rt, view.name, epoch)) for view in views]
     return pa.concat_tables(
-        table.add_column(0, "view", pa.array([name] * len(table), pa.string())) for name, table in parts
+        [none, *(table.add_column(0, "view", pa.array([name] * len(table), pa.string())) for name, table in parts)]
     )
 
 

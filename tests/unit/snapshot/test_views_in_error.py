@@ -140,8 +140,13 @@ def test_views_in_error_are_found_without_publishing_too_and_others_are_validate
     assert all("since epoch 0" in text for text in found.values())
     assert epochs_in_error(rt) == [("per_piece", 0), ("total", 0)]
     request = validation_request(rt, 0)
-    assert {view.name for view in request.views if view.error} == {"per_piece", "total"}
-    assert [view.name for view in request.views if view.snapshot is not None] == ["rows_of"]
+    assert {view.name: view.error for view in request.views} == {"rows_of": "", **found}
+    assert {view.name for view in request.views if view.snapshot is not None} == {"rows_of"}
+    of_errors = validation_request(rt, 0, ["total"])
+    assert request.groups is not None
+    assert of_errors.groups is not None, "what is compared must not depend on what is in error"
+    assert of_errors.groups.schema == request.groups.schema
+    assert len(of_errors.groups) == 0
 
 
 def test_snapshots_with_a_view_in_error_are_let_go_as_others_are(rt: Runtime) -> None:
