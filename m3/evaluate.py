@@ -100,10 +100,10 @@ def _fit_int(value: Value) -> Value:
 
 def _fit_decimal(value: Value, to: Type) -> Decimal:
     if isinstance(value, Decimal) and value.as_tuple().exponent == -to.scale:
-        result = value
+        result = value if value else abs(value)
     else:
         exact = value if isinstance(value, Decimal) else Decimal(value)  # type: ignore[arg-type]
-        result = exact.quantize(Decimal(1).scaleb(-to.scale), context=EXACT)
+        result = EXACT.plus(exact.quantize(Decimal(1).scaleb(-to.scale), context=EXACT))  # there is no -0
     if result.copy_abs() >= Decimal(10) ** (to.precision - to.scale):
         raise ValueProblem(f"{value} does not fit {to}", kind="overflow", hint="widen the type with a CAST")
     return result

@@ -19,11 +19,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from m3.datatypes import INT64_MAX, INT64_MIN, MAX_PRECISION, Type
+from m3.errors import ValueProblem
+from m3.evaluate import DEFAULTS, evaluate
 from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, const
 
-__all__ = ["ARITHMETIC", "BY_LITERAL", "attempted", "failed", "given_by_literals", "may_fail", "nonzero", "tolerated"]
+__all__ = [
+    "ARITHMETIC",
+    "BY_LITERAL",
+    "attempted",
+    "failed",
+    "given_by_literals",
+    "may_fail",
+    "nonzero",
+    "tolerated",
+    "wrong_literal",
+]
 
 #: Operations that have a value for all arguments, or whose arguments decide alone whether they fail.
 TOTAL = frozenset({
@@ -104,6 +117,22 @@ def given_by_literals(scalar: Call) -> bool:
     return all(isinstance(scalar.args[i], Const) for i in BY_LITERAL[scalar.op] if i < len(scalar.args))
 
 
+@lru_cache(maxsize=4096)
+def wrong_literal(scalar: Call) -> ValueProblem | None:
+    """Why an operation of :data:`BY_LITERAL` fails whatever its other arguments are; None if it does not.
+
+    >>> from m3.datatypes import STRING
+    >>> wrong_literal(call("left", Var("t", STRING), const(-1))).kind
+    'negative-length'
+    """
+    args = (a if isinstance(a, Const) else Const(DEFAULTS[a.type.kind], a.type) for a in scalar.args)
+    try:
+        evaluate(Call(scalar.op, tuple(args), scalar.type), {})
+    except ValueProblem as problem:
+        return problem
+    return None
+
+
 def nonzero(conditions: Iterable[Scalar]) -> frozenset[Scalar]:
     """The numbers that are not 0 where all conditions are true."""
     return frozenset(
@@ -154,7 +183,7 @@ class _Analysis:
         if scalar.op in TOTAL:
             return False
         if scalar.op in BY_LITERAL:
-            return not given_by_literals(scalar)
+            return not given_by_literals(scalar) or wrong_literal(scalar) is not None
         if scalar.op == "cast":
             return self._cast(scalar)
         if scalar.op in DIVISIONS:
@@ -196,9 +225,9 @@ class _Analysis:
             return False
         if source.is_numeric and to.is_numeric:
             return self._overflows(scalar)
-        if to.kind == "string" or (to.kind == "double" and source.kind != "string"):
-            return False
-        if to.kind == "bool" and source.kind != "string":
+        if to.kind == "string" or (
+            to.kind in ("double", "bool") and source.kind in ("int", "decimal", "double", "bool")
+        ):
             return False
         return (source.kind, to.kind) not in (("date", "timestamp"), ("timestamp", "date"), ("bool", "int"))
 

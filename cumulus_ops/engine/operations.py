@@ -84,7 +84,11 @@ def _without_failures(node: Call, args: list[pa.Array]) -> tuple[pa.Array, np.nd
     rows = np.flatnonzero(~failed)
     place = np.full(len(failed), -1)
     place[rows] = np.arange(len(rows))
-    values = operate(node, [x.take(pa.array(rows)) for x in args])
+    left = [x.take(pa.array(rows)) for x in args]
+    try:
+        values = operate(node, left)
+    except InputProblem:  # whoever computes columns may stumble over what stands beside a NULL
+        values = by_arguments(node, left)
     return values.take(pa.array(place, mask=failed)), failed
 
 

@@ -155,7 +155,7 @@ def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _positive_remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     rest = _remainder(a, b)
-    return np.where(rest < 0, np.fmod(rest + np.where(rest < 0, b, 0), b), rest)
+    return rest + np.where((rest < 0) & (b > 0), b, 0)  # between two numbers of opposite signs: it cannot wrap around
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -243,7 +243,8 @@ def _add(microseconds: int) -> Quick:
         kind = node.type.kind
         step = pa.scalar(1 if kind == "date" else microseconds, pa.int64())
         start = (args[0].cast(pa.int32()) if kind == "date" else args[0]).cast(pa.int64())
-        moved = pc.add_checked(start, pc.multiply_checked(args[1], step))
+        amount = pc.if_else(pc.is_valid(args[0]), args[1], 0)  # beside NULL any number will do
+        moved = pc.add_checked(start, pc.multiply_checked(amount, step))
         extremes, (first, last) = pc.min_max(moved).as_py(), CALENDAR[kind]
         if extremes["min"] is not None and not first <= extremes["min"] <= extremes["max"] <= last:
             raise InputProblem("a date out of the calendar", kind="overflow", hint="years go from 1 to 9999")

@@ -47,7 +47,10 @@ def _mod(args: list[Any], _: Type) -> Value:
 def _positive_mod(args: list[Any], to: Type) -> Value:
     """The remainder of a, moved by b into the sign of b where it is negative: PMOD(-7, 3) is 2."""
     rest: Any = _mod(args, to)
-    return _mod([rest + args[1], args[1]], to) if rest < 0 else rest
+    divisor = args[1]
+    if not (rest < 0 < divisor):
+        return rest  # type: ignore[no-any-return]
+    return rest + divisor if isinstance(rest, float) else EXACT.add(Decimal(rest), Decimal(divisor))
 
 
 def _decimal(value: Fraction) -> Decimal:

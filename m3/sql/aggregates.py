@@ -236,7 +236,7 @@ class Grouping:
     def _counted(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
         """How many rows have no NULL among the arguments, also by further columns."""
         known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
-        return counted(known, [*self.keys, *columns])
+        return counted(known, [*self.keys, *columns], args)
 
     def _counts_all(self, made: Polynomial) -> bool:
         return canonical(made) == canonical(counted(self.branches, self.keys))

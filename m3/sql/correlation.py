@@ -230,8 +230,9 @@ def _by_domain(space: Workspace, branches: Sequence[Branch], needed: Sequence[Ke
     extra = Branch()
     columns: dict[Key, Scalar] = {}
     links: list[Link] = []
+    fails = any(may_fail(s) for b in branches for s in (*b.conditions, *(b.env[n] for n in needed)))
     for owner, theirs in _by_owner(space, sorted(asked.values(), key=_place)):
-        relation = _domain(owner, theirs)
+        relation = _domain(owner, theirs, whole=fails)
         source = space.context.registry.source(relation)
         extra = replace(extra, sources=(*extra.sources, source))
         for variable, column in zip(theirs, source.variables(), strict=True):
@@ -276,19 +277,20 @@ def _label(variable: Var) -> str:
     return f"{scope.label}.{variable.name}" if scope is not None and scope.label else variable.name
 
 
-def _domain(owner: Workspace, asked: Sequence[Var]) -> Relation:
-    """The distinct values of some of a block's columns, over as few of its sources as possible."""
+def _domain(owner: Workspace, asked: Sequence[Var], *, whole: bool) -> Relation:
+    """The distinct values of some of a block's columns, over as few of its sources as possible; or over the ``whole`` join, where
+    the subquery may fail for values that no joined row has."""
     space, known = owner.base if owner.base is not None else (owner, {v.key: v for v in asked})
     branches = []
     for branch in space.branches:
         values = [branch.value(known[v.key]) for v in asked]
         if branch.coefficient > 0:
-            branches.append(_needed_sources(branch, values, asked))
+            branches.append(_needed_sources(branch, values, asked, whole=whole))
     return distinct(owner, branches, asked, "domain")
 
 
-def _needed_sources(branch: Branch, values: Sequence[Scalar], columns: Sequence[Var]) -> Branch:
-    wanted = {scope for value in values for scope in owners(value)}
+def _needed_sources(branch: Branch, values: Sequence[Scalar], columns: Sequence[Var], *, whole: bool) -> Branch:
+    wanted = {s.scope for s in branch.sources} if whole else {scope for value in values for scope in owners(value)}
     if outer(values):
         hint = "compare columns of outer queries by equality"
         raise CompileError("a subquery about two outer queries at once", kind="correlation", hint=hint)

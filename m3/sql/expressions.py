@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
 from m3.errors import CompileError, M3Error, ProgramError, ValueProblem
-from m3.evaluate import DEFAULTS, evaluate
-from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail
+from m3.evaluate import evaluate
+from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail, wrong_literal
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
 from m3.sql.places import Source
@@ -114,11 +114,9 @@ class ExpressionReader:
         """A literal that no value of the other arguments goes with, such as a format, is a mistake in the text."""
         if not isinstance(result, Call) or result.op not in BY_LITERAL or not given_by_literals(result):
             return
-        args = (a if isinstance(a, Const) else Const(DEFAULTS[a.type.kind], a.type) for a in result.args)
-        try:
-            evaluate(Call(result.op, tuple(args), result.type), {})
-        except ValueProblem as error:
-            self.source.fail(node, error.message, error.kind, error.hint)
+        problem = wrong_literal(result)
+        if problem is not None:
+            self.source.fail(node, problem.message, problem.kind, problem.hint)
 
     def compare(self, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
         """A comparison; a string literal is read as what it is compared with."""
