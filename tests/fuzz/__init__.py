@@ -14,8 +14,11 @@ makes each failure small for up to 20 seconds, ``--sql '...'`` checks a query of
 prints the query and the events, made small, as the two files of a regression: put them into ``tests/fuzz/regressions``, where
 they are replayed from then on.
 
-What the grammar avoids, because DuckDB's answer is not the only right one: division of integers, division by zero,
-floating-point values in keys, in comparisons for equality and in sums (what DuckDB computes in DOUBLE, AVG, / and STDDEV, is
+Some expressions may fail: divisions and remainders with and without guards, casts of texts, products of integers, dates. A
+view whose error would be missed is found by asking DuckDB with different values in place of what fails
+(:mod:`~tests.fuzz.failing`); of a view in error only is checked that it becomes right again.
+
+What the grammar avoids, because DuckDB's answer is not the only right one: floating-point values in keys, in comparisons for equality and in sums (what DuckDB computes in DOUBLE, AVG, / and STDDEV, is
 an ``approx`` column: it may be selected and compared with a whole number, no more), LIMIT and numbering without a total order,
 CASE over sums with different numbers of decimals (which DuckDB rounds to the fewest).
 Queries that DuckDB refuses (outer joins in correlated subqueries, mostly) are ``invalid`` and not counted.

@@ -96,6 +96,8 @@ def aggregate_item(draw: Draw, columns: Sequence[Col], kind: str | None = None) 
             # DuckDB rounds to the fewest decimals of the branches where both have 38 digits, as all sums have
             other = f"(- ({first.sql}))" if first.kind == "dec" else second.sql
             return Col(f"CASE WHEN COUNT(*) > 1 THEN {first.sql} ELSE {other} END", first.kind)
+    if kind is None and draw.maybe("fail.division"):
+        return Col(f"({first.sql} * 1.00 / {second.sql})", APPROXIMATE)
     return Col(f"({first.sql} * 1.00 / NULLIF(COUNT(*), 0))", APPROXIMATE)
 
 

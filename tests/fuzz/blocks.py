@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.fuzz.aggregates import aggregate_item, having
 from tests.fuzz.predicates import COMPARISONS, MAX_LEVEL, predicate, scalar_subquery, subquery_predicate, where
-from tests.fuzz.scalars import key, scalar
+from tests.fuzz.scalars import key, quotient, scalar
 from tests.fuzz.scope import APPROXIMATE, Col, Context, Query, exact
 from tests.fuzz.sources import sources
 from tests.fuzz.windows import windows
@@ -62,6 +62,8 @@ def _plain_items(ctx: Context, columns: Sequence[Col], kinds: Kinds, *, approxim
     items += [c for c in columns if c.kind == APPROXIMATE and approximate]
     if approximate and draw.maybe("scalar.division"):
         items.append(Col(f"({scalar(draw, columns, 'dec', 0)} / 2)", APPROXIMATE))
+    if approximate and draw.maybe("fail.division"):
+        items.append(Col(quotient(draw, columns), APPROXIMATE))
     if draw.maybe("scalar.bool_value"):
         items.append(Col(f"({predicate(draw, columns, 1)})", "bool"))
     return items

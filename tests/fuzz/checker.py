@@ -5,26 +5,29 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from m3 import CompileError, compile_views
+from m3.errors import ValueProblem
 from m3.interpreter import Interpreter
 from m3.program import Program
 from tests.fuzz.compare import Row, same_rows
 from tests.fuzz.database import Database
+from tests.fuzz.failing import variants
 from tests.fuzz.queries import Made
 from tests.fuzz.schema import RELATIONS, Batch, left_over
 
 OK, UNSUPPORTED, WRONG, CRASH, INVALID = "ok", "unsupported", "WRONG", "crash", "invalid"
+IN_ERROR = "in error"
 LIMIT_S = 30.0
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What came out. ``kind``: of the CompileError, or the exception's name and kind; ``batch``: after which it was wrong
-    (0: before any); ``statements``: the size of the program."""
+    (0: before any); ``statements``: the size of the program; ``in_error``: after how many batches the view was."""
 
     outcome: str
     kind: str = ""
@@ -34,6 +37,7 @@ class Verdict:
     statements: int = 0
     compile_s: float = 0.0
     total_s: float = 0.0
+    in_error: int = 0
 
     @property
     def failed(self) -> bool:
@@ -52,7 +56,7 @@ def check(made: Made, batches: Sequence[Batch], database: Database) -> Verdict:
     started = time.perf_counter()
     database.clear()
     try:
-        database.rows(made.sql)
+        database.rows(variants(made.sql)[0])
     except duckdb.Error as error:
         return Verdict(INVALID, type(error).__name__, str(error))
     try:
@@ -62,13 +66,14 @@ def check(made: Made, batches: Sequence[Batch], database: Database) -> Verdict:
     except Exception as error:
         return Verdict(CRASH, f"compile: {_name(error)}", traceback.format_exc())
     compiled = time.perf_counter()
-    outcome, kind, detail, batch = _stream(made, program, batches, database)
-    size = len(program.maps), sum(len(t.statements) for t in program.triggers)
-    return Verdict(outcome, kind, detail, batch, *size, compiled - started, time.perf_counter() - started)
+    verdict = _stream(made, program, batches, database)
+    statements = sum(len(t.statements) for t in program.triggers)
+    times = {"compile_s": compiled - started, "total_s": time.perf_counter() - started}
+    return replace(verdict, maps=len(program.maps), statements=statements, **times)
 
 
-def _stream(made: Made, program: Program, batches: Sequence[Batch], database: Database) -> tuple[str, str, str, int]:
-    number, started = 0, time.perf_counter()
+def _stream(made: Made, program: Program, batches: Sequence[Batch], database: Database) -> Verdict:
+    number, in_error, started = 0, 0, time.perf_counter()
     try:
         interpreter = Interpreter(program)
         before = {name: dict(entries) for name, entries in interpreter.maps.items()}
@@ -76,20 +81,37 @@ def _stream(made: Made, program: Program, batches: Sequence[Batch], database: Da
             for event in batch:
                 interpreter.apply(*event)
             database.apply(batch)
-            theirs = database.rows(made.sql)
-            ours = interpreter.view_rows("v", ordered=made.ordered)
-            if not same_rows(ours, theirs, ordered=made.ordered):
-                return WRONG, "rows", difference(ours, theirs), number
+            kind, detail = compare(made, interpreter, database)
+            if kind not in ("", IN_ERROR):
+                return Verdict(WRONG, kind, detail, number)
+            in_error += kind == IN_ERROR
             if time.perf_counter() - started > LIMIT_S:
-                return CRASH, "slow", f"more than {LIMIT_S} s", number
+                return Verdict(CRASH, "slow", f"more than {LIMIT_S} s", number)
         for event in left_over(batches):
             interpreter.apply(*event)
     except duckdb.Error as error:
-        return INVALID, type(error).__name__, str(error), number
+        return Verdict(INVALID, type(error).__name__, str(error), number)
     except Exception as error:
-        return CRASH, f"run: {_name(error)}", traceback.format_exc(), number
+        return Verdict(CRASH, f"run: {_name(error)}", traceback.format_exc(), number)
     left = {name: entries for name, entries in interpreter.maps.items() if entries != before[name]}
-    return (WRONG, "residue", f"left in the maps: {left}", len(batches) + 1) if left else (OK, "", "", -1)
+    if left:
+        return Verdict(WRONG, "residue", f"left in the maps: {left}", len(batches) + 1)
+    return Verdict(OK, in_error=in_error)
+
+
+def compare(made: Made, interpreter: Interpreter, database: Database) -> tuple[str, str]:
+    """What is wrong with the view as it is now, and how it differs; nothing while it is right, or in error for a reason (see
+    :mod:`tests.fuzz.failing`)."""
+    texts = variants(made.sql)
+    try:
+        ours = interpreter.view_rows("v", ordered=made.ordered)
+    except ValueProblem as problem:
+        return (IN_ERROR if len(texts) > 1 else "blamed"), str(problem)
+    for number, text in enumerate(texts):
+        theirs = database.rows(text)
+        if not same_rows(ours, theirs, ordered=made.ordered):
+            return ("missed" if number else "rows"), difference(ours, theirs)
+    return "", ""
 
 
 def _name(error: Exception) -> str:

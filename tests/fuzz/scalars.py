@@ -7,14 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.fuzz.draw import Draw
+from tests.fuzz.failing import LARGE
 from tests.fuzz.schema import VALUES
 from tests.fuzz.scope import Col, exact, of_kind
 
 FORMS = {
-    "int": ("scalar.arith", "scalar.case", "scalar.coalesce", "scalar.nullif", "scalar.neg", "scalar.extract"),
-    "dec": ("scalar.arith", "scalar.case", "scalar.coalesce", "scalar.nullif", "scalar.neg"),
+    "int": (
+        "scalar.arith",
+        "scalar.case",
+        "scalar.coalesce",
+        "scalar.nullif",
+        "scalar.neg",
+        "scalar.extract",
+        "fail.mod",
+        "fail.cast",
+        "fail.overflow",
+    ),
+    "dec": ("scalar.arith", "scalar.case", "scalar.coalesce", "scalar.nullif", "scalar.neg", "fail.mod", "scalar.wide"),
     "str": ("scalar.concat", "scalar.case", "scalar.coalesce", "scalar.nullif", "scalar.case_fold", "scalar.substring"),
-    "date": ("scalar.date_add", "scalar.case", "scalar.coalesce", "scalar.nullif"),
+    "date": ("scalar.date_add", "scalar.case", "scalar.coalesce", "scalar.nullif", "fail.date"),
 }
 
 
@@ -82,8 +93,39 @@ def _compound(draw: Draw, columns: Sequence[Col], kind: str) -> str:
             return f"{draw.one(['UPPER', 'LOWER'])}({first})"
         case "scalar.substring":
             return f"SUBSTRING({first}, {draw.one([1, 2])}, 1)"
+        case "scalar.wide":
+            return f"CAST({first} AS DECIMAL(38, {draw.one([10, 18])}))"
+        case "fail.mod":
+            return _divided(draw, first, "%", operand(draw, columns, draw.one([kind, "int"])))
+        case "fail.cast":
+            text = column(draw, columns, "str")
+            return (
+                first
+                if text.startswith("'")
+                else f"CAST(CASE WHEN {text} = {constant(draw, 'str')} THEN {text} ELSE '3' END AS BIGINT)"
+            )
+        case "fail.overflow":
+            return f"({first} * {LARGE} * {LARGE})"
+        case "fail.date":
+            month = column(draw, columns, "int")
+            return first if month.isdigit() else f"MAKE_DATE(2024, {month} + 1, {draw.one([28, 30, 31])})"
     unit, sign = draw.one(["DAY", "MONTH"]), draw.one("+-")
     return f"CAST({first} {sign} INTERVAL '{draw.one([1, 2, 30])}' {unit} AS DATE)"
+
+
+def quotient(draw: Draw, columns: Sequence[Col]) -> str:
+    """A quotient, which DuckDB computes in floating point."""
+    kinds = draw.one([("dec", "int"), ("int", "int"), ("int", "dec"), ("dec", "dec")])
+    return _divided(draw, scalar(draw, columns, kinds[0], 0), "/", column(draw, columns, kinds[1]))
+
+
+def _divided(draw: Draw, value: str, op: str, divisor: str) -> str:
+    """With or without a guard."""
+    divisor = f"({divisor})" if divisor.startswith("-") else divisor
+    if not draw.maybe("fail.guarded"):
+        return f"({value} {op} {divisor})"
+    guarded = f"CASE WHEN {divisor} <> 0 THEN {value} {op} {divisor} END"
+    return draw.one([guarded, f"({value} {op} NULLIF({divisor}, 0))"])
 
 
 def _case(draw: Draw, columns: Sequence[Col], kind: str, first: str) -> str:

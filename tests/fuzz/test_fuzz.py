@@ -51,12 +51,15 @@ def checked(chunk: int, database: Database) -> Iterator[tuple[Made, Verdict]]:
 def test_random_queries_agree_with_duckdb_after_every_batch(chunk: int, database: Database) -> None:
     refused: dict[str, str] = {}
     outcomes: Counter[str] = Counter()
+    in_error = 0
     for made, verdict in checked(chunk, database):
         outcomes[verdict.outcome] += 1
+        in_error += verdict.in_error > 0
         if verdict.outcome == UNSUPPORTED and not {*made.features, verdict.kind} & set(REFUSABLE):
             refused[f"seed {made.seed} ({' '.join(sorted(made.features))})"] = f"{verdict.detail}\n{made.sql}"
     assert not refused, f"{len(refused)} refused, e.g. " + "\n".join(next(iter(refused.items())))
     assert outcomes[INVALID] <= 0.05 * len(seeds(chunk)), "DuckDB cannot answer too many of the queries"
+    assert in_error <= 0.25 * len(seeds(chunk)), "nothing is compared of the views that are in error"
     assert outcomes[OK] >= 0.8 * len(seeds(chunk)), outcomes
 
 

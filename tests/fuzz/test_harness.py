@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -86,6 +87,23 @@ def test_a_wrong_compiler_is_noticed_and_the_failure_made_small(database, monkey
     assert "t.b" not in small
     assert "<= 1" in small
     assert small.count('[1, "t"') == 1
+
+
+@pytest.mark.parametrize("sql", ["SELECT SUM(t.a % t.b) AS c1 FROM t", "SELECT t.b AS c1 FROM t WHERE NOT 1 / t.a > 2"])
+def test_an_error_that_is_missed_is_noticed(sql, database, monkeypatch):
+    def blind(name: str, relations: object, views: dict[str, str]) -> Program:
+        program = compile_views(name, RELATIONS, views)
+        return replace(program, views=tuple(replace(v, checks=()) for v in program.views))
+
+    made, batches = replay.make(sql), make_batches(1, ("t",))
+    assert check(made, batches, database).in_error
+    monkeypatch.setattr(checker, "compile_views", blind)
+    assert check(made, batches, database).kind in ("rows", "missed")
+
+
+def test_a_view_in_error_without_an_expression_that_may_fail_is_noticed(database, monkeypatch):
+    monkeypatch.setattr(checker, "variants", lambda sql: (sql,))
+    assert check(replay.make("SELECT t.a % t.b AS c1 FROM t"), make_batches(1, ("t",)), database).kind == "blamed"
 
 
 def test_what_cannot_be_compiled_is_unsupported_and_what_duckdb_refuses_invalid(database, monkeypatch):
