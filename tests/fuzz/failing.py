@@ -23,6 +23,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from sqlglot import exp, parse_one
+from sqlglot.dialects.duckdb import DuckDB
 
 __all__ = ["LARGE", "variants"]
 
@@ -32,19 +33,25 @@ STAND_INS = (None, ("1", "DATE '2024-01-01'"), ("2", "DATE '2024-02-29'"))
 LARGE = "3000000000"
 
 
+class SmallNulls(DuckDB):
+    """DuckDB as :class:`~tests.fuzz.database.Database` sets it up: NULLs are the smallest values where ORDER BY does not say."""
+
+    NULL_ORDERING = "nulls_are_small"
+
+
 @lru_cache(maxsize=1024)
 def variants(sql: str) -> tuple[str, ...]:
     """A query with NULL, and with two different values in place of what fails; only itself where nothing may."""
-    if not _failing(parse_one(sql, dialect="duckdb")):
+    if not _failing(parse_one(sql, dialect=SmallNulls)):
         return (sql,)
     return tuple(_variant(sql, stand_in) for stand_in in STAND_INS)
 
 
 def _variant(sql: str, stand_in: tuple[str, str] | None) -> str:
-    tree = parse_one(sql, dialect="duckdb")
+    tree = parse_one(sql, dialect=SmallNulls)
     for node in sorted(_failing(tree), key=lambda node: -node.depth):  # what is within others first
         node.replace(_replaced(node.copy(), stand_in))
-    return tree.sql(dialect="duckdb")
+    return tree.sql(dialect=SmallNulls)
 
 
 def _failing(tree: exp.Expr) -> list[exp.Expr]:
@@ -60,7 +67,7 @@ def _may_fail(node: exp.Expr) -> bool:
 
 
 def _replaced(node: exp.Expr, stand_in: tuple[str, str] | None) -> exp.Expr:
-    value = None if stand_in is None else parse_one(stand_in[isinstance(node, exp.DateFromParts)], dialect="duckdb")
+    value = None if stand_in is None else parse_one(stand_in[isinstance(node, exp.DateFromParts)], dialect=SmallNulls)
     if isinstance(node, exp.Mod | exp.Div):
         divisor = node.expression.copy()
         if value is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import doctest
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from m3 import CompileError, Program, compile_views
-from tests.fuzz import checker, replay
+from tests.fuzz import checker, failing, replay
 from tests.fuzz.checker import check
 from tests.fuzz.compare import same_rows
 from tests.fuzz.database import Database
@@ -113,6 +114,18 @@ def test_what_cannot_be_compiled_is_unsupported_and_what_duckdb_refuses_invalid(
     monkeypatch.setattr(checker, "compile_views", refusing)
     assert check(replay.make("SELECT a FROM t"), [], database).kind == "just-so"
     assert check(replay.make("SELECT nothing FROM t"), [], database).outcome == checker.INVALID
+
+
+def test_queries_with_other_values_in_place_of_what_fails_are_as_documented(database):
+    assert doctest.testmod(failing).attempted
+    assert not doctest.testmod(failing).failed
+    database.clear()
+    database.apply([(1, "w", (2, 0, None)), (1, "w", (None, 0, None)), (1, "w", (1, 1, None))])
+    sql = "SELECT b % c AS c1, b * 3000000000 * 3000000000 AS c2, MAKE_DATE(2024, b, 30) AS c3 FROM w ORDER BY b NULLS LAST"
+    rows = [database.rows(text) for text in failing.variants(sql)]
+    large, day = 9 * 10**18, datetime.date(2024, 1, 30)
+    expected = ((None, None, None), (1, 1, datetime.date(2024, 1, 1)), (2, 2, datetime.date(2024, 2, 29)))
+    assert rows == [[(0, large, day), theirs, (None, None, None)] for theirs in expected]
 
 
 def test_events_survive_their_file(tmp_path, monkeypatch):

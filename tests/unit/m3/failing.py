@@ -99,7 +99,7 @@ CASES: Mapping[str, Case] = {
     # where a divisor may be 0
     "select": _zero("SELECT id, a / b AS c FROM r", "a / b .. (id = 9, a = 6, b = 0)"),
     "select_mod": _zero("SELECT id, a % b AS c FROM r", "MOD(a, b) .. (id = 9, a = 6, b = 0)"),
-    "select_div": _zero("SELECT id, a DIV b AS c FROM r", "IDIV(a, b) .. (id = 9, a = 6, b = 0)", duckdb="SELECT id, a // b AS c FROM r", dialect="mysql"),
+    "select_div": _zero("SELECT id, a DIV b AS c FROM r", "IDIV(a, b) .. (id = 9, a = 6, b = 0)", duckdb="SELECT id, a // b AS c FROM r"),
     "select_decimal": _zero("SELECT id, w / b AS c FROM r", "w / b .. (id = 9, b = 0, w = 7)"),
     "where": _zero("SELECT id FROM r WHERE a / b > 1", "a / b > 1 .. (id = 9, a = 6, b = 0)"),
     "where_or": _zero("SELECT id FROM r WHERE a / b > 1 OR id > 100", "a / b > 1 OR id > 100 .. (id = 9, a = 6, b = 0)"),
