@@ -91,7 +91,8 @@ def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, b
     offset = unit == "range" and any(b not in (None, 0) for b in bounds)
     if offset and (len(order) != 1 or order[0][0].type.kind != "int"):
         names.fail(spec, "RANGE with an offset", "unsupported-window", "over one INT expression, or use ROWS")
-    return Frame(unit, *bounds, exclude)
+    low, high = bounds
+    return Frame(unit, low, high, exclude)
 
 
 def _bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> int | None:

@@ -8,7 +8,7 @@ P, S, D = "postgres", "spark", "duckdb"
 ANALYTICS = {
     "excluded_from_frames": (
         D,
-        "select emp_id, sum(salary) over (order by dept_id rows between 2 preceding and current row exclude current row) as a, count(*) over (order by dept_id range between unbounded preceding and current row exclude group) as b, count(salary) over (order by dept_id range between unbounded preceding and unbounded following exclude ties) as c, max(salary) over (order by dept_id groups between 1 preceding and 1 following exclude no others) as d from employees",
+        "select emp_id, sum(salary) over (order by dept_id, emp_id rows between 2 preceding and current row exclude current row) as a, count(*) over (order by dept_id range between unbounded preceding and current row exclude group) as b, count(salary) over (order by dept_id range between unbounded preceding and unbounded following exclude ties) as c, max(salary) over (order by dept_id groups between 1 preceding and 1 following exclude no others) as d from employees",
     ),
     "values_that_are_not_null": (
         D,
