@@ -48,7 +48,7 @@ KEYWORDS = frozenset({
     "NOT", "IS", "NULL", "IN", "LIKE", "CASE", "WHEN", "END", "CAST", "AS", "TRUE", "FALSE", "INT", "DECIMAL",
     "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL", "DERIVE", "FROM", "SELECT", "WINDOW", "PARTITION", "OVER", "NULLS",
     "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHECKS", "CHANGE", "START", "AFTER", "ESCAPE", "FAILS", "OF",
-    "AT", "FLAGGED",
+    "AT", "FLAGGED", "EXCLUDE",
 })  # fmt: skip
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
@@ -147,6 +147,8 @@ def _window(function: WindowFunction) -> str:
     if function.frame is not None:
         bounds = ("UNBOUNDED" if b is None else str(b) for b in (function.frame.start, function.frame.end))
         parts.append(" ".join([function.frame.unit.upper(), *bounds]))
+        if function.frame.exclude:
+            parts.append(f"EXCLUDE {function.frame.exclude.upper()}")
     return f"{function.op}({_list(function.args)}) :: {_type(function.type)} OVER ({' '.join(parts)})"
 
 

@@ -224,6 +224,8 @@ class Frame:
     unit: str
     start: int | None
     end: int | None
+    #: What of the current row's surroundings is left out: "", row, group, or ties (its peers without itself).
+    exclude: str = ""
 
 
 @dataclass(frozen=True)

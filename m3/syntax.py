@@ -213,9 +213,9 @@ class _Builder:
         return build_scalar(scalar, types, self.file), descending, str(place).upper() == "FIRST"
 
     def _frame(self, node: Node) -> Frame:
-        unit, *bounds = node.children
+        unit, *bounds, exclude = node.children
         start, end = (None if str(b.children[0]).upper() == "UNBOUNDED" else int(b.children[0]) for b in bounds)
-        return Frame(str(unit).lower(), start, end)
+        return Frame(str(unit).lower(), start, end, str(exclude).lower() if exclude else "")
 
     def _view(self, node: Node) -> View:
         name, columns, values, exists, outputs, hidden, having, order, limit, offset, checks, sql = node.children

@@ -6,7 +6,7 @@ that every result is determined; only copies of one row may differ, and it does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from functools import cmp_to_key
 from typing import Any
@@ -22,8 +22,10 @@ __all__ = ["FUNCTIONS", "windowed"]
 Key = tuple[Value, ...]
 #: Functions of the row's place in the order, functions that look at another row, and aggregates over the frame.
 RANKING = ("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist")
-OFFSETS = ("lag", "lead", "first_value", "last_value", "nth_value")
-AGGREGATES = ("count", "sum", "avg", "min", "max")
+OFFSETS = (
+    "lag", "lead", "first_value", "last_value", "nth_value", "lag_known", "lead_known", "first_known", "last_known", "nth_known",
+)  # fmt: skip
+AGGREGATES = ("count", "count_distinct", "sum", "avg", "min", "max")
 FUNCTIONS = (*RANKING, *OFFSETS, *AGGREGATES)
 DEFAULT, WHOLE = Frame("range", None, 0), Frame("rows", None, None)
 
@@ -130,8 +132,15 @@ class _Window:
 
     def values(self, place: int) -> list[Any]:
         """The first argument over the frame of the row at ``place``."""
+        return [self.args[i][0] if self.args[i] else 1 for i in self._rows_in_frame(place)]
+
+    def _rows_in_frame(self, place: int) -> Iterable[int]:
         low, high = self.bounds(place)
-        return [self.args[i][0] if self.args[i] else 1 for i in range(low, high)]
+        exclude = self.function.frame.exclude if self.function.frame else ""
+        if not exclude:
+            return range(low, high)
+        left_out = set(range(*self.peers[place])) if exclude in ("group", "ties") else {place}
+        return [i for i in range(low, high) if i not in left_out or (exclude == "ties" and i == place)]
 
     def bounds(self, place: int) -> tuple[int, int]:
         """The frame of the row at ``place``: first inclusive, last exclusive."""
@@ -212,14 +221,36 @@ def _shifted(direction: int) -> Callable[[_Window, int], Value]:
     return shifted
 
 
-def _nth(window: _Window, place: int, number: int) -> Value:
-    values = window.values(place)
+def _shifted_known(direction: int) -> Callable[[_Window, int], Value]:
+    """LAG and LEAD over the rows whose value is not NULL."""
+
+    def shifted(window: _Window, place: int) -> Value:
+        mine = window.args[place]
+        amount, left = (mine[1] if len(mine) > 1 else 1), 0
+        if not isinstance(amount, int) or amount == 0:
+            return mine[0] if amount == 0 else None
+        step, i = direction if amount > 0 else -direction, place
+        while left < abs(amount):
+            i += step
+            if not 0 <= i < window.rows:
+                return mine[2] if len(mine) > 2 else None
+            left += window.args[i][0] is not None
+        return window.args[i][0]
+
+    return shifted
+
+
+def _nth(window: _Window, place: int, number: int, *, known: bool = False) -> Value:
+    values = _known(window, place) if known else window.values(place)
     return values[number] if -len(values) <= number < len(values) else None
 
 
-def _nth_value(window: _Window, place: int) -> Value:
-    number = _positive("NTH_VALUE", window.args[place][1])
-    return None if number is None else _nth(window, place, number - 1)
+def _nth_value(known: bool) -> Callable[[_Window, int], Value]:
+    def nth_value(window: _Window, place: int) -> Value:
+        number = _positive("NTH_VALUE", window.args[place][1])
+        return None if number is None else _nth(window, place, number - 1, known=known)
+
+    return nth_value
 
 
 def _positive(name: str, number: Value) -> int | None:
@@ -279,7 +310,13 @@ _FUNCTIONS: Mapping[str, Callable[[_Window, int], Value]] = {
     "lead": _shifted(1),
     "first_value": lambda w, i: _nth(w, i, 0),
     "last_value": lambda w, i: _nth(w, i, -1),
-    "nth_value": _nth_value,
+    "nth_value": _nth_value(False),
+    "lag_known": _shifted_known(-1),
+    "lead_known": _shifted_known(1),
+    "first_known": lambda w, i: _nth(w, i, 0, known=True),
+    "last_known": lambda w, i: _nth(w, i, -1, known=True),
+    "nth_known": _nth_value(True),
+    "count_distinct": lambda w, i: len(set(_known(w, i))),
     "count": lambda w, i: len(_known(w, i)),
     "sum": _sum,
     "avg": _avg,

@@ -66,6 +66,42 @@ def _statistic(name: str, lost: int, root: bool) -> Function:
     return Function(name, text, ("int", "number", "number"), DOUBLE, compute, nulls="partial")
 
 
+def _of_pairs(name: str, sums: str, compute: Callable[..., Fraction | float | None]) -> Function:
+    """A statistic of pairs of numbers, by their number and exact sums; NULL where it is not defined."""
+
+    def of(args: list[Any], _: Type) -> Value:
+        result = compute(*(Fraction(a) for a in args)) if args[0] else None
+        return None if result is None else float(result)
+
+    arguments = ("int", *["number"] * len(sums.split()))
+    return Function(name, f"{name.upper()}(n, {', '.join(sums.split())})", arguments, DOUBLE, of, nulls="partial")
+
+
+def _covariance(lost: int) -> Callable[[Fraction, Fraction, Fraction, Fraction], Fraction | None]:
+    return lambda n, x, y, xy: (n * xy - x * y) / (n * (n - lost)) if n > lost else None
+
+
+def _slope(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, xy: Fraction) -> Fraction | None:
+    spread = n * xx - x * x
+    return (n * xy - x * y) / spread if spread else None
+
+
+def _intercept(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, xy: Fraction) -> Fraction | None:
+    slope = _slope(n, x, y, xx, xy)
+    return None if slope is None else (y - slope * x) / n
+
+
+def _correlation(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, yy: Fraction, xy: Fraction) -> float | None:
+    spreads, common = (n * xx - x * x) * (n * yy - y * y), n * xy - x * y
+    return math.copysign(_root(common * common / spreads), common) if spreads else None
+
+
+def _determination(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, yy: Fraction, xy: Fraction) -> Fraction | None:
+    """The square of the correlation; 1 where the dependent number is always the same."""
+    first, second = n * xx - x * x, n * yy - y * y
+    return None if not first else (n * xy - x * y) ** 2 / (first * second) if second else Fraction(1)
+
+
 DOUBLES = table(
     _float("sqrt", math.sqrt),
     _float("exp", math.exp),
@@ -95,6 +131,14 @@ DOUBLES = table(
     _float("radians", math.radians),
     _is("is_nan", math.isnan),
     _is("is_infinite", math.isinf),
+    _of_pairs("covar_pop", "x y xy", _covariance(0)),
+    _of_pairs("covar_samp", "x y xy", _covariance(1)),
+    _of_pairs("corr", "x y xx yy xy", _correlation),
+    _of_pairs("regr_slope", "x y xx xy", _slope),
+    _of_pairs("regr_intercept", "x y xx xy", _intercept),
+    _of_pairs("regr_r2", "x y xx yy xy", _determination),
+    _of_pairs("regr_sxx", "x xx", lambda n, x, xx: xx - x * x / n),
+    _of_pairs("regr_sxy", "x y xy", lambda n, x, y, xy: xy - x * y / n),
     _statistic("var_pop", 0, root=False),
     _statistic("var_samp", 1, root=False),
     _statistic("stddev_pop", 0, root=True),

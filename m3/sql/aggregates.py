@@ -51,11 +51,23 @@ MOMENTS = {
     exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
 }  # fmt: skip
+#: Statistics of pairs (x, y): the operation, and the sums that it is computed from. REGR_SYY is REGR_SXX of the other one.
+PAIRS: Mapping[str, str] = {
+    "covar_pop": "x y xy", "covar_samp": "x y xy", "corr": "x y xx yy xy", "regr_slope": "x y xx xy",
+    "regr_intercept": "x y xx xy", "regr_r2": "x y xx yy xy", "regr_sxx": "x xx", "regr_sxy": "x y xy",
+}  # fmt: skip
+#: Those whose arguments are x, y; the others take y, x.
+OF_PAIRS: Mapping[type[exp.Expr], str] = {
+    exp.Corr: "corr", exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept", exp.RegrR2: "regr_r2", exp.RegrSxx: "regr_sxx", exp.RegrSyy: "regr_sxx",
+    exp.RegrSxy: "regr_sxy", exp.RegrCount: "count", exp.RegrAvgx: "avg", exp.RegrAvgy: "avg",
+}  # fmt: skip
+SYMMETRIC = (exp.Corr, exp.CovarPop, exp.CovarSamp)
 #: What the arguments of the call that is looked at belong to.
 ARGUMENTS = Scope("part", 0)
 HINT = (
     "SUM, COUNT, AVG, MIN, MAX, VARIANCE, STDDEV, BOOL_AND, BOOL_OR, ANY_VALUE, ARG_MAX, ARG_MIN, FIRST, LAST, MEDIAN, "
-    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, BIT_AND, BIT_OR and BIT_XOR, also with FILTER, can be maintained"
+    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, BIT_AND, BIT_OR, BIT_XOR, CORR, COVAR and REGR, also with FILTER, can be maintained"
 )
 
 
@@ -91,6 +103,8 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
         where, node = read(node.expression.this), node.this
     inner = node.this
     unique = isinstance(inner.this if isinstance(inner, exp.Order) else inner, exp.Distinct)
+    if type(node) in OF_PAIRS:
+        return _of_pairs(node, names, read, where)
     if type(node) in ORDERED:
         return _ordered(read_ordered(node, names, read), where, unique)
     nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
@@ -108,6 +122,28 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
         where = args[0] if where is None else call("and", where, args[0])
         return AggregateCall("count", (), where, False, INT)
     return _typed(node, names, args, where, unique)
+
+
+def _of_pairs(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar], where: Scalar | None) -> AggregateCall:
+    """CORR(x, y), REGR_SLOPE(y, x) and their like look at the pairs in which none is NULL."""
+    pair = (node.this, node.args.get("expression"))
+    args = [read(n) for n in pair if n is not None and not isinstance(n, exp.Distinct)]
+    if len(args) != 2 or not all(a.type.is_numeric for a in args):
+        hint = "two INT or DECIMAL numbers: CAST the arguments to DECIMAL(p, s), only their sums are exact"
+        kinds = " and ".join(str(a.type) for a in args)
+        names.fail(node, f"{node.key.upper()} of {kinds or 'nothing'}", "type-mismatch", hint)
+    if not isinstance(node, SYMMETRIC):
+        args.reverse()
+    known = [call("not", call("is_null", a)) for a in args if a.type.nullable] + ([where] if where is not None else [])
+    kept = call("and", *known) if len(known) > 1 else known[0] if known else None
+    function, (x, y) = OF_PAIRS[type(node)], args
+    if function == "count":
+        return AggregateCall("count", (), kept, False, INT)
+    if function == "avg":
+        chosen = x if isinstance(node, exp.RegrAvgx) else y
+        return AggregateCall("avg", (chosen,), kept, False, _avg_type(chosen.type).with_null())
+    wanted = (x,) if isinstance(node, exp.RegrSxx) else (y,) if isinstance(node, exp.RegrSyy) else (x, y)
+    return AggregateCall(function, wanted, kept, False, DOUBLE.with_null())
 
 
 def _ordered(wanted: OrderedCall, where: Scalar | None, unique: bool) -> AggregateCall:
@@ -188,6 +224,8 @@ class Grouping:
             return self._float_sum(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg"):
             return self._sum(wanted, branches, args, node, wish)
+        if wanted.function in PAIRS:
+            return self._pairs(wanted, branches, args, node, wish)
         return self._moment(wanted, branches, args, node, wish)
 
     def _arguments(self, wanted: AggregateCall) -> tuple[list[Branch], list[Var]]:
@@ -304,6 +342,17 @@ class Grouping:
         squares = self._total(square, branches, node, [*args, *args], f"{wish}_squares")
         count = self._count(branches, args, f"{wish}_n")
         return call(wanted.function, count, total, squares)
+
+    def _pairs(
+        self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
+    ) -> Scalar:
+        """The number of pairs, and the sums of the products that are named."""
+        sums = []
+        for name in PAIRS[wanted.function].split():
+            factors = [args["xy".index(letter)] for letter in name]
+            kind = factors[0].type if len(factors) == 1 else call("mul", *factors).type
+            sums.append(self._total(kind, branches, node, factors, f"{wish}_{name}"))
+        return call(wanted.function, self._count(branches, args, f"{wish}_n"), *sums)
 
     def _total(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[Var], wish: str) -> Var:
         """The sum of a product over the rows where it is not NULL."""

@@ -26,7 +26,7 @@ from sqlglot import exp
 
 from m3.sql.places import Source
 
-__all__ = ["READ", "REWRITTEN", "is_wrapper", "refuse_unread"]
+__all__ = ["READ", "REWRITTEN", "UNREAD", "is_wrapper", "refuse_unread"]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -75,6 +75,35 @@ READ: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Exists: _names("this"),
     exp.In: _names("this expressions query"),
 }
+_CAST = _names("format action default")
+_RANK = _names("this expressions")
+#: Arguments of functions that nobody reads. All others are read, or say only how a dialect spells the function.
+UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Cast: _CAST,
+    exp.TryCast: _CAST,
+    exp.Round: _names("truncate"),
+    exp.Min: _names("count"),
+    exp.Max: _names("count"),
+    exp.First: _names("expression"),
+    exp.Last: _names("expression"),
+    exp.RowNumber: _RANK,
+    exp.Rank: _RANK,
+    exp.DenseRank: _RANK,
+    exp.PercentRank: _RANK,
+    exp.CumeDist: _RANK,
+    exp.GroupConcat: _names("on_overflow"),
+    exp.TimestampTrunc: _names("zone"),
+    exp.DateTrunc: _names("zone"),
+    exp.DateDiff: _names("zone"),
+    exp.TimeToStr: _names("culture zone"),
+    exp.TsOrDsToDate: _names("default_date"),
+    exp.LastDay: _names("unit"),
+    exp.AddMonths: _names("preserve_end_of_month"),
+    exp.Unnest: _names("offset"),
+    exp.Explode: _names("expressions"),
+    exp.JSONExtract: _names("json_query option quote on_condition emits expressions"),
+    exp.JSONExtractScalar: _names("expressions"),
+}
 #: What rewritings read, and leave nothing of.
 REWRITTEN: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Join: _names("match_condition"),
@@ -100,12 +129,18 @@ def refuse_unread(
         CompileError: at the first part that no pass reads, of kind ``unsupported-clause``.
     """
     for node in tree.walk(bfs=False):
-        known = READ.get(type(node))
-        for name, value in node.args.items() if known is not None else ():
-            read = known is None or name in known or name in rewritten.get(type(node), ())
-            if not read and value not in (None, False, [], ""):
+        for name, value in node.args.items():
+            if value not in (None, False, [], "") and not _is_read(type(node), name, rewritten):
                 _fail(node, name, value, source)
+        if isinstance(node, exp.NthValue) and node.args.get("from_first") is False:
+            source.fail(node, "NTH_VALUE from the last", "unsupported-clause", "order by .. DESC")
     return tree
+
+
+def _is_read(kind: type[exp.Expr], name: str, rewritten: Mapping[type[exp.Expr], frozenset[str]]) -> bool:
+    if kind not in READ:
+        return name not in UNREAD.get(kind, ())
+    return name in READ[kind] or name in rewritten.get(kind, ())
 
 
 def _fail(node: exp.Expr, name: str, value: object, source: Source) -> None:

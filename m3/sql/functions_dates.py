@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,9 @@ TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECON
 #: Where spans begin if nothing else is said.
 MONDAY = datetime.datetime(2000, 1, 3)
 ISO_DATE = "%Y-%m-%d"
+#: Dialects whose HH counts to 12, and what sqlglot leaves of their formats.
+HALF_DAYS, WORDS = ("postgres", "risingwave", "materialize", "redshift"), re.compile(r"%?[A-Za-z]+")
+HALF_DAYS_WORDS = {"HH": "%I", "AM": "%p", "PM": "%p"}
 #: A format that is not a plain literal.
 UNKNOWN = "?"
 
@@ -171,6 +175,8 @@ def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         hint = "CAST to text, ROUND, LPAD"
         reader.source.fail(node, f"a format of {value.type}", "unsupported-expression", hint)
     pattern = _format(node)
+    if reader.dialect in HALF_DAYS:
+        pattern = WORDS.sub(lambda word: HALF_DAYS_WORDS.get(word[0], word[0]), pattern)
     if (
         not pattern
         or pattern == UNKNOWN

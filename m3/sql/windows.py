@@ -22,20 +22,33 @@ __all__ = ["read_window", "spread"]
 NAMES: Mapping[type[exp.Expr], str] = {
     exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.Ntile: "ntile",
     exp.PercentRank: "percent_rank", exp.CumeDist: "cume_dist", exp.Lag: "lag", exp.Lead: "lead",
-    exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value", exp.Count: "count",
+    exp.FirstValue: "first_value", exp.First: "first_value", exp.Last: "last_value", exp.LastValue: "last_value", exp.NthValue: "nth_value", exp.Count: "count",
     exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
 }  # fmt: skip
 PLACES = ("row_number", "rank", "dense_rank", "ntile")
+#: The functions that may skip NULLs, and what they are then.
+KNOWN: Mapping[str | None, str] = {
+    "lag": "lag_known", "lead": "lead_known", "first_value": "first_known", "last_value": "last_known", "nth_value": "nth_known",
+}  # fmt: skip
+EXCLUDED: Mapping[str, str] = {"CURRENT ROW": "row", "GROUP": "group", "TIES": "ties", "NO OTHERS": ""}
 HINT = "row_number, rank, dense_rank, ntile, percent_rank, cume_dist, lag, lead, first_value, last_value, nth_value, "
 HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
 
 
 def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
     """A window function over a block's columns."""
-    inner = node.this
-    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.Filter) or isinstance(inner.this, exp.Distinct):
-        names.fail(node, f"{inner.key.upper()} in a window function", "unsupported-window", HINT)
+    inner, ignored = node.this, isinstance(node.this, exp.IgnoreNulls)
+    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls):
+        inner = inner.this
     op = NAMES.get(type(inner))
+    if isinstance(inner.this, exp.Distinct) and op in ("count", "min", "max") and len(inner.this.expressions) == 1:
+        op = "count_distinct" if op == "count" else op
+        inner = type(inner)(this=inner.this.expressions[0])
+    if ignored and op in KNOWN:
+        op = KNOWN[op]
+    elif isinstance(inner, exp.Filter) or isinstance(inner.this, exp.Distinct) or ignored:
+        what = "IGNORE NULLS" if ignored else inner.key.upper()
+        names.fail(node, f"{what} in a window function", "unsupported-window", HINT)
     if op is None or node.args.get("alias"):
         names.fail(node, f"{inner.sql()} OVER", "unsupported-window", HINT)
     args = _args(inner, op, read)
@@ -50,7 +63,7 @@ def _args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple
     if op == "count" and (inner.this is None or isinstance(inner.this, exp.Star)):
         return ()
     nodes = [inner.this, inner.args.get("offset"), inner.args.get("default")] if inner.this is not None else []
-    if op in ("lag", "lead") and nodes[2] is not None and nodes[1] is None:
+    if op in ("lag", "lead", "lag_known", "lead_known") and nodes[2] is not None and nodes[1] is None:
         nodes[1] = exp.Literal.number(1)
     return (
         tuple(read(n) for n in nodes if isinstance(n, exp.Expr))
@@ -68,8 +81,9 @@ def _order(node: exp.Expr | None, read: Callable[[exp.Expr], Scalar]) -> tuple[t
 def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:
     spec = node.args["spec"]
     unit = str(spec.args.get("kind") or "RANGE").lower()
-    if spec.args.get("exclude"):
-        names.fail(spec, "EXCLUDE in a frame", "unsupported-window", "leave it out")
+    exclude = EXCLUDED.get(spec.args["exclude"].name.upper()) if spec.args.get("exclude") else ""
+    if exclude is None:
+        names.fail(spec, "EXCLUDE of something else", "unsupported-window", f"EXCLUDE {', '.join(EXCLUDED)}")
     bounds = []
     for end, missing in (("start", "UNBOUNDED"), ("end", "CURRENT ROW")):
         value, side = spec.args.get(end) or missing, str(spec.args.get(f"{end}_side") or "").upper()
@@ -77,7 +91,8 @@ def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, b
     offset = unit == "range" and any(b not in (None, 0) for b in bounds)
     if offset and (len(order) != 1 or order[0][0].type.kind != "int"):
         names.fail(spec, "RANGE with an offset", "unsupported-window", "over one INT expression, or use ROWS")
-    return Frame(unit, *bounds)
+    low, high = bounds
+    return Frame(unit, low, high, exclude)
 
 
 def _bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> int | None:
@@ -92,7 +107,7 @@ def _bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> in
 
 
 def _type(op: str, args: tuple[Scalar, ...]) -> Type:
-    if op in (*PLACES, "count"):
+    if op in (*PLACES, "count", "count_distinct"):
         return INT
     if op in ("percent_rank", "cume_dist"):
         return DOUBLE

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-P, S = "postgres", "spark"
+P, S, D = "postgres", "spark", "duckdb"
 
 #: NAME = (dialect, text).
 ANALYTICS = {
+    "excluded_from_frames": (
+        D,
+        "select emp_id, sum(salary) over (order by dept_id, emp_id rows between 2 preceding and current row exclude current row) as a, count(*) over (order by dept_id range between unbounded preceding and current row exclude group) as b, count(salary) over (order by dept_id range between unbounded preceding and unbounded following exclude ties) as c, max(salary) over (order by dept_id groups between 1 preceding and 1 following exclude no others) as d from employees",
+    ),
+    "values_that_are_not_null": (
+        D,
+        "select emp_id, first_value(salary ignore nulls) over (order by emp_id) as a, last_value(dept_id ignore nulls) over (order by emp_id rows between 2 preceding and 1 following) as b, nth_value(salary, 2 ignore nulls) over (order by emp_id desc) as c, lag(salary ignore nulls) over (order by emp_id) as d, lead(dept_id, 2, -1 ignore nulls) over (order by emp_id) as e from employees",
+    ),
+    "last_that_is_not_null": (
+        S,
+        "select emp_id, last(salary, true) over (order by emp_id) as a, first(dept_id) over (order by emp_id) as b from employees",
+        "select emp_id, last_value(salary ignore nulls) over (order by emp_id) as a, first_value(dept_id) over (order by emp_id) as b from employees",
+    ),
+    "distinct_in_windows": (
+        D,
+        "select emp_id, count(distinct dept_id) over (partition by active) as a, max(distinct salary) over (order by emp_id) as b from employees",
+    ),
+    "statistics_of_pairs": (
+        D,
+        "select dept_id, covar_pop(salary, emp_id) as a, covar_samp(salary, manager_id) as b, case when var_pop(salary) > 0 and regr_sxx(salary, emp_id) > 0 and regr_syy(salary, emp_id) > 0 then corr(salary, emp_id) end as c, regr_count(salary, manager_id) as d, regr_avgx(salary, manager_id) as e, regr_avgy(salary, manager_id) as f, regr_sxx(salary, emp_id) as g, regr_syy(salary, emp_id) as h, regr_sxy(salary, emp_id) as i from employees group by dept_id",
+    ),
+    "regressions": (
+        D,
+        "select active, case when regr_sxx(salary, emp_id) > 0 then regr_slope(salary, emp_id) end as a, regr_intercept(salary, emp_id) as b, regr_r2(salary, emp_id) as c, covar_pop(salary, emp_id) filter (where dept_id > 1) as d from employees group by active",
+    ),
     "first_purchase_cohort": (
         P,
         "with first_day as (select store_id, min(day) as d from sales group by store_id) select date_trunc('month', f.d) as cohort, extract(month from s.day) - extract(month from f.d) as month_no, count(distinct s.store_id) as active from first_day f join sales s using (store_id) group by 1, 2",

@@ -113,6 +113,11 @@ SCALARS: dict[str, tuple[str, ...]] = {
         D,
         "select dept_id, sum(null) as a, avg(null) as b, count(null) as c, max(null) as d from employees group by dept_id",
     ),
+    "hours_of_half_days": (
+        P,
+        "select device, to_char(at, 'YY-MM-DD DDD HH:MI AM') as a, to_char(at, 'HH12:MI:SS.US') as b from readings",
+        "select device, strftime(\"at\", '%y-%m-%d %j %I:%M %p') as a, strftime(\"at\", '%I:%M:%S.%f') as b from readings",
+    ),
     "try_to_timestamp": (
         S,
         "select emp_id, try_to_timestamp(case when active then '2024-03-01 12:30:00' else ename end) as a from employees",
