@@ -67,6 +67,8 @@ def _check_declarations(program: Program) -> None:
                     f"the key of {relation.name} has no column {name!r}", "unknown-column", None, "declare the column"
                 )
     for decl in program.maps:
+        if any(ord(c) < ord(" ") for c in decl.name):
+            _fail(f"the name of map {decl.name!r}", "bad-name", None, "no control characters")
         _unique(f"key of {decl.name}", (k.name for k in decl.keys))
         if not decl.value.is_numeric or decl.value.nullable:
             hint = "map values are INT or DECIMAL, not NULL"

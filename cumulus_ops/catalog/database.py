@@ -50,7 +50,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Executable, Row, bindparam, insert, inspect, literal_column, select, table, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, migrate, retry_busy, schema_version
@@ -84,6 +84,22 @@ class Database:
     def migrate(self) -> None:
         """Bring the schema up to date (see :func:`~cumulus_ops.catalog.connection.migrate`)."""
         migrate(self._engine)
+
+    def state_format(self) -> int | None:
+        """The format of the runs that are registered, whatever the schema's version; None where there are none."""
+        columns = {c["name"] for c in inspect(self._reader).get_columns("program")} if self._has_program() else set()
+        if not columns:
+            return None
+        if "format" not in columns:
+            return 1 if self._rows("id") else None
+        return next(iter(self._rows("format")), None)
+
+    def _has_program(self) -> bool:
+        return inspect(self._reader).has_table("program")
+
+    def _rows(self, column: str) -> list[int]:
+        with self._reader.connect() as connection:
+            return list(connection.execute(select(literal_column(column)).select_from(table("program"))).scalars())
 
     def check_schema(self) -> None:
         """See that the schema is this version's.

@@ -73,6 +73,7 @@ def initialise(project: Project) -> None:
     check_layout(plan, project.layout)
     catalog = Catalog(project.catalog_url, project.state)
     try:
+        _refuse_other_formats(catalog, project.name)  # before anything is changed
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
         refreshed = 0 if program.derivations else None
@@ -131,13 +132,20 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
 ANEW = "move the state folder and the catalog away, run `cumulus init`, and land the drops again"
 
 
+def _refuse_other_formats(catalog: Catalog, name: str) -> None:
+    found = catalog.state_format()
+    if found not in (None, FORMAT):
+        raise _other_format(name, found)
+
+
 def _check_format(record: ProgramRecord) -> None:
     if record.format != FORMAT:
-        raise SetupProblem(
-            f"the state of {record.name} has format {record.format}, and this version of Cumulus reads {FORMAT}",
-            kind="state-format",
-            hint=ANEW,
-        )
+        raise _other_format(record.name, record.format)
+
+
+def _other_format(name: str, found: int | None) -> SetupProblem:
+    message = f"the state of {name} has format {found}, and this version of Cumulus reads {FORMAT}"
+    return SetupProblem(message, kind="state-format", hint=ANEW)
 
 
 def _check_copies(record: ProgramRecord, plan: ProgramPlan) -> None:

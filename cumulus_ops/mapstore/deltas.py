@@ -3,7 +3,8 @@
 A delta table has a group's keys (physical types, in their order), ``_version`` int64 and a value column per map of the
 group: units, under the map's name with a plus sign before it. The same keys and version may stand in several rows; whoever
 reads them adds them up. Values and keys are int64, or wide where that is not enough (see :mod:`.wide`). A value of more than
-38 digits takes several columns, which are summed each by itself: ``+m`` has its last 38 digits, ``+m^1`` the 38 before, and so
+38 digits takes several columns, which are summed each by itself: ``+m`` has its last 38 digits, ``+m`` followed by the unit
+separator and ``1`` (``+m^1`` for short) the 38 before, and so
 on.
 """
 
@@ -55,8 +56,8 @@ __all__ = [
 VERSION, VALUE = "_version", "_value"
 #: Stands before the name of a map in a delta table.
 PLUS = "+"
-#: Stands before the place of a column with higher digits.
-PLACE = "^"
+#: Stands before the place of a column with higher digits: the unit separator, which no map's name contains.
+PLACE = "\x1f"
 BASE = MOST + 1
 SAFE = 2**62
 DISTINCT = b"distinct"
@@ -199,7 +200,7 @@ def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.
             summed.append(value)
             continue
         for i, limb in enumerate(limbs(_whole(column))):
-            summed.append(f"{value}/{i}")
+            summed.append(_limb(value, i))
             table = table.append_column(summed[-1], pa.array(limb))
     if not keys:
         sums = {name: pa.array([pc.sum(table[name]).as_py() or 0], table[name].type) for name in summed}
@@ -281,11 +282,16 @@ def _sums(summed: pa.Table, value: str, columns: Collection[str]) -> np.ndarray:
     return join_digits([_units(summed, name) for name in digits_of(value, columns)])
 
 
+def _limb(value: str, place: int) -> str:
+    """The column of one limb of a sum."""
+    return f"{value}{PLACE}limb{place}"
+
+
 def _units(summed: pa.Table, value: str) -> np.ndarray:
     """The sums of a column, by its limbs or not."""
     if _is_summed(summed, value):
         return to_numpy(_whole(summed[value]))
-    parts = [f"{value}/{i}" for i in range(4) if f"{value}/{i}" in summed.column_names]
+    parts = [_limb(value, i) for i in range(4) if _limb(value, i) in summed.column_names]
     return join_limbs([to_numpy(_whole(summed[part])) for part in parts])
 
 

@@ -26,8 +26,8 @@ from cumulus_ops.mapstore.runs import AccessPath, Part, RunData, Search
 __all__ = ["FORMAT", "Pack", "open_run", "scrub_run", "sync_folder", "write_runs"]
 
 #: The version of the format of runs; a catalog says which one its runs have.
-FORMAT = 2
-MAGIC = b"CUMRUN02"
+FORMAT = 3
+MAGIC = b"CUMRUN03"
 _json = json.JSONEncoder(separators=(",", ":")).encode
 #: All of a group's entries; a part of a group that is spread over several places has a narrower range of the keys' hashes.
 HASH_RANGE = (0, 2**64 - 1)

@@ -15,7 +15,7 @@ Before and after, for ``SELECT SUM(r.a / s.b) FROM r JOIN s ON r.k = s.k WHERE 1
 
 For which rows an expression is computed at all, SQL leaves open. Here it is the joined rows that meet the (other) conditions, so
 that no row is blamed which the result does not depend on; only a side of an equality between tables is computed for all rows of
-the tables on that side that meet the conditions on these. As sums are of signed joins (an outer join is one), the rows of one
+its table that meet the conditions on it, and if it has several, for their joined rows without the other side. As sums are of signed joins (an outer join is one), the rows of one
 expression are counted over all of them: what one adds another may take away. The rows of a failure are told apart by what the expression
 reads, and if that is one table, by its declared key, or else by all columns: that is the example which an error shows. (An
 expression of several tables would need maps with all columns of each to say more.)
@@ -32,7 +32,7 @@ from m3.algebra.terms import Failure, Monomial, Polynomial, polynomial
 from m3.datatypes import INT, Type
 from m3.failures import attempted, failed, may_fail, nonzero, tolerated
 from m3.program import Column
-from m3.scalars import Call, Const, Key, Scalar, Var, call, substitute, vars_of
+from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, substitute, vars_of
 
 __all__ = ["FAILED", "Part", "summed"]
 
@@ -108,8 +108,8 @@ class _Failures:
                 self._joined(branch, others, inner)
                 yield call("not", call("is_null", attempted(inner)))
             elif isinstance(condition, Call) and _is_join(condition):
-                for side in condition.args:
-                    self._single(branch, others, side)
+                for side, other in (condition.args, condition.args[::-1]):
+                    self._side(branch, others, side, owners(other))
                 yield call(condition.op, *map(attempted, condition.args))
             else:
                 self._joined(branch, others, condition)
@@ -128,12 +128,15 @@ class _Failures:
             expression, relations, columns = self._about[what]
             yield Failure(expression, tuple(dict.fromkeys(relations)), polynomial(columns, INT, terms))
 
-    def _single(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
-        """A side of an equality is computed for the rows of its sources that meet the conditions on them; however often these
-        relations occur, once: it may link what is there in one join and is not in another, which would cancel out."""
+    def _side(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar, other: Sequence[Scope]) -> None:
+        """A side of an equality is computed for the rows of its source that meet the conditions on it, or if it has several, for
+        the rows of all but the ``other`` side. However often these occur, once: it may link what is there in one join and is
+        not in another, which would cancel out."""
         if not may_fail(scalar, nonzero(conditions)):
             return
         touched = set(owners(scalar))
+        if len(touched) > 1:
+            touched = {s.scope for s in branch.sources} - set(other)
         sources = tuple(s for s in branch.sources if s.scope in touched)
         mine = tuple(tolerated(c) for c in conditions if owners(c) and touched.issuperset(owners(c)))
         places = {s.scope: i for i, s in enumerate(sources)}
@@ -143,7 +146,7 @@ class _Failures:
         relations = tuple(s.relation.name for s in sources)
         what = (relations, substitute(scalar, bare), tuple(substitute(c, bare) for c in mine))
         if what not in self._terms:
-            self._add(Branch(1, sources, mine), scalar, sources, what)
+            self._add(Branch(1, sources, mine), scalar, [s for s in sources if s.scope in owners(scalar)], what)
 
     def _joined(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
         """An expression that is computed for the joined rows that meet some conditions."""

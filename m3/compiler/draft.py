@@ -143,7 +143,7 @@ class Maps:
         self.definitions.append(Definition(name, polynomial))
 
     def _fresh(self, wish: str, *, numbered: bool) -> str:
-        wish = wish[:60]
+        wish = "".join(c if c.isprintable() else "_" for c in wish[:60])
         name, n = (f"{wish}_1" if numbered else wish), 1
         while name in self.taken:
             n += 1

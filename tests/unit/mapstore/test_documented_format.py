@@ -24,7 +24,7 @@ def documented(data: bytes) -> dict[str, list[Any]]:
     """The columns of a run: keys by position, values by name, the version."""
     tail = data[-20:]
     length, total = int.from_bytes(tail[:8], "little"), int.from_bytes(tail[8:12], "little")
-    assert tail[12:] == b"CUMRUN02"
+    assert tail[12:] == b"CUMRUN03"
     body, sums = data[:length], data[length:-20]
     blocks = [body[at : at + 65_536] for at in range(0, length, 65_536)]
     assert zlib.crc32(sums) == total
