@@ -41,3 +41,16 @@ def test_it_is_refused(tmp_path: Path, kind: str) -> None:
 def test_the_schema_that_is_asked_for_is_the_newest_migration() -> None:
     folder = Path(__file__).parents[3] / "cumulus_ops" / "catalog" / "migrations" / "versions"
     assert max(file.name[:4] for file in folder.glob("0*.py")) == SCHEMA
+
+
+def test_init_refuses_another_format_before_it_changes_anything(tmp_path: Path) -> None:
+    project = make_project(tmp_path, [R], views={"v": "SELECT a, SUM(b) AS s FROM r GROUP BY a"})
+    initialise(project)
+    with contextlib.closing(sqlite3.connect(project.catalog_url.removeprefix("sqlite:///"))) as database, database:
+        for change in ("state-format", "catalog-schema"):
+            database.execute(CHANGES[change])
+    with pytest.raises(SetupProblem) as caught:
+        initialise(project)
+    assert caught.value.kind == "state-format"
+    with contextlib.closing(sqlite3.connect(project.catalog_url.removeprefix("sqlite:///"))) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]

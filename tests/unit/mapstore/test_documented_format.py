@@ -32,7 +32,7 @@ def documented(data: bytes) -> dict[str, list[Any]]:
     assert [zlib.crc32(block) for block in blocks] == np.frombuffer(sums, "<u4", len(blocks)).tolist()
     file = pa.ipc.open_file(pa.BufferReader(body))
     header = json.loads(file.schema.metadata[b"cumulus"])
-    assert header["format"] == 2
+    assert header["format"] == 3
     batch = file.get_batch(0) if file.num_record_batches else None
     codes = [0] * header["rows"] if header["code"] is None else _stored(batch, header["code"])
     assert codes == sorted(codes)

@@ -39,6 +39,7 @@ from cumulus_ops.mapstore import (
     value_column,
     with_values,
 )
+from cumulus_ops.mapstore.deltas import PLACE
 from cumulus_ops.mapstore.merge import FANOUT, collapse_versions
 from cumulus_ops.versions import EPOCH_SHIFT, epoch_end, epoch_start
 from m3.datatypes import INT64_MAX, INT64_MIN, STRING, decimal
@@ -89,7 +90,7 @@ def test_a_sum_beyond_38_digits_is_split(total: int) -> None:
     entries = [(("x", 0), 1, sign * (abs(total) // 16)) for _ in range(16)] + [(("x", 0), 1, sign * (abs(total) % 16))]
     summed = sum_deltas([table(entries), table([(("y", 0), 1, 1)])]).sort_by("k")
     assert delta_values(summed, M).tolist() == [total, 1]
-    assert (f"{M}^1" in summed.column_names) == (abs(total) > MOST)
+    assert (f"{M}{PLACE}1" in summed.column_names) == (abs(total) > MOST)
 
 
 def test_sums_just_beyond_64_bits_are_seen_in_spite_of_rounding() -> None:
@@ -196,7 +197,7 @@ def test_several_columns_are_summed_together_and_projected(
         for name in named:
             exact[name][(*(row[i] for i in kept), row[2])] += units[name]
     summed = projected(sum_deltas(deltas), None if keys is None else kept, None if values is None else named)
-    columns = [name for name in summed.schema.names if "^" not in name]
+    columns = [name for name in summed.schema.names if PLACE not in name]
     assert columns == [*("kd"[i] for i in kept), VERSION, *map(value_column, named)]
     got = {name: Counter[object]() for name in named}
     values_of = {name: delta_values(summed, value_column(name)).tolist() for name in named}
