@@ -158,10 +158,8 @@ def _by_equality(space: Workspace, branches: Sequence[Branch], needed: Sequence[
         return None
     found = [x for x in sorted_out if x is not None]
     _, first_links, first_guards = found[0]
-    if any(
-        map(may_fail, first_guards)
-    ):  # then the failure is one of the subquery's rows, not of the rows that lack one
-        return None
+    if any(map(may_fail, first_guards)):
+        return None  # the failure is one of the subquery's rows, not of the rows that lack one
     if any(set(links) != set(first_links) or set(guards) != set(first_guards) for _, links, guards in found[1:]):
         return None
     links = tuple(
@@ -171,7 +169,7 @@ def _by_equality(space: Workspace, branches: Sequence[Branch], needed: Sequence[
     closed = []
     for branch, (conditions, inner, _) in zip(branches, found, strict=True):
         env: dict[Key, Scalar] = {
-            x.column.key: converted(inner[key], x.column) for x, key in zip(links, first_links, strict=True)
+            x.column.key: _compared(inner[key], x.column, x.op) for x, key in zip(links, first_links, strict=True)
         }
         strict = (e for x, e in zip(links, env.values(), strict=True) if x.op == "eq" and e.type.nullable)
         required = tuple(call("not", call("is_null", e)) for e in strict)
@@ -217,11 +215,18 @@ def _link(space: Workspace, number: int, theirs: Scalar, op: str, inner: Sequenc
     common = inner[0].type
     if not all(s.type.same_as(common) for s in (*inner, theirs)):
         common = common_type(*inner, theirs)
-    nullable = any(s.type.nullable for s in inner)
+    nullable = any(s.type.nullable or _compared(s, Var("", common), op).type.nullable for s in inner)
     first = inner[0]
     wish = first.name if isinstance(first, Var) else f"key_{number + 1}"
     column = Var(wish, common.with_null(nullable), space.context.registry.scope("link"))
-    return Link(column, converted(theirs, Var("", common.with_null(True))), op)
+    return Link(column, _compared(theirs, Var("", common.with_null(True)), op), op)
+
+
+def _compared(scalar: Scalar, column: Var, op: str) -> Scalar:
+    """One side of an equality in the type of both. What has no room in it is equal to nothing: it is NULL for ``=``."""
+    cast = converted(scalar, column)
+    fails = op == "eq" and cast != scalar and may_fail(cast) and not may_fail(scalar)
+    return Call("attempt", (cast,), cast.type.with_null()) if fails else cast
 
 
 def _by_domain(space: Workspace, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
