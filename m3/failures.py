@@ -46,7 +46,7 @@ TOTAL = frozenset({
     "day_of_week", "day_of_year", "hour", "minute", "second", "epoch", "days_between", "last_day",
     "is_nan", "is_infinite", "epoch_us", "seconds_between", "try_cast", "try_json_text", "atan", "atan2", "tanh", "asinh",
     "cbrt", "degrees", "radians", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
-    "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_sxy",
+    "bits_and", "bits_or", "bits_xor", "bits_not", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_sxy",
 })  # fmt: skip
 #: Operations that fail for nothing but a literal argument that the compiler has looked at.
 BY_LITERAL: Mapping[str, tuple[int, ...]] = {

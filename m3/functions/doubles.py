@@ -93,6 +93,9 @@ def _intercept(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, xy: Fraction
 
 def _correlation(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, yy: Fraction, xy: Fraction) -> float | None:
     spreads, common = (n * xx - x * x) * (n * yy - y * y), n * xy - x * y
+    if spreads < 0:
+        hint = "pass n and the sums of x, y, x * x, y * y, x * y"
+        raise ValueProblem("CORR: no pairs have these sums", kind="out-of-domain", hint=hint)
     return math.copysign(_root(common * common / spreads), common) if spreads else None
 
 

@@ -129,7 +129,7 @@ def _micros(span: datetime.timedelta) -> int:
 
 
 def _format(args: list[Any], _: Type) -> str:
-    """``%Y %y %m %d %j %H %I %p %M %S %f`` and ``%%``; everything else stands for itself."""
+    """``%Y %y %m %d %j %H %I %p %M %S %f %a %A %b %B`` and ``%%``; everything else stands for itself."""
     value, pattern = _stamp(args[0]), args[1]
     parts, characters = [], iter(pattern)
     for c in characters:
@@ -141,12 +141,18 @@ def _format(args: list[Any], _: Type) -> str:
     return "".join(parts)
 
 
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 FORMATS: Mapping[str, Callable[[datetime.datetime], str]] = {
     "%Y": lambda t: f"{t.year:04}", "%m": lambda t: f"{t.month:02}", "%d": lambda t: f"{t.day:02}",
     "%H": lambda t: f"{t.hour:02}", "%M": lambda t: f"{t.minute:02}", "%S": lambda t: f"{t.second:02}",
     "%I": lambda t: f"{(t.hour + 11) % 12 + 1:02}", "%p": lambda t: "PM" if t.hour >= 12 else "AM",
     "%y": lambda t: f"{t.year % 100:02}", "%j": lambda t: f"{t.timetuple().tm_yday:03}",
-    "%f": lambda t: f"{t.microsecond:06}", "%%": lambda _: "%",
+    "%f": lambda t: f"{t.microsecond:06}", "%a": lambda t: DAYS[t.weekday()][:3],
+    "%A": lambda t: DAYS[t.weekday()], "%b": lambda t: MONTHS[t.month - 1][:3], "%B": lambda t: MONTHS[t.month - 1],
+    "%%": lambda _: "%",
 }  # fmt: skip
 
 

@@ -156,6 +156,10 @@ NUMBERS = table(
     Function("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, _rounding(ROUND_DOWN), optional=1),
     Function("ceil", "the next integer, upwards", ("numeric",), _whole_type, _rounding(ROUND_CEILING)),
     Function("floor", "the next integer, downwards", ("numeric",), _whole_type, _rounding(ROUND_FLOOR)),
+    Function("bits_and", "a & b", ("int", "int"), INT, lambda args, _: args[0] & args[1]),
+    Function("bits_or", "a | b", ("int", "int"), INT, lambda args, _: args[0] | args[1]),
+    Function("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT, lambda args, _: args[0] ^ args[1]),
+    Function("bits_not", "~a", ("int",), INT, lambda args, _: ~args[0]),
     Function("greatest", "the greatest that is not NULL", ("any",), _common("GREATEST"), _extreme(_greater), variadic=True, nulls="all", alike=True),
     Function("least", "the least that is not NULL", ("any",), _common("LEAST"), _extreme(lambda a, b: _greater(b, a)), variadic=True, nulls="all", alike=True),
 )  # fmt: skip

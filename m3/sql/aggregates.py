@@ -120,7 +120,7 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
     args = tuple(read(n) for n in nodes)
     if isinstance(node, exp.CountIf):
         where = args[0] if where is None else call("and", where, args[0])
-        return AggregateCall("count", (), where, False, INT)
+        return AggregateCall("count", args[:1] if unique else (), where, unique, INT)
     return _typed(node, names, args, where, unique)
 
 
@@ -352,7 +352,11 @@ class Grouping:
             factors = [args["xy".index(letter)] for letter in name]
             kind = factors[0].type if len(factors) == 1 else call("mul", *factors).type
             sums.append(self._total(kind, branches, node, factors, f"{wish}_{name}"))
-        return call(wanted.function, self._count(branches, args, f"{wish}_n"), *sums)
+        count = self._count(branches, args, f"{wish}_n")
+        result = call(wanted.function, count, *sums)
+        if self.space.context.dialect != "duckdb" or wanted.function not in ("corr", "regr_slope"):
+            return result
+        return if_any(count, call("coalesce", result, call("cast", const("NaN"), to=DOUBLE)))
 
     def _total(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[Var], wish: str) -> Var:
         """The sum of a product over the rows where it is not NULL."""

@@ -81,6 +81,7 @@ _RANK = _names("this expressions")
 UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Cast: _CAST,
     exp.TryCast: _CAST,
+    exp.ByteString: _names("is_bytes"),
     exp.Round: _names("truncate"),
     exp.Min: _names("count"),
     exp.Max: _names("count"),

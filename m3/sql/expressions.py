@@ -244,11 +244,15 @@ def constant(node: exp.Expr, source: Source) -> object:
         CompileError: it depends on something.
     """
 
-    def refused(inner: exp.Expr) -> None:
+    def refused(inner: exp.Expr) -> Scalar | None:
+        if isinstance(inner, exp.Subquery) and {k for k, v in inner.this.args.items() if v} == {"expressions"}:
+            return reader.read(inner.this.expressions[0])  # SELECT 5
         if isinstance(inner, exp.Column | exp.Query | exp.AggFunc | exp.Window):
             source.fail(node, "an expression that is not constant", "not-constant", "a number")
+        return None
 
-    scalar = ExpressionReader(source, refused).read(node)
+    reader = ExpressionReader(source, refused)
+    scalar = reader.read(node)
     if not isinstance(scalar, Const):
         source.fail(node, "an expression that is not constant", "not-constant", "a number")
     return scalar.value

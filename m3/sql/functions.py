@@ -31,7 +31,8 @@ SUPPORTED = (
 
 #: Forms whose operands are ``this``, then ``expression``.
 PLAIN: Mapping[type[exp.Expr], str] = {
-    exp.Pow: "power", exp.Upper: "upper", exp.Lower: "lower", exp.Abs: "abs", exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Exp: "exp",
+    exp.Pow: "power", exp.BitwiseAnd: "bits_and", exp.BitwiseOr: "bits_or", exp.BitwiseXor: "bits_xor", exp.BitwiseNot: "bits_not",
+    exp.Upper: "upper", exp.Lower: "lower", exp.Abs: "abs", exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Exp: "exp",
     exp.Ln: "ln", exp.Cbrt: "cbrt", exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan", exp.Cot: "cot", exp.Asin: "asin",
     exp.Acos: "acos", exp.Atan: "atan", exp.Atan2: "atan2", exp.Sinh: "sinh", exp.Cosh: "cosh", exp.Tanh: "tanh",
     exp.Asinh: "asinh", exp.Acosh: "acosh", exp.Atanh: "atanh", exp.Degrees: "degrees", exp.Radians: "radians",
@@ -219,6 +220,7 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("bit_length", 1): _as(exp.BitLength, "this"),
     ("nanvl", 2): _as(exp.Nanvl, "this", "expression"),
     ("octet_length", 1): lambda reader, node, args: reader.call(node, "octet_length", reader.text(args[0])),
+    ("xor", 2): _called("bits_xor"),
     ("pmod", 2): _called("pmod"),
     ("fmod", 2): _called("mod"),
     ("log1p", 1): _called("log1p"),

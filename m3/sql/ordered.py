@@ -132,7 +132,8 @@ def _list(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
 
 
 def _bits(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
-    value = read(node.this)
+    twice = node.this if isinstance(node.this, exp.Distinct) and not isinstance(node, exp.BitwiseXorAgg) else None
+    value = read(twice.expressions[0] if twice is not None else node.this)
     _require(node, names, BITS[type(node)], value)
     return OrderedCall(BITS[type(node)], (value,), INT.with_null(), known=(value,))
 

@@ -30,6 +30,8 @@ NAMED: Mapping[str, type[exp.Expression]] = {
 FRACTIONS: Mapping[str, type[exp.Expression]] = {
     "quantile_cont": exp.PercentileCont, "quantile_disc": exp.PercentileDisc, "percentile": exp.PercentileCont,
 }  # fmt: skip
+#: Dialects in which E'..' is a text.
+ESCAPED_TEXTS = ("postgres", "redshift", "risingwave", "materialize", "duckdb")
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
 FIRSTS = (exp.First, exp.Last, exp.FirstValue, exp.LastValue)
 
@@ -47,6 +49,8 @@ def respelled(tree: exp.Expr, dialect: str | None) -> exp.Expr:
 def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
     if isinstance(node, exp.Anonymous):
         return _named(node)
+    if isinstance(node, exp.ByteString) and dialect in ESCAPED_TEXTS:
+        return _placed(exp.Literal.string(str(node.this)), node)
     if type(node) is exp.Quantile:  # approximate ones are subclasses
         kind = exp.PercentileDisc if dialect == "duckdb" else exp.PercentileCont
         return kind(this=node.this, expression=node.args.get("quantile"))
@@ -65,6 +69,11 @@ def _named(node: exp.Anonymous) -> exp.Expr:
     if name in ("listagg", "string_agg") and args:
         return exp.GroupConcat(this=args[0], separator=args[1] if len(args) > 1 else exp.Literal.string(""))
     return node
+
+
+def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
+    made.meta.update(node.meta)
+    return made
 
 
 def _median(node: exp.Expr) -> exp.Expr:

@@ -6,6 +6,8 @@
 ...     return respelled_windows(source.parse("postgres"), source).sql("duckdb")
 >>> show("SELECT ANY_VALUE(a) OVER (PARTITION BY b) FROM r")
 'SELECT MIN(a) OVER (PARTITION BY b) FROM r'
+>>> show("SELECT ANY_VALUE(a) OVER (ORDER BY b) FROM r")
+'SELECT FIRST_VALUE(a IGNORE NULLS) OVER (ORDER BY b) FROM r'
 >>> show("SELECT COUNT(*) FILTER (WHERE a > 1) OVER () FROM r")
 'SELECT COUNT(CASE WHEN a > 1 THEN 1 END) OVER () FROM r'
 >>> show("SELECT SUM(a) OVER (ORDER BY t RANGE INTERVAL '2' MINUTE PRECEDING) FROM r")
@@ -54,6 +56,8 @@ def _function(window: exp.Window) -> None:
         inner, where = inner.this, inner.expression.this
     if isinstance(inner, exp.CountIf):
         inner, where = exp.Count(this=exp.Star()), inner.this if where is None else exp.and_(where, inner.this)
+    if isinstance(inner, exp.AnyValue) and window.args.get("order") is not None and where is None:
+        inner = exp.IgnoreNulls(this=exp.FirstValue(this=inner.this))  # what DuckDB and Spark take
     if type(inner) in SAME:
         condition = isinstance(inner, exp.LogicalAnd | exp.LogicalOr)
         argument = exp.And(this=inner.this, expression=exp.true()) if condition else inner.this

@@ -27,6 +27,19 @@ ANALYTICS = {
         D,
         "select dept_id, covar_pop(salary, emp_id) as a, covar_samp(salary, manager_id) as b, case when var_pop(salary) > 0 and regr_sxx(salary, emp_id) > 0 and regr_syy(salary, emp_id) > 0 then corr(salary, emp_id) end as c, regr_count(salary, manager_id) as d, regr_avgx(salary, manager_id) as e, regr_avgy(salary, manager_id) as f, regr_sxx(salary, emp_id) as g, regr_syy(salary, emp_id) as h, regr_sxy(salary, emp_id) as i from employees group by dept_id",
     ),
+    "undefined_statistics": (
+        D,
+        "select emp_id, corr(salary, dept_id) as a, regr_slope(salary, dept_id) as b, regr_r2(salary, dept_id) as c from employees group by emp_id",
+    ),
+    "distinct_conditions": (
+        S,
+        "select dept_id, count_if(distinct salary > 10) as a, count_if(salary > 10) as b from employees group by dept_id",
+        "select dept_id, count(distinct case when salary > 10 then true end) as a, count(case when salary > 10 then 1 end) as b from employees group by dept_id",
+    ),
+    "any_value_of_an_order": (
+        D,
+        "select emp_id, any_value(salary) over (order by emp_id desc) as a, any_value(ename) over (partition by dept_id order by emp_id rows between 1 preceding and current row) as b from employees",
+    ),
     "regressions": (
         D,
         "select active, case when regr_sxx(salary, emp_id) > 0 then regr_slope(salary, emp_id) end as a, regr_intercept(salary, emp_id) as b, regr_r2(salary, emp_id) as c, covar_pop(salary, emp_id) filter (where dept_id > 1) as d from employees group by active",

@@ -21,6 +21,11 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id, active), (dept_id), ())",
     ),
     "limit_of_constants": (D, "select emp_id from employees order by emp_id limit (1 + 2) offset 2 - 1"),
+    "limit_of_a_constant_subquery": (
+        D,
+        "select emp_id from employees order by emp_id limit (select 3)",
+        "select emp_id from employees order by emp_id limit 3",
+    ),
     "limit_null": (P, "select emp_id from employees order by emp_id limit null offset 1"),
     "limit_all": (
         P,

@@ -118,6 +118,21 @@ SCALARS: dict[str, tuple[str, ...]] = {
         "select device, to_char(at, 'YY-MM-DD DDD HH:MI AM') as a, to_char(at, 'HH12:MI:SS.US') as b from readings",
         "select device, strftime(\"at\", '%y-%m-%d %j %I:%M %p') as a, strftime(\"at\", '%I:%M:%S.%f') as b from readings",
     ),
+    "escaped_texts": (
+        P,
+        "select emp_id, replace(ename, E'n\\'', 'x') as a, ename || E'\\n' as b from employees",
+        "select emp_id, replace(ename, 'n' || chr(39), 'x') as a, ename || chr(10) as b  from employees",
+    ),
+    "bits": (
+        P,
+        "select emp_id, emp_id & 3 as a, emp_id | dept_id as b, emp_id # 5 as c, ~emp_id as d, (-emp_id) & 12 as e from employees",
+        "select emp_id, emp_id & 3 as a, emp_id | dept_id as b, xor(emp_id, 5) as c, ~emp_id as d, (-emp_id) & 12 as e from employees",
+    ),
+    "names_of_days": (
+        S,
+        "select emp_id, date_format(hired, 'E, dd MMM yyyy') as a, date_format(hired, 'EEEE MMMM') as b from employees",
+        "select emp_id, strftime(hired, '%a, %d %b %Y') as a, strftime(hired, '%A %B') as b from employees",
+    ),
     "try_to_timestamp": (
         S,
         "select emp_id, try_to_timestamp(case when active then '2024-03-01 12:30:00' else ename end) as a from employees",

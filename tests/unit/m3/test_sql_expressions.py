@@ -226,7 +226,8 @@ def test_spellings(dialect: str | None, text: str, plain: str, database: duckdb.
         ("b and i", "type-mismatch"),
         ("left(s, -1)", "negative-length"),
         ("cast('x' as int)", "bad-cast"),
-        ("i & 1", "unsupported-expression"),
+        ("i << 1", "unsupported-expression"),
+        ("d & 1", "type-mismatch"),
     ],
 )
 def test_refused_at_its_place(text: str, kind: str) -> None:
