@@ -90,6 +90,7 @@ def test_what_is_said_to_be_read_is_read() -> None:
 
 
 #: Arguments by which sqlglot remembers how a dialect spells a function, or that are False where they mean something.
+#: The ordinals of UNNEST are a column that nobody may read.
 SPELLING = {
     ("Count", "expressions"), ("Coalesce", "is_nvl"), ("Coalesce", "is_null"), ("Cast", "safe"), ("If", "false"), ("Substring", "zero_start"),
     ("Div", "safe"), ("Div", "typed"), ("TsOrDsToDate", "safe"), ("NthValue", "from_first"), ("Corr", "null_on_zero_variance"),
@@ -98,7 +99,7 @@ SPELLING = {
     ("DateDiff", "big_int"), ("DateDiff", "date_part_boundary"), ("CountIf", "zero_on_all_null"), ("Mode", "deterministic"),
     ("JSONExtractScalar", "only_json_types"), ("JSONExtractScalar", "json_type"), ("JSONExtractScalar", "scalar_only"),
     ("JSONExtractScalar", "json_subtype"), ("JSONExtract", "only_json_types"), ("JSONExtract", "variant_extract"),
-    ("JSONExtract", "requires_json"), ("JSONPathKey", "quoted"), ("GenerateSeries", "is_end_exclusive"), ("Unnest", "explode_array"),
+    ("JSONExtract", "requires_json"), ("JSONPathKey", "quoted"), ("GenerateSeries", "is_end_exclusive"), ("Unnest", "explode_array"), ("Unnest", "offset"),
     ("Array", "bracket_notation"), ("Array", "struct_name_inheritance"), ("Array", "value_constructor"),
 }  # fmt: skip
 LEAVES = (exp.Identifier, exp.Literal, exp.DataType, exp.Null, exp.Boolean, exp.Var, exp.Interval)
