@@ -18,7 +18,7 @@ from tests.fuzz.queries import Made, make_query
 from tests.fuzz.report import failure_text
 from tests.fuzz.schema import RELATIONS, make_batches
 
-COUNT = int(os.environ.get("FUZZ_COUNT", "1500"))
+COUNT = int(os.environ.get("FUZZ_COUNT", "1000"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 CHUNKS = 20
 #: Feature, or kind of a CompileError -> why queries with it may be refused. All others must compile.
