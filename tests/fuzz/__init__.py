@@ -10,7 +10,7 @@ makes each failure small for up to 20 seconds, ``--sql '...'`` checks a query of
 ``--looked-up`` has every join read table by table (:mod:`~tests.fuzz.lookups`). The features and their weights are in
 :mod:`~tests.fuzz.draw`; about a third of them is off for any one seed, so that the others meet.
 
-``pytest tests/fuzz`` checks 1,500 seeds, every third looked up; ``FUZZ_COUNT`` and ``FUZZ_SEED`` ask for others. A failure
+``pytest tests/fuzz`` checks 1,000 seeds, every third looked up; ``FUZZ_COUNT`` and ``FUZZ_SEED`` ask for others. A failure
 prints the query and the events, made small, as the two files of a regression: put them into ``tests/fuzz/regressions``, where
 they are replayed from then on.
 
