@@ -10,15 +10,17 @@ Before and after, for ``SELECT SUM(r.a / s.b) FROM r JOIN s ON r.k = s.k WHERE 1
     SUM(r.a / s.b)  of r, s  where r.k = s.k and 10 / r.c > 1
 
     SUM(ATTEMPT(r.a / s.b))  of r, s  where r.k = s.k and ATTEMPT(10 / r.c > 1)
-    failures:  COUNT(*) by r.*         of r, s  where r.k = s.k and FAILS(10 / r.c > 1)
+    failures:  COUNT(*) by r.*       of r, s  where r.k = s.k and FAILS(10 / r.c > 1)
                COUNT(*) by r.a, s.b  of r, s  where r.k = s.k and ATTEMPT(10 / r.c > 1) and FAILS(r.a / s.b)
 
 For which rows an expression is computed at all, SQL leaves open. Here it is the joined rows that meet the (other) conditions, so
 that no row is blamed which the result does not depend on; only a side of an equality between tables is computed for all rows of
-its table that meet the conditions on it, and if it has several, for their joined rows without the other side. As sums are of signed joins (an outer join is one), the rows of one
-expression are counted over all of them: what one adds another may take away. The rows of a failure are told apart by what the expression
-reads, and if that is one table, by its declared key, or else by all columns: that is the example which an error shows. (An
-expression of several tables would need maps with all columns of each to say more.)
+its table that meet the conditions on it, and if it has several, for their joined rows without the other side. As sums are of
+signed joins (an outer join is one), the rows of one expression are counted over all of them: what one adds another may take away.
+
+The rows of a failure are told apart by what the expression reads, and if that is one table, by its declared key, or else by all
+columns: that is the example which an error shows. (An expression of several tables would need maps with all columns of each to
+say more.)
 """
 
 from __future__ import annotations
