@@ -6,7 +6,7 @@ nothing with the compiler, the interpreter and the engine but the parser of SQL 
 shows as a difference.
 
 Along the data: :mod:`.query` goes through the clauses, :mod:`.scope` knows which name is which column, :mod:`.reader` reads
-expressions by the tables of :mod:`.operators`, :mod:`.texts`, :mod:`.moments` and :mod:`.aggregates`, and :mod:`.exact` computes
+expressions by the tables of :mod:`.numbers`, :mod:`.texts`, :mod:`.moments` and :mod:`.aggregates`, and :mod:`.exact` computes
 where Spark's decimals end.
 """
 

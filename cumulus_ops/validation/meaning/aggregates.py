@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.ordered import ORDERED, first_value
+from cumulus_ops.validation.meaning.pairs import PAIRS, average_of, pair_of, statistic
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import (
     INT_DIGITS,
@@ -47,7 +48,7 @@ NAMED: Mapping[str, type[exp.Expr]] = {
 FRACTIONS: Mapping[str, type[exp.Expr]] = {
     "quantile_cont": exp.PercentileCont, "quantile_disc": exp.PercentileDisc, "percentile": exp.PercentileCont,
 }  # fmt: skip
-KNOWN: tuple[type[exp.Expr], ...] = (exp.Sum, exp.Avg, exp.Count, exp.CountIf, *EXTREMES, *MOMENTS, *ORDERED)
+KNOWN: tuple[type[exp.Expr], ...] = (exp.Sum, exp.Avg, exp.Count, exp.CountIf, *EXTREMES, *MOMENTS, *PAIRS, *ORDERED)
 COUNT_TYPE = decimal(INT_DIGITS, 0)
 #: With more digits, Spark's types for the steps of an average would lose some.
 AVERAGE_DIGITS = 36
@@ -92,6 +93,8 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
         return Term(wrap(fn("count_if", as_type(reader.read(node.this), BOOL))), INT)
     if kind is exp.Count:
         return Term(wrap(_count(reader, node)), INT)
+    if kind in PAIRS:
+        return _of_pair(reader, node, wrap)
     unique = isinstance(node.this, exp.Distinct)
     arg = reader.read(node.this.expressions[0] if unique else node.this)
     if kind in EXTREMES:
@@ -176,6 +179,13 @@ def _moment(reader: Reader, name: str, arg: Term, wrap: Wrap, *, unique: bool) -
     count = wrap(_called("count", [value.copy()], unique))
     totals = [total(reader, t, wrap, unique=unique)[0] for t in (Term(value, digits), square)]
     return Term(reader.exactly(name, DOUBLE, count, *totals), DOUBLE)
+
+
+def _of_pair(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    x, y = pair_of(reader, node)
+    if isinstance(node, exp.RegrAvgx | exp.RegrAvgy):
+        return _average(reader, average_of(node, x, y), wrap, unique=False)
+    return statistic(reader, node, x, y, wrap)
 
 
 def _plain(reader: Reader, node: exp.Expr) -> Term:

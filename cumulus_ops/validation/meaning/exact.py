@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from cumulus_ops.validation.meaning.json_values import at_path, try_at_path
+from cumulus_ops.validation.meaning.statistics import STATISTICS, of_pairs
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
 
 if TYPE_CHECKING:
@@ -106,6 +108,15 @@ def _digits(mode: str) -> Callable[..., Any]:
         return float(rounded) if to.kind == "double" else int(rounded) if to.kind == "int" else rounded
 
     return compute
+
+
+def _whole(to_whole: Callable[[float], int]) -> Callable[..., Any]:
+    """CEIL and FLOOR of a DOUBLE that stays one."""
+    return lambda _, value: float(to_whole(value)) if math.isfinite(value) else value
+
+
+def _statistic(name: str) -> Callable[..., Any]:
+    return lambda _, rows: of_pairs(name, rows)
 
 
 def _initcap(_: Type, text: str, delimiters: str = "") -> str:
@@ -202,6 +213,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mode": _mode,
     "list": _list,
     "unique_list": _unique_list,
+    "ceil": _whole(math.ceil),
+    "floor": _whole(math.floor),
+    "json": lambda _, text, path: at_path(text, path),
+    "try_json": lambda _, text, path: try_at_path(text, path),
+    **{name: _statistic(name) for name in STATISTICS},
 }
 
 ARROW = {

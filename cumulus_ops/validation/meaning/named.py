@@ -16,7 +16,7 @@ from cumulus_ops.validation.meaning.moments import (
     to_date,
     truncated,
 )
-from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, arithmetic, positive_mod
+from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, arithmetic, bits, positive_mod
 from cumulus_ops.validation.meaning.reader import Reader
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, unified
 from cumulus_ops.validation.meaning.texts import as_text, trimmed
@@ -75,6 +75,7 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("timestampadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
     ("datetrunc", 2): lambda reader, args: truncated(reader, reader.read(args[1]), args[0]),
     ("octet_length", 1): lambda reader, args: Term(cast(fn("octet_length", as_text(reader, args[0]).node), INT), INT),
+    ("xor", 2): lambda reader, args: bits(reader, exp.BitwiseXor(this=args[0], expression=args[1])),
     ("pmod", 2): lambda reader, args: positive_mod(reader, *map(reader.read, args)),
     ("fmod", 2): lambda reader, args: arithmetic(reader, "mod", *map(reader.read, args)),
     ("log1p", 1): lambda reader, args: LOG1P(reader.read(args[0])),

@@ -26,7 +26,7 @@ from cumulus_ops.validation.meaning.terms import (
 )
 from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type
 
-__all__ = ["EXPM1", "LOG1P", "NUMBERS", "arithmetic", "divided", "failing", "positive_mod"]
+__all__ = ["EXPM1", "LOG1P", "NUMBERS", "arithmetic", "bits", "divided", "failing", "positive_mod"]
 
 FORMS: Mapping[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -45,6 +45,8 @@ FOLDED: Mapping[str, Callable[[int, int], int]] = {
 INT64_DIGITS = 18
 #: Spark divides to 38 decimals and then rounds to the type; a divisor with more digits than are left could show that.
 QUOTIENT_DECIMALS = 22
+#: Where CEIL and FLOOR of a DOUBLE are DOUBLE; elsewhere they are INT.
+STAYING = ("postgres", "duckdb")
 
 
 def failing(message: str) -> exp.Expr:
@@ -121,6 +123,16 @@ def _quotient(reader: Reader, node: exp.Expr) -> Term:
     return arithmetic(reader, "idiv" if whole else "div", a, b)
 
 
+def bits(reader: Reader, node: exp.Expr) -> Term:
+    """``&``, ``|``, ``~`` and the exclusive or, of the 64 bits of INTs."""
+    args = [reader.read(node.args[x]) for x in ("this", "expression") if node.args.get(x) is not None]
+    if any(a.kind not in ("int", "null") for a in args):
+        raise refused(f"bits of {' and '.join(str(a.known) for a in args)}")
+    nodes = [exp.Paren(this=as_type(a, INT)) for a in args]
+    made = type(node)(this=nodes[0]) if len(nodes) == 1 else type(node)(this=nodes[0], expression=nodes[1])
+    return Term(exp.Paren(this=made), INT)
+
+
 def _minus(reader: Reader, node: exp.Expr) -> Term:
     inner = reader.read(node.this)
     if isinstance(inner.value, int) and inner.kind == "int":
@@ -171,9 +183,12 @@ def _whole(reader: Reader, node: exp.Expr) -> Term:
         raise refused(f"{node.key.upper()} with digits")
     if inner.kind == "int":
         return inner
+    up = isinstance(node, exp.Ceil)
+    if inner.kind == "double" and reader.dialect in STAYING:
+        return Term(reader.exactly("ceil" if up else "floor", DOUBLE, inner.node), DOUBLE)
     t = inner.known
     to = bounded(t.precision - t.scale + 1, 0) if t.kind == "decimal" else INT
-    return Term(cast(fn("ceil" if isinstance(node, exp.Ceil) else "floor", inner.node), to), to)
+    return Term(cast(fn("ceil" if up else "floor", inner.node), to), to)
 
 
 def _extreme(reader: Reader, node: exp.Expr) -> Term:
@@ -306,5 +321,6 @@ NUMBERS: Mapping[type[exp.Expr], Rule] = {
     exp.Div: _quotient, exp.Neg: _minus, exp.Abs: _absolute, exp.Sign: _sign, exp.Round: _rounded, exp.Trunc: _rounded,
     exp.Ceil: _whole, exp.Floor: _whole, exp.Greatest: _extreme, exp.Least: _extreme,
     **{form: _of_doubles(function) for form, function in OF_DOUBLES.items()}, exp.IsNan: _is_nan, exp.IsInf: _is_infinite,
+    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot), bits),
     exp.Log: _logarithm, exp.Pi: _pi,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_aggregate
+from cumulus_ops.validation.meaning.jsons import JSONS
 from cumulus_ops.validation.meaning.logic import LOGIC
 from cumulus_ops.validation.meaning.moments import MOMENTS
 from cumulus_ops.validation.meaning.named import NAMED
@@ -31,5 +32,5 @@ def _anonymous(reader: Reader, node: exp.Expr) -> Term:
 
 
 RULES: Mapping[type[exp.Expr], Rule] = {
-    **VALUES, **LOGIC, **NUMBERS, **TEXTS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous,
+    **VALUES, **LOGIC, **NUMBERS, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous,
 }  # fmt: skip

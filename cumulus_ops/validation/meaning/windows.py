@@ -28,7 +28,10 @@ Frame = Mapping[str, object]
 
 def _window(reader: Reader, node: exp.Expr) -> Term:
     node = _resolved(reader, node)
-    inner, kind = node.this, type(node.this)
+    inner, skips = node.this, isinstance(node.this, exp.IgnoreNulls)
+    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls) and type(inner.this) in {**NEIGHBOURS, **PLACES}:
+        inner = inner.this
+    kind = type(inner)
     if kind in RANKS:
         name, to = RANKS[kind]
         return Term(cast(_over(reader, node, fn(name), None), to), to)
@@ -36,12 +39,14 @@ def _window(reader: Reader, node: exp.Expr) -> Term:
         args = [_whole(reader, inner.this)] if inner.this is not None else []
         return Term(cast(_over(reader, node, fn(NUMBERS[kind], *args), None, ties=inner), INT), INT)
     if kind in NEIGHBOURS:
-        return _neighbour(reader, node, inner)
+        return _neighbour(reader, node, inner, skips)
     if kind in PLACES:
-        return _place(reader, node, inner)
+        return _place(reader, node, inner, skips)
     if not is_aggregate(inner):
         raise refused(f"{inner.sql()} OVER")
     spec = node.args.get("spec")
+    if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Distinct) and len(inner.this.expressions) == 1:
+        return _count_distinct(reader, node, inner.this, spec)
     rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
     return aggregate(reader, inner, lambda x: _over(reader, node, x, spec, ties=inner if rows else None))
 
@@ -61,7 +66,20 @@ def _resolved(reader: Reader, node: exp.Expr) -> exp.Expr:
     return copy
 
 
-def _neighbour(reader: Reader, node: exp.Expr, inner: exp.Expr) -> Term:
+def _count_distinct(reader: Reader, node: exp.Expr, distinct: exp.Expr, spec: exp.Expr | None) -> Term:
+    """Spark has no DISTINCT in windows, but sets of the values in a frame."""
+    rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    collected = fn("collect_set", reader.read(distinct.expressions[0]).node)
+    values = _over(reader, node, collected, spec, ties=distinct if rows else None)
+    return Term(cast(exp.Anonymous(this="size", expressions=[values]), INT), INT)
+
+
+def _called(name: str, args: list[exp.Expr], skips: bool) -> exp.Expr:
+    called = fn(name, *args)
+    return exp.IgnoreNulls(this=called) if skips else called
+
+
+def _neighbour(reader: Reader, node: exp.Expr, inner: exp.Expr, skips: bool) -> Term:
     value, offset, default = reader.read(inner.this), inner.args.get("offset"), inner.args.get("default")
     args, to = [value.node], value.type
     if offset is not None or default is not None:
@@ -69,10 +87,10 @@ def _neighbour(reader: Reader, node: exp.Expr, inner: exp.Expr) -> Term:
     if default is not None:
         (first, last), to = unified("LAG", [value, reader.read(default)])
         args = [first, args[1], last]
-    return Term(_over(reader, node, fn(NEIGHBOURS[type(inner)], *args), None, ties=inner), to)
+    return Term(_over(reader, node, _called(NEIGHBOURS[type(inner)], args, skips), None, ties=inner), to)
 
 
-def _place(reader: Reader, node: exp.Expr, inner: exp.Expr) -> Term:
+def _place(reader: Reader, node: exp.Expr, inner: exp.Expr, skips: bool) -> Term:
     """The value of a row of the frame. Where the frame begins (or ends) with the partition, its rows count one by one, in the
     order that decides ties."""
     value, spec = reader.read(inner.this), node.args.get("spec")
@@ -92,7 +110,8 @@ def _place(reader: Reader, node: exp.Expr, inner: exp.Expr) -> Term:
     else:
         frame = spec
     counted = frame is not None and str(frame.args.get("kind")).upper() == "ROWS"
-    return Term(_over(reader, node, fn(PLACES[type(inner)], *args), frame, ties=inner if counted else None), value.type)
+    function = _called(PLACES[type(inner)], args, skips)
+    return Term(_over(reader, node, function, frame, ties=inner if counted else None), value.type)
 
 
 def _rows_frame(start: str, end: str) -> exp.Expr:
@@ -104,8 +123,10 @@ def _over(
     reader: Reader, node: exp.Expr, function: exp.Expr, spec: exp.Expr | None, *, ties: exp.Expr | None = None
 ) -> exp.Expr:
     """``function OVER (...)``; with ``ties``, the function itself, rows that the order leaves equal are ordered further."""
-    if spec is not None and (str(spec.args.get("kind")).upper() == "GROUPS" or spec.args.get("exclude")):
+    if spec is not None and str(spec.args.get("kind")).upper() == "GROUPS":
         raise refused("a frame of GROUPS")
+    if spec is not None and spec.args.get("exclude") and spec.args["exclude"].name.upper() != "NO OTHERS":
+        raise refused("a frame with EXCLUDE")
     partition = [reader.read(p).node for p in node.args.get("partition_by") or ()]
     given = node.args["order"].expressions if node.args.get("order") is not None else []
     order = [ordered(reader.read(o.this).node, o) for o in given]
@@ -120,8 +141,14 @@ def _over(
         this=function,
         partition_by=partition,
         order=exp.Order(expressions=order) if order else None,
-        spec=spec.copy() if spec is not None else None,
+        spec=_without_exclude(spec) if spec is not None else None,
     )
+
+
+def _without_exclude(spec: exp.Expr) -> exp.Expr:
+    copy = spec.copy()
+    copy.set("exclude", None)
+    return copy
 
 
 def ordered(node: exp.Expr, like: exp.Expr | None) -> exp.Expr:

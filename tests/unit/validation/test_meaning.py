@@ -10,13 +10,14 @@ from fractions import Fraction
 import pytest
 
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.validation.meaning import exact, query, terms, texts, written_out
+from cumulus_ops.validation.meaning import exact, json_values, query, statistics, terms, texts, written_out
 from m3 import compile_views
 from m3.datatypes import DATE, DOUBLE, INT, STRING, decimal
 from m3.errors import M3Error
 from m3.program import Column, Relation
 from m3.scalars import OPERATIONS
-from tests.support.constructs import CONSTRUCTS, DIALECTS, TABLE, operations
+from m3.windows import FUNCTIONS as WINDOW_FUNCTIONS
+from tests.support.constructs import CONSTRUCTS, DIALECTS, TABLE, UNPROVED, operations
 
 RELATIONS = (
     Relation(
@@ -75,10 +76,13 @@ def test_exact_functions_round_once_and_never_wrap() -> None:
     with pytest.raises(OverflowError):
         exact.FUNCTIONS["total"](decimal(3, 0), [Decimal(999), Decimal(1)])
     assert exact.FUNCTIONS["total"](DOUBLE, [1e308, 1e308, -1e308]) == 1e308
+    assert exact.FUNCTIONS["ceil"](DOUBLE, -1.5) == -1.0
+    assert exact.FUNCTIONS["floor"](DOUBLE, 1e300) == 1e300
+    assert exact.FUNCTIONS["ceil"](DOUBLE, float("inf")) == float("inf")
     assert exact.FUNCTIONS["var_pop"](DOUBLE, 2, 10**18 * 2 + 1, 2 * 10**36 + 2 * 10**18 + 1) == float(Fraction(1, 4))
 
 
-@pytest.mark.parametrize("module", [exact, query, terms, texts])
+@pytest.mark.parametrize("module", [exact, json_values, query, statistics, terms, texts])
 def test_examples_are_true(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
@@ -97,11 +101,20 @@ def test_every_operation_of_the_compiler_occurs_among_the_constructs() -> None:
         for expression in expressions:
             with suppress(M3Error):
                 seen |= set(operations(compile_views("c", [TABLE], {"v": form.format(f"{expression} AS c")})))
+    wanted = {*OPERATIONS, *WINDOW_FUNCTIONS}
     for expression in CONSTRUCTS["scalars"][1]:
-        if set(OPERATIONS) <= seen:
+        if wanted <= seen:
             break
         seen |= _in_other_dialects(expression)
-    assert set(OPERATIONS) <= seen, f"add a line to tests/support/constructs.py for {set(OPERATIONS) - seen}"
+    assert wanted <= seen, f"add a line to tests/support/constructs.py for {wanted - seen}"
+
+
+@pytest.mark.parametrize("expression", UNPROVED)
+def test_what_is_called_unproved_is_maintained_but_has_no_meaning_here(expression: str) -> None:
+    text = f"SELECT k, {expression} AS c FROM t"
+    compile_views("c", [TABLE], {"v": text}, dialect="postgres")
+    with pytest.raises(InputProblem, match="no meaning written out"):
+        written_out(text, (TABLE,), "postgres")
 
 
 def _in_other_dialects(expression: str) -> set[str]:
