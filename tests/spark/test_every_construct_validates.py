@@ -123,6 +123,8 @@ def damaged(value: object, kind: pa.DataType) -> object:
             return not value
         case Decimal():
             return value + Decimal(1).scaleb(int(value.as_tuple().exponent))
+        case float() if value != value:
+            return 0.0
         case int() | float():
             return value + 1
         case str():

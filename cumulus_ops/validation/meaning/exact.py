@@ -12,22 +12,20 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cumulus_ops.validation.meaning.json_values import at_path, try_at_path
-from cumulus_ops.validation.meaning.statistics import STATISTICS, of_pairs
+from cumulus_ops.validation.meaning.statistics import STATISTICS, WIDE, of_pairs
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["FUNCTIONS", "Needed", "register"]
-
-WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["STATISTICS", "of_pairs"]
+__all__ = ["STATISTICS", "WIDE", "of_pairs"]
 
 WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 

@@ -23,14 +23,12 @@ NEIGHBOURS: Mapping[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
 PLACES: Mapping[type[exp.Expr], str] = {
     exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value",
 }  # fmt: skip
-Frame = Mapping[str, object]
+SPELLED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, exp.Last: exp.LastValue}
 
 
 def _window(reader: Reader, node: exp.Expr) -> Term:
     node = _resolved(reader, node)
-    inner, skips = node.this, isinstance(node.this, exp.IgnoreNulls)
-    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls) and type(inner.this) in {**NEIGHBOURS, **PLACES}:
-        inner = inner.this
+    inner, skips = _function(node)
     kind = type(inner)
     if kind in RANKS:
         name, to = RANKS[kind]
@@ -49,6 +47,17 @@ def _window(reader: Reader, node: exp.Expr) -> Term:
         return _count_distinct(reader, node, inner.this, spec)
     rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
     return aggregate(reader, inner, lambda x: _over(reader, node, x, spec, ties=inner if rows else None))
+
+
+def _function(node: exp.Expr) -> tuple[exp.Expr, bool]:
+    """What a window computes, and whether it skips NULLs. FIRST and LAST are FIRST_VALUE and LAST_VALUE; ANY_VALUE over an order
+    is the first value that is not NULL."""
+    inner, skips = node.this, isinstance(node.this, exp.IgnoreNulls)
+    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls):
+        inner = inner.this
+    if isinstance(inner, exp.AnyValue) and node.args.get("order") is not None:
+        return exp.FirstValue(this=inner.this), True
+    return (SPELLED[type(inner)](this=inner.this) if type(inner) in SPELLED else inner), skips
 
 
 def _resolved(reader: Reader, node: exp.Expr) -> exp.Expr:
