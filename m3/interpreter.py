@@ -13,19 +13,18 @@ from typing import Any
 from m3.check import check
 from m3.collected import COLLECTED, collected
 from m3.dataflow import strata
-from m3.datatypes import from_units, to_units
+from m3.datatypes import from_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import FAILURES, Value, coerce, evaluate
 from m3.floats import rank, rounded_sum
 from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
-from m3.scalars import Scalar, Var, call, variables
+from m3.scalars import Scalar, call
+from m3.statements import Env, Key, contributions
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 from m3.windows import windowed
 
 __all__ = ["Interpreter"]
 
-Key = tuple[Value, ...]
-Env = dict[str, Value]
 #: What the event at hand has changed so far, by map.
 Changes = dict[str, dict[Key, int]]
 
@@ -215,42 +214,15 @@ class Interpreter:
     def _statement(
         self, statement: Statement, env: Env, weight: int, changes: Changes
     ) -> Iterator[tuple[str, Key, int]]:
-        early = [c for c in statement.conditions if set(variables(c)) <= set(env)]
-        late = [c for c in statement.conditions if c not in early]
-        if not all(evaluate(c, env) is True for c in early):
-            return
-        scalars = list(statement.scalars())
-        scale = sum(self.program.map_by_name[r.map].value.scale for r in statement.reads())
-        scale += sum(s.type.scale for s in scalars)
-        raised = weight * 10 ** (self.program.map_by_name[statement.target].value.scale - scale)
-        for valuation, product in self._valuations(list(statement.reads()), env, changes):
-            if all(evaluate(c, valuation) is True for c in late):
-                for scalar in scalars:
-                    product *= _units(scalar, valuation)
-                yield statement.target, tuple(evaluate(k, valuation) for k in statement.keys), product * raised
+        def lookup(_: int, ref: MapRef, path: tuple[int, ...], bound: Key) -> list[tuple[Key, int]]:
+            entries = self._tables[ref.map].slice(path, bound)
+            if ref.after:
+                own = changes.get(ref.map, {})
+                entries += [(key, units) for key, units in own.items() if tuple(key[i] for i in path) == bound]
+            return entries
 
-    def _valuations(self, reads: list[MapRef], env: Env, changes: Changes) -> Iterator[tuple[Env, int]]:
-        """The valuations of the loop variables, each with the product of the map entries, from left to right."""
-        if not reads:
-            yield env, 1
-            return
-        ref, *rest = reads
-        for extended, units in self._matches(ref, env, changes):
-            for valuation, product in self._valuations(rest, extended, changes):
-                yield valuation, units * product
-
-    def _matches(self, ref: MapRef, env: Env, changes: Changes) -> Iterator[tuple[Env, int]]:
-        loops = {i: k.name for i, k in enumerate(ref.keys) if isinstance(k, Var) and k.name not in env}
-        path = tuple(i for i in range(len(ref.keys)) if i not in loops)
-        bound = tuple(evaluate(ref.keys[i], env) for i in path)
-        entries = self._tables[ref.map].slice(path, bound)
-        if ref.after:
-            own = changes.get(ref.map, {})
-            entries += [(key, units) for key, units in own.items() if tuple(key[i] for i in path) == bound]
-        for key, units in entries:
-            extended = dict(env)
-            if all(rank(extended.setdefault(name, key[i])) == rank(key[i]) for i, name in loops.items()):
-                yield extended, units
+        for key, units in contributions(self.program, statement, env, weight, lookup):
+            yield statement.target, key, units
 
     def _add(self, target: str, key: Key, units: int) -> None:
         self._tables[target].add(key, units)
@@ -298,14 +270,6 @@ class Interpreter:
             scale = self.program.map_by_name[value.map].value.scale
             env[value.name] = from_units(self._tables[value.map].entries.get(key, 0), scale)
         return env
-
-
-def _units(scalar: Scalar, env: Env) -> int:
-    value = evaluate(scalar, env)
-    if value is None:
-        hint = "guard the factor with IS NOT NULL"
-        raise ValueProblem("a NULL factor", kind="null-factor", hint=hint)
-    return to_units(value, scalar.type.scale)  # type: ignore[arg-type]
 
 
 def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...]]:
