@@ -16,7 +16,6 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
 from typing import Any, Protocol
 
 __all__ = [
@@ -382,8 +381,14 @@ def size_bytes(message: Message) -> int:
     return HEADER_BYTES + sum(_size(getattr(message, name)) for name in _names(message))
 
 
-(of: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(of))
+_known_fields: dict[type, tuple[str, ...]] = {}
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    of = type(value)
+    if of not in _known_fields:
+        _known_fields[of] = tuple(f.name for f in fields(value))
+    return _known_fields[of]
 
 
 def _size(value: Any) -> int:
