@@ -13,6 +13,7 @@ from cumulus_ops.cli.batches import batch
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
+from cumulus_ops.cli.simulating import simulate
 from cumulus_ops.config import Project, load_project
 
 if TYPE_CHECKING:
@@ -326,6 +327,7 @@ def demo(
 
 
 main.add_command(batch)
+main.add_command(simulate)
 
 
 def _initialise(project: Project) -> None:

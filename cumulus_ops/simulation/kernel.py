@@ -145,6 +145,7 @@ class Context:
         self.costs = simulation.costs
         self.now = 0.0
         self.free_at = 0.0
+        self.busy_s = 0.0
         self.inbox: deque[Sent] = deque()
         self.log: list[_Handled] = []
         self._replaying = False
@@ -183,6 +184,7 @@ class Context:
         self.actor.receive(sent.message, sent.sender)
         self.log.append(_Handled(at_s, sent.sender, sent.message, self._did))
         self.free_at = self.now
+        self.busy_s += self.now - at_s
 
     def restart(self) -> None:
         """Lose all memory, and get it back from the log.

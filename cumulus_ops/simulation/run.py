@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from cumulus_ops.simulation.case import Case, distributable
+from cumulus_ops.simulation.case import Case, Event, Version, distributable
 from cumulus_ops.simulation.judge import Judge, Maps
 from cumulus_ops.simulation.kernel import Sent, Simulation
 
@@ -45,7 +45,8 @@ class Spec:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that ended as it should. ``counts``: messages by kind, and what else the protocol counts."""
+    """A run that ended as it should. ``messages``, ``bytes``: transmitted, by kind; ``local``: those that stayed where they were. ``counts``:
+    what the protocol counts, and outages. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked."""
 
     case: Case
     events: int
@@ -55,6 +56,8 @@ class Outcome:
     local: Counter[str]
     counts: Counter[str]
     seconds: float
+    busy_s: Mapping[str, float] = field(default_factory=dict)
+    stamped: Mapping[Version, Event] = field(default_factory=dict)
     trace: tuple[Sent, ...] = ()
 
 
@@ -92,5 +95,16 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
     judge.finish()
     counts = Counter(system.finish()) + simulation.outages
     counts["quiet"] = judge.quiet
-    known = simulation.messages, simulation.bytes, simulation.local
-    return Outcome(case, len(judge.events), len(judge.commits), *known, counts, simulation.now, tuple(simulation.trace))
+    return Outcome(
+        case,
+        events=len(judge.events),
+        commits=len(judge.commits),
+        messages=simulation.messages,
+        bytes=simulation.bytes,
+        local=simulation.local,
+        counts=counts,
+        seconds=simulation.now,
+        busy_s={name: context.busy_s for name, context in simulation.contexts.items()},
+        stamped=dict(judge.events),
+        trace=tuple(simulation.trace),
+    )

@@ -1,0 +1,107 @@
+"""`cumulus simulate`: the papers' protocols in a simulator: experiments, the life of one event, and whether they are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cumulus_ops.cli.output import console
+from cumulus_ops.cli.problems import explained
+
+__all__ = ["simulate"]
+
+
+class _Experiments(click.Group):
+    """The group's own commands, and one for each experiment."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        from cumulus_ops.simulation.experiments import EXPERIMENTS
+
+        return [*super().list_commands(context), *EXPERIMENTS]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        from cumulus_ops.simulation.experiments import EXPERIMENTS
+
+        known = super().get_command(context, name)
+        return known if known is not None or name not in EXPERIMENTS else _experiment(name)
+
+
+@click.group(cls=_Experiments)
+def simulate() -> None:
+    """Simulate the papers' protocols: message by message, in virtual time, from one seed. The commands other than `trace` are
+    experiments; each writes a table and its curves."""
+
+
+def _experiment(name: str) -> click.Command:
+    from cumulus_ops.simulation.experiments import EXPERIMENTS
+
+    @click.command(name, help=EXPERIMENTS[name].question)
+    @click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path("."),
+        show_default=True,
+        help="Where to write the CSV file and the plots.",
+    )
+    @click.option(
+        "--scale",
+        type=click.FloatRange(min=0.01),
+        default=1.0,
+        show_default=True,
+        help="How many events to simulate, relative to the documentation's tables.",
+    )
+    def run(out: Path, scale: float) -> None:
+        from cumulus_ops.simulation.experiments import run_experiment
+
+        with explained():
+            for file in run_experiment(
+                EXPERIMENTS[name], out, scale, lambda line: console().print(line, highlight=False)
+            ):
+                click.echo(f"wrote {file}", err=True)
+
+    return run
+
+
+@simulate.command()
+@click.option("--protocol", required=True, help="Which protocol; `--protocol list` names them.")
+@click.option("--event", type=click.IntRange(min=1), required=True, help="Which event, in the order of versions.")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the message sequence chart there.")
+@click.option("--program", default="cumulus-2.1", show_default=True, help="Which of the papers' programs.")
+@click.option("--nodes", type=click.IntRange(1, 100), default=4, show_default=True)
+@click.option("--coordinators", type=click.IntRange(1, 10), default=2, show_default=True)
+@click.option(
+    "--events", type=click.IntRange(1, 1000), default=30, show_default=True, help="How many events to simulate."
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+def trace(
+    protocol: str, event: int, svg: Path | None, program: str, nodes: int, coordinators: int, events: int, seed: int
+) -> None:
+    """Follow one event through a protocol: who sends what to whom, when, and what each message carries."""
+    from cumulus_ops.simulation.load import Load
+    from cumulus_ops.simulation.programs import PAPERS, paper
+    from cumulus_ops.simulation.protocols import PROTOCOLS
+    from cumulus_ops.simulation.sequence import described, to_svg, trace_event
+
+    if protocol not in PROTOCOLS:
+        raise click.BadParameter(f"known protocols: {', '.join(PROTOCOLS)}", param_hint="--protocol")
+    if program not in PAPERS:
+        raise click.BadParameter(f"known programs: {', '.join(PAPERS)}", param_hint="--program")
+    with explained():
+        load = Load(paper(program), nodes, coordinators, events, rate=400.0, domain=2, epoch_s=0.05, seed=seed)
+        traced = trace_event(PROTOCOLS[protocol], load, event)
+        for line in described(traced):
+            click.echo(line)
+        if svg is not None:
+            _write(svg, to_svg(traced))
+
+
+def _write(file: Path, text: str) -> None:
+    from cumulus_ops.errors import InputProblem
+
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        hint = "name a file in a folder that exists"
+        raise InputProblem(f"cannot write it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
+    click.echo(f"wrote {file}", err=True)
