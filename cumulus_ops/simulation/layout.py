@@ -11,16 +11,30 @@ import random
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from decimal import Decimal
+from functools import cached_property, lru_cache
 from itertools import product
 
 from m3.program import Program
 from m3.statements import Key
 
-__all__ = ["PLACES", "Layout", "Segment", "overlap", "partition_of", "place", "random_layout", "uniform_layout"]
+__all__ = [
+    "PLACES",
+    "Interval",
+    "Layout",
+    "Segment",
+    "overlap",
+    "overlapping",
+    "partition_of",
+    "place",
+    "random_layout",
+    "uniform_layout",
+]
 
 #: The line is cut at multiples of one over this.
 PLACES = 1 << 20
+#: Interval i of so many equally long ones, (i, of); None for the whole line.
+Interval = tuple[int, int] | None
 
 
 @dataclass(frozen=True, order=True)
@@ -40,8 +54,14 @@ def _place(text: str) -> int:
 
 
 def place(value: object) -> int:
-    """Where a key's value lies on the line, from 0 to :data:`PLACES` (exclusive)."""
-    return _place(f"{value!r}")
+    """Where a key's value lies on the line, from 0 to :data:`PLACES` (exclusive). Equal values of a type lie at one place.
+
+    >>> place(Decimal("1.50")) == place(Decimal("1.5")), place(0.0) == place(-0.0)
+    (True, True)
+    """
+    if isinstance(value, Decimal):
+        return _place(f"{value.normalize():f}")
+    return _place(repr(value + 0.0 if isinstance(value, float) else value))
 
 
 def partition_of(value: object, partitions: int) -> int:
@@ -62,6 +82,18 @@ def overlap(i: int, of: int, j: int, of_other: int) -> bool:
     return i * of_other < (j + 1) * of and j * of < (i + 1) * of_other
 
 
+def overlapping(interval: Interval, partitions: int) -> range:
+    """The intervals, where the line is cut into so many, that have points in common with one.
+
+    >>> overlapping((1, 2), 4), overlapping((2, 6), 3), overlapping((1, 3), 2)
+    (range(2, 4), range(1, 2), range(0, 2))
+    """
+    if interval is None:
+        return range(partitions)
+    i, of = interval
+    return range(i * partitions // of, -(-(i + 1) * partitions // of))
+
+
 @dataclass(frozen=True)
 class Layout:
     """``partitions``: map -> intervals per key column. ``owner``: segment -> number of its node."""
@@ -69,7 +101,7 @@ class Layout:
     partitions: Mapping[str, tuple[int, ...]]
     owner: Mapping[Segment, int]
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[int, ...]:
         """The nodes that own something, ascending."""
         return tuple(sorted(set(self.owner.values())))
@@ -84,7 +116,14 @@ class Layout:
 
     def owned_by(self, node: int) -> tuple[Segment, ...]:
         """The segments of a node."""
-        return tuple(sorted(s for s, n in self.owner.items() if n == node))
+        return self._owned.get(node, ())
+
+    @cached_property
+    def _owned(self) -> dict[int, tuple[Segment, ...]]:
+        owned: dict[int, list[Segment]] = {}
+        for segment in sorted(self.owner):
+            owned.setdefault(self.owner[segment], []).append(segment)
+        return {node: tuple(segments) for node, segments in owned.items()}
 
 
 def uniform_layout(program: Program, partitions: Mapping[str, Sequence[int]], nodes: int) -> Layout:

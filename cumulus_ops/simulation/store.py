@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from cumulus_ops.simulation.case import Case
 from cumulus_ops.simulation.judge import Maps
 from cumulus_ops.simulation.layout import Layout, Segment
-from m3.evaluate import Value
+from m3.evaluate import FAILURES, Value
 from m3.interpreter import Interpreter
+from m3.program import Program
 from m3.statements import Key, SliceRead
 
 __all__ = ["Entries", "add_to", "beginning", "cut", "slice_of", "union"]
@@ -17,13 +19,19 @@ __all__ = ["Entries", "add_to", "beginning", "cut", "slice_of", "union"]
 Entries = dict[Key, int]
 
 
-def beginning(case: Case) -> dict[Segment, Entries]:
-    """All segments as they are before the first event: empty, but for what the program starts with."""
-    segments: dict[Segment, Entries] = {s: {} for s in case.layout.owner}
-    for name, entries in Interpreter(case.program).maps.items():
-        for key, units in entries.items():
-            segments[case.layout.segment_of(name, key)][key] = units
+def beginning(case: Case, held: Iterable[Segment] | None = None) -> dict[Segment, Entries]:
+    """Segments (all, if not said otherwise) as they are before the first event: empty, but for what the program starts with."""
+    segments: dict[Segment, Entries] = {s: {} for s in (case.layout.owner if held is None else held)}
+    for name, key, units in _start(case.program):
+        segment = case.layout.segment_of(name, key)
+        if segment in segments:
+            segments[segment][key] = units
     return segments
+
+
+@lru_cache(maxsize=64)
+def _start(program: Program) -> tuple[tuple[str, Key, int], ...]:
+    return tuple((name, key, u) for name, entries in Interpreter(program).maps.items() for key, u in entries.items())
 
 
 def add_to(entries: Entries, delta: Mapping[Key, int]) -> None:
@@ -37,8 +45,12 @@ def add_to(entries: Entries, delta: Mapping[Key, int]) -> None:
 
 
 def slice_of(entries: Mapping[Key, int], read: SliceRead, env: Mapping[str, Value]) -> Entries:
-    """The entries of a segment that a read wants for an event."""
-    bound = read.bound(env)
+    """The entries of a segment that a read wants for an event; none where its keys have no values, as those of a statement may whose
+    conditions do not hold."""
+    try:
+        bound = read.bound(env)
+    except FAILURES:
+        return {}
     return {key: units for key, units in entries.items() if tuple(key[i] for i in read.path) == bound}
 
 
