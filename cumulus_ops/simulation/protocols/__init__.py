@@ -1,9 +1,10 @@
 """The papers' protocols, one module (or package) each."""
 
 from cumulus_ops.simulation.protocols.blocking import BLOCKING
+from cumulus_ops.simulation.protocols.pipeline import PIPELINE
 from cumulus_ops.simulation.protocols.target import TARGET
 from cumulus_ops.simulation.run import Spec
 
 __all__ = ["PROTOCOLS"]
 
-PROTOCOLS: dict[str, Spec] = {spec.name: spec for spec in (TARGET, BLOCKING)}
+PROTOCOLS: dict[str, Spec] = {spec.name: spec for spec in (TARGET, BLOCKING, PIPELINE)}
