@@ -45,7 +45,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that ended as it should. ``counts``: messages by kind, and what else the protocol counts."""
+    """A run that ended as it should. ``counts``: what the protocol counts. ``system``: what it was watched by, for what else it knows."""
 
     case: Case
     events: int
@@ -56,6 +56,7 @@ class Outcome:
     counts: Counter[str]
     seconds: float
     trace: tuple[Sent, ...] = ()
+    system: System | None = None
 
 
 def coordinator(i: int) -> str:
@@ -93,4 +94,4 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
     counts = Counter(system.finish()) + simulation.outages
     counts["quiet"] = judge.quiet
     known = simulation.messages, simulation.bytes, simulation.local
-    return Outcome(case, len(judge.events), len(judge.commits), *known, counts, simulation.now, tuple(simulation.trace))
+    return Outcome(case, len(judge.events), len(judge.commits), *known, counts, simulation.now, tuple(simulation.trace), system)
