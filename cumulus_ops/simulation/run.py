@@ -45,8 +45,12 @@ class Spec:
 
 @dataclass(frozen=True)
 class Outcome:
+<<<<<<< HEAD
     """A run that ended as it should. ``messages``, ``bytes``: transmitted, by kind; ``local``: those that stayed where they were. ``counts``:
     what the protocol counts, and outages. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked."""
+=======
+    """A run that ended as it should. ``counts``: what the protocol counts. ``system``: what it was watched by, for what else it knows."""
+>>>>>>> a0fb9244fd18de179234d81c31d3d7f3b8aa93f2
 
     case: Case
     events: int
@@ -59,6 +63,7 @@ class Outcome:
     busy_s: Mapping[str, float] = field(default_factory=dict)
     stamped: Mapping[Version, Event] = field(default_factory=dict)
     trace: tuple[Sent, ...] = ()
+    system: System | None = None
 
 
 def coordinator(i: int) -> str:
@@ -95,6 +100,7 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
     judge.finish()
     counts = Counter(system.finish()) + simulation.outages
     counts["quiet"] = judge.quiet
+<<<<<<< HEAD
     return Outcome(
         case,
         events=len(judge.events),
@@ -108,3 +114,7 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
         stamped=dict(judge.events),
         trace=tuple(simulation.trace),
     )
+=======
+    known = simulation.messages, simulation.bytes, simulation.local
+    return Outcome(case, len(judge.events), len(judge.commits), *known, counts, simulation.now, tuple(simulation.trace), system)
+>>>>>>> a0fb9244fd18de179234d81c31d3d7f3b8aa93f2

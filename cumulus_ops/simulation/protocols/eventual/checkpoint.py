@@ -1,0 +1,201 @@
+"""The second phase of garbage collection: map checkpoints down the dataflow graph (Cumulus paper, section 4.3).
+
+An edge is a map and two nodes: one that processes segments of the map, and one that holds copies of them. A node sends a map's checkpoint along all
+out edges once it knows that the epoch is complete, and has checkpoints of all maps that the map is computed from along all in edges. Messages between
+two nodes arrive in the order in which they were sent, so no delta follows its checkpoint.
+
+**Cycles.** The maps of a cycle wait for each other. The paper's cycle leader sends a partial checkpoint round the cycle, and when it has come back, "it is
+free to send a full checkpoint". **One round is not enough**: what the round has flushed may make the leader, and those after it, correct later events,
+and these corrections go round again, behind the partial checkpoint (`tests/simulation/test_eventual.py` has an example of three events at two nodes).
+So rounds are repeated, and each counts the deltas that the cycle's nodes have sent each other and received. Nothing is under way any more once a
+round counts as many sent as the one before counted received (Mattern's counting of messages by two waves). Then one more round tells the nodes.
+A node lets the first round pass when nothing from outside the cycle can come any more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from cumulus_ops.simulation.kernel import Here
+from cumulus_ops.simulation.protocols.eventual.messages import Delta, MapCheckpoint, PartialCheckpoint
+from cumulus_ops.simulation.protocols.eventual.plan import Cycle, Plan
+from cumulus_ops.simulation.run import node
+from m3.dataflow import strata
+
+__all__ = ["Checkpoints", "CycleState"]
+
+NEVER = -1
+
+
+class CycleState:
+    """A cycle, as one of its nodes sees it. ``sent`` and ``received``: epoch -> deltas to and from other nodes of the cycle, settled epochs left
+    out. ``waiting``: partial checkpoints that may not pass yet."""
+
+    def __init__(self, cycle: Cycle) -> None:
+        self.cycle = cycle
+        self.sent: Counter[int] = Counter()
+        self.received: Counter[int] = Counter()
+        self.waiting: list[PartialCheckpoint] = []
+        self.settled = NEVER
+        self.rounds = 0
+        #: At the leader: the epoch of the round under way, and what the last round counted received.
+        self.going = NEVER
+        self.last_received = 0
+
+    def counted(self, message: PartialCheckpoint) -> PartialCheckpoint:
+        """The message with this node's counts added."""
+        sent = sum(n for e, n in self.sent.items() if e <= message.epoch)
+        received = sum(n for e, n in self.received.items() if e <= message.epoch)
+        total = message.sent + sent, message.received + received
+        return PartialCheckpoint(message.cycle, message.epoch, *total, message.settled)
+
+    def enough(self, back: PartialCheckpoint) -> bool:
+        """At the leader, when a round is over: whether it was the last."""
+        return back.sent == self.last_received
+
+    def settle(self, epoch: int) -> None:
+        """The cycle's deltas are all where they belong, up to an epoch (inclusive)."""
+        self.settled = epoch
+        for counts in (self.sent, self.received):
+            for known in [e for e in counts if e <= epoch]:
+                del counts[known]
+
+
+class Checkpoints:
+    """What a node knows of epochs' ends.
+
+    Args:
+        here: the node.
+        number: its number.
+        plan: the edges.
+        flush: sends what is buffered of a map.
+        cleanup: called with each epoch, in order, once nothing of it can change at this node.
+    """
+
+    def __init__(
+        self, here: Here, number: int, plan: Plan, flush: Callable[[str], None], cleanup: Callable[[int], None]
+    ) -> None:
+        self.here, self.number, self.plan, self.flush, self.cleanup = here, number, plan, flush, cleanup
+        self.completed = NEVER
+        self.collecting: list[int] = []
+        #: In edge (map, sender) -> the last epoch of which its checkpoint is here; None for a map without in edges.
+        self.held = {name: senders for (at, name), senders in plan.in_edges.items() if at == number}
+        self.known = {(name, sender): NEVER for name, senders in self.held.items() for sender in senders}
+        #: Map whose statements are processed here -> the last epoch of which a checkpoint has gone out.
+        order = [name for group in strata(plan.program) for name in group]
+        self.sent = {name: NEVER for name in order if (number, name) in plan.out_edges}
+        self.cycles = {c.name: CycleState(c) for c in plan.cycles if number in c.ring}
+        self.cycle_of = {name: c for c in self.cycles.values() for name in c.cycle.maps}
+
+    def complete(self, epoch: int) -> None:
+        """All coordinators have completed an epoch."""
+        self.completed = epoch
+        self.collecting.append(epoch)
+        self._go_on()
+
+    def received(self, sender: str, epoch: int, maps: tuple[str, ...]) -> None:
+        """A checkpoint along in edges."""
+        for name in maps:
+            self.known[name, int(sender.split()[1])] = epoch
+        self._go_on()
+
+    def done(self, name: str) -> int:
+        """The last epoch of which checkpoints of a map have come along all in edges."""
+        return min((self.known[name, sender] for sender in self.held[name]), default=self.completed)
+
+    def _go_on(self) -> None:
+        """Send all the checkpoints that can be sent, and finish the epochs that are over here."""
+        out: dict[tuple[int, int], list[str]] = {}
+        for name in self.sent:  # sources before targets
+            if name in self.cycle_of:
+                self._start_round(self.cycle_of[name])
+                self._let_pass(self.cycle_of[name])
+            self._send_checkpoint(name, out)
+        for (receiver, epoch), names in out.items():
+            self.here.send(node(receiver), MapCheckpoint(epoch, tuple(names)))
+        while self.collecting and all(self.done(name) >= self.collecting[0] for name in self.held):
+            self.cleanup(self.collecting.pop(0))
+
+    def _send_checkpoint(self, name: str, out: dict[tuple[int, int], list[str]]) -> None:
+        """If there is one: kept here at once, and noted in ``out`` (receiver, epoch) for the others; its deltas go first."""
+        epoch = self._through(name)
+        if epoch == self.sent[name]:
+            return
+        self.flush(name)
+        self.sent[name] = epoch
+        if (name, self.number) in self.known:
+            self.known[name, self.number] = epoch
+        for receiver in self.plan.out_edges[self.number, name]:
+            out.setdefault((receiver, epoch), []).append(name)
+
+    def _through(self, name: str) -> int:
+        """Through which epoch this node will send no more deltas of a map."""
+        if name in self.cycle_of:
+            return min(self.completed, self.cycle_of[name].settled)
+        return min([self.completed, *(self.done(source) for source in self._sources([name]))])
+
+    def _sources(self, names: list[str]) -> list[str]:
+        """The maps that some are computed from, as far as this node holds any of their segments."""
+        sources = {source for name in names for source in self.plan.map_sources[name]}
+        return sorted(source for source in sources if source in self.held)
+
+    # Cycles
+
+    def sending(self, receiver: int, delta: Delta) -> None:
+        """A delta goes out."""
+        state = self.cycle_of.get(delta.segment.map)
+        if state and receiver in state.cycle.ring:
+            state.sent[delta.stamp.version.epoch] += 1
+
+    def receiving(self, delta: Delta) -> None:
+        """A delta has come."""
+        if delta.segment.map in self.cycle_of:
+            self.cycle_of[delta.segment.map].received[delta.stamp.version.epoch] += 1
+
+    def _closed(self, state: CycleState) -> int:
+        """Through which epoch nothing from outside the cycle changes what its maps are computed from here."""
+        mine = [name for name in self.sent if name in state.cycle.maps]
+        outside = [name for name in self._sources(mine) if name not in state.cycle.maps]
+        return min([self.completed, *(self.done(name) for name in outside)])
+
+    def _start_round(self, state: CycleState) -> None:
+        """At the leader, when the epoch is over outside the cycle."""
+        leads, ready = state.cycle.ring[0] == self.number, [e for e in self.collecting if e > state.settled]
+        if leads and state.going == NEVER and ready and ready[0] <= self._closed(state):
+            state.going, state.last_received = ready[0], 0
+            self._pass_on(state, PartialCheckpoint(state.cycle.name, state.going, 0, 0, False))
+
+    def partial(self, message: PartialCheckpoint) -> None:
+        """A partial checkpoint has come from the node before in the ring."""
+        state = self.cycles[message.cycle]
+        if state.cycle.ring[0] == self.number:
+            self._back(state, message)
+        else:
+            state.waiting.append(message)
+        self._go_on()
+
+    def _let_pass(self, state: CycleState) -> None:
+        while state.waiting and state.waiting[0].epoch <= self._closed(state):
+            message = state.waiting.pop(0)
+            if message.settled:
+                state.settle(message.epoch)
+            self._pass_on(state, message)
+
+    def _pass_on(self, state: CycleState, message: PartialCheckpoint) -> None:
+        """To the next in the ring, with what is buffered sent, and counted, before."""
+        for name in [name for name in self.sent if name in state.cycle.maps]:
+            self.flush(name)
+        self.here.send(node(state.cycle.after(self.number)), state.counted(message))
+
+    def _back(self, state: CycleState, message: PartialCheckpoint) -> None:
+        """At the leader: a round is over."""
+        if message.settled:
+            state.going = NEVER
+            return
+        state.rounds += 1
+        settled = state.enough(message)
+        if settled:
+            state.settle(message.epoch)
+        state.last_received = message.received
+        self._pass_on(state, PartialCheckpoint(message.cycle, message.epoch, 0, 0, settled))

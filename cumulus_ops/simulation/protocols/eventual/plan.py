@@ -1,0 +1,130 @@
+"""Who does what, before the first event: source aggregation (Cumulus paper, section 3.3), and the dispatch table (4.1).
+
+The statements that write one segment are processed at one node, its **processor**: where the first of the segments that they read is. It has a
+**replica** of every other segment that they read, so that all it reads is there, and sends what it computes to all who **hold** the written segment:
+its owner, and those with replicas. In section 4.1's example node 1 stores m2, and so processes updates of m1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from cumulus_ops.simulation.layout import Layout, Segment, overlap
+from cumulus_ops.simulation.tables import Directive, EventTable, Tables
+from m3.dataflow import cycle_leader, is_cyclic, strata
+from m3.program import MapRef, Program, Statement
+from m3.scalars import Scalar, Var
+
+__all__ = ["Cycle", "Plan"]
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Maps that are computed from each other, and the nodes that process them in the order in which a partial checkpoint goes round,
+    from the cycle leader on. Its name is its first map."""
+
+    name: str
+    maps: frozenset[str]
+    ring: tuple[int, ...]
+
+    def after(self, node: int) -> int:
+        """The next node."""
+        return self.ring[(self.ring.index(node) + 1) % len(self.ring)]
+
+
+class Plan:
+    """All that the layout determines."""
+
+    def __init__(self, program: Program, layout: Layout) -> None:
+        self.program, self.layout = program, layout
+        self.tables = Tables(program, layout)
+        self.sources = {segment: tuple(dict.fromkeys(self._sources(segment))) for segment in layout.owner}
+        #: Written segment -> the node that processes the statements that write it.
+        self.processor = {s: layout.owner[sources[0] if sources else s] for s, sources in self.sources.items()}
+        #: Segment -> its owner, and the nodes with replicas.
+        self.holders = self._holders()
+
+    def _sources(self, target: Segment) -> Iterator[Segment]:
+        """The segments that statements which write one may read."""
+        for table in self.tables.by_event.values():
+            for statement in table.trigger.statements:
+                if statement.target == target.map:
+                    for ref in statement.reads():
+                        yield from self._read(statement, ref, target)
+
+    def _read(self, statement: Statement, ref: MapRef, target: Segment) -> Iterator[Segment]:
+        """Those of a map whose intervals overlap the target's wherever both have the same key."""
+        cuts = self.layout.partitions
+        at: dict[Scalar, tuple[int, int]] = {
+            key: (i, count)
+            for key, i, count in zip(statement.keys, target.index, cuts[target.map], strict=True)
+            if isinstance(key, Var)
+        }
+        for source in self.layout.segments(ref.map):
+            axes = zip(ref.keys, source.index, cuts[ref.map], strict=True)
+            if all(key not in at or overlap(i, count, *at[key]) for key, i, count in axes):
+                yield source
+
+    def _holders(self) -> dict[Segment, tuple[int, ...]]:
+        holders = {segment: {owner} for segment, owner in self.layout.owner.items()}
+        for target, sources in self.sources.items():
+            for source in sources:
+                holders[source].add(self.processor[target])
+        return {segment: tuple(sorted(nodes)) for segment, nodes in holders.items()}
+
+    def held_by(self, node: int) -> tuple[Segment, ...]:
+        """The segments of which a node has a copy."""
+        return tuple(sorted(s for s, nodes in self.holders.items() if node in nodes))
+
+    def processed_by(self, node: int) -> tuple[Segment, ...]:
+        """The segments whose statements a node processes."""
+        return tuple(sorted(s for s, n in self.processor.items() if n == node))
+
+    def dispatch(self, table: EventTable, of: tuple[int, ...]) -> tuple[int, ...]:
+        """The entry of the dispatch table for a class of events: the nodes required to process it."""
+        return tuple(sorted({self.processor[w.target] for w in self.directive(table, of).writes}))
+
+    @staticmethod
+    def directive(table: EventTable, of: tuple[int, ...]) -> Directive:
+        """What is written for a class of events, and what is read for that."""
+        return table.directive(of)
+
+    @cached_property
+    def map_sources(self) -> dict[str, frozenset[str]]:
+        """Map -> the maps that its statements read."""
+        return {m.name: self._maps_read(m.name) for m in self.program.maps}
+
+    def _maps_read(self, name: str) -> frozenset[str]:
+        tables = self.tables.by_event.values()
+        statements = [s for t in tables for s in t.trigger.statements if s.target == name]
+        return frozenset(ref.map for s in statements for ref in s.reads())
+
+    @cached_property
+    def in_edges(self) -> dict[tuple[int, str], tuple[int, ...]]:
+        """(Node, map) -> the nodes that may send it deltas of the map, itself included."""
+        edges: dict[tuple[int, str], set[int]] = {}
+        for segment, nodes in self.holders.items():
+            for node in nodes:
+                edges.setdefault((node, segment.map), set()).add(self.processor[segment])
+        return {edge: tuple(sorted(senders)) for edge, senders in edges.items()}
+
+    @cached_property
+    def out_edges(self) -> dict[tuple[int, str], tuple[int, ...]]:
+        """(Node, map) -> the other nodes that it may send deltas of the map to, for maps that it processes segments of."""
+        edges: dict[tuple[int, str], set[int]] = {}
+        for segment, node in self.processor.items():
+            edges.setdefault((node, segment.map), set()).update(self.holders[segment])
+        return {(node, name): tuple(sorted(to - {node})) for (node, name), to in edges.items()}
+
+    @cached_property
+    def cycles(self) -> tuple[Cycle, ...]:
+        """The cycles of the program's dataflow, sources before targets. The leader processes the first segment of :func:`m3.dataflow.cycle_leader`'s map."""
+        groups = [group for group in strata(self.program) if is_cyclic(self.program, group)]
+        return tuple(self._cycle(frozenset(group), cycle_leader(group)) for group in groups)
+
+    def _cycle(self, maps: frozenset[str], name: str) -> Cycle:
+        nodes = sorted({node for segment, node in self.processor.items() if segment.map in maps})
+        first = nodes.index(self.processor[next(self.layout.segments(name))])
+        return Cycle(name, maps, tuple(nodes[first:] + nodes[:first]))
