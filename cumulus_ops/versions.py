@@ -4,21 +4,15 @@ Cumulus paper, section 4.1: (epoch, coordinator, sequence), extended by the stat
 
     epoch: 20 bits | coordinator priority: 8 | sequence: 28 | statement: 7
 
-In a program whose events may be summed (see :mod:`cumulus_ops.coordination`) a whole batch shares one place in the
-order:
+or, where a whole batch shares one place in the order, with a place for each relation in it,
 
     epoch: 20 bits | ticket: 31 | rank: 12
 
-where the rank is the place of a relation within the batch. What derivations make of an event or a batch comes last in it:
-derivation d has its own statement, or rank, see :func:`stage_version`. What a program adds before its first event has
-the version :func:`start_version`, below all epochs. All bounds are stated: :func:`epoch_end` is inclusive.
+Which of them a program has, and what a read counts, is its version scheme (:mod:`cumulus_ops.coordination.schemes`). All bounds are
+stated: :func:`epoch_end` is inclusive.
 """
 
 from __future__ import annotations
-
-from typing import TypeVar
-
-import numpy as np
 
 from cumulus_ops.errors import InputProblem
 
@@ -36,12 +30,7 @@ __all__ = [
     "epoch_of",
     "epoch_start",
     "event_version",
-    "stage_version",
-    "start_version",
-    "whole_version",
 ]
-
-V = TypeVar("V", int, np.ndarray)
 
 EPOCH_BITS, COORDINATOR_BITS, SEQUENCE_BITS, STATEMENT_BITS = 20, 8, 28, 7
 TICKET_BITS, RANK_BITS = 31, 12
@@ -69,27 +58,6 @@ def batch_version(epoch: int, ticket: int, rank: int = 0) -> int:
     _require(ticket, TICKETS_MAX, "batches")
     _require(rank, RANKS_MAX, "relations and derivations in one program")
     return ((epoch << TICKET_BITS) | ticket) << RANK_BITS | rank
-
-
-def whole_version(version: V, bits: int) -> V:
-    """The start (inclusive) of the batch or event that ``version`` belongs to: its lowest ``bits`` bits are zeroed."""
-    return (version >> bits) << bits
-
-
-def stage_version(version: V, bits: int, stage: int) -> V:
-    """The version of what a derivation changes in the batch or event that ``version`` belongs to.
-
-    Args:
-        version: one version, or an array of them.
-        bits: how many bits number the places within the batch or event (:data:`RANK_BITS` or :data:`STATEMENT_BITS`).
-        stage: the derivation's place there, after all relations or statements.
-    """
-    return whole_version(version, bits) | stage
-
-
-def start_version(bits: int) -> int:
-    """The version of what there is before the first event: the last batch or event below epoch 0."""
-    return -(1 << bits)
 
 
 def epoch_start(epoch: int) -> int:

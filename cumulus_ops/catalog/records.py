@@ -64,7 +64,7 @@ SETTLED = ("applied", "retired", *LEFT_OUT)
 
 @dataclass(frozen=True)
 class ProgramRecord:
-    """The registered program: its M3 ``text`` and the ``granularity`` of its versions (``batch`` or ``event``).
+    """The registered program: its M3 ``text`` and the name of its version scheme (``granularity``: ``batch`` or ``event``).
 
     ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
     derivations (0 at first); None for a program without derivations. ``format`` is that of the runs; ``compiled`` is the

@@ -50,7 +50,7 @@ program = Table(
     Column("name", String(200), nullable=False),
     Column("digest", String(64), nullable=False),
     Column("text", Text, nullable=False),  # M3
-    Column("granularity", String(10), nullable=False),  # 'batch' or 'event', see coordination
+    Column("granularity", String(10), nullable=False),  # the version scheme's name, see coordination
     Column("last_commit", BigInteger, nullable=False),
     Column("next_ticket", BigInteger, nullable=False),
     Column(

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from cumulus_ops.cli.groups import GROUPS, GroupInfo, describe_groups, group_lines
 from cumulus_ops.cli.output import size_text
 from cumulus_ops.config import Project
-from cumulus_ops.coordination import granularity_of
+from cumulus_ops.coordination import scheme_of
 from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.layout import (
@@ -39,7 +39,7 @@ def plan_of(project: Project) -> ProgramPlan:
         M3Error: a view is wrong.
         InputProblem: the layout of the project file does not fit the program.
     """
-    plan = plan_program(build_program(project), granularity_of(from_sql=project.program_file is None))
+    plan = plan_program(build_program(project), scheme_of(from_sql=project.program_file is None))
     check_layout(plan, project.layout)
     return plan
 

@@ -1,5 +1,13 @@
-"""How much order a program needs (Blazes, sections 4 and 5, for the case that matters most here)."""
+"""How much order a program needs (Blazes, sections 4 and 5, for the case that matters most here), and its versions accordingly."""
 
-from cumulus_ops.coordination.granularity import BATCH, EVENT, granularity_of
+from cumulus_ops.coordination.schemes import (
+    BatchVersions,
+    EventVersions,
+    Place,
+    Stamped,
+    VersionScheme,
+    scheme_named,
+    scheme_of,
+)
 
-__all__ = ["BATCH", "EVENT", "granularity_of"]
+__all__ = ["BatchVersions", "EventVersions", "Place", "Stamped", "VersionScheme", "scheme_named", "scheme_of"]

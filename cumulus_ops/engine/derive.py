@@ -44,7 +44,6 @@ from cumulus_ops.mapstore import (
     value_column,
     with_values,
 )
-from cumulus_ops.versions import stage_version, whole_version
 from m3.collected import COLLECTED
 from m3.program import Derivation, Windowing
 
@@ -136,7 +135,7 @@ def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups
         table = table.group_by(names, use_threads=False).aggregate([(VERSION, "min")])
         since = to_numpy(table[f"{VERSION}_min"].combine_chunks())
     keys = tuple(table[name].combine_chunks() for name in names)
-    return _Groups(keys, whole_version(since, plan.version_bits))
+    return _Groups(keys, plan.versions.whole(since))
 
 
 def _points(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> _Points:
@@ -147,7 +146,7 @@ def _points(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Gr
         for given in _distinct(derived)
     ]
     group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found)])
-    stages = [stage_version(f.versions, plan.version_bits, derived.stage) for f in found]
+    stages = [plan.versions.stage(f.versions, derived.stage) for f in found]
     before = np.concatenate([groups.since, *stages])
     order = np.lexsort((before, group))
     group, before = group[order], before[order]

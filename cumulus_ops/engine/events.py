@@ -11,12 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cumulus_ops.catalog import LogFile
-from cumulus_ops.coordination import BATCH
 from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import stack, to_physical
-from cumulus_ops.versions import RANKS_MAX, batch_version, epoch_end, epoch_start
 from m3.datatypes import Type
 
 __all__ = [
@@ -24,13 +22,10 @@ __all__ = [
     "STAMP",
     "BatchRef",
     "events_of",
-    "first_version",
-    "last_version",
     "load_events",
     "newest_version",
     "read_events",
     "rows_of",
-    "stamp_of",
 ]
 
 SIGN = "_sign"
@@ -39,12 +34,16 @@ STAMP = "_version"
 
 @dataclass(frozen=True)
 class BatchRef:
-    """An appended batch as the engine sees it: its place in the order and its log files."""
+    """An appended batch as the engine sees it: its log files, and what its versions follow from
+    (:class:`cumulus_ops.coordination.Stamped`)."""
 
     id: int
     epoch: int
     ticket: int
     files: tuple[LogFile, ...]
+    coordinator: int
+    first_sequence: int
+    events: int
 
     def relations(self) -> set[str]:
         """The relations it has events of."""
@@ -56,29 +55,10 @@ def rows_of(batches: Sequence[BatchRef]) -> int:
     return sum(f.rows for b in batches for f in b.files)
 
 
-def stamp_of(plan: ProgramPlan, batch: BatchRef, relation: str) -> int | None:
-    """The version that all events of a relation in the batch share, or None if every event has its own."""
-    if plan.granularity != BATCH:
-        return None
-    return batch_version(batch.epoch, batch.ticket, plan.ranks[relation])
-
-
 def newest_version(plan: ProgramPlan, batches: Sequence[BatchRef], relation: str) -> int:
     """An upper bound (inclusive) of the versions of a relation's events, without reading them."""
-    batches = [b for b in batches if relation in b.relations()]
-    stamps = [stamp_of(plan, b, relation) for b in batches]
-    return max(epoch_end(b.epoch) if s is None else s for b, s in zip(batches, stamps, strict=True))
-
-
-def first_version(plan: ProgramPlan, batch: BatchRef) -> int:
-    """A lower bound (inclusive) of the versions of a batch's events."""
-    return batch_version(batch.epoch, batch.ticket) if plan.granularity == BATCH else epoch_start(batch.epoch)
-
-
-def last_version(plan: ProgramPlan, batch: BatchRef) -> int:
-    """An upper bound (inclusive) of the versions of a batch's events, and of what derivations make of them."""
-    last = batch_version(batch.epoch, batch.ticket, RANKS_MAX - 1)
-    return last if plan.granularity == BATCH else epoch_end(batch.epoch)
+    rank = plan.ranks[relation]
+    return max(plan.versions.newest(b, rank) for b in batches if relation in b.relations())
 
 
 def load_events(plan: ProgramPlan, root: Path, batches: Sequence[BatchRef], relation: str) -> dict[int, Events]:
@@ -123,7 +103,7 @@ def read_events(
     wanted = [c for c in plan.columns[relation] if columns is None or c in columns]
     types = {c.name: c.type for c in plan.program.relation_by_name[relation].columns if c.name in wanted}
     tables = [
-        _read(root, file, types, stamp_of(plan, batch, relation), part)
+        _read(root, file, types, plan.versions.stamp(batch, plan.ranks[relation]), part)
         for batch in batches
         for file in batch.files
         if file.relation == relation

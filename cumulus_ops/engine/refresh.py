@@ -22,19 +22,18 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog import Run
-from cumulus_ops.coordination import BATCH
 from cumulus_ops.engine.apply import Loaded, apply_statement
 from cumulus_ops.engine.budget import DEFAULT_MEMORY
 from cumulus_ops.engine.correct import States, correct_statement
 from cumulus_ops.engine.derive import derive
-from cumulus_ops.engine.events import BatchRef, first_version, newest_version, rows_of
+from cumulus_ops.engine.events import BatchRef, newest_version, rows_of
 from cumulus_ops.engine.fixpoint import settle
 from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.sources import EVER, OwnDeltas, StoredRuns
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan, StatementPlan
 from cumulus_ops.mapstore import VERSION, RunData, delta_values, stack, value_column, versions
-from cumulus_ops.versions import epoch_end, whole_version
+from cumulus_ops.versions import epoch_end
 
 __all__ = ["RefreshTask", "is_correction", "refresh_maps"]
 
@@ -45,7 +44,7 @@ class RefreshTask:
 
     ``refreshed``: the commit up to which they are (inclusive); ``fresh``: the batches applied since; ``history``: the
     batches applied before, of epochs beyond ``committed``, the newest epoch with a snapshot (-1 for none); those may be
-    left out whose :func:`~cumulus_ops.engine.events.last_version` is below ``floor``, the version from which on
+    left out whose versions all lie below ``floor``, the version from which on
     (inclusive) there is something new. ``label``: of the step that does."""
 
     plan: ProgramPlan
@@ -77,13 +76,8 @@ def refresh_maps(task: RefreshTask, own: OwnDeltas, fresh: Loaded | None = None)
 
 
 def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
-    """Which deltas, by their versions, make up for something that was computed before, rather than being new.
-
-    Where events have versions of their own, the deltas of a refresh that takes in new batches count as new."""
-    if task.plan.granularity != BATCH:
-        return np.full(len(versions), not task.fresh)
-    new = [first_version(task.plan, b) for b in task.fresh]
-    return ~np.isin(whole_version(versions, task.plan.version_bits), [*new, task.plan.start_version])
+    """Which deltas, by their versions, make up for something that was computed before, rather than being new."""
+    return ~task.plan.versions.within(versions, task.fresh)
 
 
 class _Step:

@@ -22,26 +22,15 @@ from cumulus_ops.mapstore import (
     write_runs,
 )
 from cumulus_ops.mapstore.wide import to_column, to_units
-from cumulus_ops.versions import RANKS_MAX, STATEMENTS_MAX, batch_version, event_version
 
-__all__ = ["retracted", "span_of"]
+__all__ = ["retracted"]
 
 MINUS = np.array([-1])
 
 
-def span_of(plan: ProgramPlan, batch: Batch) -> tuple[int, int]:
-    """The versions of a batch's events (both inclusive)."""
-    if plan.granularity == "batch":
-        ticket = batch.ticket or 0
-        return batch_version(batch.epoch, ticket), batch_version(batch.epoch, ticket, RANKS_MAX - 1)
-    last = batch.first_sequence + max(0, batch.events - 1)
-    first = event_version(batch.epoch, batch.coordinator, batch.first_sequence)
-    return first, event_version(batch.epoch, batch.coordinator, last, STATEMENTS_MAX - 1)
-
-
 def retracted(plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch, label: str = "") -> tuple[NewRun, ...]:
     """Write the negative of a batch's deltas in ``runs``; nothing becomes visible by it. ``label`` says whose step does."""
-    first, last = span_of(plan, batch)
+    first, last = plan.versions.span(batch)
     return write_runs(root, _negatives(plan, root, runs, first, last), label)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
 from cumulus_ops.config import Project
-from cumulus_ops.coordination import granularity_of
+from cumulus_ops.coordination import scheme_of
 from cumulus_ops.engine.events import BatchRef
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.engine.sources import write_deltas
@@ -40,7 +40,9 @@ class Runtime:
 
     def reference(self, batch: Batch) -> BatchRef:
         """A batch as the engine sees it."""
-        return BatchRef(batch.id, batch.epoch, batch.ticket or 0, tuple(self.catalog.log_files(batch=batch.id)))
+        files = tuple(self.catalog.log_files(batch=batch.id))
+        place = (batch.coordinator, batch.first_sequence, batch.events)
+        return BatchRef(batch.id, batch.epoch, batch.ticket or 0, files, *place)
 
 
 def build_program(project: Project) -> Program:
@@ -68,8 +70,7 @@ def initialise(project: Project) -> None:
     """Create or migrate the catalog, compile and register the program. Running it again changes nothing."""
     program = build_program(project)
     text = format_program(program)
-    granularity = granularity_of(from_sql=project.program_file is None)
-    plan = plan_program(program, granularity)
+    plan = plan_program(program, scheme_of(from_sql=project.program_file is None))
     check_layout(plan, project.layout)
     catalog = Catalog(project.catalog_url, project.state)
     try:
@@ -81,7 +82,7 @@ def initialise(project: Project) -> None:
             project.name,
             digest,
             text,
-            granularity,
+            plan.versions.name,
             project.coordinators,
             refreshed,
             FORMAT,

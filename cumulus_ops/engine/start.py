@@ -17,7 +17,7 @@ __all__ = ["start_deltas"]
 
 def start_deltas(plan: ProgramPlan) -> Mapping[str, pa.Table]:
     """The deltas of each map that ON START adds to: its statements run for one event without parameters."""
-    event = Events(Frame({}, 1), np.array([plan.start_version]), np.ones(1, np.int64))
+    event = Events(Frame({}, 1), np.array([plan.versions.start]), np.ones(1, np.int64))
     tables: dict[str, list[pa.Table]] = {}
     for statement in plan.start:
         table = run_statement(statement, plan.groups[statement.target], event, lambda _: [])

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from cumulus_ops.coordination import VersionScheme
 from cumulus_ops.layout.copies import Lookup
 from cumulus_ops.mapstore import AccessPath
-from cumulus_ops.versions import RANK_BITS, RANKS_MAX, STATEMENT_BITS, STATEMENTS_MAX
 from m3.errors import ProgramError
 from m3.program import Derived, Input, Program, Windowing
 
-__all__ = ["DerivedPlan", "GroupLookup", "InputPlan", "derivation_lookups", "plan_derivations", "version_bits"]
+__all__ = ["DerivedPlan", "GroupLookup", "InputPlan", "derivation_lookups", "plan_derivations"]
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,12 @@ class InputPlan:
 @dataclass(frozen=True)
 class DerivedPlan:
     """A derivation, prepared. ``stage`` is the place of its changes within a batch or event, see
-    :func:`cumulus_ops.versions.stage_version`; ``group`` is how the derived map itself is looked up."""
+    :meth:`cumulus_ops.coordination.VersionScheme.stage`; ``group`` is how the derived map itself is looked up."""
 
     derived: Derived
     stage: int
     group: GroupLookup
     inputs: tuple[InputPlan, ...]
-
-
-def version_bits(granularity: str) -> int:
-    """How many bits of a version number the places within one batch, or within one event."""
-    return RANK_BITS if granularity == "batch" else STATEMENT_BITS
 
 
 def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lookup]]:
@@ -86,20 +81,19 @@ def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lo
 
 
 def plan_derivations(
-    program: Program, granularity: str, serve: Callable[[str, Lookup], AccessPath]
+    program: Program, scheme: VersionScheme, serve: Callable[[str, Lookup], AccessPath]
 ) -> Mapping[str, DerivedPlan]:
     """The derivations by the map they compute, in their order.
 
     Args:
         program: the program.
-        granularity: ``batch`` or ``event``.
+        scheme: what its versions are.
         serve: the copy that serves a lookup of a map.
 
     Raises:
         ProgramError: they are more than a version can number.
     """
-    before = max(1, len(program.relations)) if granularity == "batch" else 1
-    limit = RANKS_MAX if granularity == "batch" else STATEMENTS_MAX
+    before, limit = scheme.first_stage(len(program.relations)), scheme.places
     if before + len(program.derivations) > limit:
         hint = "spread the views over several projects"
         raise ProgramError(f"more than {limit - before} derivations", kind="too-many-derivations", hint=hint)

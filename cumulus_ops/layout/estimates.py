@@ -79,7 +79,7 @@ class Estimates:
         statement = self.plan.statements[ref[0]][ref[1]]
         share = SELECTIVITY if statement.conditions or statement.late_conditions else 1.0
         rows = self.events.get(statement.relation, 0.0) * share * self._written(statement)
-        size = self._size(ref[0]) if self.plan.granularity == "batch" else None
+        size = self._size(ref[0]) if self.plan.versions.summed else None
         return rows if size is None else min(rows, size)
 
     def _size(self, name: str) -> float | None:

@@ -1,9 +1,8 @@
 """Which deltas of a batch the batch itself reads: all that ever has to travel between the tasks of a partitioned apply.
 
 Stored runs are files that any task reads. So two statements that are run for the same batch have to meet only where one
-reads what the other adds *in this batch* to an earlier version. Events of one relation share a version where batches are
-summed (see :mod:`cumulus_ops.versions`), relations are ordered by rank, and a read finds strictly earlier versions (``AFTER``:
-the event's own, too). Everything else needs no exchange: a map's deltas may be written by whatever tasks computed them,
+reads what the other adds *in this batch* to an earlier version; whether it may, the program's version scheme says
+(:mod:`cumulus_ops.coordination.schemes`). Everything else needs no exchange: a map's deltas may be written by whatever tasks computed them,
 since runs are multisets that readers add up.
 """
 
@@ -55,10 +54,7 @@ def find_needs(plan: ProgramPlan, relations: Collection[str]) -> tuple[Need, ...
 
 def _sees(plan: ProgramPlan, consumer: StatementPlan, read: ReadPlan, producer: StatementPlan) -> bool:
     """Whether some event of the consumer can be later than some event of the producer."""
-    if plan.granularity != "batch":
-        return True
-    written = plan.ranks[producer.relation] + producer.offset
-    return written < read.before(plan.ranks[consumer.relation] + consumer.offset)
+    return plan.versions.reads_own(plan.place(consumer), read.after, plan.place(producer))
 
 
 def columns_of(plan: ProgramPlan, statement: StatementPlan) -> dict[str, str]:

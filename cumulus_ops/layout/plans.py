@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
+from cumulus_ops.coordination import Place, VersionScheme, scheme_named
 from cumulus_ops.layout.copies import Lookup, choose_copies
-from cumulus_ops.layout.derived import DerivedPlan, derivation_lookups, plan_derivations, version_bits
+from cumulus_ops.layout.derived import DerivedPlan, derivation_lookups, plan_derivations
 from cumulus_ops.layout.groups import Group, find_groups, group_statements, with_taken
 from cumulus_ops.layout.projections import project_groups
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan, plan_statements, plan_trigger
 from cumulus_ops.mapstore import AccessPath
-from cumulus_ops.versions import start_version
 from m3.dataflow import derivation_ranks, is_cyclic, strata
 from m3.program import START, Program
 from m3.serial import program_from_json, program_to_json
@@ -36,13 +36,14 @@ class ProgramPlan:
 
     ``groups`` are the tables that the maps are kept in, by name; below, "map" means a group.
     ``strata`` are sets of maps in dataflow order; ``cyclic`` says which of them read their own members.
-    ``columns`` are the event columns used, by relation. ``granularity``: see :mod:`cumulus_ops.coordination`.
+    ``columns`` are the event columns used, by relation. ``versions`` says what
+    the versions of its events are.
     ``base`` are the maps that follow from events alone, which apply and correct maintain; the others depend on
     derivations and are maintained by refresh. ``start`` are the statements that run once, before the first event.
     """
 
     program: Program
-    granularity: str
+    versions: VersionScheme
     groups: Mapping[str, Group]
     strata: tuple[tuple[str, ...], ...]
     cyclic: tuple[bool, ...]
@@ -56,7 +57,7 @@ class ProgramPlan:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travels as the program's JSON, and is made once per process: a task would carry megabytes otherwise."""
-        return plan_json, (self.json, self.granularity)
+        return plan_json, (self.json, self.versions.name)
 
     @cached_property
     def json(self) -> str:
@@ -90,15 +91,9 @@ class ProgramPlan:
         """The maps that are not base."""
         return frozenset(self.statements) - self.base
 
-    @property
-    def version_bits(self) -> int:
-        """How many bits of a version number the places within one batch, or within one event."""
-        return version_bits(self.granularity)
-
-    @property
-    def start_version(self) -> int:
-        """The version of what ON START adds."""
-        return start_version(self.version_bits)
+    def place(self, statement: StatementPlan) -> Place:
+        """Where a statement for events of a base relation stands in its batch."""
+        return Place(self.ranks[statement.relation], statement.offset)
 
     @cached_property
     def triggered(self) -> dict[str, frozenset[str]]:
@@ -177,12 +172,12 @@ class ProgramPlan:
         return self._readers.get(relation, [])
 
 
-def plan_program(program: Program, granularity: str) -> ProgramPlan:
+def plan_program(program: Program, scheme: str) -> ProgramPlan:
     """Prepare a checked program.
 
     Args:
         program: the program.
-        granularity: ``batch`` or ``event``.
+        scheme: the name of its version scheme, see :func:`cumulus_ops.coordination.scheme_of`.
     """
     single = [plan for relation in program.relations for plan in plan_statements(program, relation.name)]
     single += [p for d in program.derivations for p in plan_trigger(program, program.trigger(d.map, 0))]
@@ -209,7 +204,7 @@ def plan_program(program: Program, granularity: str) -> ProgramPlan:
     depends = derivation_ranks(program)
     return ProgramPlan(
         program,
-        granularity,
+        scheme_named(scheme),
         {group.name: group for group in groups},
         tuple(tuple(layer) for layer in layers if layer),
         tuple(is_cycle for is_cycle, layer in zip(cyclic, layers, strict=True) if layer),
@@ -217,7 +212,7 @@ def plan_program(program: Program, granularity: str) -> ProgramPlan:
         {name: paths for name, (paths, _) in copies.items()},
         {r.name: _used_columns(program, r.name) for r in program.relations},
         {r.name: rank for rank, r in enumerate(program.relations)},
-        plan_derivations(program, granularity, lambda name, lookup: copies[group_of[name]][1][lookup]),
+        plan_derivations(program, scheme_named(scheme), lambda name, lookup: copies[group_of[name]][1][lookup]),
         frozenset(name for name, rank in depends.items() if rank == 0 and name in by_target),
         tuple(plan for plan in plans if plan.relation == START),
     )
@@ -236,9 +231,9 @@ def _served(read: ReadPlan, served: Mapping[Lookup, AccessPath]) -> ReadPlan:
 
 
 @lru_cache(maxsize=8)
-def plan_json(text: str, granularity: str) -> ProgramPlan:
+def plan_json(text: str, scheme: str) -> ProgramPlan:
     """The plan of a checked program given as JSON; remembered, since workers get the same one again and again."""
-    return plan_program(program_from_json(text), granularity)
+    return plan_program(program_from_json(text), scheme)
 
 
 def _used_columns(program: Program, relation: str) -> tuple[str, ...]:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from cumulus_ops.catalog import Batch, Run, Step
 from cumulus_ops.engine import RefreshTask, Runtime
-from cumulus_ops.engine.events import BatchRef, first_version, last_version
 from cumulus_ops.errors import Conflict
 from cumulus_ops.faults import reach
 from cumulus_ops.snapshot.setting_aside import run_without_culprit
-from cumulus_ops.versions import whole_version
 
 __all__ = ["refresh", "refresh_task", "try_refresh"]
 
@@ -70,11 +68,11 @@ def refresh_task(
     live = [entry.batch for entry in rt.catalog.history(at)]
     fresh = [b for b in live if (b.commit or 0) > refreshed] + ([] if batch is None else [batch])
     starts = [r.min_version for r in runs if r.origin > refreshed]
-    starts += [first_version(rt.plan, _bare(b)) for b in fresh]
+    starts += [rt.plan.versions.span(b)[0] for b in fresh]
     if not starts:
         return None
-    floor = whole_version(min(starts), rt.plan.version_bits)
-    late = [b for b in live if b not in fresh and last_version(rt.plan, _bare(b)) >= floor]
+    floor = rt.plan.versions.whole(min(starts))
+    late = [b for b in live if b not in fresh and rt.plan.versions.span(b)[1] >= floor]
     committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
     batches = (tuple(map(rt.reference, fresh)), tuple(map(rt.reference, late)))
     changed = {r.map for r in runs if r.origin > refreshed}
@@ -83,8 +81,3 @@ def refresh_task(
     needed = tuple(r for r in runs if r.map in wanted)
     place = (rt.plan, rt.project.state, needed)
     return RefreshTask(*place, refreshed, *batches, committed, floor, rt.project.memory_bytes, step.label)
-
-
-def _bare(batch: Batch) -> BatchRef:
-    """The batch's place in the order, without its files."""
-    return BatchRef(batch.id, batch.epoch, batch.ticket or 0, ())

@@ -246,7 +246,7 @@ def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) 
         project = make_project(Path(folder), RELATIONS, **PROGRAMS[name])
         initialise(project)
         with open_runtime(project) as rt:
-            assert rt.plan.granularity == ("batch" if "views" in PROGRAMS[name] else "event")
+            assert rt.plan.versions.name == ("batch" if "views" in PROGRAMS[name] else "event")
             _play(World(rt), data)
 
 
@@ -259,7 +259,7 @@ def test_random_m3_programs(program: Program, data: st.DataObject) -> None:
         initialise(project)
         with open_runtime(project) as rt:
             assert rt.program == program
-            assert rt.plan.granularity == "event"
+            assert rt.plan.versions.name == "event"
             try:
                 _play(World(rt), data)
             except (InputProblem, ValueProblem) as problem:
@@ -278,25 +278,25 @@ def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
             _play(World(rt), data)
 
 
-@pytest.mark.parametrize("granularity", ["event", "batch"])
+@pytest.mark.parametrize("scheme", ["event", "batch"])
 @settings(QUICK, max_examples=25)
 @given(data=st.data())
-def test_derivations(granularity: str, data: st.DataObject) -> None:
+def test_derivations(scheme: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), RELATIONS, program=DERIVED)
-        initialise_as(project, granularity)
+        initialise_as(project, scheme)
         with open_runtime(project) as rt:
-            assert rt.plan.granularity == granularity
+            assert rt.plan.versions.name == scheme
             _play(World(rt), data)
 
 
-@pytest.mark.parametrize("granularity", ["event", "batch"])
+@pytest.mark.parametrize("scheme", ["event", "batch"])
 @settings(QUICK, max_examples=25)
 @given(text=derived_programs(), data=st.data())
-def test_random_derivations(granularity: str, text: str, data: st.DataObject) -> None:
+def test_random_derivations(scheme: str, text: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), RELATIONS, program=text)
-        initialise_as(project, granularity)
+        initialise_as(project, scheme)
         with open_runtime(project) as rt:
             try:
                 _play(World(rt), data)

@@ -61,9 +61,9 @@ def make_project(
     )
 
 
-def initialise_as(project: Project, granularity: str) -> None:
-    """Initialise a project with the given grain of versions: a confluent program that is written by hand may have either."""
-    with unittest.mock.patch("cumulus_ops.engine.runtime.granularity_of", return_value=granularity):
+def initialise_as(project: Project, scheme: str) -> None:
+    """Initialise a project with the given version scheme: a confluent program that is written by hand may have either."""
+    with unittest.mock.patch("cumulus_ops.engine.runtime.scheme_of", return_value=scheme):
         initialise(project)
 
 

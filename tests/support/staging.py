@@ -32,7 +32,7 @@ def write_batch(plan: ProgramPlan, root: Path, number: int, events: Sequence[Eve
         if stamped:
             path = write_parquet(root, f"log/{relation.name}", log_table(relation, 0, 0, stamped))
             files.append(LogFile(number, relation.name, path, len(stamped), "source", 0, 0))
-    return BatchRef(number, 0, number, tuple(files))
+    return BatchRef(number, 0, number, tuple(files), 0, 1000 * number, len(events))
 
 
 def in_stages(task: ApplyTask, tasks: int, fixed: Labels | None = None) -> tuple[NewRun, ...]:

@@ -71,12 +71,12 @@ def plain(root: Path, table: pa.Table) -> LogFile:
 
 def rows(plan: ProgramPlan, root: Path, *files: LogFile) -> list[tuple[object, ...]]:
     """(sign, version, weight, price, kind) of everything that is loaded."""
-    return listed(plan, load_events(plan, root, [BatchRef(1, 2, 3, files)], "sale"))
+    return listed(plan, load_events(plan, root, [BatchRef(1, 2, 3, files, 0, 0, ROWS)], "sale"))
 
 
 def slice_of(plan: ProgramPlan, root: Path, file: LogFile, part: tuple[int, int]) -> list[tuple[object, ...]]:
     """The same of a slice."""
-    table = read_events(plan, root, [BatchRef(1, 2, 3, (file,))], "sale", part)
+    table = read_events(plan, root, [BatchRef(1, 2, 3, (file,), 0, 0, ROWS)], "sale", part)
     assert table is not None
     return listed(plan, {sign: events_of(plan, "sale", table, sign) for sign in signs_handled(plan)})
 

@@ -53,9 +53,9 @@ def opened(tmp_path):
     """Opens projects over r and s with two coordinators."""
     runtimes = []
 
-    def opener(views: dict[str, str] = VIEWS, granularity: str = "batch") -> Runtime:
+    def opener(views: dict[str, str] = VIEWS, scheme: str = "batch") -> Runtime:
         project = make_project(tmp_path, [R, S], views=views, coordinators=2)
-        initialise_as(project, granularity)
+        initialise_as(project, scheme)
         context = open_runtime(project)
         runtimes.append(context)
         return context.__enter__()
@@ -94,9 +94,9 @@ def states(rt: Runtime) -> list[str]:
     return [b.state for b in rt.catalog.batches()]
 
 
-@pytest.mark.parametrize(("views", "granularity"), [(VIEWS, "event"), (DERIVED, "batch")], ids=["plain", "derived"])
-def test_what_keeps_failing_is_set_aside_and_a_retry_counts_in_the_open_epoch(opened, views, granularity) -> None:
-    rt = opened(views, granularity)
+@pytest.mark.parametrize(("views", "scheme"), [(VIEWS, "event"), (DERIVED, "batch")], ids=["plain", "derived"])
+def test_what_keeps_failing_is_set_aside_and_a_retry_counts_in_the_open_epoch(opened, views, scheme) -> None:
+    rt = opened(views, scheme)
     good, bad = rows("r", (1, 5), (2, 6), (1, 7)), [*rows("r", (1, 10), (3, 1)), *rows("s", (2, 4))]
     first = append_events(rt, 0, good, "good")
     broken = append_events(rt, 0, bad, "bad")
@@ -173,9 +173,9 @@ def overlapping(rt: Runtime, ids: list[int]) -> None:
             commit_batch(rt, number, deltas)
 
 
-@pytest.mark.parametrize(("culprit", "granularity"), [(0, "batch"), (1, "event"), (2, "batch"), (3, "batch")])
-def test_the_batch_with_which_corrections_fail_is_taken_back(opened, granularity: str, culprit: int) -> None:
-    rt = opened(granularity=granularity)
+@pytest.mark.parametrize(("culprit", "scheme"), [(0, "batch"), (1, "event"), (2, "batch"), (3, "batch")])
+def test_the_batch_with_which_corrections_fail_is_taken_back(opened, scheme: str, culprit: int) -> None:
+    rt = opened(scheme=scheme)
     parts, ids = tangled(rt, lambda _: None)
     overlapping(rt, ids[:3])
     apply_batch(rt, ids[3])
