@@ -16,7 +16,7 @@ from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.vector import Frame
 from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import stack, to_physical
-from cumulus_ops.versions import RANKS_MAX, batch_version, epoch_end, epoch_start
+from cumulus_ops.versions import RANK_BITS, RANKS_MAX, TICKETS_MAX, batch_version, epoch_end, epoch_of, epoch_start
 from m3.datatypes import Type
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "last_version",
     "load_events",
     "newest_version",
+    "place_of",
     "read_events",
     "rows_of",
     "stamp_of",
@@ -79,6 +80,13 @@ def last_version(plan: ProgramPlan, batch: BatchRef) -> int:
     """An upper bound (inclusive) of the versions of a batch's events, and of what derivations make of them."""
     last = batch_version(batch.epoch, batch.ticket, RANKS_MAX - 1)
     return last if plan.granularity == BATCH else epoch_end(batch.epoch)
+
+
+def place_of(plan: ProgramPlan, version: int) -> tuple[int, int]:
+    """The place in the order, (epoch, ticket), of the first batch that can have a version at or after ``version``."""
+    if plan.granularity != BATCH:
+        return epoch_of(version), 0
+    return epoch_of(version), (version >> RANK_BITS) % TICKETS_MAX
 
 
 def load_events(plan: ProgramPlan, root: Path, batches: Sequence[BatchRef], relation: str) -> dict[int, Events]:
