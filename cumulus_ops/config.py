@@ -17,6 +17,7 @@ from m3.program import Relation
 __all__ = [
     "LEAST_MEMORY",
     "PIN",
+    "CorrectionSettings",
     "EpochSettings",
     "ExecutorSettings",
     "LayoutChoice",
@@ -46,6 +47,13 @@ class EpochSettings:
     count: int | None = None
     retain: int = 16
     pin: int = PIN
+
+
+@dataclass(frozen=True)
+class CorrectionSettings:
+    """When batches that were applied out of their order are corrected: at most ``after`` so long (the papers' buffer period)."""
+
+    after: datetime.timedelta = datetime.timedelta(seconds=2)
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ class Project:
     a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows. ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
-    one. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
+    one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
     how many bytes one step may hold, in each process.
     """
 
@@ -135,6 +143,7 @@ class Project:
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     batch_rows: int = 1_000_000
     memory: int | None = None
+    corrections: CorrectionSettings = field(default_factory=CorrectionSettings)
 
     @property
     def consumers(self) -> tuple[str, ...]:

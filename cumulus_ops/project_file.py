@@ -13,6 +13,7 @@ The shape, with defaults (see the README for a commented example)::
     state: ${CUMULUS_HOME:-var}/state
     catalog: sqlite:///<state>/catalog.db
     publish: {path: }
+    corrections: {after: 2s}                 # how soon tentative answers are corrected
     validation: {policy: fail, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; views: all or a number
     executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
     layout: {maps: {m_orders_1: [o_custkey], m_customer_1: replicated}, events: {lineitem: [l_orderkey], part: anywhere}}
@@ -29,6 +30,7 @@ from pathlib import Path
 from cumulus_ops.config import (
     LEAST_MEMORY,
     PIN,
+    CorrectionSettings,
     EpochSettings,
     ExecutorSettings,
     LayoutChoice,
@@ -46,7 +48,18 @@ __all__ = ["FILE_NAME", "column_type", "read_project"]
 
 FILE_NAME = "cumulus.yaml"
 KEYS = (
-    *("name", "relations", "sources", "coordinators", "epochs", "batches", "views", "program", "dialect"),
+    *(
+        "name",
+        "relations",
+        "sources",
+        "coordinators",
+        "epochs",
+        "batches",
+        "corrections",
+        "views",
+        "program",
+        "dialect",
+    ),
     *("state", "catalog", "publish", "validation", "executor", "layout", "memory"),
 )
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
@@ -95,6 +108,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         layout=_layout(root),
         batch_rows=_batch_rows(root),
         memory=_memory(root.get("memory")),
+        corrections=_corrections(root),
     )
 
 
@@ -183,6 +197,11 @@ def _pin(section: Section, retain: int) -> int:
         hint = f"every snapshot stays for {retain} epochs; one that is not published or validated for as many as `pin`"
         raise item.problem(f"pin: {pin} is less than retain: {retain}", kind="bad-pin", hint=hint)
     return pin
+
+
+def _corrections(root: Section) -> CorrectionSettings:
+    item = _get(_sub(root, "corrections", ("after",)), "after")
+    return CorrectionSettings(item.duration()) if item else CorrectionSettings()
 
 
 def _memory(item: Item | None) -> int | None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, select, update
 
 from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clocks import forget_clocks
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.records import HistoryEntry, NewRun
 from cumulus_ops.errors import Conflict, InputProblem
@@ -82,20 +83,21 @@ class Asides(Database):
                 raise Conflict(
                     "derived maps have incorporated it", kind="retract-conflict", place=f"batch {entry.batch.id}"
                 )
-            k = t.reading_clock.c
-            mine = (k.batch == entry.batch.id, k.revision == entry.revision)
-            if connection.execute(delete(t.reading_clock).where(*mine)).rowcount != 1:
+            mine = update(t.batch).where(t.batch.c.id == entry.batch.id, t.batch.c.clock == entry.clock_id)
+            if connection.execute(mine.values(clock=None)).rowcount != 1:
                 raise Conflict("corrected by somebody else", kind="retract-conflict", place=f"batch {entry.batch.id}")
+            forget_clocks(connection)
             number = self._commit(connection, program, "retract", own)
             if corrections:
                 self._commit(connection, self._lock(connection), "retract", corrections)
             values = {"state": "aside", "retracted_by": number, "read_at": None, "reason": reason}
             connection.execute(update(t.batch).where(t.batch.c.id == entry.batch.id).values(**values))
 
-    def retractions(self, at: int) -> list[tuple[int, int]]:
-        """(commit of a batch that was set aside after that, commit that took it back), up to commit ``at`` (inclusive)."""
+    def retractions(self, at: int, after: int = 0) -> list[tuple[int, int]]:
+        """(commit of a batch that was set aside after that, commit that took it back), the latter after commit ``after``
+        (exclusive) and up to commit ``at`` (inclusive)."""
         b = t.batch.c
-        rows = self._read(select(b.commit, b.retracted_by).where(b.retracted_by <= at))
+        rows = self._read(select(b.commit, b.retracted_by).where(b.retracted_by <= at, b.retracted_by > after))
         return [(row[0], row[1]) for row in rows]
 
     def drop_batch(self, batch: int) -> None:

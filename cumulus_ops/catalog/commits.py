@@ -1,8 +1,7 @@
-"""Commits: runs becoming visible, reading clocks, corrections, merges."""
+"""Commits: runs becoming visible, corrections, refreshes, merges."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -10,15 +9,14 @@ from typing import Any, cast
 from sqlalchemy import Connection, Row, Select, func, insert, or_, select, update
 
 from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clocks import Clocks, insert_clock
 from cumulus_ops.catalog.leases import Leases
-from cumulus_ops.catalog.log import BATCH_FIELDS
 from cumulus_ops.catalog.records import (
-    Batch,
     Clock,
-    HistoryEntry,
     NewRun,
     Refresh,
     Run,
+    SharedClock,
     Step,
 )
 from cumulus_ops.errors import Conflict
@@ -34,7 +32,7 @@ def _replaced(since: int, at: int) -> Select[tuple[int]]:
 RUN_FIELDS = [t.run.c[name] for name in Run.__dataclass_fields__]
 
 
-class Commits(Leases):
+class Commits(Clocks, Leases):
     """The map store's only way to change."""
 
     def __init__(self, url: str, root: Path | None = None) -> None:
@@ -119,36 +117,20 @@ class Commits(Leases):
             if read_at < program.merge_horizon:
                 raise Conflict("the runs it read were merged", kind="merge-conflict", place=f"batch {batch}")
             number = self._commit(connection, program, "apply", runs)
-            values = {"state": "applied", "commit": number, "seconds": seconds}
+            clock = insert_clock(connection, Clock(read_at, frozenset()).advanced(read_at, number))
+            values = {"state": "applied", "commit": number, "seconds": seconds, "clock": clock}
             connection.execute(update(t.batch).where(t.batch.c.id == batch).values(**values))
-            clock = {"prefix": read_at, "exceptions": json.dumps([number]), "revision": 0}
-            connection.execute(insert(t.reading_clock).values(batch=batch, **clock))
             if refresh is not None and program.last_commit == read_at and program.refreshed == refresh.expected:
                 self._refresh(connection, self._lock(connection), number, refresh.runs, refresh.corrected)
             return number
 
-    def history(self, at: int) -> list[HistoryEntry]:
-        """The live history: batches applied at or before commit ``at`` that no snapshot has retired."""
-        k = t.reading_clock.c
-        query = (
-            select(*BATCH_FIELDS, k.prefix, k.exceptions, k.revision)
-            .join(t.reading_clock, k.batch == t.batch.c.id)
-            .where(t.batch.c.commit <= at)
-            .order_by(t.batch.c.id)
-        )
-        width = len(BATCH_FIELDS)
-        return [
-            HistoryEntry(Batch(*row[:width]), Clock(row[width], frozenset(json.loads(row[width + 1]))), row[width + 2])
-            for row in self._read(query)
-        ]
-
     def commit_correction(
-        self, entries: Sequence[HistoryEntry], read_at: int, runs: Sequence[NewRun], corrected: Mapping[int, int]
+        self, clocks: Sequence[SharedClock], read_at: int, runs: Sequence[NewRun], corrected: Mapping[int, int]
     ) -> int:
         """Make corrections visible and advance the clocks of the corrected history to ``read_at``.
 
         Args:
-            entries: the history entries as they were read.
+            clocks: the clocks of that history, as they were read.
             read_at: the commit up to which they are now corrected (inclusive).
             runs: the corrective delta runs.
             corrected: epoch -> number of corrected map entries.
@@ -157,27 +139,14 @@ class Commits(Leases):
             the commit's number; when nothing was corrected, no commit is made and ``read_at`` is returned.
 
         Raises:
-            Conflict: one of the clocks was advanced or retired by somebody else.
+            Conflict: one of the clocks was advanced by somebody else, or a batch that has it was retired or taken back.
         """
         with self._engine.begin() as connection:
             program = self._lock(connection)
             number = self._commit(connection, program, "correct", runs) if runs else read_at
-            for entry in entries:
-                self._advance(connection, entry, read_at, number)
+            self._advance(connection, clocks, read_at, number)
             self._count(connection, number, corrected)
             return number
-
-    def _advance(self, connection: Connection, entry: HistoryEntry, read_at: int, number: int) -> None:
-        own = {number} | entry.clock.exceptions
-        later = json.dumps(sorted(c for c in own if c > read_at))
-        k = t.reading_clock.c
-        done = connection.execute(
-            update(t.reading_clock)
-            .where(k.batch == entry.batch.id, k.revision == entry.revision)
-            .values(prefix=read_at, exceptions=later, revision=entry.revision + 1)
-        )
-        if done.rowcount != 1:
-            raise Conflict("corrected by somebody else", kind="correction-conflict", place=f"batch {entry.batch.id}")
 
     def refreshed(self) -> int:
         """The commit up to which the maps that depend on derivations are refreshed (inclusive)."""

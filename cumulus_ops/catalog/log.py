@@ -23,6 +23,10 @@ __all__ = ["BATCH_FIELDS", "EventLog"]
 BATCH_FIELDS = [t.batch.c[name] for name in Batch.__dataclass_fields__]
 
 
+#: Batches named in one query: databases limit how many values a query may have.
+AT_ONCE = 10_000
+
+
 class EventLog(Database):
     """What has been appended."""
 
@@ -123,6 +127,16 @@ class EventLog(Database):
             counts = t.batch.c.state.not_in(LEFT_OUT)
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
         return [LogFile(*row) for row in self._read(query)]
+
+    def log_files_of(self, batches: Sequence[int]) -> dict[int, tuple[LogFile, ...]]:
+        """batch -> its log files, of many batches at once."""
+        f = t.log_file.c
+        found: dict[int, tuple[LogFile, ...]] = dict.fromkeys(batches, ())
+        fields = [f[name] for name in LogFile.__dataclass_fields__]
+        for i in range(0, len(batches), AT_ONCE):
+            for row in self._read(select(*fields).where(f.batch.in_(batches[i : i + AT_ONCE])).order_by(f.id)):
+                found[row[0]] += (LogFile(*row),)
+        return found
 
     def quarantine_files(self) -> list[tuple[int, str, str, int]]:
         """(batch, relation, path, rows) of everything quarantined."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ __all__ = [
     "ProgramRecord",
     "Refresh",
     "Run",
+    "SharedClock",
     "Snapshot",
     "Step",
+    "Unsettled",
     "Validation",
     "ViewError",
     "step_of",
@@ -188,14 +191,44 @@ class Clock:
         """Whether the deltas of ``commit`` are already accounted for."""
         return commit <= self.prefix or commit in self.exceptions
 
+    def advanced(self, to: int, own: int) -> Clock:
+        """The clock that has incorporated all up to ``to`` (inclusive) besides, and the corrections of commit ``own``. It says so
+        in the one way there is for it, so that clocks that have incorporated the same are equal.
+
+        >>> Clock(3, frozenset({5, 9})).advanced(6, 7)
+        Clock(prefix=7, exceptions=frozenset({9}))
+        """
+        prefix, later = max(self.prefix, to), self.exceptions | {own}
+        while prefix + 1 in later:
+            prefix += 1
+        return Clock(prefix, frozenset(c for c in later if c > prefix))
+
+
+@dataclass(frozen=True)
+class SharedClock:
+    """A reading clock, its number, and how many ``batches`` of the live history have it. Those may become fewer, never more."""
+
+    id: int
+    clock: Clock
+    batches: int
+
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """An applied batch that may still need corrections, with its clock (``revision`` guards its replacement)."""
+    """An applied batch that may still need corrections, with its clock and that one's number, which changes with the clock."""
 
     batch: Batch
     clock: Clock
-    revision: int
+    clock_id: int
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """Tentative answers may still change by what is applied already: since a commit of ``since`` (UTC) there is something that not
+    all applied batches, or not the maps that depend on derivations, have incorporated. ``stale``: of the latter this is so."""
+
+    since: datetime.datetime
+    stale: bool
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clocks import forget_clocks
 from cumulus_ops.catalog.database import now
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.records import (
@@ -54,13 +55,9 @@ class Results(Leases):
             values = {name: getattr(new, name) for name in Snapshot.__dataclass_fields__}
             connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
             insert_view_errors(connection, errors)
-            old = select(t.batch.c.id).where(t.batch.c.epoch <= new.epoch)
-            connection.execute(delete(t.reading_clock).where(t.reading_clock.c.batch.in_(old)))
-            connection.execute(
-                update(t.batch)
-                .where(t.batch.c.epoch <= new.epoch, t.batch.c.state == "applied")
-                .values(state="retired")
-            )
+            old = (t.batch.c.epoch <= new.epoch, t.batch.c.state == "applied")
+            connection.execute(update(t.batch).where(*old).values(state="retired", clock=None))
+            forget_clocks(connection)
 
     def _check_unanimous(self, connection: Connection, program: Row[Any], epoch: int) -> None:
         votes = connection.execute(select(func.count()).where(t.seal.c.epoch == epoch)).scalar_one()
@@ -95,15 +92,14 @@ class Results(Leases):
 
     def _check_corrected(self, connection: Connection, new: Snapshot, derived: Collection[str]) -> None:
         k, b, r = t.reading_clock.c, t.batch.c, t.run.c
-        clocks = connection.execute(
-            select(k.batch, k.prefix, k.exceptions).join(t.batch, b.id == k.batch).where(b.epoch <= new.epoch)
-        ).all()
+        query = select(func.min(b.id), k.prefix, k.exceptions).join(t.batch, b.clock == k.id)
+        clocks = connection.execute(query.where(b.epoch <= new.epoch).group_by(k.id, k.prefix, k.exceptions)).all()
         if not clocks:
             return
         lowest = min(prefix for _, prefix, _ in clocks)
         visible = r.retired_by.is_(None)
-        query = select(r.map, r.origin).where(visible, r.origin > lowest, r.min_version <= new.version).distinct()
-        origins = {origin for name, origin in connection.execute(query) if name not in derived}
+        late = select(r.map, r.origin).where(visible, r.origin > lowest, r.min_version <= new.version).distinct()
+        origins = {origin for name, origin in connection.execute(late) if name not in derived}
         for batch, prefix, exceptions in clocks:
             clock = Clock(prefix, frozenset(json.loads(exceptions)))
             if not all(clock.covers(o) for o in origins):

@@ -119,6 +119,9 @@ batch = Table(
     Column("reason", Text),  # of the latest failure, its traceback below
     Column("retry_of", BigInteger),  # the batch whose events it has, stamped anew
     Column("retracted_by", BigInteger),  # the commit with the negative of what the batch's own commit made visible
+    Column(
+        "clock", BigInteger, index=True
+    ),  # its reading clock, that others may share; while it is applied, and not retired
     UniqueConstraint("coordinator", "drop", "part"),
 )
 
@@ -181,13 +184,14 @@ run = Table(
     Column("retired_by", BigInteger, index=True),  # the commit that replaced it, NULL while it counts
 )
 
+#: Never changed: who advances a clock makes another one and moves the batches there. So batches leave a clock, and none joins it.
 reading_clock = Table(
     "reading_clock",
     metadata,
-    Column("batch", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", BigKey, primary_key=True, autoincrement=True),  # never given out twice
     Column("prefix", BigInteger, nullable=False),  # every commit <= prefix is incorporated
     Column("exceptions", Text, nullable=False),  # JSON list of later commits that are, too
-    Column("revision", BigInteger, nullable=False),  # compare-and-swap guard
+    sqlite_autoincrement=True,
 )
 
 snapshot = Table(

@@ -139,7 +139,7 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
     """Begin with existing tables: land the files RELATION.parquet of the folder TABLES as the first drop, and apply it in
     large batches. Run again after an interruption, it goes on; done before, it does nothing."""
     from cumulus_ops.eventlog import TABLES, land_tables
-    from cumulus_ops.snapshot import open_runtime, run_minibatch
+    from cumulus_ops.snapshot import open_runtime, run_minibatch, settle
 
     out = console()
     with explained():
@@ -148,6 +148,7 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
         land_tables(project, tables)
         with open_runtime(project, executor) as runtime:
             report = run_minibatch(runtime, 0, [TABLES], on_batch=lambda rows: _progress(out, rows, silent=as_json))
+            settle(runtime)
     if as_json:
         print_json(report)
     elif report is None:

@@ -35,7 +35,9 @@ from cumulus_ops.versions import (
     RANKS_MAX,
     STATEMENT_BITS,
     STATEMENTS_MAX,
+    TICKETS_MAX,
     batch_version,
+    epoch_of,
     event_version,
 )
 
@@ -124,6 +126,10 @@ class VersionScheme(ABC):
         """The version that all events of a relation share in a batch, None if each has its own."""
 
     @abstractmethod
+    def batch_at(self, version: int) -> tuple[int, int]:
+        """(epoch, ticket): no batch that comes before these can have a version at or after ``version``."""
+
+    @abstractmethod
     def first_stage(self, relations: int) -> int:
         """The place of the first derivation: after all others that a program with so many relations has."""
 
@@ -157,6 +163,10 @@ class EventVersions(VersionScheme):
     def stamp(self, batch: Stamped, rank: int) -> None:
         """See :meth:`VersionScheme.stamp`: stamps are in the log."""
 
+    def batch_at(self, version: int) -> tuple[int, int]:
+        """See :meth:`VersionScheme.batch_at`: tickets do not say."""
+        return epoch_of(version), 0
+
     def first_stage(self, relations: int) -> int:
         """See :meth:`VersionScheme.first_stage`: derivations are for programs without sequential statements."""
         return 1
@@ -181,6 +191,10 @@ class BatchVersions(VersionScheme):
     def stamp(self, batch: Stamped, rank: int) -> int:
         """See :meth:`VersionScheme.stamp`."""
         return batch_version(batch.epoch, batch.ticket or 0, rank)
+
+    def batch_at(self, version: int) -> tuple[int, int]:
+        """See :meth:`VersionScheme.batch_at`."""
+        return epoch_of(version), (version >> RANK_BITS) % TICKETS_MAX
 
     def first_stage(self, relations: int) -> int:
         """See :meth:`VersionScheme.first_stage`: after all relations."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,14 +53,25 @@ class CorrectTask:
 
 
 class _Group:
-    """One clock's events and its two states of the maps: what it has read, and what is new to it."""
+    """One clock's events and its two states of the maps: what it has read, and what is new to it (among the runs ``fresh``)."""
 
-    def __init__(self, task: CorrectTask, history: History) -> None:
-        self.history = history
+    def __init__(self, task: CorrectTask, history: History, fresh: Sequence[Run]) -> None:
+        self.task, self.history = task, history
         self.loaded = Loaded(task.plan, task.root, history.batches, task.memory)
-        self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if history.clock.covers(r.origin)])
-        self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if not history.clock.covers(r.origin)])
+        self.new = StoredRuns(task.plan, task.root, [r for r in fresh if not history.clock.covers(r.origin)])
         self.relations = {r for b in history.batches for r in b.relations()}
+
+    @cached_property
+    def old(self) -> StoredRuns:
+        task, clock = self.task, self.history.clock
+        return StoredRuns(task.plan, task.root, [r for r in task.runs if clock.covers(r.origin)])
+
+
+def _groups(task: CorrectTask) -> list[_Group]:
+    """The history by clock. Most runs are new to nobody, and are looked at once only."""
+    lowest = min((h.clock.prefix for h in task.history), default=0)
+    fresh = [r for r in task.runs if r.origin > lowest]
+    return [_Group(task, h, fresh) for h in task.history]
 
 
 def is_due(task: CorrectTask) -> bool:
@@ -68,7 +80,7 @@ def is_due(task: CorrectTask) -> bool:
         group.new.any_before(
             read.path, read.before(newest_version(task.plan, group.history.batches, relation) + statement.offset)
         )
-        for group in (_Group(task, h) for h in task.history)
+        for group in _groups(task)
         for relation in group.relations
         for statement in task.plan.readers(relation)
         for read in statement.reads
@@ -77,7 +89,7 @@ def is_due(task: CorrectTask) -> bool:
 
 def correct_history(task: CorrectTask, own: OwnDeltas) -> None:
     """The corrective deltas of all base maps, in one pass in dataflow order, into ``own``."""
-    groups = [_Group(task, h) for h in task.history]
+    groups = _groups(task)
 
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
         return [

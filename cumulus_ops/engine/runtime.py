@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,9 +40,15 @@ class Runtime:
 
     def reference(self, batch: Batch) -> BatchRef:
         """A batch as the engine sees it."""
-        files = tuple(self.catalog.log_files(batch=batch.id))
-        place = (batch.coordinator, batch.first_sequence, batch.events)
-        return BatchRef(batch.id, batch.epoch, batch.ticket or 0, files, *place)
+        return self.references([batch])[0]
+
+    def references(self, batches: Sequence[Batch]) -> tuple[BatchRef, ...]:
+        """Batches as the engine sees them."""
+        files = self.catalog.log_files_of([batch.id for batch in batches])
+        return tuple(
+            BatchRef(b.id, b.epoch, b.ticket or 0, files[b.id], b.coordinator, b.first_sequence, b.events)
+            for b in batches
+        )
 
 
 def build_program(project: Project) -> Program:

@@ -84,7 +84,7 @@ def apply_epoch(
         Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates, set_aside); None when the coordinator
         is still in an earlier epoch.
     """
-    from cumulus_ops.snapshot import current_epoch, run_minibatch
+    from cumulus_ops.snapshot import current_epoch, run_minibatch, settle, settle_if_due
 
     totals = dict.fromkeys(("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "set_aside"), 0)
     with _running(folder, executor) as (_, runtime):
@@ -99,7 +99,9 @@ def apply_epoch(
             elif is_over:
                 break
             else:
+                settle_if_due(runtime)
                 time.sleep(POLL_S)
+        settle(runtime)
     return totals
 
 

@@ -45,12 +45,9 @@ class Spec:
 
 @dataclass(frozen=True)
 class Outcome:
-<<<<<<< HEAD
     """A run that ended as it should. ``messages``, ``bytes``: transmitted, by kind; ``local``: those that stayed where they were. ``counts``:
-    what the protocol counts, and outages. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked."""
-=======
-    """A run that ended as it should. ``counts``: what the protocol counts. ``system``: what it was watched by, for what else it knows."""
->>>>>>> a0fb9244fd18de179234d81c31d3d7f3b8aa93f2
+    what the protocol counts, and outages. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked. ``system``: what it was watched by, for
+    what else it knows."""
 
     case: Case
     events: int
@@ -100,7 +97,6 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
     judge.finish()
     counts = Counter(system.finish()) + simulation.outages
     counts["quiet"] = judge.quiet
-<<<<<<< HEAD
     return Outcome(
         case,
         events=len(judge.events),
@@ -113,8 +109,5 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
         busy_s={name: context.busy_s for name, context in simulation.contexts.items()},
         stamped=dict(judge.events),
         trace=tuple(simulation.trace),
+        system=system,
     )
-=======
-    known = simulation.messages, simulation.bytes, simulation.local
-    return Outcome(case, len(judge.events), len(judge.commits), *known, counts, simulation.now, tuple(simulation.trace), system)
->>>>>>> a0fb9244fd18de179234d81c31d3d7f3b8aa93f2

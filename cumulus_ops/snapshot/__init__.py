@@ -8,6 +8,7 @@ from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minib
 from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
+from cumulus_ops.snapshot.settling import settle, settle_if_due
 from cumulus_ops.snapshot.status import CoordinatorStatus, EpochReport, Status, status
 from cumulus_ops.validation.run import validate
 
@@ -37,6 +38,8 @@ __all__ = [
     "scrub",
     "seal",
     "sealed",
+    "settle",
+    "settle_if_due",
     "status",
     "to_validate",
     "validate",

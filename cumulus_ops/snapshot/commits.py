@@ -8,9 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cumulus_ops.catalog import Clock, HistoryEntry, InError, LeftOut, Run, Snapshot, Step, in_error, left_out
+from cumulus_ops.catalog import (
+    Clock,
+    HistoryEntry,
+    InError,
+    LeftOut,
+    Run,
+    SharedClock,
+    Snapshot,
+    Step,
+    in_error,
+    left_out,
+)
 from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
 from cumulus_ops.engine.budget import rows_within
+from cumulus_ops.engine.events import BatchRef
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.faults import reach
 from cumulus_ops.mapstore import AccessPath, pick_tier
@@ -116,45 +128,51 @@ def correct(rt: Runtime) -> int:
     """
     with rt.catalog.step() as step:
         at = rt.catalog.last_commit()
-        entries = _behind(rt, at)
-        if not entries:
+        clocks = _behind(rt, at)
+        if not clocks:
             return 0
-        task = _correction(rt, step, entries, at)
+        task = _correction(rt, step, clocks, at)
         if task is None:
-            rt.catalog.commit_correction(entries, at, (), {})
+            rt.catalog.commit_correction(clocks, at, (), {})
             return 0
-        since = min(e.clock.prefix for e in entries)
+        since = min(c.clock.prefix for c in clocks)
         result = run_without_culprit(
             rt, step, task, lambda upto: _correction(rt, step, _behind(rt, upto), upto), since, at
         )
         if result is not None:
             reach("correct.before-commit")
-            rt.catalog.commit_correction(entries, at, result.runs, result.corrected)
+            rt.catalog.commit_correction(clocks, at, result.runs, result.corrected)
             reach("correct.after-commit")
             return sum(result.corrected.values())
     return correct(rt)
 
 
-def _behind(rt: Runtime, at: int) -> list[HistoryEntry]:
-    return [e for e in rt.catalog.history(at) if e.clock.prefix < at]
+def _behind(rt: Runtime, at: int) -> list[SharedClock]:
+    return [c for c in rt.catalog.clocks(at) if c.clock.prefix < at]
 
 
-def _correction(rt: Runtime, step: Step, entries: list[HistoryEntry], at: int) -> CorrectTask | None:
-    """What it takes to correct the entries up to commit ``at`` (inclusive), None if nothing does."""
+def _correction(rt: Runtime, step: Step, clocks: Sequence[SharedClock], at: int) -> CorrectTask | None:
+    """What it takes to correct the batches of some clocks up to commit ``at`` (inclusive), None if nothing does.
+
+    Only batches are looked at that count at or after something new: most often few of those that are live."""
+    lowest = min((c.clock.prefix for c in clocks), default=at)
     runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
-    task = CorrectTask(rt.plan, rt.project.state, _by_clock(rt, entries, at), runs, rt.project.memory_bytes, step.label)
-    return task if entries and is_due(task) else None
+    first = min((r.min_version for r in runs if r.origin > lowest), default=None)
+    if first is None:
+        return None
+    concerned = {c.id for c in clocks}
+    late = rt.catalog.history(at, place=rt.plan.versions.batch_at(first))
+    history = _by_clock(rt, [e for e in late if e.clock_id in concerned], at)
+    task = CorrectTask(rt.plan, rt.project.state, history, runs, rt.project.memory_bytes, step.label)
+    return task if history and is_due(task) else None
 
 
-def _by_clock(rt: Runtime, entries: list[HistoryEntry], at: int) -> tuple[History, ...]:
-    retractions = rt.catalog.retractions(at)
-    groups: dict[Clock, list[HistoryEntry]] = {}
-    for entry in entries:
-        groups.setdefault(entry.clock, []).append(entry)
-    return tuple(
-        History(_spared(clock, retractions), tuple(rt.reference(e.batch) for e in group))
-        for clock, group in groups.items()
-    )
+def _by_clock(rt: Runtime, entries: Sequence[HistoryEntry], at: int) -> tuple[History, ...]:
+    retractions = rt.catalog.retractions(at, min((e.clock.prefix for e in entries), default=at))
+    groups: dict[Clock, list[BatchRef]] = {}
+    for entry, reference in zip(entries, rt.references([e.batch for e in entries]), strict=True):
+        groups.setdefault(entry.clock, []).append(reference)
+    return tuple(History(_spared(clock, retractions), tuple(group)) for clock, group in groups.items())
 
 
 def _spared(clock: Clock, retractions: Sequence[tuple[int, int]]) -> Clock:

@@ -17,6 +17,7 @@ from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
 from cumulus_ops.snapshot.refreshing import refresh, refresh_task, try_refresh
 from cumulus_ops.snapshot.setting_aside import has_died_too_often, is_set_aside, tell_of
+from cumulus_ops.snapshot.settling import settle_if_due
 from cumulus_ops.snapshot.tidying import tidy
 
 __all__ = [
@@ -94,6 +95,7 @@ def run_minibatch(
         for batch in batches:
             apply_or_set_aside(rt, batch)
             try_refresh(rt)
+            settle_if_due(rt)
             tidy(rt)
             done = rt.catalog.batch(batch)
             applied += done.events if done.counts else 0

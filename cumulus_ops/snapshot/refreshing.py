@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cumulus_ops.catalog import Batch, Run, Step
 from cumulus_ops.engine import RefreshTask, Runtime
@@ -31,6 +32,8 @@ def refresh(rt: Runtime) -> int:
         at = rt.catalog.last_commit()
         task = refresh_task(rt, step, expected, at) if at > expected else None
         if task is None:
+            if _is_stale(rt):  # a batch without deltas was applied and taken back: there is nothing to do but to say so
+                rt.catalog.commit_refresh(expected, at, (), {})
             return 0
         result = run_without_culprit(rt, step, task, lambda to: refresh_task(rt, step, expected, to), expected, at)
         if result is not None:
@@ -42,13 +45,17 @@ def refresh(rt: Runtime) -> int:
 
 
 def try_refresh(rt: Runtime) -> None:
-    """Refresh, unless others do so all the time: then they, or the next refresh, include what this one would have."""
-    for _ in range(ATTEMPTS):
-        try:
-            refresh(rt)
+    """Refresh if that is due, unless others do so all the time: then they, or the next refresh, include what this one would have."""
+    for _ in range(ATTEMPTS if rt.plan.derived else 0):
+        if not _is_stale(rt):
             return
-        except Conflict:
-            continue
+        with suppress(Conflict):
+            refresh(rt)
+
+
+def _is_stale(rt: Runtime) -> bool:
+    unsettled = rt.catalog.unsettled()
+    return unsettled is not None and unsettled.stale
 
 
 def refresh_task(
@@ -65,16 +72,16 @@ def refresh_task(
         batch: one that is being applied, to be taken in as well.
     """
     runs = rt.catalog.runs(at) if runs is None else runs
-    live = [entry.batch for entry in rt.catalog.history(at)]
-    fresh = [b for b in live if (b.commit or 0) > refreshed] + ([] if batch is None else [batch])
+    fresh = [e.batch for e in rt.catalog.history(at, after=refreshed)] + ([] if batch is None else [batch])
     starts = [r.min_version for r in runs if r.origin > refreshed]
     starts += [rt.plan.versions.span(b)[0] for b in fresh]
     if not starts:
         return None
     floor = rt.plan.versions.whole(min(starts))
-    late = [b for b in live if b not in fresh and rt.plan.versions.span(b)[1] >= floor]
+    live = [e.batch for e in rt.catalog.history(at, place=rt.plan.versions.batch_at(floor))]
+    late = [b for b in live if (b.commit or 0) <= refreshed and rt.plan.versions.span(b)[1] >= floor]
     committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
-    batches = (tuple(map(rt.reference, fresh)), tuple(map(rt.reference, late)))
+    batches = rt.references(fresh), rt.references(late)
     changed = {r.map for r in runs if r.origin > refreshed}
     concerned = rt.plan.concerned({name for b in batches[0] for name in b.relations()}, changed)
     wanted = rt.plan.looked_up(concerned) | changed

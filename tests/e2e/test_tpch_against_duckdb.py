@@ -96,7 +96,7 @@ def test_without_corrections_snapshots_are_wrong(
 
     def advance(rt: Runtime) -> int:
         at = rt.catalog.last_commit()
-        rt.catalog.commit_correction([e for e in rt.catalog.history(at) if e.clock.prefix < at], at, (), {})
+        rt.catalog.commit_correction([c for c in rt.catalog.clocks(at) if c.clock.prefix < at], at, (), {})
         return 0
 
     monkeypatch.setattr(commits, "correct", advance)

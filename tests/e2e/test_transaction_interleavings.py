@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from cumulus_ops.catalog import Catalog, HistoryEntry, NewBatch, Run, Snapshot, Step, Validation, ViewError
+from cumulus_ops.catalog import Catalog, HistoryEntry, NewBatch, Run, SharedClock, Snapshot, Step, Validation, ViewError
 from cumulus_ops.catalog.asides import FAILURES
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.versions import epoch_end
@@ -48,6 +48,7 @@ class World:
     aside: int = 0
     read_at: int = 0
     last: int = 0
+    clocks: Sequence[SharedClock] = ()
     entries: Sequence[HistoryEntry] = ()
     mergeable: Sequence[Run] = ()
     refreshed: int = 0
@@ -70,13 +71,16 @@ class World:
         self.run("; ".join(back))
 
     def contents(self) -> dict[str, list[tuple[object, ...]]]:
-        """All rows; a batch is called by its drop, whatever its number."""
+        """All rows; a batch is called by its drop, whatever its number, and its clock by what it says."""
         tables = [t.name for t in metadata.sorted_tables]
         rows: dict[str, list[dict[str, object]]] = {name: [] for name in tables}
         query = " UNION ALL ".join(f"SELECT '{n}', to_jsonb(x) FROM \"{n}\" x" for n in tables)
         for name, row in self.watch.connection.exec_driver_sql(query):
             rows[name].append(row)
         names = {r["id"]: (r["coordinator"], r["drop"], r["part"]) for r in rows["batch"]}
+        clocks = {r["id"]: (r["prefix"], r["exceptions"]) for r in rows["reading_clock"]}
+        for row in rows["batch"]:
+            row["clock"] = clocks.get(row["clock"])
         return {name: sorted((_plain(name, row, names) for row in found), key=repr) for name, found in rows.items()}
 
 
@@ -84,7 +88,7 @@ def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -
     kept = {c: names.get(v, v) if c == "batch" else v for c, v in row.items() if c not in IGNORED}
     if table == "batch":
         kept["retry_of"] = names.get(row["retry_of"])
-    if table in ("batch", "lease", "run", "log_file", "quarantine"):
+    if table in ("batch", "lease", "run", "log_file", "quarantine", "reading_clock"):
         del kept["id"]
     return tuple(kept.items())
 
@@ -114,7 +118,7 @@ def _apply(catalog: Catalog, coordinator: int, drop: str, epoch: int) -> None:
 
 def _correct(catalog: Catalog) -> None:
     at = catalog.last_commit()
-    catalog.commit_correction(catalog.history(at), at, (), {})
+    catalog.commit_correction(catalog.clocks(at), at, (), {})
     catalog.commit_refresh(catalog.refreshed(), at, (), {})
 
 
@@ -159,7 +163,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     else:
         _correct(catalog)
     world.last = catalog.last_commit()
-    world.entries = [e for e in catalog.history(world.last) if e.clock.prefix < world.last]
+    world.clocks, world.entries = catalog.clocks(world.last), catalog.history(world.last)
     world.mergeable = catalog.mergeable(world.last)[:2]
     world.refreshed = catalog.refreshed()
     catalog.close()
@@ -227,7 +231,7 @@ OPERATIONS: dict[str, Make] = {
     "commit apply": lambda w: (
         lambda c: c.commit_apply(w.pending, w.read_at, [new_run("m", 1, path=f"runs/{SLOW.label}x.pack")], 0.0)
     ),
-    "commit correction": lambda w: lambda c: c.commit_correction(w.entries, w.last, [new_run("m", 1)], {1: 1}),
+    "commit correction": lambda w: lambda c: c.commit_correction(w.clocks, w.last, [new_run("m", 1)], {1: 1}),
     "commit refresh": lambda w: lambda c: c.commit_refresh(w.refreshed, w.last, [new_run("d", 1)], {}),
     "mergeable": lambda w: lambda c: [r.path for r in c.mergeable(w.last)],
     "commit merge": lambda w: lambda c: c.commit_merge([(w.mergeable, new_run("m", path="runs/n.pack"))]),

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import HistoryEntry, Step
+from cumulus_ops.catalog import Step
 from cumulus_ops.engine import CorrectTask, Runtime, StepResult, grouping, initialise, kernel, open_runtime, sources
 from cumulus_ops.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.mapstore import multiply
@@ -204,12 +204,12 @@ class World:
 
     def start_correction(self) -> None:
         at = self.rt.catalog.last_commit()
-        entries: list[HistoryEntry] = self.rt.catalog.history(at)
+        clocks, entries = self.rt.catalog.clocks(at), self.rt.catalog.history(at)
         task = CorrectTask(
             self.rt.plan, self.rt.project.state, _by_clock(self.rt, entries, at), tuple(self.rt.catalog.runs(at))
         )
         run = self._in_a_step(lambda s: self.rt.executor.run(dataclasses.replace(task, label=s.label)))
-        self.flight.append(("correct", entries, at, run))
+        self.flight.append(("correct", clocks, at, run))
 
     def start_refresh(self) -> None:
         refreshed, at = self.rt.catalog.refreshed(), self.rt.catalog.last_commit()

@@ -68,7 +68,7 @@ def test_without_corrections_validation_fails(
 ) -> None:
     def only_advance_clocks(rt: Runtime) -> int:
         at = rt.catalog.last_commit()
-        rt.catalog.commit_correction([e for e in rt.catalog.history(at) if e.clock.prefix < at], at, (), {})
+        rt.catalog.commit_correction([c for c in rt.catalog.clocks(at) if c.clock.prefix < at], at, (), {})
         return 0
 
     for module in ("commits", "tidying"):

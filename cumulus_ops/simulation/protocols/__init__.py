@@ -10,5 +10,12 @@ from cumulus_ops.simulation.run import Spec
 __all__ = ["PROTOCOLS"]
 
 PROTOCOLS: dict[str, Spec] = {
-    spec.name: spec for spec in (TARGET, SOURCE, BLOCKING, EVENTUAL, PIPELINE,)
+    spec.name: spec
+    for spec in (
+        TARGET,
+        SOURCE,
+        BLOCKING,
+        EVENTUAL,
+        PIPELINE,
+    )
 }

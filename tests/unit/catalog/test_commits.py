@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from cumulus_ops.catalog import Catalog, Clock, HistoryEntry, Snapshot, Validation
+from cumulus_ops.catalog import Catalog, Clock, Snapshot, Validation
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.versions import epoch_end
 from tests.support.catalogs import NOBODY, append, apply_many, apply_same, make_catalog, new_run, url_of
@@ -38,11 +38,10 @@ def snapshot(catalog: Catalog, epoch: int) -> Snapshot:
     return Snapshot(epoch, epoch_end(epoch), catalog.last_commit(), 0, 0.0)
 
 
-def correct_all(catalog: Catalog) -> list[HistoryEntry]:
+def correct_all(catalog: Catalog) -> None:
     """Advance all clocks to the newest commit, with nothing to correct."""
-    entries = catalog.history(catalog.last_commit())
-    catalog.commit_correction(entries, catalog.last_commit(), (), {})
-    return entries
+    at = catalog.last_commit()
+    catalog.commit_correction(catalog.clocks(at), at, (), {})
 
 
 def test_concurrent_writers_get_gapless_ordered_commits(tmp_path: Path, catalog: Catalog) -> None:
@@ -62,7 +61,11 @@ def test_concurrent_writers_get_gapless_ordered_commits(tmp_path: Path, catalog:
     runs = {r.commit: r.rows for r in catalog.runs(36)}
     assert runs == {number: batch for batch, _, number in done}
     clocks = {e.batch.id: e.clock for e in catalog.history(36)}
-    assert clocks == {batch: Clock(read_at, frozenset([number])) for batch, read_at, number in done}
+    assert clocks == {batch: Clock(0, frozenset()).advanced(read_at, number) for batch, read_at, number in done}
+    assert all(
+        clock.covers(number) and clock.covers(read_at)
+        for clock, (_, read_at, number) in zip(clocks.values(), sorted(done), strict=True)
+    )
 
 
 def test_a_batch_that_several_processes_apply_is_committed_once(tmp_path: Path, catalog: Catalog) -> None:
@@ -107,33 +110,93 @@ def test_a_run_is_visible_from_its_commit_until_the_one_that_replaces_it(catalog
 def test_a_correction_is_compare_and_swap(catalog: Catalog) -> None:
     apply(catalog, 0, "a")
     apply(catalog, 1, "b")
-    entries = catalog.history(2)
-    assert catalog.commit_correction(entries, 2, [new_run()], {0: 4}) == 3
+    clocks = catalog.clocks(2)
+    assert [c.clock.prefix for c in clocks] == [1, 2]
+    assert catalog.commit_correction(clocks, 2, [new_run()], {0: 4}) == 3
     with pytest.raises(Conflict) as caught:
-        catalog.commit_correction(entries[1:], 2, [new_run()], {0: 9})
+        catalog.commit_correction(clocks[1:], 2, [new_run()], {0: 9})
     assert caught.value.kind == "correction-conflict"
     assert (catalog.last_commit(), catalog.corrections()) == (3, {0: 4})
-    assert [e.clock for e in catalog.history(3)] == [Clock(2, frozenset([3]))] * 2
-    assert [e.revision for e in catalog.history(3)] == [1, 1]
+    assert [(c.clock, c.batches) for c in catalog.clocks(3)] == [(Clock(3, frozenset()), 2)]
+    assert {e.clock_id for e in catalog.history(3)} == {catalog.clocks(3)[0].id}
+
+
+@pytest.mark.parametrize("leaving", ["retired", "taken back"])
+def test_a_correction_is_refused_when_a_batch_has_left_its_clock(catalog: Catalog, leaving: str) -> None:
+    apply(catalog, 0, "a")
+    correct_all(catalog)
+    seal_all(catalog, 0)
+    apply(catalog, 0, "next")
+    correct_all(catalog)
+    (shared,) = catalog.clocks(2)
+    assert shared.batches == 2
+    apply(catalog, 1, "last")
+    if leaving == "retired":
+        catalog.checkpoint(Snapshot(0, epoch_end(0), 2, 0, 0.0))
+    else:
+        catalog.retract(catalog.history(2)[1], [], [], "why")
+    with pytest.raises(Conflict) as caught:
+        catalog.commit_correction([shared], 3, [new_run()], {1: 1})
+    assert caught.value.kind == "correction-conflict"
+    assert catalog.corrections() == {}
+    assert {c.id: c.batches for c in catalog.clocks(9)}[shared.id] == 1
+    correct_all(catalog)
+    assert sum(c.batches for c in catalog.clocks(9)) == 2
+
+
+def test_a_clock_without_batches_holds_nobody_back(catalog: Catalog) -> None:
+    apply(catalog, 0, "a")
+    apply(catalog, 1, "b")
+    catalog.retract(catalog.history(2)[0], [], [], "why")
+    assert [r.commit for r in catalog.mergeable(3)] == [1, 2]
+    assert catalog.unsettled() is not None  # the other one has yet to know
+    correct_all(catalog)
+    assert catalog.unsettled() is None
+    catalog.retract(catalog.history(3)[0], [], [], "why")
+    assert (catalog.clocks(4), catalog.unsettled()) == ([], None)
+
+
+def test_tentative_answers_are_settled_once_all_have_incorporated_all(catalog: Catalog) -> None:
+    assert (catalog.unsettled(), catalog.behind()) == (None, 0)
+    apply(catalog, 0, "a")
+    assert (catalog.unsettled(), catalog.behind()) == (None, 0)
+    apply(catalog, 1, "b")
+    apply(catalog, 1, "c")
+    first = catalog.unsettled()
+    assert first is not None
+    assert (first.stale, catalog.behind()) == (False, 2)
+    apply(catalog, 1, "d")
+    assert (catalog.unsettled(), catalog.behind()) == (first, 3), "it counts from the first that is not incorporated"
+    correct_all(catalog)
+    assert (catalog.unsettled(), catalog.behind()) == (None, 0)
+    catalog.commit_merge([(catalog.runs(4)[:2], new_run("m0"))])
+    assert catalog.unsettled() is None, "a merge brings nothing new"
+    apply(catalog, 2, "e")
+    assert catalog.behind() == 4
 
 
 def test_a_correction_of_nothing_only_moves_clocks_and_keeps_later_exceptions(catalog: Catalog) -> None:
     early = append(catalog, 0, "a")
     read_at = catalog.begin_apply(early, NOBODY)
     apply(catalog, 1, "b")
+    apply(catalog, 1, "c")
     catalog.commit_apply(early, read_at, [new_run()], 0.0)
-    (first, second) = catalog.history(2)
-    assert (first.clock, second.clock) == (Clock(0, frozenset([2])), Clock(0, frozenset([1])))
-    assert catalog.commit_correction([first], 1, (), {}) == 1
-    assert catalog.history(2)[0].clock == Clock(1, frozenset([2]))
-    assert catalog.last_commit() == 2
+    assert [e.clock for e in catalog.history(3)] == [
+        Clock(0, frozenset([3])),
+        Clock(1, frozenset()),
+        Clock(2, frozenset()),
+    ]
+    (last,) = [c for c in catalog.clocks(3) if c.clock.prefix == 0]
+    assert catalog.commit_correction([last], 1, (), {}) == 1
+    assert catalog.history(3)[0].clock == Clock(1, frozenset([3]))
+    assert catalog.last_commit() == 3
 
 
 def test_runs_that_somebody_has_yet_to_tell_apart_are_not_merged(catalog: Catalog) -> None:
     apply(catalog, 0, "a")
     apply(catalog, 1, "b")
     runs = catalog.runs(2)
-    assert catalog.mergeable(2) == []
+    assert [r.commit for r in catalog.mergeable(2)] == [1]
     with pytest.raises(Conflict) as caught:
         catalog.commit_merge([(runs, new_run("m0"))])
     assert caught.value.kind == "merge-conflict"

@@ -42,7 +42,7 @@ def apply(catalog: Catalog, coordinator: int, drop: str, step: Step = NOBODY) ->
 
 def correct_all(catalog: Catalog) -> None:
     at = catalog.last_commit()
-    catalog.commit_correction(catalog.history(at), at, (), {})
+    catalog.commit_correction(catalog.clocks(at), at, (), {})
 
 
 def _fail_after(what: Callable[[], None]) -> None:

@@ -103,7 +103,7 @@ def test_a_derived_map_s_runs_need_no_correction(catalog: Catalog) -> None:
 def test_runs_that_are_not_refreshed_stay_apart(catalog: Catalog) -> None:
     first = apply(catalog, "d1")
     second = apply(catalog, "d2")
-    catalog.commit_correction(catalog.history(second), second, (), {})
+    catalog.commit_correction(catalog.clocks(second), second, (), {})
     assert catalog.mergeable(second) == []
     catalog.commit_refresh(0, first, [], {})
     assert [r.origin for r in catalog.mergeable(second)] == [1, first]

@@ -230,8 +230,8 @@ def test_a_correction_up_to_before_a_batch_was_taken_back_has_incorporated_it(op
     culprit = next(e for e in entries if e.batch.id == ids[1])
     with rt.catalog.step() as step:
         retract(rt, step, culprit, "why")
-    others = [e for e in entries if e is not culprit]
     with rt.catalog.step() as step:
+        others = rt.catalog.clocks(at)
         result = rt.executor.run(_correction(rt, step, others, at))
         rt.catalog.commit_correction(others, at, result.runs, result.corrected)
     apply_batch(rt, ids[3])

@@ -32,7 +32,7 @@ from cumulus_ops.simulation.protocols.eventual.messages import (
 from cumulus_ops.simulation.protocols.eventual.outbox import Outbox
 from cumulus_ops.simulation.protocols.eventual.plan import Plan
 from cumulus_ops.simulation.protocols.eventual.versioned import Versioned
-from cumulus_ops.simulation.store import beginning, cut
+from cumulus_ops.simulation.store import Entries, beginning, cut
 from cumulus_ops.simulation.tables import Write
 from m3.program import Trigger
 
@@ -165,6 +165,6 @@ class Node:
         mine = self.case.layout.owned_by(self.number)
         self.here.report(Committed(through, {s: self.copies.below(s, after) for s in mine}))
 
-    def owned(self) -> dict[Segment, dict[tuple[object, ...], int]]:
+    def owned(self) -> dict[Segment, Entries]:
         """The node's own segments as they are now, tentative entries included."""
         return {s: self.copies.now(s) for s in self.case.layout.owned_by(self.number)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cumulus_ops.simulation.layout import Layout, Segment, overlap
-from cumulus_ops.simulation.tables import Directive, EventTable, Tables
+from cumulus_ops.simulation.tables import Directive, DirectiveTable, Tables
 from m3.dataflow import cycle_leader, is_cyclic, strata
 from m3.program import MapRef, Program, Statement
 from m3.scalars import Scalar, Var
@@ -82,12 +82,12 @@ class Plan:
         """The segments whose statements a node processes."""
         return tuple(sorted(s for s, n in self.processor.items() if n == node))
 
-    def dispatch(self, table: EventTable, of: tuple[int, ...]) -> tuple[int, ...]:
+    def dispatch(self, table: DirectiveTable, of: tuple[int, ...]) -> tuple[int, ...]:
         """The entry of the dispatch table for a class of events: the nodes required to process it."""
         return tuple(sorted({self.processor[w.target] for w in self.directive(table, of).writes}))
 
     @staticmethod
-    def directive(table: EventTable, of: tuple[int, ...]) -> Directive:
+    def directive(table: DirectiveTable, of: tuple[int, ...]) -> Directive:
         """What is written for a class of events, and what is read for that."""
         return table.directive(of)
 
