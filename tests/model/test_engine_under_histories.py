@@ -16,9 +16,10 @@ from tests.support.histories import Local, Played, play, random_history
 from tests.support.projects import interpret, make_project, oracle_maps
 from tests.support.random_programs import RELATIONS
 
-SEEDS = range(int(os.environ.get("HISTORIES", "3")))
+#: More are played by ``HISTORIES=100 pytest tests/model/test_engine_under_histories.py``.
+SEEDS = range(int(os.environ.get("HISTORIES", "1")))
 BY_EVENT = [name for name, given in PROGRAMS.items() if "program" in given]
-WITHOUT_ERRORS = [name for name in PROGRAMS if name != "failing"]
+FROM_SQL = [name for name in PROGRAMS if name not in BY_EVENT and name != "failing"]
 
 
 def agree(program: Program, played: Played) -> None:
@@ -29,7 +30,7 @@ def agree(program: Program, played: Played) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", WITHOUT_ERRORS)
+@pytest.mark.parametrize("name", FROM_SQL)
 def test_every_epoch_equals_the_interpreter(name: str, seed: int, tmp_path: Path) -> None:
     project = make_project(tmp_path, RELATIONS, **PROGRAMS[name])
     initialise(project)
@@ -39,6 +40,7 @@ def test_every_epoch_equals_the_interpreter(name: str, seed: int, tmp_path: Path
 
 @pytest.mark.parametrize("name", BY_EVENT)
 def test_corrections_are_those_of_the_protocol(name: str, tmp_path: Path) -> None:
+    """And every epoch equals the interpreter, here, too."""
     corrected = 0
     for seed in SEEDS:
         project = make_project(tmp_path / str(seed), RELATIONS, **PROGRAMS[name])
@@ -47,4 +49,4 @@ def test_corrections_are_those_of_the_protocol(name: str, tmp_path: Path) -> Non
             model = Eventual(rt.program)
             agree(rt.program, play(random_history(seed), [Local(rt)], model))
             corrected += model.corrected
-    assert corrected > 0 or name == "chained", "no history has made a correction necessary"
+    assert corrected > 0, "no history has made a correction necessary"
