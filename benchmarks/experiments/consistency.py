@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from benchmarks.experiments.bank import (
     VIEWS,
     Found,
-    Raced,
-    Reading,
     Scenario,
     Transfers,
     bank_project,
@@ -22,7 +22,7 @@ from benchmarks.experiments.bank import (
     play,
     race,
 )
-from benchmarks.experiments.data import COLOURS, figure, save, write_csv, write_json
+from benchmarks.experiments.data import COLOURS, figure, merge_json, read_csv, save, write_csv
 from benchmarks.experiments.rounds import Rounds
 from benchmarks.progress import say
 from benchmarks.rows import machine
@@ -31,45 +31,55 @@ from benchmarks.states import scratch
 from cumulus_ops.engine import initialise, open_runtime
 from cumulus_ops.snapshot import commit, run_minibatch
 
-__all__ = ["Scenario", "run"]
+__all__ = ["Scenario", "plot", "run", "run_race", "run_views"]
 
 NAME = "streaming-consistency"
 #: What the views cost is measured on so many epochs.
 COSTED = 20
 
 
-def run(out: Path, scenario: Scenario, validated: Collection[int], raced: Scenario | None) -> None:
-    """Play the scenario, and another one as a race; write data and plot.
+def run(out: Path, scenario: Scenario, validated: Collection[int]) -> None:
+    """Play the scenario with coordinators in turns; write data and plot.
 
     Args:
         out: the folder of the pages.
-        scenario: what is played with coordinators in turns.
+        scenario: what arrives.
         validated: the epochs that are validated on Spark, too.
-        raced: what is played with coordinators in processes of their own; None leaves that out.
     """
+    found = _play(scenario, validated)
+    write_csv(out / "data" / f"{NAME}.csv", map(asdict, found.readings))
+    _keep(out, in_turns={"scenario": asdict(scenario), **found.summary()})
+
+
+def run_race(out: Path, scenario: Scenario) -> None:
+    """Play a scenario with coordinators in processes of their own; write data and plot."""
+    with scratch(HOME) as folder:
+        found = race(folder, scenario)
+    write_csv(out / "data" / f"{NAME}-racing.csv", map(asdict, found.readings))
+    _keep(out, racing={"scenario": asdict(scenario), **found.summary()})
+
+
+def run_views(out: Path, scenario: Scenario) -> None:
+    """What the views cost: mini-batches of the scenario's size, with fewer and more views behind them."""
     by_views = {
         "credits and debits": _throughput(VIEWS[:2], scenario),
         "with balance and total": _throughput(VIEWS, scenario),
         "with those by window": _throughput(None, scenario),
     }
-    found = _play(scenario, validated)
-    race_found = None
-    if raced:
-        with scratch(HOME) as folder:
-            race_found = race(folder, raced)
-        write_csv(out / "data" / f"{NAME}-racing.csv", map(asdict, race_found.readings))
-    numbers = {
-        "date": datetime.date.today().isoformat(),
-        "machine": machine(),
-        "scenario": asdict(scenario),
-        "in_turns": found.summary(),
-        "racing_scenario": raced and asdict(raced),
-        "racing": race_found and race_found.summary(),
-        "by_views": by_views,
-    }
-    write_json(out / "data" / f"{NAME}.json", numbers)
-    write_csv(out / "data" / f"{NAME}.csv", map(asdict, found.readings))
-    _plot(found.readings, race_found.readings if race_found else (), out / f"{NAME}.svg")
+    _keep(out, by_views=by_views)
+
+
+def _keep(out: Path, **numbers: dict[str, Any]) -> None:
+    measured = {"date": datetime.date.today().isoformat(), "machine": machine()}
+    merge_json(out / "data" / f"{NAME}.json", {name: measured | found for name, found in numbers.items()})
+    plot(out)
+
+
+def plot(out: Path) -> None:
+    """Draw what there are data for."""
+    readings, raced = (read_csv(out / "data" / f"{NAME}{part}.csv") for part in ("", "-racing"))
+    if readings or raced:
+        _plot(readings, raced, out / f"{NAME}.svg")
 
 
 def _play(scenario: Scenario, validated: Collection[int]) -> Found:
@@ -108,24 +118,22 @@ def _throughput(views: Collection[str] | None, scenario: Scenario) -> dict[str, 
     }
 
 
-def _plot(readings: Sequence[Reading], raced: Sequence[Raced], file: Path) -> None:
+def _plot(readings: Sequence[Mapping[str, str]], raced: Sequence[Mapping[str, str]], file: Path) -> None:
     """Above, coordinators in turns: the tentative total, and what two queries at different moments show; below, the race."""
-    drawn, axes = figure(rows=2 if raced else 1, height=4.5 if raced else 2.5)
-    seconds = [r.seconds for r in readings]
-    axes[0].plot(
-        seconds, [r.apart for r in readings], color=COLOURS[1], linewidth=0.6, label="credits - debits, read apart"
-    )
-    axes[0].plot(seconds, [r.total for r in readings], color=COLOURS[0], label="total, tentative")
+    drawn, axes = figure(rows=2, height=4.5)
+    _line(axes[0], readings, "apart", COLOURS[1], "credits - debits, read apart")
+    _line(axes[0], readings, "total", COLOURS[0], "total, tentative")
     axes[0].set_title("coordinators in turns: after each mini-batch", loc="left", fontsize=9)
-    if raced:
-        known = {r.seconds: r.behind for r in raced if r.behind is not None}
-        axes[1].plot(
-            list(known), list(known.values()), ".", markersize=2, color=COLOURS[1], label="missing in balances"
-        )
-        axes[1].plot([r.seconds for r in raced], [r.total for r in raced], color=COLOURS[0], label="total, tentative")
-        axes[1].set_title("coordinators in processes of their own: whenever the reader looks", loc="left", fontsize=9)
+    _line(axes[1], [r for r in raced if r["behind"]], "behind", COLOURS[1], "missing in balances")
+    _line(axes[1], raced, "total", COLOURS[0], "total, tentative")
+    axes[1].set_title("coordinators in processes of their own: whenever the reader looks", loc="left", fontsize=9)
     for each in axes:
         each.set_xlabel("seconds of the run")
         each.set_ylabel("money")
         each.legend(frameon=False, fontsize=8)
     save(drawn, file)
+
+
+def _line(axes: Axes, rows: Sequence[Mapping[str, str]], column: str, colour: str, label: str) -> None:
+    values = [int(row[column]) for row in rows]
+    axes.plot([float(row["seconds"]) for row in rows], values, color=colour, linewidth=0.8, label=label)

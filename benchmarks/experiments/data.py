@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.settings import REPOSITORY
 
-__all__ = ["COLOURS", "PAGES", "figure", "save", "write_csv", "write_json"]
+__all__ = ["COLOURS", "PAGES", "figure", "merge_json", "read_csv", "save", "write_csv"]
 
 PAGES = REPOSITORY / "docs" / "experiments"
 #: Told apart by people who see no red or green, too.
@@ -34,10 +34,19 @@ def write_csv(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
         writer.writerows(listed)
 
 
-def write_json(file: Path, numbers: Mapping[str, Any]) -> None:
-    """Replace a file of numbers."""
+def read_csv(file: Path) -> list[dict[str, str]]:
+    """The rows of a table, as texts; none if there is no file."""
+    if not file.is_file():
+        return []
+    with file.open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def merge_json(file: Path, numbers: Mapping[str, Any]) -> None:
+    """Replace some of a file's numbers, by their names at the top."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+    known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    file.write_text(json.dumps(known | dict(numbers), indent=2) + "\n", encoding="utf-8")
 
 
 def figure(rows: int = 1, columns: int = 1, height: float = 3.0) -> tuple[Figure, list[Axes]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
@@ -29,8 +29,8 @@ __all__ = [
     "Begin",
     "Checkpoint",
     "Commit",
-    "Corrections",
     "Correct",
+    "Corrections",
     "History",
     "Local",
     "Played",
@@ -118,7 +118,9 @@ def random_history(seed: int, *, coordinators: int = 3, steps: int = 40, rows: i
     batches = 0
     for _ in range(steps):
         anybody = choose.randrange(coordinators)
-        kind = choose.choice(("append", "append", "begin", "begin", "commit", "commit", "correct", "tidy", "seal", "checkpoint"))
+        kind = choose.choice(
+            ("append", "append", "begin", "begin", "commit", "commit", "correct", "tidy", "seal", "checkpoint")
+        )
         if kind == "append":
             coordinator = choose.choices(range(coordinators), weights)[0]
             history.append(Append(coordinator, tuple(_events(choose, live[coordinator], rows))))

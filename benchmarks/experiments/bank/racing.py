@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from benchmarks.experiments.bank.playing import apart, balances
 from benchmarks.experiments.bank.project import bank_project
 from benchmarks.experiments.bank.transfers import Scenario, Transfers, land
 from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.errors import NotYet
+from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import commit, current_epoch, run_minibatch, seal, sealed
 
@@ -38,7 +39,8 @@ class Raced:
 
 @dataclass(frozen=True)
 class Race:
-    """``committed``: the total of each snapshot; ``wrong``: in how many of them a balance is."""
+    """``committed``: the total of each snapshot; ``wrong``: in how many of them a balance is; ``conflicts``: commits
+    that gave up, because the coordinators refreshed all the time, and were tried again."""
 
     seconds: float
     events: int
@@ -46,6 +48,7 @@ class Race:
     committed: tuple[int, ...]
     wrong: int
     corrections: int
+    conflicts: int
 
     def summary(self) -> dict[str, object]:
         """The numbers to keep."""
@@ -57,6 +60,7 @@ class Race:
             "committed_not_0": sum(total != 0 for total in self.committed),
             "balances_wrong": self.wrong,
             "corrections": self.corrections,
+            "commits_tried_again": self.conflicts,
             "readings": len(self.readings),
             "total_not_0": sum(r.total != 0 for r in self.readings),
             "windows_not_0": sum(r.windows != 0 for r in self.readings),
@@ -88,8 +92,15 @@ def race(home: Path, scenario: Scenario) -> Race:
     return found
 
 
+def _context() -> ForkServerContext:
+    """Children start in milliseconds, and inherit no threads."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["cumulus_ops.snapshot"])
+    return server
+
+
 def _start(home: Path, scenario: Scenario, coordinator: int) -> BaseProcess:
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=(home, scenario, coordinator))
+    process = _context().Process(target=_work, args=(home, scenario, coordinator))
     process.start()
     return process
 
@@ -115,19 +126,23 @@ def _watch(
 ) -> Race:
     readings: list[Raced] = []
     totals: list[int] = []
-    corrections = wrong = 0
+    corrections = wrong = conflicts = 0
     while len(totals) < scenario.epochs:
         assert not any(process.exitcode for process in processes), "a coordinator died"
         readings.append(_read(rt, nets, scenario.accounts, time.perf_counter() - started))
         epoch = len(totals)
         if sealed(rt, epoch):
-            corrections += commit(rt, epoch).corrections
+            try:
+                corrections += commit(rt, epoch).corrections
+            except Conflict:
+                conflicts += 1
+                continue
             totals += read_view(rt, "total", as_of=epoch)["total"].to_pylist()
             truth = _truth(nets, [(b.coordinator, b.drop) for b in rt.catalog.batches() if b.epoch <= epoch])
             wrong += apart(balances(rt, epoch, scenario.accounts), truth) > 0
     events = sum(b.events for b in rt.catalog.batches())
     seconds = time.perf_counter() - started
-    return Race(seconds, events, tuple(readings), tuple(totals), wrong, corrections)
+    return Race(seconds, events, tuple(readings), tuple(totals), wrong, corrections, conflicts)
 
 
 def _read(rt: Runtime, nets: dict[tuple[int, str], np.ndarray], accounts: int, seconds: float) -> Raced:
