@@ -1,10 +1,11 @@
-"""The command: ``python -m benchmarks run [CASE ...]`` and ``python -m benchmarks report``."""
+"""The command: ``python -m benchmarks run [CASE ...]``, ``report``, and ``experiment NAME``."""
 
 from __future__ import annotations
 
 import click
 
 from benchmarks.cases import CASES
+from benchmarks.experiments.commands import experiment
 from benchmarks.progress import say
 from benchmarks.report import write_report
 from benchmarks.rows import merge_rows, read_rows, write_rows
@@ -68,6 +69,9 @@ def run(
         for rows in CASES[case](settings):
             write_rows(file, merge_rows(read_rows(file), rows))
     report()
+
+
+main.add_command(experiment)
 
 
 @main.command(name="report")

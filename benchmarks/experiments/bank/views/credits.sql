@@ -1,0 +1,3 @@
+SELECT to_account AS account, SUM(amount) AS credits
+FROM transfers
+GROUP BY to_account

@@ -1,0 +1,3 @@
+SELECT from_account AS account, SUM(amount) AS debits
+FROM transfers
+GROUP BY from_account

@@ -1,0 +1,2 @@
+SELECT SUM(balance) AS total
+FROM balance

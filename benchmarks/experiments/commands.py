@@ -1,0 +1,38 @@
+"""The commands: ``python -m benchmarks experiment NAME``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["experiment"]
+
+
+@click.group()
+@click.option("--out", type=click.Path(path_type=Path), help="Where pages' data go; default: docs/experiments.")
+@click.pass_context
+def experiment(context: click.Context, out: Path | None) -> None:
+    """Look at what happens in the engine; data and plots go to docs/experiments."""
+    from benchmarks.experiments.data import PAGES
+
+    context.obj = out or PAGES
+
+
+@experiment.command(name="streaming-consistency")
+@click.option("--transfers", type=click.IntRange(1000), default=10_000_000, show_default=True)
+@click.option("--epochs", type=click.IntRange(1), default=100, show_default=True)
+@click.option("--validate", "every", default=25, show_default=True, help="Validate every so many epochs; 0 never.")
+@click.option("--part", type=click.Choice(["turns", "race", "views"]), multiple=True, help="Default: all parts.")
+@click.pass_obj
+def streaming_consistency(out: Path, transfers: int, epochs: int, every: int, part: tuple[str, ...]) -> None:
+    """Bank transfers whose total is 0 in every consistent state; a tenth of them, and of the epochs, as a race."""
+    from benchmarks.experiments import consistency
+
+    scenario = consistency.Scenario(transfers, epochs)
+    if not part or "turns" in part:
+        consistency.run(out, scenario, range(every - 1, epochs, every) if every else ())
+    if not part or "race" in part:
+        consistency.run_race(out, consistency.Scenario(transfers // 10, max(1, epochs // 10)))
+    if not part or "views" in part:
+        consistency.run_views(out, scenario)

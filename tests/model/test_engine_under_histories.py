@@ -1,0 +1,52 @@
+"""The law under histories: however appends, reads, commits, corrections and epochs interleave, every committed epoch equals the
+serial interpreter; and for programs with versions by event, every pass of corrections is what the papers' protocol sends."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.engine import initialise, open_runtime
+from m3.program import Program
+from tests.model.test_engine_against_interpreter import PROGRAMS
+from tests.support.eventual import Eventual
+from tests.support.histories import Local, Played, play, random_history
+from tests.support.projects import interpret, make_project, oracle_maps
+from tests.support.random_programs import RELATIONS
+
+#: More are played by ``HISTORIES=100 pytest tests/model/test_engine_under_histories.py``.
+SEEDS = range(int(os.environ.get("HISTORIES", "1")))
+BY_EVENT = [name for name, given in PROGRAMS.items() if "program" in given]
+FROM_SQL = [name for name in PROGRAMS if name not in BY_EVENT and name != "failing"]
+
+
+def agree(program: Program, played: Played) -> None:
+    """All committed epochs are what the interpreter makes of the events up to them."""
+    assert played.maps
+    for epoch, maps in played.maps.items():
+        assert maps == oracle_maps(interpret(program, played.events(epoch)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", FROM_SQL)
+def test_every_epoch_equals_the_interpreter(name: str, seed: int, tmp_path: Path) -> None:
+    project = make_project(tmp_path, RELATIONS, **PROGRAMS[name])
+    initialise(project)
+    with open_runtime(project) as rt:
+        agree(rt.program, play(random_history(seed), [Local(rt)]))
+
+
+@pytest.mark.parametrize("name", BY_EVENT)
+def test_corrections_are_those_of_the_protocol(name: str, tmp_path: Path) -> None:
+    """And every epoch equals the interpreter, here, too."""
+    corrected = 0
+    for seed in SEEDS:
+        project = make_project(tmp_path / str(seed), RELATIONS, **PROGRAMS[name])
+        initialise(project)
+        with open_runtime(project) as rt:
+            model = Eventual(rt.program)
+            agree(rt.program, play(random_history(seed), [Local(rt)], model))
+            corrected += model.corrected
+    assert corrected > 0, "no history has made a correction necessary"
