@@ -60,6 +60,8 @@ class Judge:
     maps: Callable[[], Maps]
     events: dict[Version, Event] = field(default_factory=dict)
     commits: dict[Version, dict[str, Committed]] = field(default_factory=dict)
+    #: When the last node so far committed, by what it committed.
+    committed_s: dict[Version, float] = field(default_factory=dict)
     quiet: int = 0
 
     def watch(self, now_s: float, name: str, what: object) -> None:
@@ -71,6 +73,7 @@ class Judge:
             self.events[version] = what.event
         elif isinstance(what, Committed):
             self._committed(name, what)
+            self.committed_s[what.through] = now_s
 
     def _committed(self, name: str, what: Committed) -> None:
         known = self.commits.setdefault(what.through, {})

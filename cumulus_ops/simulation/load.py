@@ -21,7 +21,8 @@ __all__ = ["Load", "load_case", "spread_layout"]
 @dataclass(frozen=True)
 class Load:
     """``rate`` events a second on average (Poisson), ``events`` in all, of ``relations`` (all, if empty) in equal parts, with keys from 1 to ``domain``. They
-    reach the coordinators in proportion to ``shares`` (equally, if empty). ``nodes``: how many nodes the maps are spread over."""
+    reach the coordinators in proportion to ``shares`` (equally, if empty), or, with ``assign``, all with the same ``key`` (their first column's value), or of the
+    same ``relation``, reach the same one. ``nodes``: how many nodes the maps are spread over."""
 
     program: Program = field(default_factory=lambda: paper("cumulus-2.1"))
     nodes: int = 10
@@ -31,6 +32,7 @@ class Load:
     domain: int = 50
     deletes: float = 0.1
     shares: Sequence[float] = ()
+    assign: str = ""
     relations: Sequence[str] = ()
     epoch_s: float = 0.1
     seed: int = 0
@@ -84,5 +86,8 @@ def _arrivals(choose: random.Random, load: Load, coordinators: int) -> list[Arri
         deletable = load.program.trigger(relation.name, -1) is not None
         sign = -1 if deletable and choose.random() < load.deletes else 1
         row = tuple(choose.randint(1, load.domain) for _ in relation.columns)
-        arrivals.append(Arrival(at_s, choose.choices(range(coordinators), weights)[0], sign, relation.name, row))
+        chosen = choose.choices(range(coordinators), weights)[0]
+        if load.assign:
+            chosen = (row[0] if load.assign == "key" else names.index(relation.name)) % coordinators
+        arrivals.append(Arrival(at_s, chosen, sign, relation.name, row))
     return arrivals

@@ -46,7 +46,8 @@ class Spec:
 @dataclass(frozen=True)
 class Outcome:
     """A run that ended as it should. ``messages``, ``bytes``: transmitted, by kind; ``local``: those that stayed where they were. ``counts``:
-    what the protocol counts, and outages. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked. ``system``: what it was watched by, for
+    what the protocol counts, and outages. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked. ``committed_s``: when
+    the last node had each snapshot. ``system``: what it was watched by, for
     what else it knows."""
 
     case: Case
@@ -59,6 +60,7 @@ class Outcome:
     seconds: float
     busy_s: Mapping[str, float] = field(default_factory=dict)
     stamped: Mapping[Version, Event] = field(default_factory=dict)
+    committed_s: Mapping[Version, float] = field(default_factory=dict)
     trace: tuple[Sent, ...] = ()
     system: System | None = None
 
@@ -108,6 +110,7 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
         seconds=simulation.now,
         busy_s={name: context.busy_s for name, context in simulation.contexts.items()},
         stamped=dict(judge.events),
+        committed_s=dict(judge.committed_s),
         trace=tuple(simulation.trace),
         system=system,
     )

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cumulus_ops.simulation.experiments.buffers import BUFFER, INTELLIGENT
+from cumulus_ops.simulation.experiments.epochs import EPOCHS, STAGGERING
 from cumulus_ops.simulation.experiments.nodes import NODES
+from cumulus_ops.simulation.experiments.subqueries import SUBQUERIES
+from cumulus_ops.simulation.experiments.switches import SWITCHES
 from cumulus_ops.simulation.experiments.table import Experiment, Plot, Row, write_csv
 
 __all__ = ["EXPERIMENTS", "Experiment", "Plot", "Row", "run_experiment"]
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (NODES,)}
+EXPERIMENTS: dict[str, Experiment] = {
+    e.name: e for e in (BUFFER, INTELLIGENT, EPOCHS, SUBQUERIES, STAGGERING, NODES, SWITCHES)
+}
 
 
 def run_experiment(
