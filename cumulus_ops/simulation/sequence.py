@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
-from cumulus_ops.simulation.case import Case, Event, Version
+from cumulus_ops.simulation.case import Case, Event, Stamp, Version
 from cumulus_ops.simulation.kernel import Message, Sent
 from cumulus_ops.simulation.load import Load, load_case
 from cumulus_ops.simulation.run import Spec, run_case
@@ -57,6 +57,8 @@ def _shown(value: Any, name: str = "") -> str:
     match value:
         case Version():
             return ""
+        case Stamp():
+            return f"statement {value.statement}"
         case Event():
             return f"{'+' if value.sign > 0 else '-'}{value.relation}({', '.join(map(str, value.row))})"
         case dict():
