@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 HEADER_BYTES = 24
-#: Messages handled after which a run is taken for one that does not end.
+#: The default of ``handled_max``.
 HANDLED_MAX = 2_000_000
 
 
@@ -223,10 +223,17 @@ class Simulation:
         costs: what things take.
         disorder: what goes otherwise than expected.
         record: keep :attr:`trace`.
+        handled_max: messages handled after which a run is taken for one that does not end.
     """
 
     def __init__(
-        self, seed: int, costs: Costs | None = None, disorder: Disorder | None = None, *, record: bool = True
+        self,
+        seed: int,
+        costs: Costs | None = None,
+        disorder: Disorder | None = None,
+        *,
+        record: bool = True,
+        handled_max: int = HANDLED_MAX,
     ) -> None:
         self.random = random.Random(seed)
         self.costs, self.disorder = costs or Costs(), disorder or Disorder()
@@ -241,7 +248,7 @@ class Simulation:
         self.watchers: list[Callable[[float, str, object], None]] = []
         #: Called whenever nothing is under way but what is in the background.
         self.on_quiet: list[Callable[[], None]] = []
-        self._record = record
+        self._record, self._handled_max = record, handled_max
         self._queue: list[tuple[float, int, str, Sent | _Wake | _Outage, bool]] = []
         self._numbers = self._count()
         self._under_way = 0
@@ -347,7 +354,7 @@ class Simulation:
             self._push(context.free_at, context.name, _Wake(), True)
             return
         self.handled += 1
-        assert self.handled <= HANDLED_MAX, f"{HANDLED_MAX} messages handled, and no end"
+        assert self.handled <= self._handled_max, f"{self._handled_max} messages handled, and no end"
         context.handle(context.inbox.popleft(), self.now)
         if context.inbox:
             self._push(context.free_at, context.name, _Wake(), True)

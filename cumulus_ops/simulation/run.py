@@ -75,20 +75,21 @@ def node(n: int) -> str:
     return f"node {n}"
 
 
-def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
+def run_case(case: Case, spec: Spec, *, record: bool = False, simulation: Simulation | None = None) -> Outcome:
     """Simulate a case.
 
     Args:
         case: what to simulate.
         spec: its protocol.
         record: keep the trace of all messages.
+        simulation: a fresh one of the case's seed, for who wants to look at it when the run has failed.
 
     Raises:
         Wrong: a state differs from the serial interpreter's, or an invariant does not hold.
         ProgramError: the protocol cannot evaluate the program.
     """
     distributable(case.program, acyclic=spec.acyclic)
-    simulation = Simulation(case.seed, case.costs, case.disorder, record=record)
+    simulation = simulation or Simulation(case.seed, case.costs, case.disorder, record=record)
     system = spec.build(case, simulation)
     judge = Judge(case.program, case.layout, system.maps)
     simulation.watchers += [judge.watch, system.watch]
