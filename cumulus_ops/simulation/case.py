@@ -21,6 +21,7 @@ from m3.statements import SliceRead, slices_read
 
 __all__ = [
     "BEGINNING",
+    "UNDECIDED",
     "Arrival",
     "Case",
     "Event",
@@ -52,6 +53,8 @@ class Stamp(NamedTuple):
     statement: int
 
 
+#: The epoch of an event that has no place in the order yet.
+UNDECIDED = -2
 #: Before all events: what the program starts with.
 BEGINNING = Stamp(Version(-1, 0, 0), 0)
 

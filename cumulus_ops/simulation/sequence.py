@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
-from cumulus_ops.simulation.case import Case, Event, Stamp, Version
+from cumulus_ops.simulation.case import UNDECIDED, Case, Event, Stamp, Version
 from cumulus_ops.simulation.kernel import Message, Sent
 from cumulus_ops.simulation.load import Load, load_case
 from cumulus_ops.simulation.run import Spec, run_case
@@ -35,8 +35,9 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans
 
 
 def messages_about(trace: Sequence[Sent], version: Version) -> list[Sent]:
-    """The messages that concern an event, in the order in which they were sent."""
-    found = [s for s in trace if version in s.message.about()]
+    """The messages that concern an event, those before it had its version too, in the order in which they were sent."""
+    known = {version, version._replace(epoch=UNDECIDED)}
+    found = [s for s in trace if known.intersection(s.message.about())]
     return sorted(found, key=lambda s: (s.sent_s, s.number))
 
 

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cumulus_ops.simulation.layout import Layout, Segment, place
-from cumulus_ops.simulation.protocols.blocking.dispatch import WHOLE, Box
+from cumulus_ops.simulation.protocols.blocking.dispatch import WHOLE, Box, value_of
 from cumulus_ops.simulation.store import Entries
-from m3.evaluate import Value, evaluate
+from m3.evaluate import Value
 from m3.program import MapRef, Program, Trigger
 from m3.scalars import variables
 from m3.statements import Env, Key, contribution
@@ -57,7 +57,7 @@ def refer(program: Program, ref: MapRef, env: Env, region: Box | None = None) ->
     """A reference filled in; wildcards match a region of the map, or all of it."""
     known, places = set(env), region or (WHOLE,) * len(ref.keys)
     keys = (
-        evaluate(key, env) if set(variables(key)) <= known else Wildcard(*places[i]) for i, key in enumerate(ref.keys)
+        value_of(key, env) if set(variables(key)) <= known else Wildcard(*places[i]) for i, key in enumerate(ref.keys)
     )
     return Reference(ref.map, tuple(keys), ref.after and program.semantics == "snapshot")
 

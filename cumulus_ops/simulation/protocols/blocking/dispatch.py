@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from cumulus_ops.simulation.layout import PLACES, Layout, Segment, place
-from m3.evaluate import Value, evaluate
+from m3.evaluate import FAILURES, Value, evaluate
 from m3.program import MapRef, Program, Statement, Trigger
 from m3.scalars import Scalar, Var, variables
 
-__all__ = ["WHOLE", "Box", "FetchEntry", "Interval", "PutEntry", "SpatialIndex", "indexes"]
+__all__ = ["WHOLE", "Box", "FetchEntry", "Interval", "PutEntry", "SpatialIndex", "indexes", "value_of"]
 
 #: A part of the line, from (inclusive) to (exclusive); and one for each key of a map.
 Interval = tuple[int, int]
@@ -58,14 +58,27 @@ def interval_of(index: int, partitions: int) -> Interval:
     return -(-index * PLACES // partitions), -(-(index + 1) * PLACES // partitions)
 
 
-def intersects(a: Box, b: Box) -> bool:
-    """Whether two regions of a map have points in common."""
-    return all(low < high_b and low_b < high for (low, high), (low_b, high_b) in zip(a, b, strict=True))
+def intersecting(interval: Interval, partitions: int) -> range:
+    """Which of so many partitions have points in an interval.
+
+    >>> intersecting((PLACES // 4, PLACES // 2), 4), intersecting((0, PLACES // 2), 3)
+    (range(1, 2), range(0, 2))
+    """
+    low, high = interval
+    return range(low * partitions // PLACES, (high - 1) * partitions // PLACES + 1 if low < high else 0)
 
 
 def project(keys: tuple[Scalar, ...], known: Mapping[Scalar, Interval]) -> Box:
     """The region that keys may lie in: the whole line where nothing is known of one."""
     return tuple(known.get(key, WHOLE) for key in keys)
+
+
+def value_of(key: Scalar, env: Mapping[str, Value]) -> Value:
+    """A key's value for an event; None where it has none, as that of a statement may whose conditions do not hold."""
+    try:
+        return evaluate(key, env)
+    except FAILURES:
+        return None
 
 
 class SpatialIndex:
@@ -89,7 +102,7 @@ class SpatialIndex:
 
     def cell_of(self, env: Mapping[str, Value]) -> Cell:
         """The cell that an event's values lie in."""
-        return tuple(bisect_right(cuts, place(evaluate(key, env))) - 1 for key, cuts in self.axes.items())
+        return tuple(bisect_right(cuts, place(value_of(key, env))) - 1 for key, cuts in self.axes.items())
 
     def cells(self) -> Iterator[Cell]:
         """All cells."""
@@ -142,10 +155,9 @@ class SpatialIndex:
 
     def _partitions(self, name: str, region: Box) -> Iterator[tuple[Segment, Box]]:
         """The partitions of a map that intersect a region."""
-        for segment in self.layout.segments(name):
-            box = tuple(map(interval_of, segment.index, self.layout.partitions[name]))
-            if intersects(box, region):
-                yield segment, box
+        counts = self.layout.partitions[name]
+        for index in product(*map(intersecting, region, counts)):
+            yield Segment(name, index), tuple(map(interval_of, index, counts))
 
 
 def indexes(program: Program, layout: Layout) -> dict[tuple[str, int], SpatialIndex]:

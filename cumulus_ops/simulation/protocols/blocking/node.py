@@ -40,10 +40,9 @@ class Node:
 
     def __init__(self, here: Here, case: Case, number: int, indexes: Mapping[tuple[str, int], SpatialIndex]) -> None:
         self.here, self.case, self.indexes = here, case, indexes
-        start = beginning(case)
         self.segments = {s: Versions() for s in case.layout.owned_by(number)}
-        for segment, versions in self.segments.items():
-            versions.add(0, start[segment])
+        for segment, entries in beginning(case, self.segments).items():
+            self.segments[segment].add(0, entries)
         self.done = self.committed = 0
         self.puts: dict[int, tuple[Event, PutPart]] = {}
         self.pushes: dict[int, list[PushPart]] = {}

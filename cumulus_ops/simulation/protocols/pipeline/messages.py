@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cumulus_ops.simulation.case import Version
+from cumulus_ops.simulation.case import UNDECIDED, Version
 from cumulus_ops.simulation.kernel import Message
 from cumulus_ops.simulation.layout import Segment
 from cumulus_ops.simulation.protocols.blocking.collation import Pushed, Reference
@@ -66,13 +66,22 @@ class TentativePut(Message):
     puts: tuple[PutPart, ...]
     fetches: tuple[FetchPart, ...]
 
+    def about(self) -> tuple[Version, ...]:
+        """The event, whose tick is not known."""
+        return (Version(UNDECIDED, self.switch, self.sequence),)
+
 
 @dataclass(frozen=True)
 class CurrentTick(Message):
     """Node to switch: the answer, with the node's tick."""
 
+    switch: int
     sequence: int
     tick: int
+
+    def about(self) -> tuple[Version, ...]:
+        """The event, whose tick is not known."""
+        return (Version(UNDECIDED, self.switch, self.sequence),)
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,7 @@ class Node:
     def __init__(self, here: Here, case: Case, number: int, indexes: Mapping[tuple[str, int], SpatialIndex]) -> None:
         self.here, self.case, self.indexes = here, case, indexes
         self.clock, self.depths = Clock.of(case, number), depth(case.program)
-        start = beginning(case)
-        self.segments = {s: start[s] for s in case.layout.owned_by(number)}
+        self.segments = beginning(case, case.layout.owned_by(number))
         self.closed = -1
         self.undecided: dict[tuple[int, int], tuple[int, TentativePut]] = {}
         self.schedule: dict[int, _Tick] = {}
@@ -104,7 +103,7 @@ class Node:
         if isinstance(message, TentativePut):
             tick = self.clock.tick(self.here.now)
             self.undecided[message.switch, message.sequence] = tick, message
-            self.here.send(coordinator(message.switch), CurrentTick(message.sequence, tick))
+            self.here.send(coordinator(message.switch), CurrentTick(message.switch, message.sequence, tick))
         elif isinstance(message, MaximumTick):
             self._post(message.version)
         elif isinstance(message, Push):
