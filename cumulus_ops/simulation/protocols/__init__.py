@@ -1,8 +1,9 @@
 """The papers' protocols, one module (or package) each."""
 
+from cumulus_ops.simulation.protocols.optimistic import OPTIMISTIC
 from cumulus_ops.simulation.protocols.target import TARGET
 from cumulus_ops.simulation.run import Spec
 
 __all__ = ["PROTOCOLS"]
 
-PROTOCOLS: dict[str, Spec] = {spec.name: spec for spec in (TARGET,)}
+PROTOCOLS: dict[str, Spec] = {spec.name: spec for spec in (TARGET, OPTIMISTIC)}
