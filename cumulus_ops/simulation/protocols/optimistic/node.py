@@ -1,0 +1,358 @@
+"""A DW node (semester paper, sections 3.2 and 3.3): one buffer of messages in the order of their timestamps, and what is done with each.
+
+A PUT that waits for PUSHes holds back everything with a later timestamp; with the option ``bypass`` (section 3.5) PUSH, FETCH and corrections overtake
+it, unless they are about a map that it writes. No node ever waits for others before it *reads*: what it sends may turn out too old, and is corrected then.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from cumulus_ops.simulation.case import Case, Stamp, Version
+from cumulus_ops.simulation.judge import Maps
+from cumulus_ops.simulation.kernel import Here, Message
+from cumulus_ops.simulation.protocols.optimistic.corrections import Change, Corrections, Logs
+from cumulus_ops.simulation.protocols.optimistic.dispatch import Dispatch
+from cumulus_ops.simulation.protocols.optimistic.epochs import NodeEpochs
+from cumulus_ops.simulation.protocols.optimistic.logs import (
+    Operation,
+    OperationLog,
+    ReceiveLog,
+    Reference,
+    SendLog,
+    VersionedReceiveLog,
+    WriteLog,
+)
+from cumulus_ops.simulation.protocols.optimistic.messages import (
+    Answer,
+    BatchDue,
+    BufferDue,
+    Corrective,
+    EpochCommit,
+    EpochEnd,
+    Fetch,
+    Flush,
+    Push,
+    Put,
+    Query,
+    Slice,
+    TimeOut,
+    Wanted,
+    parts,
+)
+from cumulus_ops.simulation.protocols.optimistic.outbox import Outbox
+from cumulus_ops.simulation.run import coordinator, node
+from cumulus_ops.simulation.store import Entries, beginning
+
+__all__ = ["Absorbed", "Node", "Suppressed"]
+
+#: Of one timestamp, what is read comes before what is written.
+ORDER: dict[type[Message], int] = {Fetch: 0, Query: 1, Push: 2, Corrective: 3, Put: 4}
+
+
+@dataclass(frozen=True, order=True)
+class Waiting:
+    """A message in the buffer."""
+
+    version: Version
+    order: int
+    arrival: int
+    sender: str = field(compare=False)
+    message: Message = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Suppressed:
+    """For those who watch: a read needed no PUSH, or did."""
+
+    yes: bool
+
+
+@dataclass(frozen=True)
+class Absorbed:
+    """For those who watch: a correction has been applied; how long the SendLog was before and after."""
+
+    before: int
+    after: int
+
+
+class Node:
+    """Has segments, and the logs of what has happened to them."""
+
+    def __init__(self, here: Here, case: Case, number: int, dispatch: Dispatch) -> None:
+        self.here, self.case, self.number, self.dispatch = here, case, number, dispatch
+        self.suppress = case.options["suppression"] != "off"
+        received = VersionedReceiveLog() if self.suppress else ReceiveLog()
+        sent = SendLog(case.options["suppression"])
+        self.logs = Logs(WriteLog(_own(case, number)), received, sent, OperationLog())
+        self.outbox = Outbox(here, case.options["batch_s"])
+        self.corrections = Corrections(here, case, number, dispatch, self.logs, self.outbox)
+        self.buffer: list[Waiting] = []
+        self.arrivals = 0
+        flush = self.corrections.buffer.flush
+        self.epochs = NodeEpochs(here, case, number, dispatch, self.outbox, self.unprocessed, self.committed, flush)
+
+    def receive(self, message: Message, sender: str) -> None:
+        """Put it into the buffer, and do all that can be done."""
+        for part in parts(message):
+            self._arrived(part, sender)
+        while (waiting := self._next()) is not None:
+            for first in [*self._sent_before(waiting), waiting]:
+                self.buffer.remove(first)
+                self._handle(first)
+        self.epochs.advance()
+        self.epochs.watch_size(len(self.logs))
+
+    def _arrived(self, message: Message, sender: str) -> None:
+        if isinstance(message, BatchDue):
+            self.outbox.due(message.receiver)
+        elif isinstance(message, BufferDue):
+            self.corrections.buffer.period_over(message.map)
+        elif isinstance(message, TimeOut):
+            self._timed_out(message.at)
+        elif isinstance(message, (EpochEnd, Flush, EpochCommit)):
+            self.epochs.receive(message, sender)
+        else:
+            self.arrivals += 1
+            self.epochs.heard_of(message, sender)
+            (version,) = message.about() if not isinstance(message, Query) else (message.version,)
+            insort(self.buffer, Waiting(version, ORDER[type(message)], self.arrivals, sender, message))
+
+    # The buffer
+
+    def _next(self) -> Waiting | None:
+        """The first message that need not wait."""
+        open_operations = list(self._open_puts())
+        line = min((o.at.version for o in open_operations), default=None)
+        blocked = {self._target(o) for o in open_operations}
+        for waiting in self.buffer:
+            if line is None or waiting.version <= line:
+                return waiting
+            if not self.case.options["bypass"]:
+                return None
+            if isinstance(waiting.message, Put):
+                blocked |= self._writes(waiting.message)
+            elif not isinstance(waiting.message, Query) and not blocked & self._about(waiting):
+                return waiting
+        return None
+
+    def _sent_before(self, waiting: Waiting) -> list[Waiting]:
+        """PUSHes and corrections of one sender take effect in the order in which they were sent: a correction is for what went before."""
+        if not isinstance(waiting.message, (Push, Corrective)):
+            return []
+        same = (w for w in self.buffer if w.sender == waiting.sender and isinstance(w.message, (Push, Corrective)))
+        return sorted((w for w in same if w.arrival < waiting.arrival), key=lambda w: w.arrival)
+
+    def _open_puts(self) -> Iterator[Operation]:
+        """What is waited for; without PUTs nobody knows what to wait for."""
+        return iter(()) if self.case.options["blind"] else self.logs.operation.open()
+
+    def _target(self, operation: Operation) -> str:
+        return self.case.program.triggers[operation.trigger].statements[operation.at.statement].target
+
+    def _writes(self, message: Put) -> set[str]:
+        statements = self.case.program.triggers[message.trigger].statements
+        return {statements[s].target for s, _ in message.fetches}
+
+    def _about(self, waiting: Waiting) -> set[str]:
+        """The maps that a FETCH, PUSH or correction is about."""
+        message = waiting.message
+        if isinstance(message, Corrective):
+            return {d.map for d in message.deltas}
+        if isinstance(message, Push):
+            reads = [read for s in message.slices for read in s.reads]
+        else:
+            assert isinstance(message, Fetch)
+            reads = [(w.statement, w.read) for w in self._wanted(message)]
+        return {self.dispatch.reads(message.trigger, s)[r].slice.map for s, r in reads}
+
+    def unprocessed(self) -> Version | None:
+        """The first update that this node is not done with."""
+        versions = [w.version for w in self.buffer[:1]] + [o.at.version for o in self.logs.operation.open()]
+        return min(versions, default=None)
+
+    # What is done
+
+    def _handle(self, waiting: Waiting) -> None:
+        message = waiting.message
+        if isinstance(message, Fetch):
+            self._fetch(message)
+        elif isinstance(message, Push):
+            self._push(message, int(waiting.sender.removeprefix("node ")))
+        elif isinstance(message, Put):
+            self._put(message)
+        elif isinstance(message, Corrective):
+            self._correct(message, int(waiting.sender.removeprefix("node ")))
+        else:
+            assert isinstance(message, Query)
+            entries = self.logs.write.value(Reference(message.map, (), ()), Stamp(message.version, 0))
+            self.outbox.send(coordinator(message.switch), Answer(message.version, message.map, entries))
+
+    def _fetch(self, message: Fetch) -> None:
+        """Send each write node its slices, in one PUSH."""
+        slices: dict[int, dict[tuple[Reference, Stamp], list[tuple[int, int]]]] = {}
+        for wanted in self._wanted(message):
+            read = self.dispatch.reads(message.trigger, wanted.statement)[wanted.read].slice
+            reference = Reference(read.map, read.path, read.bound(message.arguments))
+            below = self.dispatch.below(message.version, message.trigger, wanted.statement, wanted.read)
+            for receiver in wanted.nodes:
+                reads = slices.setdefault(receiver, {}).setdefault((reference, below), [])
+                reads.append((wanted.statement, wanted.read))
+        for receiver, needed in sorted(slices.items()):
+            pushed = [s for (ref, below), reads in needed.items() for s in self._slices(receiver, ref, below, reads)]
+            for group in [pushed] if self.case.options["coalesce"] and pushed else [[s] for s in pushed]:
+                arguments = message.arguments if self.case.options["blind"] else {}
+                push = Push(message.version, message.trigger, tuple(group), arguments)
+                if receiver == self.number:
+                    self._push(push, self.number)
+                else:
+                    self.outbox.send(node(receiver), push)
+
+    def _wanted(self, message: Fetch) -> tuple[Wanted, ...]:
+        """What a FETCH asks for. Where it names no write nodes, the layout says who they are (section 3.5, FETCH optimization)."""
+        if self.case.options["write_nodes"]:
+            return message.wanted
+        known = self.dispatch.plan(message.trigger, message.arguments).fetches[self.number]
+        named = {(w.statement, w.read) for w in message.wanted}
+        return tuple(w for w in known if not named or (w.statement, w.read) in named)
+
+    def _slices(
+        self, receiver: int, reference: Reference, below: Stamp, reads: list[tuple[int, int]]
+    ) -> Iterator[Slice]:
+        """What a write node is sent for a read; with suppression nothing, or what it needs for other reads, too."""
+        self.corrections.buffer.flush(reference.map, receiver)
+        self.logs.send.sent(reference, receiver, below)
+        if not self.suppress or receiver == self.number:
+            at = self.logs.write.last(reference, below) if self.suppress else None
+            versions = [(at, self.logs.write.value(reference, below))]
+        else:
+            versions = [*self.logs.send.missing(self.logs.write, reference, receiver, below)]
+            self.here.report(Suppressed(not versions))
+        for at, entries in versions:
+            self.here.spend(self.case.costs.read_s * len(entries))
+            yield Slice(tuple(reads), reference.key, at, entries)
+        if not versions and self.case.options["blind"]:
+            yield Slice(tuple(reads), reference.key, None, None)
+
+    def _push(self, message: Push, sender: int) -> None:
+        """Note the slices, and evaluate what has got all of its own."""
+        if self.case.options["blind"]:
+            self._announced(message)
+        change = Change()
+        for part in message.slices:
+            for statement, read in part.reads:
+                self.logs.receive.flag(Stamp(message.version, statement), read, sender)
+            if part.entries is not None:
+                self._received(message, part, sender, change)
+        self.corrections.apply(change)
+        for statement in sorted({s for part in message.slices for s, _ in part.reads}):
+            self._try(Stamp(message.version, statement))
+
+    def _announced(self, message: Push) -> None:
+        """Without PUTs the first PUSH says that there is something to evaluate (section 3.5, PUT optimization)."""
+        fetches = self.dispatch.plan(message.trigger, message.arguments).puts[self.number]
+        for statement, counts in fetches.items():
+            if counts and Stamp(message.version, statement) not in self.logs.operation.operations:
+                self._note(message.version, message.trigger, statement, message.arguments, counts)
+
+    def _received(self, message: Push, part: Slice, sender: int, change: Change) -> None:
+        """A slice; where it is late, for what was evaluated without it, it is like a correction."""
+        statement, read = part.reads[0]
+        of = self.dispatch.reads(message.trigger, statement)[read].slice
+        reference = Reference(of.map, of.path, part.key)
+        below = self.dispatch.below(message.version, message.trigger, statement, read)
+        entries: Entries = part.entries or {}
+
+        def put() -> None:
+            self.logs.receive.put(reference, below, part.at, sender, entries)
+
+        if part.at is None:
+            put()
+        else:
+            self.corrections.revalue(self.logs.operation.affected(of.map, part.at), put, change, 0)
+
+    def _put(self, message: Put) -> None:
+        """Note the update, and evaluate what needs no slices or has got them already."""
+        for statement, counts in message.fetches:
+            self._note(message.version, message.trigger, statement, message.arguments, counts)
+        for statement, _ in message.fetches:
+            at = Stamp(message.version, statement)
+            if not self._try(at) and self.suppress and self.case.options["missing"] == "time-out":
+                self.here.after(self.case.options["time_out_s"], TimeOut(at))
+
+    def _note(
+        self, version: Version, trigger: int, statement: int, arguments: dict[str, Any], counts: tuple[int, ...]
+    ) -> None:
+        """Enter a statement into the OperationLog."""
+        reads = tuple(
+            (
+                Reference(r.slice.map, r.slice.path, r.slice.bound(arguments)),
+                self.dispatch.below(version, trigger, statement, r.number),
+            )
+            for r in self.dispatch.reads(trigger, statement)
+        )
+        at = Stamp(version, statement)
+        self.logs.operation.operations[at] = Operation(at, trigger, arguments, reads, counts)
+
+    def _timed_out(self, at: Stamp) -> None:
+        operation = self.logs.operation.operations.get(at)
+        if operation is not None:
+            operation.timed_out = True
+            self._try(at)
+
+    def _try(self, at: Stamp) -> bool:
+        """Evaluate an operation if all flags are set, or if it does not wait for them; say whether it is done."""
+        operation = self.logs.operation.operations.get(at)
+        if operation is None or operation.done:
+            return operation is not None
+        if not self._complete(operation) and not operation.timed_out and not self._optimistic:
+            return False
+        operation.done = True
+        change = Change()
+        self.corrections.evaluate(operation, self.corrections.slices(operation), change, 0)
+        self.corrections.apply(change)
+        return True
+
+    def _complete(self, operation: Operation) -> bool:
+        flags = self.logs.receive.flags
+        return all(len(flags.get((operation.at, i), ())) >= count for i, count in enumerate(operation.fetches))
+
+    @property
+    def _optimistic(self) -> bool:
+        """Whether a PUT goes on with what the ReceiveLog has; a PUSH that comes later corrects it (form 2 of the PUSH optimization)."""
+        options = self.case.options
+        return self.suppress and not options["blind"] and options["missing"] == "optimistic"
+
+    def _correct(self, message: Corrective, sender: int) -> None:
+        """The three steps."""
+        sends = len(self.logs.send)
+        change = Change()
+        for delta in message.deltas:
+            self.corrections.absorb(sender, delta, change, message.hops)
+        self.corrections.apply(change)
+        self.here.report(Absorbed(sends, len(self.logs.send)))
+
+    # Snapshots
+
+    def committed(self, through: Version) -> dict[str, Entries]:
+        """The maps as of the commit point; the logs are truncated up to it."""
+        bound = Stamp(Version(*through[:2], through.sequence + 1), 0)
+        maps = self.maps(bound)
+        self.logs.truncate(through)
+        self.epochs.kept = len(self.logs)
+        return maps
+
+    def maps(self, below: Stamp | None = None) -> Maps:
+        """This node's maps, as of a bound; None: as they are."""
+        return {name: self.logs.write.value(Reference(name, (), ()), below) for name in self.logs.write.maps}
+
+
+def _own(case: Case, number: int) -> dict[str, Entries]:
+    maps: dict[str, Entries] = {}
+    for segment, entries in beginning(case).items():
+        if case.layout.owner[segment] == number:
+            maps.setdefault(segment.map, {}).update(entries)
+    return maps
