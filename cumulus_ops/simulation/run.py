@@ -94,4 +94,6 @@ def run_case(case: Case, spec: Spec, *, record: bool = False) -> Outcome:
     counts = Counter(system.finish()) + simulation.outages
     counts["quiet"] = judge.quiet
     known = simulation.messages, simulation.bytes, simulation.local
-    return Outcome(case, len(judge.events), len(judge.commits), *known, counts, simulation.now, tuple(simulation.trace), system)
+    return Outcome(
+        case, len(judge.events), len(judge.commits), *known, counts, simulation.now, tuple(simulation.trace), system
+    )

@@ -95,7 +95,9 @@ class Coordinator:
         left = self.epoch
         self.epoch, self.sequence = left + 1, 0
         self.here.report(Switched(self.epoch))
-        self.here.send(coordinator((self.number + 1) % self.case.coordinators if self.staggered else self.number), Token())
+        self.here.send(
+            coordinator((self.number + 1) % self.case.coordinators if self.staggered else self.number), Token()
+        )
         if left in self.collected:
             self._collect(left)
 

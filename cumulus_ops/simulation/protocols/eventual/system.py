@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cumulus_ops.simulation.case import Case, Event, Stamp, Version, env_of
+from cumulus_ops.simulation.case import Case, Event, Version, env_of
 from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
 from cumulus_ops.simulation.protocols.eventual.coordinator import Coordinator, collected
@@ -170,7 +170,9 @@ class Eventual:
 
     def _counts(self) -> Counter[str]:
         nodes: list[Node] = [self.simulation.actor(node(n)) for n in self.case.layout.nodes]
-        counts = Counter(corrections=sum(p.cascade > 0 for p in self.pushed), first=sum(not p.cascade for p in self.pushed))
+        counts = Counter(
+            corrections=sum(p.cascade > 0 for p in self.pushed), first=sum(not p.cascade for p in self.pushed)
+        )
         counts["cascade"] = max((p.cascade for p in self.pushed), default=0)
         counts["merged"] = sum(n.outbox.merged for n in nodes)
         counts["rounds"] = sum(state.rounds for n in nodes for state in n.checkpoints.cycles.values())
