@@ -86,14 +86,19 @@ def explain_layout(
         _heading(stages, events),
         [GROUPS, *group_lines(groups)],
         ["READ IN THE SAME BATCH (everything else comes from stored runs, which any task reads)", *_needs(stages)],
-        ["LAYOUT", *_labels(project, stages)],
-        [
-            f"STAGES ({len(stages.stages)} for {len(_levels(plan, stages))} levels of the dataflow)",
-            *_stages(plan, stages),
-        ],
-        [_estimate(stages, events)],
+        *([[f"ONE TASK: {stages.layout.alone}"]] if stages.layout.alone else _spread(plan, project, stages, events)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _spread(
+    plan: ProgramPlan, project: Project, stages: Schedule, events: Mapping[str, float]
+) -> Iterator[Sequence[str]]:
+    """How a batch is spread over tasks."""
+    yield ["LAYOUT", *_labels(project, stages)]
+    count, levels_ = len(stages.stages), len(_levels(plan, stages))
+    yield [f"STAGES ({count} for {levels_} levels of the dataflow)", *_stages(plan, stages)]
+    yield [_estimate(stages, events)]
 
 
 def layout_json(stages: Schedule, events: Mapping[str, float], groups: Sequence[GroupInfo]) -> str:
@@ -106,6 +111,7 @@ def layout_json(stages: Schedule, events: Mapping[str, float], groups: Sequence[
         "labels": labels,
         "sent": sent,
         "shuffled_bytes": stages.layout.bytes,
+        "one_task": stages.layout.alone or None,
     }
     return json.dumps(found, indent=2)
 
@@ -194,7 +200,10 @@ def _shipped(stages: Schedule, stage: Stage, shipment: Shipment) -> float:
 
 
 def _why(stages: Schedule, stage: Stage, places: Sequence[int]) -> Iterator[str]:
-    """Why levels are one stage."""
+    """Why levels are one stage, and what is settled in rounds."""
+    for cycle in sorted(stage.cycles):
+        names = ", ".join(dict.fromkeys(name for name, _ in cycle))
+        yield f"cycle: {names}, in each task in rounds until nothing changes"
     for name in sorted({ref[0] for ref in stage.local}):
         events = sorted({stages.layout.problem.statements[ref].relation for ref in stage.local if ref[0] == name})
         labels = ", ".join(f"{e} {_where(stages.layout.label('events', e))}" for e in events)

@@ -18,7 +18,7 @@ from cumulus_ops.errors import IntegrityProblem
 from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import delta_schema, sum_deltas
 
-__all__ = ["settle"]
+__all__ = ["settle", "settle_cycle"]
 
 #: The deltas of one map, given what the step has computed so far.
 Compute = Callable[[str, OwnDeltas], list[pa.Table]]
@@ -34,21 +34,23 @@ def settle(
         first: the maps that may have deltas whatever others have. Where a map gets deltas, those that depend on it follow.
         allowed: no other maps than these are computed.
         compute: the unsummed deltas of one map.
-        events: how many events the step is about, which bounds the visits of a cyclic stratum: each one settles at least
-            the earliest version that was not, and an event has one version, or one per statement (sequential).
+        events: how many events the step is about, which bounds the visits of a cyclic stratum.
         own: gets the deltas; may have those of other maps already.
 
     Raises:
         IntegrityProblem: a cyclic stratum did not settle.
     """
-    visits = events * _versions_per_event(plan) + 1
     waiting = {name for name in first if name in allowed}
     strata = sorted({plan.place_of[name] for name in waiting})
     while strata:
         place = heapq.heappop(strata)
         cyclic = plan.cyclic[place]
         names = [name for name in plan.strata[place] if name in (allowed if cyclic else waiting)]
-        _settle_stratum(plan, names, cyclic, compute, visits, own)
+        if cyclic:
+            settle_cycle(plan, names, compute, events, own)
+        else:
+            for name in names:
+                _visit(plan, name, own, compute, cyclic=False)
         for name in names:
             if own.touches(name):
                 after = {n for n in plan.dependents[name] if n in allowed and plan.place_of[n] > place} - waiting
@@ -57,12 +59,18 @@ def settle(
                 waiting |= after
 
 
-def _settle_stratum(
-    plan: ProgramPlan, names: Sequence[str], cyclic: bool, compute: Compute, visits: int, own: OwnDeltas
-) -> None:
-    for _ in range(visits):
-        changed = [_visit(plan, name, own, compute, cyclic) for name in names]
-        if not cyclic or not any(changed):
+def settle_cycle(plan: ProgramPlan, names: Sequence[str], compute: Compute, events: int, own: OwnDeltas) -> None:
+    """Compute the deltas of maps that are computed from each other: visit them until nothing changes.
+
+    Each visit settles at least the earliest version that was not, and an event has one version, or one per statement
+    (sequential): that bounds the visits.
+
+    Raises:
+        IntegrityProblem: they did not settle.
+    """
+    for _ in range(events * _versions_per_event(plan) + 1):
+        changed = [_visit(plan, name, own, compute, cyclic=True) for name in names]
+        if not any(changed):
             return
     raise IntegrityProblem(f"{', '.join(names)} did not settle", kind="cycle-unsettled", hint="report a bug")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from cumulus_ops.config import ExecutorSettings, LayoutSettings
 from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import rows_of
-from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, result_batch, staged_steps
+from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, plan_stages, result_batch, staged_steps
 from cumulus_ops.engine.steps import MinibatchTask, StepResult, Task, run_step
 from cumulus_ops.layout import ProgramPlan, fixed_labels
 
@@ -138,10 +138,12 @@ class SparkExecutor:
 
     def _tasks(self, task: Task) -> int:
         apply = task.apply if isinstance(task, MinibatchTask) else task
-        if not isinstance(apply, ApplyTask) or any(apply.plan.cyclic):
+        if not isinstance(apply, ApplyTask):
             return 1
         wanted = -(-rows_of([apply.batch]) // self._settings.rows_per_task)
-        return max(1, min(wanted, _parallelism(self.session)))
+        tasks = max(1, min(wanted, _parallelism(self.session)))
+        alone = tasks > 1 and plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
+        return 1 if alone else tasks
 
     def _single(self, task: Task) -> DataFrame:
         return self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT)

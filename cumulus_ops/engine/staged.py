@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.engine.apply import ApplyTask, apply_statement
 from cumulus_ops.engine.events import SIGN, events_of, read_events
+from cumulus_ops.engine.fixpoint import settle_cycle
 from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.sources import OwnDeltas, StoredRuns, write_deltas
 from cumulus_ops.engine.steps import StepResult
@@ -133,7 +134,10 @@ class _Worker:
     def run(self) -> StepResult:
         """Run the stage's statements, and write what they add."""
         for group in self.stage.steps:
-            self._run_group(group)
+            if group in self.stage.cycles:
+                self._settle(group)
+            else:
+                self._run_group(group)
         self._summed = {name: sum_deltas(tables) for name, tables in self._computed.items()}
         deltas = {name: table for name, table in self._summed.items() if len(table)}
         reach("apply.before-files")
@@ -153,6 +157,28 @@ class _Worker:
         for name, tables in here.items():
             present = self.own.table(name)
             self.own.put(name, sum_deltas([*tables, *([] if present is None else [present])]))
+
+    def _settle(self, cycle: tuple[Ref, ...]) -> None:
+        """Run statements that need each other until nothing changes: all that they read of each other is in this task."""
+        names = list(dict.fromkeys(name for name, _ in cycle))
+        before = {name: [] if (table := self.own.table(name)) is None else [table] for name in names}
+        added: dict[str, list[pa.Table]] = {}
+
+        def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
+            tables = (self._run_statement(ref) for ref in cycle if ref[0] == name)
+            added[name] = [table for table in tables if table is not None]
+            return before[name] + added[name]
+
+        settle_cycle(self.plan, names, compute, self._rows(cycle), self.own)
+        for name, tables in added.items():
+            if tables:
+                self._computed.setdefault(name, []).extend(tables)
+
+    def _rows(self, refs: Iterable[Ref]) -> int:
+        """How many events the task has for some statements."""
+        relations = {self.plan.statements[name][i].relation for name, i in refs}
+        tables = (self._table(relation, partitioned=True) for relation in relations)
+        return sum(len(table) for table in tables if table is not None)
 
     def _run_statement(self, ref: Ref) -> pa.Table | None:
         statement, target = self.plan.statements[ref[0]][ref[1]], self.plan.groups[ref[0]]

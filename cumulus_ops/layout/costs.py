@@ -6,6 +6,9 @@ task that the hash of some of the map's key columns names. A read finds a map's 
 deltas are partitioned by columns that the read equates. What a statement adds is where it belongs without being sent if its
 events are partitioned by columns that stand in the target's key at the places by which the target is partitioned.
 
+Statements that need each other (a **cycle**) are run until nothing changes, which is within one task or not at all: between tasks,
+each round would be another exchange. So what they add has to be where they read it.
+
 Each cost is about one relation, or about one relation and one map. That is what lets minimum cuts find cheap layouts
 (:mod:`cumulus_ops.layout.partitioning`).
 """
@@ -17,7 +20,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cumulus_ops.layout.estimates import Estimates
-from cumulus_ops.layout.needs import Need, Ref, bare_columns, find_needs, statements_of, used_columns
+from cumulus_ops.layout.needs import (
+    Need,
+    Ref,
+    bare_columns,
+    find_cycles,
+    find_needs,
+    statements_of,
+    used_columns,
+)
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
 
@@ -44,6 +55,7 @@ class Problem:
         plan: the program's plan.
         statements: the statements to run.
         needs: what they need of each other.
+        cycles: the sets of statements that need each other.
         tasks: how many tasks there are.
         labels: what each relation and each exchanged map may be labelled with, in order of preference.
         equal: the map's key columns that stand for a column of the event, for each need and each producing statement.
@@ -54,11 +66,27 @@ class Problem:
     plan: ProgramPlan
     statements: Mapping[Ref, StatementPlan]
     needs: tuple[Need, ...]
+    cycles: tuple[frozenset[Ref], ...]
     tasks: int
     labels: Mapping[Node, tuple[Label, ...]]
     equal: Mapping[Need | Ref, Mapping[str, str]]
     events: Mapping[str, float]
     deltas: Mapping[Ref, float]
+
+    @cached_property
+    def cycle_of(self) -> dict[Ref, int]:
+        """The number of the cycle that a statement is in; not all are."""
+        return {ref: number for number, refs in enumerate(self.cycles) for ref in refs}
+
+    @cached_property
+    def cyclic_maps(self) -> frozenset[str]:
+        """The maps that some cycle reads and adds to."""
+        return frozenset(need.map for need in self.needs if self.is_inner(need))
+
+    def is_inner(self, need: Need) -> bool:
+        """Whether a need is within a cycle."""
+        cycle = self.cycle_of.get(need.consumer)
+        return cycle is not None and cycle == self.cycle_of.get(need.producer)
 
     @cached_property
     def pairs(self) -> dict[tuple[Node, Node], list[Need | Ref]]:
@@ -95,7 +123,10 @@ class Problem:
     def pair_cost(self, item: Need | Ref, events: Label, deltas: Label) -> int:
         """Bytes of deltas sent, or what a need costs, when a relation and a map have these labels."""
         if isinstance(item, Need):
-            return 0 if deltas == REPLICATED or self.fits(item, events, deltas) else IMPOSSIBLE
+            anywhere = deltas == REPLICATED and not self.is_inner(item)
+            return 0 if anywhere or self.fits(item, events, deltas) else IMPOSSIBLE
+        if item in self.cycle_of:
+            return 0 if self.fits(item, events, deltas) else IMPOSSIBLE
         if deltas == REPLICATED:
             return round(self.deltas[item] * (self.tasks - 1))
         return 0 if self.fits(item, events, deltas) else self._sent(self.deltas[item])
@@ -139,12 +170,14 @@ def pose(
     items: tuple[Need | Ref, ...] = (*needs, *deltas)
     equal = {item: _equal(plan, statements, item) for item in items}
     labels = _candidates(statements, equal)
+    cycles = find_cycles(needs)
+    apart = {ref[0] for cycle in cycles for ref in cycle}
     for node in labels:
         size = sum(d for ref, d in deltas.items() if ref[0] == node[1])
-        if node[0] == "map" and size < small_bytes:
+        if node[0] == "map" and size < small_bytes and node[1] not in apart:
             labels[node] = (REPLICATED,)
         labels[node] = (fixed[node],) if fixed and node in fixed else labels[node]
-    return Problem(plan, statements, needs, tasks, labels, equal, events, deltas)
+    return Problem(plan, statements, needs, cycles, tasks, labels, equal, events, deltas)
 
 
 def _equal(plan: ProgramPlan, statements: Mapping[Ref, StatementPlan], item: Need | Ref) -> dict[str, str]:

@@ -8,14 +8,16 @@ since runs are multisets that readers add up.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+
+import networkx as nx
 
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan
 from m3.scalars import Scalar, Var, variables
 
-__all__ = ["Need", "Ref", "bare_columns", "columns_of", "find_needs", "statements_of", "used_columns"]
+__all__ = ["Need", "Ref", "bare_columns", "columns_of", "find_cycles", "find_needs", "statements_of", "used_columns"]
 
 #: A statement: its target, and its place in ``plan.statements[target]``.
 Ref = tuple[str, int]
@@ -50,6 +52,15 @@ def find_needs(plan: ProgramPlan, relations: Collection[str]) -> tuple[Need, ...
         for producer in producers.get(read.path.map, ())
         if _sees(plan, statement, read, statements[producer])
     )
+
+
+def find_cycles(needs: Sequence[Need]) -> tuple[frozenset[Ref], ...]:
+    """The sets of statements that need each other's deltas, directly or not: what they add within one batch is a fixpoint.
+
+    That it is reached is sure, since every read finds earlier versions only; after how many rounds depends on the data."""
+    graph: nx.DiGraph[Ref] = nx.DiGraph((n.producer, n.consumer) for n in needs)
+    found = nx.strongly_connected_components(graph)
+    return tuple(frozenset(c) for c in found if len(c) > 1 or graph.has_edge(*2 * tuple(c)))
 
 
 def _sees(plan: ProgramPlan, consumer: StatementPlan, read: ReadPlan, producer: StatementPlan) -> bool:

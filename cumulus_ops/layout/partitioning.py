@@ -31,11 +31,12 @@ KEEP, SWITCH = "keep", "switch"
 @dataclass(frozen=True)
 class Layout:
     """Where a batch's events and deltas are. ``labels`` are those of the relations and maps that the problem is about;
-    ``bytes``: the estimate of what is sent between tasks."""
+    ``bytes``: the estimate of what is sent between tasks. ``alone``: why the batch is one task all the same; empty if it is not."""
 
     problem: Problem
     labels: Labels
     bytes: int
+    alone: str = ""
 
     def label(self, kind: str, name: str) -> Label:
         """The label of ``events`` or of a ``map``; what nobody needs stays where it is."""
@@ -65,9 +66,35 @@ def choose_layout(
     problem = pose(plan, [r for r, n in events.items() if n], estimates, tasks, fixed)
     labels = choose_labels(problem)
     cost = problem.cost(labels)
-    if cost >= IMPOSSIBLE:
-        raise impossible(problem, labels, unmet_needs(problem, labels)[0])
-    return Layout(problem, labels, cost)
+    if cost < IMPOSSIBLE:
+        return Layout(problem, labels, cost)
+    if unmet := unmet_needs(problem, labels):
+        raise impossible(problem, labels, unmet[0])
+    return Layout(problem, labels, 0, _why_alone(problem, labels))
+
+
+def _why_alone(problem: Problem, labels: Labels) -> str:
+    """Why no columns keep a cycle in one task."""
+    unmet = next(n for n in problem.needs if n.map in problem.cyclic_maps and _is_unmet(problem, labels, n))
+    maps = ", ".join(sorted({ref[0] for ref in problem.cycles[_cycle_at(problem, unmet)]}))
+    consumer, producer = problem.statements[unmet.consumer], problem.statements[unmet.producer]
+    how = f"{producer.relation} adds to {unmet.map} what {consumer.relation} reads there for {unmet.consumer[0]}"
+    return (
+        f"the batch computes {maps} from what it adds to {'them' if ',' in maps else 'it'} (a cycle), in as many rounds as "
+        f"its events follow from each other; no columns keep that in one task each: {how}"
+    )
+
+
+def _cycle_at(problem: Problem, need: Need) -> int:
+    inner = (n.consumer for n in problem.needs if n.map == need.map and problem.is_inner(n))
+    return problem.cycle_of[next(inner)]
+
+
+def _is_unmet(problem: Problem, labels: Labels, need: Need) -> bool:
+    """Whether a need is not met under ``labels``, or its producer does not add where a cycle needs it."""
+    events = labels["events", problem.statements[need.producer].relation]
+    added = problem.pair_cost(need.producer, events, labels["map", need.map])
+    return max(added, problem.pair_cost(need, *_pair_labels(problem, need, labels))) >= IMPOSSIBLE
 
 
 def choose_labels(problem: Problem) -> Labels:
@@ -85,8 +112,9 @@ def choose_labels(problem: Problem) -> Labels:
 
 
 def unmet_needs(problem: Problem, labels: Labels) -> list[Need]:
-    """The needs that cannot be met under ``labels``."""
-    return [n for n in problem.needs if problem.pair_cost(n, *_pair_labels(problem, n, labels)) >= IMPOSSIBLE]
+    """The needs that are not met under ``labels``, but for those of what a cycle adds: such a batch may be one task."""
+    outer = (n for n in problem.needs if n.map not in problem.cyclic_maps)
+    return [n for n in outer if problem.pair_cost(n, *_pair_labels(problem, n, labels)) >= IMPOSSIBLE]
 
 
 def _pair_labels(problem: Problem, need: Need, labels: Labels) -> tuple[Label, Label]:

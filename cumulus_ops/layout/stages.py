@@ -2,7 +2,8 @@
 
 A statement waits for what it needs: for events that have to be sent to it, and for the deltas of other statements, one
 stage later if those have to be sent, in the same stage if they are where they are needed. So levels of the dataflow
-whose access paths agree under the layout are one stage, and a batch without needs is one stage with no exchange.
+whose access paths agree under the layout are one stage, and a batch without needs is one stage with no exchange. Statements that
+need each other are one stage, in which each task runs its share of them until nothing changes.
 """
 
 from __future__ import annotations
@@ -42,11 +43,13 @@ class Stage:
             ``partitioned`` takes the events that were sent to the task, the others the task's slice of the log.
         sent: what goes to other tasks at the end: events of the log, and deltas computed in this stage.
         kept: (kind, name) of what a later stage needs and the task has already.
+        cycles: those of the groups whose statements do need each other.
         local: the statements whose deltas others need where they are computed.
         away: the statements whose deltas others need elsewhere: those that are sent.
     """
 
     steps: tuple[tuple[Ref, ...], ...]
+    cycles: frozenset[tuple[Ref, ...]]
     partitioned: frozenset[Ref]
     sent: tuple[Shipment, ...]
     kept: tuple[tuple[str, str], ...]
@@ -56,7 +59,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Schedule:
-    """All stages of a batch under a layout."""
+    """All stages of a batch under a layout; none if the batch is one task (``layout.alone``)."""
 
     layout: Layout
     stages: tuple[Stage, ...]
@@ -64,18 +67,22 @@ class Schedule:
 
 
 def levels(plan: ProgramPlan) -> list[tuple[str, ...]]:
-    """The maps that apply maintains by depth: a map's statements read only maps of earlier levels (acyclic programs)."""
+    """The maps that apply maintains by depth: a map's statements read only maps of earlier levels, and of a cycle that it is in."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     names = [name for name in plan.statements if name in plan.base]
     graph.add_nodes_from(names)
     for name in names:
         graph.add_edges_from((read.path.map, name) for s in plan.statements[name] for read in s.reads)
-    return [tuple(sorted(generation)) for generation in nx.topological_generations(graph)]
+    cycles = nx.condensation(graph)
+    return [
+        tuple(sorted(name for cycle in generation for name in cycles.nodes[cycle]["members"]))
+        for generation in nx.topological_generations(cycles)
+    ]
 
 
 def schedule(layout: Layout) -> Schedule:
     """When each statement is run, and what is sent between stages, under a layout."""
-    return _Scheduler(layout).schedule()
+    return Schedule(layout, (), {}) if layout.alone else _Scheduler(layout).schedule()
 
 
 class _Scheduler:
@@ -113,10 +120,27 @@ class _Scheduler:
 
     def _stages(self) -> dict[Ref, int]:
         found: dict[Ref, int] = {}
-        for ref in nx.topological_sort(self.graph):
-            waits = [found[p] + (p not in self.local) for p in self.graph.predecessors(ref)]
-            found[ref] = max([int(ref in self.partitioned), *waits])
+        for refs in self._groups(self.statements):
+            before = {p for ref in refs for p in self.graph.predecessors(ref)} - {*refs}
+            waits = [found[p] + (p not in self.local) for p in before]
+            found |= dict.fromkeys(refs, max([*(int(ref in self.partitioned) for ref in refs), *waits]))
         return found
+
+    def _groups(self, refs: Iterable[Ref]) -> Iterable[tuple[Ref, ...]]:
+        """Statements in an order in which none needs a later one, the ones that need each other together."""
+        cycles = nx.condensation(self.graph.subgraph(refs))
+        for number in nx.lexicographical_topological_sort(cycles, lambda n: min(cycles.nodes[n]["members"])):
+            yield tuple(sorted(cycles.nodes[number]["members"]))
+
+    def _steps(self, refs: Iterable[Ref]) -> tuple[tuple[Ref, ...], ...]:
+        """Statements in groups, one group after the other: cycles, and as many others at once as do not need each other."""
+        cycles = nx.condensation(self.graph.subgraph(refs))
+        steps: list[tuple[Ref, ...]] = []
+        for generation in nx.topological_generations(cycles):
+            groups = [tuple(sorted(cycles.nodes[number]["members"])) for number in generation]
+            single = sorted(group[0] for group in groups if group[0] not in self.problem.cycle_of)
+            steps += [*([tuple(single)] if single else []), *sorted(g for g in groups if g[0] in self.problem.cycle_of)]
+        return tuple(steps)
 
     def _gather(self) -> None:
         """Move statements that nobody waits for to where their relation's slice of the log is read anyway."""
@@ -143,9 +167,10 @@ class _Scheduler:
 
     def _stage(self, number: int, last: bool) -> Stage:
         mine = [ref for ref in self.statements if self.stage_of[ref] == number]
-        groups = nx.topological_generations(self.graph.subgraph(mine))
+        steps = self._steps(mine)
         return Stage(
-            tuple(tuple(sorted(group)) for group in groups),
+            steps,
+            frozenset(group for group in steps if group[0] in self.problem.cycle_of),
             self.partitioned & set(mine),
             () if last else (*self._events_sent(number), *self._deltas_sent(mine)),
             () if last else tuple(self._kept(number)),

@@ -45,6 +45,8 @@ __all__ = ["FENCE_ROWS", "AccessPath", "Part", "RunData", "Search", "build_run"]
 
 #: The search code of every so many rows is in the header.
 FENCE_ROWS = 1 << 13
+#: From this place on, digits (38 to a place) are of numbers too large for a float.
+LARGE_PLACE = 7
 CODE_BITS, HASH_BITS = 64, 32
 
 
@@ -139,9 +141,9 @@ class RunData:
         return join_digits([self.values[column].units(rows) for column in digits_of(name, self.values)])
 
     def magnitude(self, name: str) -> float:
-        """See ``magnitudes``."""
+        """See ``magnitudes``; of a number with more digits than a float can tell, only that it is a large one."""
         columns = digits_of(name, self.values) if name in self.values else []
-        return sum(self.magnitudes[column] * 1e38**place for place, column in enumerate(columns))
+        return sum(self.magnitudes[column] * 1e38 ** min(place, LARGE_PLACE) for place, column in enumerate(columns))
 
     def is_wide(self, name: str) -> bool:
         """Whether some of its values are beyond 64 bits."""

@@ -22,7 +22,7 @@ from m3 import check, compile_views
 from m3.errors import M3Error
 from m3.program import Program, Trigger
 from tests.support.projects import Event
-from tests.support.random_programs import RELATIONS, m3_programs, sql_views
+from tests.support.random_programs import RELATIONS, cyclic_programs, m3_programs, sql_views
 from tests.support.staging import in_process, in_stages, summed, visible, write_batch
 
 ROUGHLY = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -39,9 +39,15 @@ batches = st.lists(st.lists(events, min_size=1, max_size=25), min_size=1, max_si
 @ROUGHLY
 @given(m3_programs(), st.booleans(), batches, st.integers(1, 4), st.data())
 def test_programs(program: Program, summing: bool, history: list[list[Event]], tasks: int, data: st.DataObject) -> None:
-    grain = "batch" if summing and program.semantics == "snapshot" else "event"
-    plan = plan_program(_checked(_acyclic(program)), grain)
-    assume(not any(plan.cyclic))
+    scheme = "batch" if summing and program.semantics == "snapshot" else "event"
+    _agree(plan_program(_checked(_acyclic(program)), scheme), history, tasks, data)
+
+
+@ROUGHLY
+@given(st.one_of(m3_programs(), cyclic_programs()), batches, st.integers(1, 4), st.data())
+def test_cycles(program: Program, history: list[list[Event]], tasks: int, data: st.DataObject) -> None:
+    plan = plan_program(_checked(program), "event")
+    assume(any(plan.cyclic))
     _agree(plan, history, tasks, data)
 
 
@@ -83,9 +89,13 @@ def _agree(plan: ProgramPlan, history: list[list[Event]], tasks: int, data: st.D
             except InputProblem:
                 reject()
             labels = _labels(plan, {relation for relation, _, _ in batch}, tasks, data)
-            stages = plan_stages(task, tasks, labels).stages
-            event(f"{len(stages)} stages")
-            assert len(stages) <= len(levels(plan))
+            found = plan_stages(task, tasks, labels)
+            event(f"{len(found.stages)} stages{', cycles' * bool(found.layout.problem.cycles)}")
+            if found.layout.alone:
+                assert found.layout.problem.cycles
+                runs += visible(expected, number + 1)
+                continue
+            assert len(found.stages) <= (1 + len(plan.groups) if any(plan.cyclic) else len(levels(plan)))
             staged = in_stages(task, tasks, labels)
             assert summed(plan, root, staged) == summed(plan, root, expected)
             runs += visible(staged, number + 1)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog import LogFile, NewRun, Run
@@ -15,7 +16,7 @@ from cumulus_ops.engine.staged import MESSAGE_ARROW, staged_steps
 from cumulus_ops.engine.steps import StepResult, run_step
 from cumulus_ops.eventlog.files import write_parquet
 from cumulus_ops.layout import Labels, ProgramPlan
-from cumulus_ops.mapstore import VERSION, AccessPath, open_run, value_column
+from cumulus_ops.mapstore import VERSION, AccessPath, open_run
 from tests.support.projects import Event, log_table
 
 __all__ = ["Rows", "in_process", "in_stages", "write_batch"]
@@ -92,10 +93,11 @@ def _entries(plan: ProgramPlan, path: AccessPath, root: Path, runs: Sequence[New
         if (run.map, run.access_path) == (path.map, path.label):
             opened = open_run(root / run.path, run.offset, run.bytes)
             assert opened.path == path
-            for row in opened.table(names).to_pylist():
-                for name in opened.values:
+            rows = opened.table(names, ()).to_pylist()
+            for name in found:
+                for row, units in zip(rows, opened.units(name, np.arange(len(rows))).tolist(), strict=True):
                     entry = tuple(row[n] for n in kept)
-                    found[name][entry] = found[name].get(entry, 0) + row[value_column(name)]
+                    found[name][entry] = found[name].get(entry, 0) + units
     return {name: _without_zeros(entries) for name, entries in found.items()}
 
 
