@@ -11,6 +11,8 @@ appended yet belongs to the next epoch, or else the backlog of one coordinator w
 
 from __future__ import annotations
 
+import datetime
+
 from sqlalchemy import Connection, func, insert, select
 
 from cumulus_ops.catalog import tables as t
@@ -20,6 +22,7 @@ from cumulus_ops.catalog.members import read_membership
 from cumulus_ops.catalog.membership import Boundary, Membership, moment_of, seconds_of
 from cumulus_ops.catalog.records import LEFT_OUT
 from cumulus_ops.rhythm import Place, Rhythm
+from cumulus_ops.timeline import Stay
 
 __all__ = ["Boundaries", "find_boundary", "write_boundary"]
 
@@ -40,13 +43,19 @@ def write_boundary(
     connection: Connection, place: Place, rhythm: Rhythm, membership: Membership, reason: str
 ) -> Boundary:
     """Let an epoch end for a coordinator: at the time that is proposed, or if that is yet to come, now, for ``reason``. A boundary
-    that is there stays."""
+    that is there stays. No two of a coordinator's are at the same time: a moment is in one epoch."""
     found = find_boundary(connection, place, rhythm, membership)
     if found.reason is not None:
         return found
-    now = moment_of(clock_s(connection))
+    now, (epoch, coordinator) = moment_of(clock_s(connection)), place
     is_due = found.ends_at <= now
-    new = Boundary(*place, found.ends_at if is_due else now, "clock" if is_due else reason)
+    ends_at = found.ends_at if is_due else now
+    b = t.boundary.c
+    earlier = select(func.max(b.ends_at)).where(b.coordinator == coordinator, b.epoch < epoch)
+    before = connection.execute(earlier).scalar()
+    if before is not None:
+        ends_at = max(ends_at, moment_of(before) + datetime.timedelta(microseconds=1))
+    new = Boundary(epoch, coordinator, ends_at, "clock" if is_due else reason)
     values = {
         "epoch": new.epoch,
         "coordinator": new.coordinator,
@@ -57,12 +66,49 @@ def write_boundary(
     return new
 
 
+def _begin(connection: Connection, place: Place, rhythm: Rhythm, membership: Membership) -> datetime.datetime:
+    """When a coordinator enters an epoch: when it leaves the one before, or would if it took part in that."""
+    epoch, coordinator = place
+    if epoch == 0:
+        who = membership.of(0)
+        return rhythm.start + rhythm.length * who.index(coordinator) / len(who)
+    return find_boundary(connection, (epoch - 1, coordinator), rhythm, membership).ends_at
+
+
 class Boundaries(Database):
     """When epochs end."""
 
     def boundary(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Boundary:
         """When a coordinator leaves an epoch, or is to leave it by the clock."""
         return self._reading(lambda c: find_boundary(c, (epoch, coordinator), rhythm, read_membership(c)))
+
+    def stay(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
+        """When a coordinator is in an epoch, as far as is settled, and else as the clock proposes."""
+
+        def look(connection: Connection) -> Stay:
+            membership = read_membership(connection)
+            ends = [find_boundary(connection, (e, coordinator), rhythm, membership).ends_at for e in (epoch, epoch + 1)]
+            return Stay(coordinator, epoch, _begin(connection, (epoch, coordinator), rhythm, membership), *ends)
+
+        return self._reading(look)
+
+    def epoch_at(self, coordinator: int, moment: datetime.datetime, rhythm: Rhythm) -> int:
+        """The epoch that a coordinator is in at a moment, by its boundaries, and later by those that are proposed. As proposals are
+        rounded to microseconds, a moment just before a boundary is one at it."""
+        moment += rhythm.period / 1000
+
+        def look(connection: Connection) -> int:
+            b, membership = t.boundary.c, read_membership(connection)
+            passed = select(func.max(b.epoch)).where(b.coordinator == coordinator, b.ends_at <= seconds_of(moment))
+            known = connection.execute(passed).scalar()
+            mine = membership.find(coordinator)
+            epoch = mine.first if mine is not None else 0
+            epoch = epoch if known is None else max(epoch, int(known) + 1)
+            while find_boundary(connection, (epoch, coordinator), rhythm, membership).ends_at <= moment:
+                epoch += 1
+            return epoch
+
+        return self._reading(look)
 
     def boundaries(self, epoch: int) -> list[Boundary]:
         """The boundaries of an epoch that are settled, in the order of the coordinators."""

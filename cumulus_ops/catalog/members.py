@@ -32,7 +32,7 @@ def not_a_member(coordinator: int, epoch: int) -> InputProblem:
         "it is no member of the epoch",
         kind="not-a-member",
         place=f"coordinator {coordinator}, epoch {epoch}",
-        hint="it was drained or removed: land its drops for another one, or `cumulus coordinators add` it again",
+        hint=f"it was drained or removed; `cumulus coordinators add {coordinator}` makes it one again, from a later epoch on",
     )
 
 

@@ -6,8 +6,8 @@ finds the holder late takes it. A holder is late when its epoch is over, others 
 patience. It loses the token, and nothing else: its epoch stays open, its events stay in it, and a seal with the number that it had is refused.
 When the token comes round again, it seals as if nothing had happened.
 
-A member that is awaited for longer than the coordinators' patience is taken for gone, and **fenced** in the epoch that it has open: somebody
-else applies what it has appended, and seals in its name. What it appends later belongs to its next epoch. Nothing is lost, nothing
+A member that is awaited for longer than the coordinators' patience is taken for gone, and **fenced** in the epoch that it has open, if
+somebody else has sealed that: another one applies what it has appended, and seals in its name. What it appends later belongs to its next epoch. Nothing is lost, nothing
 counts twice, whether it is dead or only slow; the seal says who has fenced it, and why.
 
 All times are the database's. They decide how soon the late are passed by, and never what is right.
@@ -112,8 +112,7 @@ class Seals(Database):
 
         def look(connection: Connection) -> list[tuple[int, int]]:
             membership = read_membership(connection)
-            awaited = [m for m in membership.active() if m.awaited_since is not None]
-            late = (m for m in awaited if _is_late(connection, m, rhythm, membership, patience))
+            late = (m for m in membership.active() if _is_to_be_fenced(connection, m, rhythm, membership, patience))
             return sorted((m.epoch, m.coordinator) for m in late)
 
         return self._reading(look)
@@ -149,7 +148,7 @@ class Seals(Database):
             mine = _active(membership, coordinator)
             if current != epoch or mine is None:
                 return False
-            if patience is not None and not _is_late(connection, mine, rhythm, membership, patience):
+            if patience is not None and not _is_to_be_fenced(connection, mine, rhythm, membership, patience):
                 return False
             _check_open(connection, membership, coordinator, epoch, epoch)
             # awaited it stays: as long as it is silent, its next epoch waits no longer than this one
@@ -176,6 +175,16 @@ def _is_late(
         return False
     ends_at = find_boundary(connection, (who.epoch, who.coordinator), rhythm, membership).ends_at
     return clock_s(connection) >= max(who.awaited_since, seconds_of(ends_at)) + patience.total_seconds()
+
+
+def _is_to_be_fenced(
+    connection: Connection, who: Member, rhythm: Rhythm, membership: Membership, patience: datetime.timedelta
+) -> bool:
+    """Whether it is late in an epoch that somebody else has sealed: nobody is fenced in epochs to which the others have yet to come."""
+    if not _is_late(connection, who, rhythm, membership, patience):
+        return False
+    newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+    return newest is not None and who.epoch <= newest
 
 
 def _await(connection: Connection, who: Member, since: float | None) -> None:

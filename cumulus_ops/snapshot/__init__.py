@@ -5,6 +5,7 @@ from cumulus_ops.snapshot.commits import SnapshotReport, collect_garbage, commit
 from cumulus_ops.snapshot.deciding import drop_batch, retry_batch
 from cumulus_ops.snapshot.driver import run_epochs
 from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch
+from cumulus_ops.snapshot.notices import tell_where_coordinators_are
 from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
@@ -42,6 +43,7 @@ __all__ = [
     "seal",
     "sealed",
     "status",
+    "tell_where_coordinators_are",
     "to_validate",
     "validate",
 ]

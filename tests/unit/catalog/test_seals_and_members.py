@@ -80,8 +80,10 @@ def test_nobody_is_late_before_the_end_of_its_epoch_and_before_somebody_waits(ca
     has_been_awaited(url_of(tmp_path))
     assert catalog.take_token(1, FUTURE, PATIENCE) is None
     assert catalog.overdue(FUTURE, PATIENCE) == []
+    assert catalog.overdue(PAST, PATIENCE) == []
+    catalog.seal(1, 0, catalog.take_token(1, PAST, PATIENCE))
     assert catalog.overdue(PAST, PATIENCE) == [(0, 0)]
-    assert catalog.take_token(1, PAST, PATIENCE) == Token(1, 1)
+    assert catalog.overdue(PAST, datetime.timedelta(days=10**6)) == []
 
 
 def test_a_member_that_seals_is_awaited_no_more(catalog: Catalog, tmp_path: Path) -> None:
@@ -96,7 +98,9 @@ def test_one_that_is_gone_is_fenced_and_its_later_events_go_to_its_next_epoch(ca
     batch = append(catalog, 0, "appended")
     stamps = catalog.position(0)
     assert not catalog.fence(0, 0, 2, "gone", PAST, PATIENCE), "nobody waits for it"
-    take_late(catalog, 2, tmp_path)
+    token = take_late(catalog, 2, tmp_path)
+    assert not catalog.fence(0, 0, 2, "gone", PAST, PATIENCE), "nobody has sealed the epoch"
+    catalog.seal(2, 0, token)
     with pytest.raises(NotYet, match="not applied"):
         catalog.fence(0, 0, 2, "gone", PAST, PATIENCE)
     assert catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [new_run()], 0.0)
@@ -108,21 +112,22 @@ def test_one_that_is_gone_is_fenced_and_its_later_events_go_to_its_next_epoch(ca
     late = append(catalog, 0, "late")
     assert catalog.batch(late).epoch == 1
     catalog.seal(0, 0)  # it awakes: nothing to do
-    for coordinator in (1, 2):
-        catalog.seal(coordinator, 0)
-    assert catalog.unsealed(0) == ()
+    assert catalog.unsealed(0) == (1,)
 
 
 def test_one_that_stays_silent_is_fenced_again_without_new_patience_until_it_seals(
     catalog: Catalog, tmp_path: Path
 ) -> None:
-    take_late(catalog, 2, tmp_path)
+    catalog.seal(2, 0, take_late(catalog, 2, tmp_path))
+    catalog.seal(1, 0, catalog.take_token(1, PAST, PATIENCE))
     for epoch in range(3):
         assert catalog.overdue(PAST, PATIENCE) == [(epoch, 0)]
         assert catalog.fence(0, epoch, 2, "gone", PAST, PATIENCE)
-    for coordinator in (1, 2, 1, 2, 1, 2):
-        catalog.seal(coordinator, catalog.position(coordinator)[0])
-    catalog.seal(0, 3, catalog.take_token(0, PAST, PATIENCE))
+        assert catalog.overdue(PAST, PATIENCE) == [], "the others have yet to come to the next"
+        for coordinator in (1, 2):
+            catalog.seal(coordinator, epoch + 1, catalog.take_token(coordinator, PAST, PATIENCE))
+    assert catalog.fence(0, 3, 2, "gone", PAST, PATIENCE)
+    catalog.seal(0, 4, catalog.take_token(0, PAST, PATIENCE))
     assert catalog.overdue(PAST, PATIENCE) == []
 
 
