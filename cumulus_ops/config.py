@@ -22,6 +22,7 @@ __all__ = [
     "ExecutorSettings",
     "LayoutChoice",
     "LayoutSettings",
+    "Patience",
     "Project",
     "ValidationSettings",
     "load_project",
@@ -39,7 +40,8 @@ class EpochSettings:
     ``length`` is the time T between two transitions of one coordinator; coordinator i moves i*T/N later than
     coordinator 0 (staggered, Cumulus paper section 4.2). ``start`` is when epoch 0 of coordinator 0 begins (UTC);
     ``count`` ends the schedule after that many epochs, None never. ``retain`` is how many committed epochs stay
-    readable as of that epoch; one that has yet to be published or validated stays for as many as ``pin``.
+    readable as of that epoch; one that has yet to be published or validated stays for as many as ``pin``. ``events``: an
+    epoch with more of them ends at once, None for no limit.
     """
 
     length: datetime.timedelta
@@ -47,6 +49,16 @@ class EpochSettings:
     count: int | None = None
     retain: int = 16
     pin: int = PIN
+    events: int | None = None
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a coordinator may be late, once its epoch is over and others wait for it: for so long it keeps the ``token``, and after
+    ``gone`` (None: never) the others go on without it (see :mod:`cumulus_ops.catalog.seals`)."""
+
+    token: datetime.timedelta = datetime.timedelta(minutes=5)
+    gone: datetime.timedelta | None = datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -122,7 +134,8 @@ class Project:
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
-    how many bytes one step may hold, in each process.
+    how many bytes one step may hold, in each process. ``coordinators`` is how many there are at first; who they are later, the catalog
+    says. ``patience`` is had with those that are late.
     """
 
     name: str
@@ -144,6 +157,7 @@ class Project:
     batch_rows: int = 1_000_000
     memory: int | None = None
     corrections: CorrectionSettings = field(default_factory=CorrectionSettings)
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def consumers(self) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ The shape, with defaults (see the README for a commented example)::
     name: shop
     relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
     sources: {landing: landing}
-    coordinators: 1
-    epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96}
+    coordinators: 1                          # or {count: 3, token: 5m, patience: 1h}; patience: never
+    epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96, events: }
     batches: {rows: 1000000}                 # a larger drop is applied in several batches
     views: {revenue: views/revenue.sql}      # or  program: shop.m3
     dialect: postgres                        # how the views are written; without it sqlglot's generic SQL, much like Spark's
@@ -35,6 +35,7 @@ from cumulus_ops.config import (
     ExecutorSettings,
     LayoutChoice,
     LayoutSettings,
+    Patience,
     Project,
     ValidationSettings,
 )
@@ -93,7 +94,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         name=_name(root.need("name", "the first line is `name: my_project`")),
         folder=file.parent,
         relations=_relations(root.need("relations", "list the tables whose changes are the events")),
-        coordinators=_integer(root, "coordinators", 1, 1, COORDINATORS_MAX),
+        coordinators=_coordinators(root.get("coordinators")),
         epoch=_epochs(root),
         landing=_landing(root, file.parent),
         state=state,
@@ -109,6 +110,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         batch_rows=_batch_rows(root),
         memory=_memory(root.get("memory")),
         corrections=_corrections(root),
+        patience=_patience(root.get("coordinators")),
     )
 
 
@@ -178,8 +180,8 @@ def _dialect(item: Item | None) -> str | None:
 
 def _epochs(root: Section) -> EpochSettings:
     hint = "write `epochs: {length: 15m, start: 2026-01-01T00:00:00Z}`"
-    section = root.need("epochs", hint).section(("length", "start", "count", "retain", "pin"))
-    count = section.get("count")
+    section = root.need("epochs", hint).section(("length", "start", "count", "retain", "pin", "events"))
+    count, events = section.get("count"), section.get("events")
     retain = _integer(section, "retain", 16, 1, EPOCHS_MAX)
     return EpochSettings(
         length=section.need("length", hint).duration(),
@@ -187,7 +189,30 @@ def _epochs(root: Section) -> EpochSettings:
         count=count.integer(1, EPOCHS_MAX) if count else None,
         retain=retain,
         pin=_pin(section, retain),
+        events=events.integer(1, ROWS_MAX) if events else None,
     )
+
+
+def _coordinators(item: Item | None) -> int:
+    """How many there are at first: the number, or `count` of a mapping."""
+    if item is None:
+        return 1
+    if item.is_mapping:
+        return _integer(item.section(("count", "token", "patience")), "count", 1, 1, COORDINATORS_MAX)
+    return item.integer(1, COORDINATORS_MAX)
+
+
+def _patience(item: Item | None) -> Patience:
+    """What a mapping of `coordinators` says of it."""
+    settings = Patience()
+    if item is None or not item.is_mapping:
+        return settings
+    section = item.section(("count", "token", "patience"))
+    token, gone = section.get("token"), section.get("patience")
+    settings = replace(settings, token=token.duration()) if token else settings
+    if gone is None:
+        return settings
+    return replace(settings, gone=None if gone.text() == "never" else gone.duration())
 
 
 def _pin(section: Section, retain: int) -> int:

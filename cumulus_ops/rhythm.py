@@ -1,20 +1,37 @@
 """When coordinators move: staggered epoch transitions as plain arithmetic on time (Cumulus paper, section 4.2).
 
-An epoch of length T is cut into as many **periods** as there are coordinators. Coordinator i is in epoch e from
-``start + e*T + i*T/N`` (inclusive) to one T later (exclusive), so that in every period exactly one coordinator moves
-and each of them spends as long ahead of the others as behind.
+An epoch of length T is cut into as many **periods** as there are coordinators. In every period exactly one coordinator moves to its
+next epoch, the one of the highest priority first: "it waits for the duration of one period, switches, and passes the token to
+the next". So each of them spends as long ahead of the others as behind. For three coordinators, those in the newer epoch last, the order in
+which their events count is 012, then 120, then 201, then again 012:
+
+>>> rhythm = Rhythm(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(minutes=3), 3)
+>>> for period in range(3, 6):  # coordinator 0 moves at the beginning of the first of them
+...     print(period, rhythm.order_in(period))
+3 (1, 2, 0)
+4 (2, 0, 1)
+5 (0, 1, 2)
+
+The arithmetic only proposes. When an epoch has really ended for a coordinator, a **boundary** in the catalog says
+(:mod:`cumulus_ops.catalog.boundaries`), and what is to come is proposed from the last boundary on (:meth:`Rhythm.end_after`).
 """
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cumulus_ops.config import Project
 
-__all__ = ["Rhythm"]
+__all__ = ["MembersOf", "Place", "Rhythm"]
 
 MICROSECONDS = 1_000_000
+
+#: (epoch, coordinator): in this order coordinators seal, the highest priority, which is the lowest number, first.
+Place = tuple[int, int]
+#: The coordinators of an epoch, ascending.
+MembersOf = Callable[[int], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -38,18 +55,42 @@ class Rhythm:
 
     def period_start(self, period: int) -> datetime.datetime:
         """When period ``period`` begins."""
-        return self.start + self.period * period
+        return self.start + self.length * period / self.coordinators
+
+    def order_in(self, period: int) -> tuple[int, ...]:
+        """The coordinators in the order in which events count that they stamp in ``period``, from when all of them have begun."""
+        epochs = ((max(0, (period - i) // self.coordinators), i) for i in range(self.coordinators))
+        return tuple(i for _, i in sorted(epochs))
 
     def begin(self, coordinator: int, epoch: int) -> datetime.datetime:
-        """When ``coordinator`` enters ``epoch`` (inclusive)."""
-        return self.start + self.length * epoch + self.period * coordinator
+        """When ``coordinator`` enters ``epoch`` (inclusive), if no epoch ends early."""
+        return self.period_start(epoch * self.coordinators + coordinator)
 
     def end(self, coordinator: int, epoch: int) -> datetime.datetime:
-        """When ``coordinator`` leaves ``epoch`` (exclusive)."""
+        """When ``coordinator`` leaves ``epoch`` (exclusive), if no epoch ends early."""
         return self.begin(coordinator, epoch + 1)
 
+    def end_after(
+        self, place: Place, last: tuple[Place, datetime.datetime] | None, members: MembersOf
+    ) -> datetime.datetime:
+        """When a coordinator is to leave an epoch: one period after who seals before it.
+
+        Args:
+            place: the epoch, and the coordinator.
+            last: the last place before it that has a boundary, and that boundary; None if there is none.
+            members: who seals an epoch; one of as many as its members is an epoch's period.
+        """
+        since, moment = last or ((-1, -1), self.start)
+        for epoch in range(max(0, since[0]), place[0] + 1):
+            who = members(epoch)
+            steps = sum(since < (epoch, coordinator) <= place for coordinator in who)
+            if last is None and epoch == 0:
+                steps += len(who) - 1  # the first to move does so at the end of its epoch
+            moment += self.length * steps / len(who)
+        return moment
+
     def epoch_at(self, coordinator: int, moment: datetime.datetime) -> int:
-        """The epoch that ``coordinator`` is in at ``moment`` by the schedule; 0 before it began."""
+        """The epoch that ``coordinator`` is in at ``moment``, if no epoch ends early; 0 before it began."""
         elapsed = moment.timestamp() - self.begin(coordinator, 0).timestamp()  # Airflow's times are not plain datetimes
         return max(0, round(elapsed * MICROSECONDS) // round(self.length.total_seconds() * MICROSECONDS))
 

@@ -113,6 +113,11 @@ class Item:
         """Whether the value is a list."""
         return isinstance(self.node, yaml.SequenceNode)
 
+    @property
+    def is_mapping(self) -> bool:
+        """Whether the value is a mapping."""
+        return isinstance(self.node, yaml.MappingNode)
+
     def words(self) -> tuple[str, ...]:
         """The value as a list of texts."""
         if not isinstance(self.node, yaml.SequenceNode):

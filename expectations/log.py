@@ -10,27 +10,27 @@ __all__ = ["ExpectEpochsToBeComplete", "ExpectNoNegativeMultiplicity"]
 
 
 class ExpectEpochsToBeComplete(ReadableExpectation):
-    """Expect every coordinator to have sealed the snapshot's epoch (the unanimous vote).
+    """Expect every member of the snapshot's epoch to have sealed it (the unanimous vote).
 
     The batch has the columns ``coordinator`` and ``sealed_epoch`` (the last one, inclusive).
 
     Args:
         epoch: the snapshot's epoch.
-        coordinators: how many there are, numbered from 0.
+        members: the numbers of the coordinators that take part in it.
     """
 
     epoch: int
-    coordinators: int
+    members: list[int]
 
-    sentence: ClassVar[str] = "All $coordinators coordinators have sealed epoch $epoch."
+    sentence: ClassVar[str] = "The members of epoch $epoch, coordinators $members, have all sealed it."
     metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.sealed_epochs",)
-    success_keys: ClassVar[tuple[str, ...]] = ("epoch", "coordinators")
+    success_keys: ClassVar[tuple[str, ...]] = ("epoch", "members")
 
     def _validate(
         self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
     ) -> dict[str, Any]:
         sealed: dict[int, int] = metrics["cumulus.sealed_epochs"]
-        late = [c for c in range(self.coordinators) if sealed.get(c, -1) < self.epoch]
+        late = [c for c in self.members if sealed.get(c, -1) < self.epoch]
         rows = [(str(c), str(sealed.get(c, "none"))) for c in late]
         observed = f"not sealed by {', '.join(map(str, late))}" if late else "sealed by all"
         return verdict(not late, observed, ("coordinator", "last sealed epoch"), rows, late=late)

@@ -28,7 +28,7 @@ def log_suite() -> gx.ExpectationSuite:
     return gx.ExpectationSuite(name="event log", expectations=[ExpectNoNegativeMultiplicity()])
 
 
-def epoch_suite(epoch: int, coordinators: int) -> gx.ExpectationSuite:
+def epoch_suite(epoch: int, members: Sequence[int]) -> gx.ExpectationSuite:
     """What the coordinators must have done for ``epoch`` to be complete."""
-    complete = ExpectEpochsToBeComplete(epoch=epoch, coordinators=coordinators)
+    complete = ExpectEpochsToBeComplete(epoch=epoch, members=list(members))
     return gx.ExpectationSuite(name="coordinators", expectations=[complete])

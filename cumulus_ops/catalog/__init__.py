@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cumulus_ops.catalog.in_error import InError, in_error
 from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, set_aside
+from cumulus_ops.catalog.membership import Boundary, FencedSeal, Member, Membership, Token
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
     Batch,
@@ -35,12 +36,16 @@ if TYPE_CHECKING:
 __all__ = [
     "LEFT_OUT",
     "Batch",
+    "Boundary",
     "Catalog",
     "Clock",
+    "FencedSeal",
     "HistoryEntry",
     "InError",
     "LeftOut",
     "LogFile",
+    "Member",
+    "Membership",
     "NewBatch",
     "NewRun",
     "ProgramRecord",
@@ -49,6 +54,7 @@ __all__ = [
     "SharedClock",
     "Snapshot",
     "Step",
+    "Token",
     "Unsettled",
     "Validation",
     "ViewError",

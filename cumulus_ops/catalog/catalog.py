@@ -7,17 +7,20 @@ says so, or raises :class:`~cumulus_ops.errors.Conflict` and changes nothing.
 from __future__ import annotations
 
 from cumulus_ops.catalog.asides import Asides
+from cumulus_ops.catalog.boundaries import Boundaries
 from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.control import Control
 from cumulus_ops.catalog.log import EventLog
+from cumulus_ops.catalog.members import Members
 from cumulus_ops.catalog.results import Results
 from cumulus_ops.catalog.retention import Retention
+from cumulus_ops.catalog.seals import Seals
 from cumulus_ops.catalog.view_errors import ViewErrors
 
 __all__ = ["Catalog"]
 
 
-class Catalog(Control, EventLog, Commits, Asides, Results, Retention, ViewErrors):
+class Catalog(Control, Members, Boundaries, Seals, EventLog, Commits, Asides, Results, Retention, ViewErrors):
     """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes.
 
     Args:

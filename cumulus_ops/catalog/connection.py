@@ -18,7 +18,7 @@ from cumulus_ops.errors import SetupProblem
 __all__ = ["READ_ONLY", "SCHEMA", "connect", "migrate", "retry_busy", "schema_version"]
 
 #: The newest migration.
-SCHEMA = "0008"
+SCHEMA = "0009"
 
 T = TypeVar("T")
 BUSY_TIMEOUT_MS = 60_000

@@ -1,39 +1,34 @@
-"""The program, its coordinators and their epochs."""
+"""The program, and where its coordinators are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, now
-from cumulus_ops.catalog.records import SETTLED, NewRun, ProgramRecord
+from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.members import read_membership, unknown_coordinator
+from cumulus_ops.catalog.records import NewRun, ProgramRecord
 from cumulus_ops.errors import InputProblem, NotYet, SetupProblem
 
-__all__ = ["Control"]
-
-
-def _unknown(coordinator: int) -> InputProblem:
-    return InputProblem(
-        f"there is no coordinator {coordinator}", kind="unknown-coordinator", hint="see `cumulus status`"
-    )
+__all__ = ["Control", "missing_votes", "not_sealed"]
 
 
 class Control(Database):
     """Who may do what next."""
 
     def register(self, record: ProgramRecord, start: Sequence[NewRun] = ()) -> None:
-        """Register the program and its coordinators; does nothing when the same program is registered already.
+        """Register the program and its coordinators; does nothing when the same program is registered already, whatever has become
+        of its coordinators since.
 
         Args:
             record: the program.
             start: the runs with what is there before the first event; they become visible with the program.
 
         Raises:
-            InputProblem: another program, or another number of coordinators, is registered.
+            InputProblem: another program is registered.
         """
         try:
             self._register(record, start)
@@ -51,9 +46,9 @@ class Control(Database):
                 self._insert_program(connection, record)
                 if start:
                     self._commit(connection, self._lock(connection), "start", start)
-            elif (existing.digest, existing.coordinators) != (record.digest, record.coordinators):
+            elif existing.digest != record.digest:
                 raise InputProblem(
-                    f"this catalog maintains another program ({existing.name}, {existing.coordinators} coordinators)",
+                    f"this catalog maintains another program ({existing.name})",
                     kind="program-changed",
                     hint="use a new catalog and state folder for the changed program",
                 )
@@ -67,11 +62,14 @@ class Control(Database):
             "forgotten": 0,
             "token": 0,
             "oldest_readable": 0,
+            "token_number": 0,
         }
         connection.execute(insert(t.program).values(id=1, **values, **zeros))
         connection.execute(
             insert(t.coordinator), [{"index": i, "epoch": 0, "next_sequence": 0} for i in range(record.coordinators)]
         )
+        members = [{"coordinator": i, "first_epoch": 0} for i in range(record.coordinators)]
+        connection.execute(insert(t.member), members)
 
     def program(self) -> ProgramRecord:
         """The registered program.
@@ -91,51 +89,8 @@ class Control(Database):
         c = t.coordinator.c
         rows = self._read(select(c.epoch, c.next_sequence).where(c.index == coordinator))
         if not rows:
-            raise _unknown(coordinator)
+            raise unknown_coordinator(coordinator)
         return rows[0][0], rows[0][1]
-
-    def token(self) -> int:
-        """The coordinator that may move to its next epoch."""
-        return cast(int, self._read(select(t.program.c.token))[0][0])
-
-    def seal(self, coordinator: int, epoch: int) -> None:
-        """Seal ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
-
-        Raises:
-            NotYet: the token is elsewhere, an earlier epoch is open, or a batch is not applied.
-        """
-        c = t.coordinator.c
-        with self._engine.begin() as connection:
-            # first of all: an append that is under way is waited for, and the next one will see that the epoch is over
-            current = connection.execute(select(c.epoch).where(c.index == coordinator).with_for_update()).scalar()
-            program = self._lock(connection)
-            if current is None:
-                raise _unknown(coordinator)
-            if current > epoch:
-                return
-            self._check_sealable(connection, program, coordinator, epoch, current)
-            connection.execute(insert(t.seal).values(coordinator=coordinator, epoch=epoch, sealed_at=now()))
-            connection.execute(
-                update(t.coordinator).where(c.index == coordinator).values(epoch=epoch + 1, next_sequence=0)
-            )
-            connection.execute(update(t.program).values(token=(coordinator + 1) % program.coordinators))
-
-    def _check_sealable(
-        self, connection: Connection, program: Row[Any], coordinator: int, epoch: int, current: int
-    ) -> None:
-        place = f"coordinator {coordinator}, epoch {epoch}"
-        if current < epoch:
-            raise NotYet(f"epoch {current} is still open", kind="earlier-epoch-open", place=place)
-        if program.token != coordinator:
-            raise NotYet(
-                f"coordinator {program.token} has the token", kind="no-token", place=place, hint="it must seal first"
-            )
-        b = t.batch.c
-        open_batches = select(func.count()).where(
-            b.coordinator == coordinator, b.epoch == epoch, b.state.not_in(SETTLED)
-        )
-        if connection.execute(open_batches).scalar_one():
-            raise NotYet("a batch is not applied yet", kind="batch-pending", place=place, hint="apply it first")
 
     def seals(self) -> dict[int, set[int]]:
         """epoch -> the coordinators that have sealed it."""
@@ -143,3 +98,19 @@ class Control(Database):
         for coordinator, epoch in self._read(select(t.seal.c.coordinator, t.seal.c.epoch)):
             result.setdefault(epoch, set()).add(coordinator)
         return result
+
+    def unsealed(self, epoch: int) -> tuple[int, ...]:
+        """The members of an epoch whose vote on it is missing, ascending."""
+        return self._reading(lambda connection: missing_votes(connection, epoch))
+
+
+def missing_votes(connection: Connection, epoch: int) -> tuple[int, ...]:
+    """The members of an epoch that have not sealed it."""
+    sealed = set(connection.execute(select(t.seal.c.coordinator).where(t.seal.c.epoch == epoch)).scalars())
+    return tuple(c for c in read_membership(connection).of(epoch) if c not in sealed)
+
+
+def not_sealed(missing: Sequence[int], epoch: int) -> NotYet:
+    """What is said of an epoch on which votes are missing."""
+    who = ", ".join(map(str, missing))
+    return NotYet(f"not sealed by coordinator {who}", kind="unsealed", place=f"epoch {epoch}")

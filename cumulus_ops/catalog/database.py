@@ -6,16 +6,21 @@ lock was waited for may be out of date. On SQLite a writing transaction has the 
 
 Rows that are locked, always in this order:
 
-1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, seal);
+1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, seal, fence), or changes where it takes part (add, drain);
 2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token;
 3. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it.
 
 ======================  ===========  =======  ==================================================================
 transaction             coordinator  program  checks, once it has its locks
 ======================  ===========  =======  ==================================================================
-append, retry           locks                 the coordinator is in the epoch and at the sequence of the stamps; files *; what is
-                                              retried, whose row it locks too, is set aside
-seal                    locks        locks    the epoch is the open one, the token is here, all batches are settled
+append, retry           locks                 the coordinator is in the epoch and at the sequence of the stamps, and a member; files *;
+                                              what is retried, whose row it locks too, is set aside
+seal                    locks        locks    the epoch is the open one, the token is here and has the number that was given, all
+                                              batches are settled
+fence                   locks        locks    the epoch is the open one and late, all batches are settled
+take the token                       locks    its holder is late, unless it is the one who asks
+add, drain              locks        locks    who is a member; who would be left
+end an epoch                         locks    for whom it has no boundary yet
 begin apply                          locks
 commit apply                         locks    the batch is appended still; what it read was not merged; files *
 commit correction                    locks    each clock has the revision that was read; files *
@@ -46,9 +51,9 @@ every pair against each other, statement by statement: it must end as if one had
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Executable, Row, bindparam, insert, inspect, literal_column, select, table, update
 
@@ -59,6 +64,7 @@ from cumulus_ops.errors import Conflict, SetupProblem
 
 __all__ = ["Database", "now"]
 
+T = TypeVar("T")
 
 #: The first step of a lease that is not over; locked, for an append holds no other lock that keeps somebody from ending the lease.
 HELD = select(t.lease.c.first_step).where(t.lease.c.id == bindparam("lease")).with_for_update(read=True, key_share=True)
@@ -122,9 +128,14 @@ class Database:
         self._engine.dispose()
 
     def _read(self, query: Executable) -> list[Any]:
-        def action() -> list[Any]:
+        return self._reading(lambda connection: list(connection.execute(query)))
+
+    def _reading(self, look: Callable[[Connection], T]) -> T:
+        """What a function of a connection that only reads finds, all as of one moment on SQLite."""
+
+        def action() -> T:
             with self._reader.begin() as connection:
-                return list(connection.execute(query))
+                return look(connection)
 
         return retry_busy(action)
 

@@ -27,14 +27,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Float, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.expression import FunctionElement
 
 from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clock import ClockS
 from cumulus_ops.catalog.connection import retry_busy
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.records import Step
@@ -45,23 +43,6 @@ __all__ = ["LEASE_S", "Leases"]
 #: How long a process may be silent before others may pass it by.
 LEASE_S = 60.0
 RENEWALS = 3  # within that time
-
-
-class _ClockS(FunctionElement[float]):
-    """The database's clock, in seconds since 1970, at this moment (not when the transaction began)."""
-
-    type = Float()
-    inherit_cache = True
-
-
-@compiles(_ClockS, "sqlite")
-def _sqlite_clock(_element: Any, _compiler: Any, **_: Any) -> str:
-    return "((julianday('now') - 2440587.5) * 86400.0)"
-
-
-@compiles(_ClockS, "postgresql")
-def _postgresql_clock(_element: Any, _compiler: Any, **_: Any) -> str:
-    return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 
 
 @dataclass
@@ -139,7 +120,7 @@ class Leases(Database):
 
     def _take(self) -> _Lease:
         here = func.coalesce(select(t.program.c.last_commit).scalar_subquery(), 0)
-        values = {"holder": f"{socket.gethostname()}:{os.getpid()}", "expires": _ClockS() + LEASE_S, "first_step": 0}
+        values = {"holder": f"{socket.gethostname()}:{os.getpid()}", "expires": ClockS() + LEASE_S, "first_step": 0}
         new = insert(t.lease).values(**values, floor=here).returning(t.lease.c.id, t.lease.c.floor)
 
         def action() -> _Lease:
@@ -163,7 +144,7 @@ class Leases(Database):
                 floor = int(connection.execute(select(t.program.c.last_commit)).scalar() or 0)
             values = {"floor": floor, "first_step": min(lease.steps, default=lease.next_step)}
             mine = update(t.lease).where(t.lease.c.id == lease.id)
-            is_held = connection.execute(mine.values(**values, expires=_ClockS() + LEASE_S)).rowcount
+            is_held = connection.execute(mine.values(**values, expires=ClockS() + LEASE_S)).rowcount
         lease.floor, lease.renewed_s = floor, begun_s
         if not is_held:
             self._lease = None  # the next step takes another one; those under way will be refused
@@ -177,7 +158,7 @@ class Leases(Database):
     def _end_lapsed(self, connection: Connection) -> None:
         """End the leases that were not renewed in time, in a transaction that holds the program's row."""
         mine = self._lease.id if self._lease is not None else 0
-        connection.execute(delete(t.lease).where(t.lease.c.expires < _ClockS(), t.lease.c.id != mine))
+        connection.execute(delete(t.lease).where(t.lease.c.expires < ClockS(), t.lease.c.id != mine))
 
     def leases(self) -> dict[int, int]:
         """lease -> its first step that is not over."""

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.members import not_a_member, read_membership
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
     Batch,
@@ -45,6 +46,7 @@ class EventLog(Database):
             their ids.
 
         Raises:
+            InputProblem: the coordinator has sealed its last epoch.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
                 set aside any more, or the lease of the step that wrote its files is over.
         """
@@ -59,6 +61,8 @@ class EventLog(Database):
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
+            if new.coordinator not in read_membership(connection).of(new.epoch):
+                raise not_a_member(new.coordinator, new.epoch)
             for batch in batches:
                 self._take_over(connection, batch)
             written = [f.path for b in batches for f in b.log_files]

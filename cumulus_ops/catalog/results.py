@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import forget_clocks
+from cumulus_ops.catalog.control import missing_votes, not_sealed
 from cumulus_ops.catalog.database import now
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.records import (
@@ -47,7 +47,7 @@ class Results(Leases):
             program = self._lock(connection)
             if connection.execute(select(t.snapshot.c.epoch).where(t.snapshot.c.epoch == new.epoch)).first():
                 return
-            self._check_unanimous(connection, program, new.epoch)
+            self._check_unanimous(connection, new.epoch)
             self._check_settled(connection, new.epoch)
             self._check_corrected(connection, new, derived)
             if program.refreshed is not None:
@@ -59,14 +59,10 @@ class Results(Leases):
             connection.execute(update(t.batch).where(*old).values(state="retired", clock=None))
             forget_clocks(connection)
 
-    def _check_unanimous(self, connection: Connection, program: Row[Any], epoch: int) -> None:
-        votes = connection.execute(select(func.count()).where(t.seal.c.epoch == epoch)).scalar_one()
-        if votes < program.coordinators:
-            raise NotYet(
-                f"{votes} of {program.coordinators} coordinators have sealed it",
-                kind="unsealed",
-                place=f"epoch {epoch}",
-            )
+    def _check_unanimous(self, connection: Connection, epoch: int) -> None:
+        missing = missing_votes(connection, epoch)
+        if missing:
+            raise not_sealed(missing, epoch)
         last = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
         if epoch != (-1 if last is None else last) + 1:
             raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {epoch}")

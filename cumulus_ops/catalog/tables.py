@@ -23,12 +23,14 @@ from sqlalchemy import (
 
 __all__ = [
     "batch",
+    "boundary",
     "commit",
     "consumption",
     "coordinator",
     "correction",
     "lease",
     "log_file",
+    "member",
     "metadata",
     "program",
     "published",
@@ -57,13 +59,14 @@ program = Table(
         "merge_horizon", BigInteger, nullable=False
     ),  # runs with origin <= this may have been merged with each other
     Column("token", Integer, nullable=False),  # the coordinator that may move to its next epoch
-    Column("coordinators", Integer, nullable=False),
+    Column("coordinators", Integer, nullable=False),  # with which it was registered; who they are now, `member` says
     Column("refreshed", BigInteger),  # the maps that depend on derivations incorporate commits <= this; NULL: none do
     Column("format", Integer, nullable=False),  # of the runs, see mapstore
     Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.serial
     Column("forgotten", BigInteger, nullable=False),  # rows of runs replaced by commits <= this may be gone
     Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
     Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
+    Column("token_number", BigInteger, nullable=False),  # grows with each hand-over: fences off who had it before
 )
 
 coordinator = Table(
@@ -74,12 +77,32 @@ coordinator = Table(
     Column("next_sequence", BigInteger, nullable=False),  # in the open epoch
 )
 
+member = Table(
+    "member",
+    metadata,
+    Column("coordinator", Integer, primary_key=True, autoincrement=False),
+    Column("first_epoch", Integer, primary_key=True, autoincrement=False),  # inclusive
+    Column("last_epoch", Integer),  # inclusive; NULL: there is no last one
+    Column("awaited_since", Float),  # since when others wait for its seal, by the database's clock; NULL: they do not
+)
+
+boundary = Table(
+    "boundary",
+    metadata,
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("coordinator", Integer, primary_key=True, autoincrement=False),
+    Column("ends_at", Float, nullable=False),  # exclusive; whole microseconds, as seconds since 1970
+    Column("reason", String(10), nullable=False),  # 'clock'; or early: 'sealed', 'request', 'events', 'fence'
+)
+
 seal = Table(
     "seal",
     metadata,
     Column("coordinator", Integer, primary_key=True),
     Column("epoch", Integer, primary_key=True),
     Column("sealed_at", DateTime(timezone=True), nullable=False),
+    Column("fenced_by", Integer),  # who has sealed in its name; NULL with a reason: a person has
+    Column("reason", Text),  # why others did; NULL: it has sealed by itself
 )
 
 lease = Table(

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from cumulus_ops.cli.options import JSON, PROJECT
+from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, print_json, print_left_out
-from cumulus_ops.cli.problems import explained
-from cumulus_ops.config import load_project
-
-if TYPE_CHECKING:
-    from cumulus_ops.engine import Runtime
 
 __all__ = ["batch"]
 
@@ -28,14 +20,6 @@ def batch() -> None:
     """Decide about batches that kept failing and were set aside. Their events do not count; everything else goes on."""
 
 
-@contextmanager
-def _opened(folder: Path) -> Iterator[Runtime]:
-    from cumulus_ops.snapshot import open_runtime
-
-    with explained(), open_runtime(load_project(folder), "inprocess") as runtime:
-        yield runtime
-
-
 @batch.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also those that were retried or dropped.")
 @PROJECT
@@ -44,7 +28,7 @@ def list_(everything: bool, folder: Path, as_json: bool) -> None:
     """List the batches that are set aside, and why. With --json, also the traceback of each failure."""
     from cumulus_ops.catalog import failed_batches
 
-    with _opened(folder) as runtime:
+    with opened(folder) as runtime:
         batches = runtime.catalog.batches()
     found = [b for b in failed_batches(batches) if everything or b.state == "aside"]
     if as_json:
@@ -65,7 +49,7 @@ def retry(numbers: tuple[int, ...], folder: Path, as_json: bool) -> None:
     They are applied with the coordinator's next mini-batch."""
     from cumulus_ops.snapshot import retry_batch
 
-    with _opened(folder) as runtime:
+    with opened(folder) as runtime:
         done = [(number, retry_batch(runtime, number)) for number in numbers]
     if as_json:
         print_json([{"batch": number, "retried_as": new.id, "epoch": new.epoch} for number, new in done])
@@ -85,7 +69,7 @@ def drop(numbers: tuple[int, ...], yes: bool, folder: Path, as_json: bool) -> No
 
     if not yes:
         click.confirm(f"Never count the events of batch {', '.join(map(str, numbers))}?", abort=True, err=True)
-    with _opened(folder) as runtime:
+    with opened(folder) as runtime:
         done = [drop_batch(runtime, number) for number in numbers]
     if as_json:
         print_json([{"batch": b.id, "state": b.state} for b in done])

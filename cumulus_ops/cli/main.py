@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cumulus_ops.cli.batches import batch
+from cumulus_ops.cli.coordinators import coordinators
+from cumulus_ops.cli.epochs import epoch
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
@@ -329,6 +331,8 @@ def demo(
 
 main.add_command(batch)
 main.add_command(simulate)
+main.add_command(coordinators)
+main.add_command(epoch)
 
 
 def _initialise(project: Project) -> None:

@@ -1,12 +1,21 @@
-"""Options that several commands have."""
+"""Options that several commands have, and the project that they name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-__all__ = ["EXECUTOR", "JSON", "PROJECT"]
+from cumulus_ops.cli.problems import explained
+from cumulus_ops.config import load_project
+
+if TYPE_CHECKING:
+    from cumulus_ops.engine import Runtime
+
+__all__ = ["EXECUTOR", "JSON", "PROJECT", "opened"]
 
 PROJECT = click.option(
     "--project",
@@ -21,3 +30,12 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead 
 EXECUTOR = click.option(
     "--executor", type=click.Choice(["inprocess", "spark"]), help="Instead of the project's executor."
 )
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Runtime]:
+    """The project, opened in this process; errors are explained."""
+    from cumulus_ops.snapshot import open_runtime
+
+    with explained(), open_runtime(load_project(folder), "inprocess") as runtime:
+        yield runtime

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cumulus_ops.catalog import InError, LeftOut
-    from cumulus_ops.snapshot import Status
+    from cumulus_ops.snapshot import CoordinatorStatus, Status
 
-__all__ = ["console", "print_json", "print_left_out", "print_rows", "print_status", "size_text"]
+__all__ = ["console", "coordinator_table", "print_json", "print_left_out", "print_rows", "print_status", "size_text"]
 
 WIDTH = 130
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -77,14 +77,14 @@ def print_status(status: Status) -> None:
     """Coordinators and epochs as two tables; and the views in error, and the batches that are set aside, if there are any."""
     from cumulus_ops.demo.display import epoch_table
 
-    table = Table(title=f"Coordinators of {status.program}", title_justify="left")
-    for name in ("coordinator", "epoch", "token", "drops waiting"):
-        table.add_column(name, justify="right")
-    for c in status.coordinators:
-        table.add_row(str(c.index), str(c.epoch), "yes" if c.holds_token else "", str(c.pending_drops))
     out = console()
-    out.print(table)
+    out.print(coordinator_table(f"Coordinators of {status.program}", status.coordinators))
+    if len(status.coordinators) != status.initially:
+        out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")
     out.print(epoch_table(status.epochs))
+    for epoch in status.epochs:
+        for seal in epoch.fenced:
+            out.print(str(seal), style="yellow", markup=False)
     if status.in_error:
         _print_in_error(status.in_error)
     if status.set_aside:
@@ -94,6 +94,18 @@ def print_status(status: Status) -> None:
             "Decide by: cumulus batch retry N, or drop N",
             style="yellow",
         )
+
+
+def coordinator_table(title: str, coordinators: Sequence[CoordinatorStatus]) -> Table:
+    """A row for each coordinator that has an epoch to work in."""
+    table = Table(title=title, title_justify="left")
+    for name in ("coordinator", "epoch", "ends at", "token", "drops waiting", ""):
+        table.add_column(name, justify="right")
+    for c in coordinators:
+        ends_at = f"{c.ends_at:%Y-%m-%d %H:%M:%S}" if c.ends_at else ""
+        state = "" if c.state == "works" else c.state
+        table.add_row(str(c.index), str(c.epoch), ends_at, "yes" if c.holds_token else "", str(c.pending_drops), state)
+    return table
 
 
 def _print_in_error(errors: Sequence[InError]) -> None:

@@ -20,10 +20,11 @@ from cumulus_ops.catalog import (
     in_error,
     left_out,
 )
+from cumulus_ops.catalog.control import not_sealed
 from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
 from cumulus_ops.engine.budget import rows_within
 from cumulus_ops.engine.events import BatchRef
-from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.errors import Conflict
 from cumulus_ops.faults import reach
 from cumulus_ops.mapstore import AccessPath, pick_tier
 from cumulus_ops.query import failed_checks_upto, view_error
@@ -73,10 +74,9 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
 
 
 def _require_sealed(rt: Runtime, epoch: int) -> None:
-    votes = rt.catalog.seals().get(epoch, set())
-    missing = [str(i) for i in range(rt.project.coordinators) if i not in votes]
+    missing = rt.catalog.unsealed(epoch)
     if missing:
-        raise NotYet(f"not sealed by coordinator {', '.join(missing)}", kind="unsealed", place=f"epoch {epoch}")
+        raise not_sealed(missing, epoch)
 
 
 def _commit(rt: Runtime, epoch: int) -> None:

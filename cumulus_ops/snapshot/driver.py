@@ -1,20 +1,21 @@
 """Running epochs in one process, without Airflow: the same steps in a fixed, staggered order.
 
-Time is counted in periods, N to an epoch of N coordinators. In each period every coordinator applies its next drop; at
-its end the coordinator that holds the token seals its epoch, if that has had its N periods, and passes the token on. So coordinator 0 works in the next
-epoch while the others still finish this one, as they would under a clock (Cumulus paper, section 4.2).
+Time is counted in periods, N to an epoch of N members. In each period every coordinator applies its next drop; at its end the
+one that holds the token seals its epoch, if that has had its N periods, or was ended early, and passes the token on. So coordinator 0 works in
+the next epoch while the others still finish this one, as they would under a clock (Cumulus paper, section 4.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cumulus_ops.catalog import Batch, in_error
+from cumulus_ops.catalog import Batch, Membership, in_error
 from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.snapshot.commits import commit
-from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch, seal, sealed
+from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch
 from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
+from cumulus_ops.snapshot.sealing import seal, sealed
 from cumulus_ops.validation.run import validate
 
 __all__ = ["run_epochs"]
@@ -58,26 +59,43 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
 
 def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was."""
-    everyone = range(rt.project.coordinators)
-    batches = [rt.catalog.batches(coordinator=c) for c in everyone]
-    drops = [sum(b.part == 0 for b in own) for own in batches]
-    period = max(drops)
+    membership = rt.catalog.membership()
+    everyone = sorted(m.coordinator for m in membership.active())
+    batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
+    drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
+    period = max(drops.values())
     waiting = [c for c in everyone if pending_drops(rt.project, rt.catalog, c)]
     unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
-    behind = [c for c in waiting if drops[c] < period]
+    joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
+    behind = [
+        c
+        for c in waiting
+        if drops[c] < period and not (c in joined and _had_its_periods(rt, c, membership, batches[c]))
+    ]
     holder = rt.catalog.token()
-    if unfinished or behind:
-        _apply(rt, (unfinished or behind)[0], on_progress)
-    elif not waiting or _had_its_periods(rt, holder, batches[holder]):
+    if unfinished:
+        _apply(rt, unfinished[0], on_progress)
+    elif _was_ended(rt, holder):
+        seal(rt, holder, current_epoch(rt, holder))
+    elif behind:
+        _apply(rt, behind[0], on_progress)
+    elif not waiting or _had_its_periods(rt, holder, membership, batches[holder]):
         seal(rt, holder, current_epoch(rt, holder))
     else:
         _apply(rt, waiting[0], on_progress)
 
 
-def _had_its_periods(rt: Runtime, coordinator: int, batches: Sequence[Batch]) -> bool:
-    """N periods to an epoch; the first epoch of coordinator i lasts i periods longer."""
+def _was_ended(rt: Runtime, coordinator: int) -> bool:
+    """Whether the epoch that it has open is over already: early, on request or for its many events."""
     epoch = current_epoch(rt, coordinator)
-    length = rt.project.coordinators + (coordinator if epoch == 0 else 0)
+    return any(b.coordinator == coordinator for b in rt.catalog.boundaries(epoch))
+
+
+def _had_its_periods(rt: Runtime, coordinator: int, membership: Membership, batches: Sequence[Batch]) -> bool:
+    """N periods to an epoch; the first epoch of all lasts as many periods longer as there are coordinators before this one."""
+    epoch = current_epoch(rt, coordinator)
+    members = membership.of(epoch)
+    length = len(members) + (members.index(coordinator) if epoch == 0 else 0)
     return sum(b.epoch == epoch and b.part == 0 for b in batches) >= length
 
 

@@ -1,4 +1,4 @@
-"""A coordinator's work within an epoch: append the next drop, apply it, and at last seal the epoch."""
+"""A coordinator's work within an epoch: append the next drop, and apply it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cumulus_ops.engine.failures import explain, verdict
 from cumulus_ops.errors import Conflict, CumulusError
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
+from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.snapshot.refreshing import refresh, refresh_task, try_refresh
 from cumulus_ops.snapshot.setting_aside import has_died_too_often, is_set_aside, tell_of
 from cumulus_ops.snapshot.settling import settle_if_due
@@ -28,8 +29,6 @@ __all__ = [
     "compute_batch",
     "current_epoch",
     "run_minibatch",
-    "seal",
-    "sealed",
 ]
 
 ATTEMPTS = 5
@@ -100,17 +99,25 @@ def run_minibatch(
             done = rt.catalog.batch(batch)
             applied += done.events if done.counts else 0
             on_batch(applied)
+    _end_if_full(rt, done.epoch)
     # earlier ones are looked at again, for a correction after a later one may have set them aside
     return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started)
 
 
+def _end_if_full(rt: Runtime, epoch: int) -> None:
+    """End an epoch for all coordinators if it holds more events than it is to hold (EPOCH END REQUEST, semester paper, section 3.4)."""
+    limit = rt.project.epoch.events
+    if limit is not None and rt.catalog.events_in(epoch) > limit:
+        rt.catalog.end_epoch(epoch, Rhythm.of(rt.project), "events")
+
+
 def _append(rt: Runtime, coordinator: int, drop: Path) -> tuple[int, ...]:
-    """Append a drop; again, if this process stood still meanwhile and others went on without it."""
+    """Append a drop; again, if this process stood still meanwhile and others went on without it, or ended its epoch."""
     for _ in range(ATTEMPTS - 1):
         try:
             return append_drop(rt.project, rt.catalog, coordinator, drop)
-        except Conflict as conflict:
-            if conflict.kind not in ("lease-over", "files-lost"):
+        except Conflict:
+            if drop.name in rt.catalog.drops(coordinator):
                 raise
     return append_drop(rt.project, rt.catalog, coordinator, drop)
 
@@ -262,19 +269,3 @@ def _divided(rt: Runtime, runs: Sequence[NewRun]) -> tuple[tuple[NewRun, ...], t
     """The runs of base maps, and those of the maps that depend on derivations."""
     base = tuple(r for r in runs if r.map in rt.plan.base)
     return base, tuple(r for r in runs if r.map not in rt.plan.base)
-
-
-def seal(rt: Runtime, coordinator: int, epoch: int) -> None:
-    """Seal an epoch for a coordinator: no event of it will come any more. A no-op when done before.
-
-    Raises:
-        NotYet: the token is with another coordinator, or a batch is not applied yet.
-    """
-    reach("seal.before-commit")
-    rt.catalog.seal(coordinator, epoch)
-    reach("seal.after-commit")
-
-
-def sealed(rt: Runtime, epoch: int) -> bool:
-    """Whether every coordinator has sealed the epoch (the unanimous vote)."""
-    return len(rt.catalog.seals().get(epoch, ())) == rt.project.coordinators

@@ -1,4 +1,5 @@
-"""What people who look at the project's pages have to know: a file beside the state, which the DAGs' documentation shows."""
+"""What Airflow has to know of a running project without asking its catalog, in files beside the state: what people who look at the
+pages are told, and where the coordinators are."""
 
 from __future__ import annotations
 
@@ -8,8 +9,17 @@ from cumulus_ops.catalog import InError, LeftOut, left_out, set_aside
 from cumulus_ops.engine import Runtime
 from cumulus_ops.names import NOTICES
 from cumulus_ops.query import newest_errors
+from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.timeline import write_timeline
 
-__all__ = ["write_notices"]
+__all__ = ["tell_where_coordinators_are", "write_notices"]
+
+
+def tell_where_coordinators_are(rt: Runtime) -> None:
+    """Write the file that Airflow plans by (:mod:`cumulus_ops.timeline`) as the catalog has it now."""
+    rhythm = Rhythm.of(rt.project)
+    active = sorted((m.coordinator, m.epoch) for m in rt.catalog.membership().active())
+    write_timeline(rt.project.state, [rt.catalog.stay(c, epoch, rhythm) for c, epoch in active])
 
 
 def write_notices(rt: Runtime) -> None:

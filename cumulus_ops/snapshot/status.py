@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from cumulus_ops.catalog import Batch, InError, LeftOut, Snapshot, Validation, in_error, left_out, set_aside
+from cumulus_ops.catalog import (
+    Batch,
+    FencedSeal,
+    InError,
+    LeftOut,
+    Member,
+    Snapshot,
+    Validation,
+    in_error,
+    left_out,
+    set_aside,
+)
 from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.query import newest_errors
+from cumulus_ops.rhythm import Rhythm
 
 __all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
 
 
 @dataclass(frozen=True)
 class CoordinatorStatus:
-    """A coordinator: its open epoch, whether it may move next, and how many landed drops wait for it."""
+    """A coordinator: its open epoch, whether it may move next, and how many landed drops wait for it. ``state``: ``works``, ``joins``
+    (its first epoch is yet to come), ``drains`` (its open epoch is its last), ``is late`` (others wait for its seal). ``ends_at``: when it
+    leaves the epoch, or is to."""
 
     index: int
     epoch: int
     holds_token: bool
     pending_drops: int
+    state: str = "works"
+    ends_at: datetime.datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -30,7 +47,8 @@ class EpochReport:
     coordinators), committed, validated or failed; ``validation``: passed, failed, expired (it came too late) or "" when not
     validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``; ``without``: the batches up to this
     epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why;
-    ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``report``: its page."""
+    ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``report``: its page;
+    ``members``: the coordinators that take part in it; ``fenced``: those of them that others have sealed for."""
 
     epoch: int
     events: int
@@ -48,33 +66,55 @@ class EpochReport:
     without: tuple[LeftOut, ...] = ()
     in_error: tuple[InError, ...] = ()
     findings: tuple[str, ...] = ()
+    members: tuple[int, ...] = ()
+    fenced: tuple[FencedSeal, ...] = ()
 
 
 @dataclass(frozen=True)
 class Status:
     """A whole project; ``set_aside``: the batches about which somebody has to decide; ``in_error``: the views that are in error in
-    the newest snapshot."""
+    the newest snapshot; ``initially``: how many coordinators its file says, which counts only when it is initialised."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
     epochs: tuple[EpochReport, ...]
     set_aside: tuple[LeftOut, ...] = ()
     in_error: tuple[InError, ...] = ()
+    initially: int = 0
 
 
 def status(rt: Runtime) -> Status:
     """Read the state of the project from the catalog and the landing folder."""
-    token = rt.catalog.token()
-    coordinators = tuple(
-        CoordinatorStatus(i, rt.catalog.position(i)[0], i == token, len(pending_drops(rt.project, rt.catalog, i)))
-        for i in range(rt.project.coordinators)
-    )
     batches = rt.catalog.batches()
-    return Status(rt.project.name, coordinators, _epochs(rt, batches), set_aside(batches), newest_errors(rt))
+    return Status(
+        rt.project.name,
+        tuple(_coordinators(rt)),
+        _epochs(rt, batches),
+        set_aside(batches),
+        newest_errors(rt),
+        rt.project.coordinators,
+    )
+
+
+def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
+    token, rhythm, begun = rt.catalog.token(), Rhythm.of(rt.project), max(rt.catalog.seals(), default=-1) + 1
+    for m in sorted(rt.catalog.membership().active(), key=lambda m: m.coordinator):
+        pending = len(pending_drops(rt.project, rt.catalog, m.coordinator))
+        ends_at = rt.catalog.boundary(m.coordinator, m.epoch, rhythm).ends_at
+        yield CoordinatorStatus(m.coordinator, m.epoch, m.coordinator == token, pending, _state(m, begun), ends_at)
+
+
+def _state(member: Member, begun: int) -> str:
+    if member.epoch > begun:
+        return "joins"
+    if member.awaited_since is not None:
+        return "is late"
+    return "works" if member.last is None else "drains"
 
 
 def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
     seals = rt.catalog.seals()
+    membership, fenced = rt.catalog.membership(), rt.catalog.fenced()
     snapshots = {s.epoch: s for s in rt.catalog.snapshots()}
     validations = rt.catalog.validations()
     corrections = rt.catalog.corrections()
@@ -82,16 +122,20 @@ def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
     errors = rt.catalog.view_errors()
     numbers = sorted({b.epoch for b in batches} | set(seals) | set(snapshots))
     return tuple(
-        _epoch(
-            epoch,
-            [b for b in batches if b.epoch == epoch and b.counts],
-            len(seals.get(epoch, ())) == rt.project.coordinators,
-            snapshots.get(epoch),
-            validations.get(epoch),
-            corrections.get(epoch, 0),
-            expired.get(epoch, ()),
-            left_out(batches, epoch),
-            in_error(errors, epoch),
+        replace(
+            _epoch(
+                epoch,
+                [b for b in batches if b.epoch == epoch and b.counts],
+                set(membership.of(epoch)) <= seals.get(epoch, set()),
+                snapshots.get(epoch),
+                validations.get(epoch),
+                corrections.get(epoch, 0),
+                expired.get(epoch, ()),
+                left_out(batches, epoch),
+                in_error(errors, epoch),
+            ),
+            members=membership.of(epoch),
+            fenced=tuple(f for f in fenced if f.epoch == epoch),
         )
         for epoch in numbers
     )

@@ -148,7 +148,7 @@ def _checked(request: ValidationRequest, found: _Found) -> Any:
     request.reports_folder.mkdir(parents=True, exist_ok=True)
     sealed = {"coordinator": list(request.sealed_epochs), "sealed_epoch": list(request.sealed_epochs.values())}
     suites: dict[str, tuple[Any, Any]] = {
-        EPOCHS: (expectations.epoch_suite(request.epoch, request.coordinators), frame(pa.table(sealed))),
+        EPOCHS: (expectations.epoch_suite(request.epoch, request.members), frame(pa.table(sealed))),
         LOG: (expectations.log_suite(), frame(found.impossible)),
         VIEWS: (expectations.views_suite([v.name for v in request.views]), frame([vars(v) for v in found.verdicts])),
     }

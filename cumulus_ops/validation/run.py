@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cumulus_ops.catalog import Batch, Validation, ViewError, in_error, left_out
+from cumulus_ops.catalog import Batch, FencedSeal, Validation, ViewError, in_error, left_out
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import read_groups, read_view, views_in_error
 from cumulus_ops.validation.index import INDEX, write_index
@@ -47,15 +47,18 @@ def validate(rt: Runtime, epoch: int, views: Sequence[str] | None = None) -> Val
     rt.catalog.record_validation(Validation(epoch, report.success, findings, str(page), report.seconds))
     late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
     outcomes, batches = rt.catalog.validations(), rt.catalog.batches()
-    errors = rt.catalog.view_errors()
-    remarks = {e: _remarks(batches, errors, e) for e in outcomes}
+    errors, fenced = rt.catalog.view_errors(), rt.catalog.fenced()
+    remarks = {e: _remarks(batches, errors, fenced, e) for e in outcomes}
     write_index(rt.project.reports, rt.project.name, outcomes.values(), late, remarks)
     return report
 
 
-def _remarks(batches: Sequence[Batch], errors: Sequence[ViewError], epoch: int) -> tuple[str, ...]:
+def _remarks(
+    batches: Sequence[Batch], errors: Sequence[ViewError], fenced: Sequence[FencedSeal], epoch: int
+) -> tuple[str, ...]:
     missing = (f"without {batch}" for batch in left_out(batches, epoch))
-    return (*missing, *(f"view {e.view} is in error {e}" for e in in_error(errors, epoch)))
+    broken = (f"view {e.view} is in error {e}" for e in in_error(errors, epoch))
+    return (*missing, *broken, *(str(seal) for seal in fenced if seal.epoch == epoch))
 
 
 def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
@@ -65,7 +68,8 @@ def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     if not report.success:
         missing = [b for b in left_out(batches, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
-    remarks = (*report.remarks, *_remarks(batches, rt.catalog.view_errors(), report.epoch))
+    said = _remarks(batches, rt.catalog.view_errors(), rt.catalog.fenced(), report.epoch)
+    remarks = (*report.remarks, *said)
     return replace(report, failures=failures, remarks=remarks)
 
 
@@ -81,7 +85,8 @@ def validation_request(rt: Runtime, epoch: int, names: Sequence[str] | None = No
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
     views = _views(rt, chosen, epoch, files)
     seals = rt.catalog.seals()
-    sealed = {c: max(e for e, who in seals.items() if c in who) for c in range(rt.project.coordinators)}
+    members = rt.catalog.membership().of(epoch)
+    sealed = {c: max(e for e, who in seals.items() if c in who) for c in members}
     return ValidationRequest(
         rt.project.name,
         epoch,
@@ -89,7 +94,7 @@ def validation_request(rt: Runtime, epoch: int, names: Sequence[str] | None = No
         rt.program.relations,
         files,
         rt.project.reports,
-        rt.project.coordinators,
+        members,
         sealed,
         _groups(rt, [v for v in views if v.snapshot is not None], epoch),
         {view.name: view.sql for view in rt.program.views if view.sql is not None},

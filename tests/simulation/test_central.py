@@ -14,7 +14,6 @@ from cumulus_ops.simulation.programs import paper
 from cumulus_ops.simulation.protocols import central, source, target
 from cumulus_ops.simulation.protocols.source import SOURCE
 from cumulus_ops.simulation.run import Outcome
-from cumulus_ops.simulation.shrink import failure_of
 from m3.program import Program
 
 

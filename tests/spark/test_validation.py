@@ -85,7 +85,7 @@ def request(folder: Path, rows: Iterable[tuple[Any, ...]], events: Iterable[Even
     schema = pa.schema([("view", pa.string()), ("group", pa.string()), ("rows", pa.int64())])
     groups = pa.Table.from_pylist(counts, schema)
     log = {"sales": write_log(folder / "log", events)}
-    return ValidationRequest("shop", 1, (view,), (SALES,), log, folder / "reports", 2, {0: 1, 1: 1}, groups)
+    return ValidationRequest("shop", 1, (view,), (SALES,), log, folder / "reports", (0, 1), {0: 1, 1: 1}, groups)
 
 
 def pages(report: ValidationReport) -> str:

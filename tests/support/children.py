@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -9,10 +11,11 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from cumulus_ops.config import Project
-from cumulus_ops.errors import NotYet
+from cumulus_ops.config import Patience, Project
+from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.eventlog import pending_drops
-from cumulus_ops.snapshot import current_epoch, open_runtime, run_epochs, run_minibatch, seal
+from cumulus_ops.snapshot import current_epoch, fence_the_gone, open_runtime, run_epochs, run_minibatch, seal
 
 TIMEOUT_S = 600
 
@@ -71,6 +74,32 @@ def apply_drops(project: Project, coordinator: int, drops: int, *, fault: str = 
     with open_runtime(project, "inprocess") as rt:
         for _ in range(drops):
             assert run_minibatch(rt, coordinator) is not None
+
+
+def work_through_epochs(
+    project: Project, coordinator: int, epochs: int, *, fault: str = "", pause: str = "", fencing: bool = False
+) -> None:
+    """Work as a coordinator until it has sealed so many epochs, or its last: a drop, a look after the others, and a seal as soon as
+    that is possible; die at ``fault``, or stand still at ``pause``. With ``fencing``, it has no patience with anybody."""
+    os.environ.update(CUMULUS_FAULT=fault, CUMULUS_PAUSE=pause)
+    if fencing:
+        none = datetime.timedelta(0)
+        project = dataclasses.replace(project, patience=Patience(none, none))
+    with open_runtime(project, "inprocess") as rt:
+        while _is_member(rt, coordinator) and current_epoch(rt, coordinator) < epochs:
+            try:
+                run_minibatch(rt, coordinator)
+                fence_the_gone(rt, coordinator)
+                seal(rt, coordinator, current_epoch(rt, coordinator))
+            except NotYet:
+                os.sched_yield()
+            except InputProblem as problem:
+                if problem.kind not in ("not-a-member", "unknown-coordinator"):  # it was drained meanwhile
+                    raise
+
+
+def _is_member(rt: Runtime, coordinator: int) -> bool:
+    return any(m.coordinator == coordinator for m in rt.catalog.membership().active())
 
 
 def wait_until_stopped(child: BaseProcess) -> None:

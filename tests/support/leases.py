@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.engine import Runtime
 
-__all__ = ["another_process", "lapse"]
+__all__ = ["another_process", "has_been_awaited", "lapse"]
 
 
 def lapse(url: str) -> None:
@@ -19,6 +19,14 @@ def lapse(url: str) -> None:
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE lease SET expires = 0"))
+    engine.dispose()
+
+
+def has_been_awaited(url: str) -> None:
+    """As if others had waited for ever for those for whose seals they have begun to wait."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE member SET awaited_since = 0 WHERE awaited_since IS NOT NULL"))
     engine.dispose()
 
 

@@ -11,5 +11,13 @@ from cumulus_ops.simulation.run import Spec
 __all__ = ["PROTOCOLS"]
 
 PROTOCOLS: dict[str, Spec] = {
-    spec.name: spec for spec in (TARGET, SOURCE, BLOCKING, OPTIMISTIC, EVENTUAL, PIPELINE,)
+    spec.name: spec
+    for spec in (
+        TARGET,
+        SOURCE,
+        BLOCKING,
+        OPTIMISTIC,
+        EVENTUAL,
+        PIPELINE,
+    )
 }

@@ -44,7 +44,9 @@ def land(folder, drop, rows):
 def test_init_writes_a_project_that_is_ready(call, shop):
     assert (shop / "cumulus.yaml").exists()
     status = json.loads(call("status", "--project", shop, "--json").stdout)
-    assert status["coordinators"] == [{"index": 0, "epoch": 0, "holds_token": True, "pending_drops": 0}]
+    (coordinator,) = status["coordinators"]
+    expected = {"index": 0, "epoch": 0, "holds_token": True, "pending_drops": 0, "state": "works"}
+    assert coordinator == expected | {"ends_at": coordinator["ends_at"]}
 
 
 def test_init_leaves_an_existing_project_alone(call, shop):

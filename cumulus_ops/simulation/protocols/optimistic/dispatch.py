@@ -13,7 +13,7 @@ from functools import cached_property
 from cumulus_ops.simulation.case import Read, Stamp, Version, read_bound, reads_of
 from cumulus_ops.simulation.layout import Layout
 from cumulus_ops.simulation.protocols.optimistic.messages import Wanted
-from cumulus_ops.simulation.tables import EventTable, Tables
+from cumulus_ops.simulation.tables import DirectiveTable, Tables
 from m3.dataflow import strata
 from m3.evaluate import Value
 from m3.program import Program, Trigger
@@ -41,7 +41,7 @@ class Dispatch:
         self._plans: dict[tuple[int, tuple[int, ...]], Plan] = {}
         self._reads: dict[tuple[int, int], tuple[Read, ...]] = {}
 
-    def table(self, trigger: int) -> EventTable:
+    def table(self, trigger: int) -> DirectiveTable:
         """The directive table of a trigger."""
         of = self.program.triggers[trigger]
         return self.tables.by_event[of.relation, of.sign]
@@ -54,7 +54,7 @@ class Dispatch:
             self._plans[of] = self._plan(table, of[1])
         return self._plans[of]
 
-    def _plan(self, table: EventTable, of: tuple[int, ...]) -> Plan:
+    def _plan(self, table: DirectiveTable, of: tuple[int, ...]) -> Plan:
         owner = self.layout.owner
         wanted: dict[int, dict[tuple[int, int], set[int]]] = {}
         senders: dict[int, dict[int, list[set[int]]]] = {}

@@ -1,0 +1,140 @@
+"""Boundaries: when coordinators leave their epochs. They are rows, and the clock only proposes them.
+
+A row says that an epoch has ended for a coordinator, and when. What landed before belongs to the epoch, what lands later to the
+next one. When there is no row yet, the time is proposed: one period after the last boundary of who seals before
+(:meth:`~cumulus_ops.rhythm.Rhythm.end_after`). So an epoch that ends early moves all that come, and no drop is in two epochs, or in none.
+
+A boundary is written with the seal, at the latest; earlier if an epoch is to end before its time: on request, or because it holds
+more events than it is to hold (EPOCH END REQUEST, semester paper, section 3.4). Then what has landed and is not
+appended yet belongs to the next epoch, or else the backlog of one coordinator would make the epoch as large as it was not to be.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+from sqlalchemy import Connection, func, insert, select
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clock import clock_s
+from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.members import read_membership
+from cumulus_ops.catalog.membership import Boundary, Membership, moment_of, seconds_of
+from cumulus_ops.catalog.records import LEFT_OUT
+from cumulus_ops.rhythm import Place, Rhythm
+from cumulus_ops.timeline import Stay
+
+__all__ = ["Boundaries", "find_boundary", "write_boundary"]
+
+
+def find_boundary(connection: Connection, place: Place, rhythm: Rhythm, membership: Membership) -> Boundary:
+    """The boundary of (epoch, coordinator), or the proposal if there is none yet."""
+    b, (epoch, coordinator) = t.boundary.c, place
+    upto = (b.epoch < epoch) | ((b.epoch == epoch) & (b.coordinator <= coordinator))
+    newest_first = select(b.epoch, b.coordinator, b.ends_at, b.reason).order_by(b.epoch.desc(), b.coordinator.desc())
+    last = connection.execute(newest_first.where(upto).limit(1)).first()
+    if last is not None and (last.epoch, last.coordinator) == place:
+        return Boundary(epoch, coordinator, moment_of(last.ends_at), last.reason)
+    known = None if last is None else ((last.epoch, last.coordinator), moment_of(last.ends_at))
+    return Boundary(epoch, coordinator, rhythm.end_after(place, known, membership.of))
+
+
+def write_boundary(
+    connection: Connection, place: Place, rhythm: Rhythm, membership: Membership, reason: str
+) -> Boundary:
+    """Let an epoch end for a coordinator: at the time that is proposed, or if that is yet to come, now, for ``reason``. A boundary
+    that is there stays. No two of a coordinator's are at the same time: a moment is in one epoch."""
+    found = find_boundary(connection, place, rhythm, membership)
+    if found.reason is not None:
+        return found
+    now, (epoch, coordinator) = moment_of(clock_s(connection)), place
+    is_due = found.ends_at <= now
+    ends_at = found.ends_at if is_due else now
+    b = t.boundary.c
+    earlier = select(func.max(b.ends_at)).where(b.coordinator == coordinator, b.epoch < epoch)
+    before = connection.execute(earlier).scalar()
+    if before is not None:
+        ends_at = max(ends_at, moment_of(before) + datetime.timedelta(microseconds=1))
+    new = Boundary(epoch, coordinator, ends_at, "clock" if is_due else reason)
+    values = {
+        "epoch": new.epoch,
+        "coordinator": new.coordinator,
+        "ends_at": seconds_of(new.ends_at),
+        "reason": new.reason,
+    }
+    connection.execute(insert(t.boundary).values(**values))
+    return new
+
+
+def _begin(connection: Connection, place: Place, rhythm: Rhythm, membership: Membership) -> datetime.datetime:
+    """When a coordinator enters an epoch: when it leaves the one before, or would if it took part in that."""
+    epoch, coordinator = place
+    if epoch == 0:
+        who = membership.of(0)
+        return rhythm.start + rhythm.length * who.index(coordinator) / len(who)
+    return find_boundary(connection, (epoch - 1, coordinator), rhythm, membership).ends_at
+
+
+class Boundaries(Database):
+    """When epochs end."""
+
+    def boundary(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Boundary:
+        """When a coordinator leaves an epoch, or is to leave it by the clock."""
+        return self._reading(lambda c: find_boundary(c, (epoch, coordinator), rhythm, read_membership(c)))
+
+    def stay(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
+        """When a coordinator is in an epoch, as far as is settled, and else as the clock proposes."""
+
+        def look(connection: Connection) -> Stay:
+            membership = read_membership(connection)
+            ends = [find_boundary(connection, (e, coordinator), rhythm, membership).ends_at for e in (epoch, epoch + 1)]
+            return Stay(coordinator, epoch, _begin(connection, (epoch, coordinator), rhythm, membership), *ends)
+
+        return self._reading(look)
+
+    def epoch_at(self, coordinator: int, moment: datetime.datetime, rhythm: Rhythm) -> int:
+        """The epoch that a coordinator is in at a moment, by its boundaries, and later by those that are proposed. As proposals are
+        rounded to microseconds, a moment just before a boundary is one at it."""
+        moment += rhythm.period / 1000
+
+        def look(connection: Connection) -> int:
+            b, membership = t.boundary.c, read_membership(connection)
+            passed = select(func.max(b.epoch)).where(b.coordinator == coordinator, b.ends_at <= seconds_of(moment))
+            known = connection.execute(passed).scalar()
+            mine = membership.find(coordinator)
+            epoch = mine.first if mine is not None else 0
+            epoch = epoch if known is None else max(epoch, int(known) + 1)
+            while find_boundary(connection, (epoch, coordinator), rhythm, membership).ends_at <= moment:
+                epoch += 1
+            return epoch
+
+        return self._reading(look)
+
+    def boundaries(self, epoch: int) -> list[Boundary]:
+        """The boundaries of an epoch that are settled, in the order of the coordinators."""
+        b = t.boundary.c
+        query = select(b.epoch, b.coordinator, b.ends_at, b.reason).where(b.epoch == epoch).order_by(b.coordinator)
+        return [Boundary(e, c, moment_of(at), reason) for e, c, at, reason in self._read(query)]
+
+    def end_epoch(self, epoch: int, rhythm: Rhythm, reason: str = "request") -> list[Boundary]:
+        """End an epoch now, and those before it, for all coordinators for which it has not ended; a no-op when it has.
+
+        Nobody is waited for: each coordinator sees it when it looks next, and seals when it has the token.
+
+        Returns:
+            the boundaries that are new.
+        """
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            membership = read_membership(connection)
+            open_places = sorted(
+                (e, m.coordinator) for m in membership.all for e in range(m.epoch, epoch + 1) if m.is_in(e)
+            )
+            new = [p for p in open_places if find_boundary(connection, p, rhythm, membership).reason is None]
+            return [write_boundary(connection, place, rhythm, membership, reason) for place in new]
+
+    def events_in(self, epoch: int) -> int:
+        """How many events of an epoch have been appended, and count."""
+        b = t.batch.c
+        total = select(func.sum(b.inserts + b.deletes)).where(b.epoch == epoch, b.state.not_in(LEFT_OUT))
+        return int(self._read(total)[0][0] or 0)

@@ -1,0 +1,240 @@
+"""Seals, and the token: who moves to the next epoch next, and what is done when it does not.
+
+The **token** is the right to seal. It is with the member whose next seal comes first in the order (epoch, coordinator): the highest
+priority first, and everybody once per epoch. It has a **number** that grows with each hand-over, and a **lease**: whoever wants to move and
+finds the holder late takes it. A holder is late when its epoch is over, others wait for it, and both have been so for longer than the token's
+patience. It loses the token, and nothing else: its epoch stays open, its events stay in it, and a seal with the number that it had is refused.
+When the token comes round again, it seals as if nothing had happened.
+
+A member that is awaited for longer than the coordinators' patience is taken for gone, and **fenced** in the epoch that it has open, if
+somebody else has sealed that: another one applies what it has appended, and seals in its name. What it appends later belongs to its next epoch. Nothing is lost, nothing
+counts twice, whether it is dead or only slow; the seal says who has fenced it, and why.
+
+All times are the database's. They decide how soon the late are passed by, and never what is right.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, NoReturn
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.boundaries import find_boundary, write_boundary
+from cumulus_ops.catalog.clock import clock_s
+from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.members import lock_coordinator, not_a_member, read_membership, unknown_coordinator
+from cumulus_ops.catalog.membership import FencedSeal, Member, Membership, Token, seconds_of
+from cumulus_ops.catalog.records import SETTLED
+from cumulus_ops.errors import NotYet
+from cumulus_ops.rhythm import Rhythm
+
+__all__ = ["Seals"]
+
+
+class Seals(Database):
+    """The ends of epochs, coordinator by coordinator."""
+
+    def token(self) -> int:
+        """The coordinator that may move to its next epoch."""
+        return self.held_token().holder
+
+    def held_token(self) -> Token:
+        """Who has the token, and its number."""
+        holder, number = self._read(select(t.program.c.token, t.program.c.token_number))[0]
+        return Token(int(holder), int(number))
+
+    def take_token(self, coordinator: int, rhythm: Rhythm, patience: datetime.timedelta) -> Token | None:
+        """Ask for the token: for whoever has an epoch to seal.
+
+        Args:
+            coordinator: who asks.
+            rhythm: when epochs are to end.
+            patience: how long the holder may keep it beyond the end of its epoch, while others wait.
+
+        Returns:
+            the token, if the coordinator has it, or has just taken it from a holder that is late; None if it has to wait. From then on
+            the holder is awaited.
+
+        Raises:
+            InputProblem: it is no coordinator, or not any more.
+        """
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            membership = read_membership(connection)
+            mine, holder = _active(membership, coordinator), membership.find(program.token)
+            if mine is None:
+                raise unknown_coordinator(coordinator)
+            if program.token == coordinator:
+                return Token(coordinator, int(program.token_number))
+            assert holder is not None  # it goes to members
+            if holder.awaited_since is None:
+                _await(connection, holder, clock_s(connection))
+            if _is_late(connection, holder, rhythm, membership, patience):
+                return _hand_to(connection, program, coordinator)
+            return None
+
+    def seal(self, coordinator: int, epoch: int, token: Token | None = None, rhythm: Rhythm | None = None) -> None:
+        """Seal ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
+
+        Args:
+            coordinator, epoch: what is sealed.
+            token: what :meth:`take_token` gave; None to take what is there.
+            rhythm: when epochs are to end; None keeps no boundary.
+
+        Raises:
+            NotYet: the token is elsewhere, or was passed on since; an earlier epoch is open; or a batch is not applied.
+            InputProblem: it is no member of the epoch.
+        """
+        with self._engine.begin() as connection:
+            # first of all: an append that is under way is waited for, and the next one will see that the epoch is over
+            current = lock_coordinator(connection, coordinator)
+            program = self._lock(connection)
+            membership = read_membership(connection)
+            if current is None:
+                raise unknown_coordinator(coordinator)
+            if current > epoch:
+                return
+            _check_open(connection, membership, coordinator, epoch, current)
+            if program.token != coordinator:
+                _refuse_token(f"coordinator {program.token} has the token", "no-token", coordinator, epoch)
+            if token is not None and token.number != program.token_number:
+                _refuse_token(f"its token, number {token.number}, was passed on", "old-token", coordinator, epoch)
+            _end(connection, coordinator, epoch, rhythm, membership, "sealed")
+            mine = membership.find(coordinator)
+            if mine is not None and mine.awaited_since is not None:
+                _await(connection, mine, None)
+            _hand_on(connection, program)
+
+    def overdue(self, rhythm: Rhythm, patience: datetime.timedelta) -> list[tuple[int, int]]:
+        """The (epoch, coordinator) that are to be fenced, oldest first: awaited for longer than the patience."""
+
+        def look(connection: Connection) -> list[tuple[int, int]]:
+            membership = read_membership(connection)
+            late = (m for m in membership.active() if _is_to_be_fenced(connection, m, rhythm, membership, patience))
+            return sorted((m.epoch, m.coordinator) for m in late)
+
+        return self._reading(look)
+
+    def fence(
+        self,
+        coordinator: int,
+        epoch: int,
+        by: int | None,
+        reason: str,
+        rhythm: Rhythm,
+        patience: datetime.timedelta | None = None,
+    ) -> bool:
+        """Seal ``epoch`` in the name of a coordinator that is gone, so that it completes without it.
+
+        Args:
+            coordinator, epoch: what is sealed.
+            by: the coordinator that does so, None if it is a person.
+            reason: why.
+            rhythm: when epochs are to end.
+            patience: how long it has been awaited at the least; None when that does not matter.
+
+        Returns:
+            whether it was; False when it has sealed by itself, was fenced by somebody else, or is not late any more.
+
+        Raises:
+            NotYet: a batch of its epoch is not applied.
+        """
+        with self._engine.begin() as connection:
+            current = lock_coordinator(connection, coordinator)
+            program = self._lock(connection)
+            membership = read_membership(connection)
+            mine = _active(membership, coordinator)
+            if current != epoch or mine is None:
+                return False
+            if patience is not None and not _is_to_be_fenced(connection, mine, rhythm, membership, patience):
+                return False
+            _check_open(connection, membership, coordinator, epoch, epoch)
+            # awaited it stays: as long as it is silent, its next epoch waits no longer than this one
+            _end(connection, coordinator, epoch, rhythm, membership, "fence", by, reason)
+            _hand_on(connection, program)
+            return True
+
+    def fenced(self) -> list[FencedSeal]:
+        """The seals that somebody else has made, in the order of the epochs."""
+        s = t.seal.c
+        query = select(s.epoch, s.coordinator, s.fenced_by, s.reason).where(s.reason.is_not(None))
+        return [FencedSeal(*row) for row in self._read(query.order_by(s.epoch, s.coordinator))]
+
+
+def _active(membership: Membership, coordinator: int) -> Member | None:
+    return next((m for m in membership.active() if m.coordinator == coordinator), None)
+
+
+def _is_late(
+    connection: Connection, who: Member, rhythm: Rhythm, membership: Membership, patience: datetime.timedelta
+) -> bool:
+    """Whether its epoch is over, and it is awaited, both for longer than the patience."""
+    if who.awaited_since is None:
+        return False
+    ends_at = find_boundary(connection, (who.epoch, who.coordinator), rhythm, membership).ends_at
+    return clock_s(connection) >= max(who.awaited_since, seconds_of(ends_at)) + patience.total_seconds()
+
+
+def _is_to_be_fenced(
+    connection: Connection, who: Member, rhythm: Rhythm, membership: Membership, patience: datetime.timedelta
+) -> bool:
+    """Whether it is late in an epoch that somebody else has sealed: nobody is fenced in epochs to which the others have yet to come."""
+    if not _is_late(connection, who, rhythm, membership, patience):
+        return False
+    newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+    return newest is not None and who.epoch <= newest
+
+
+def _await(connection: Connection, who: Member, since: float | None) -> None:
+    mine = (t.member.c.coordinator == who.coordinator, t.member.c.first_epoch == who.first)
+    connection.execute(update(t.member).where(*mine).values(awaited_since=since))
+
+
+def _check_open(connection: Connection, membership: Membership, coordinator: int, epoch: int, current: int) -> None:
+    place = f"coordinator {coordinator}, epoch {epoch}"
+    if current < epoch:
+        raise NotYet(f"epoch {current} is still open", kind="earlier-epoch-open", place=place)
+    if coordinator not in membership.of(epoch):
+        raise not_a_member(coordinator, epoch)
+    b = t.batch.c
+    open_batches = select(func.count()).where(b.coordinator == coordinator, b.epoch == epoch, b.state.not_in(SETTLED))
+    if connection.execute(open_batches).scalar_one():
+        raise NotYet("a batch is not applied yet", kind="batch-pending", place=place, hint="apply it first")
+
+
+def _refuse_token(message: str, kind: str, coordinator: int, epoch: int) -> NoReturn:
+    place = f"coordinator {coordinator}, epoch {epoch}"
+    raise NotYet(message, kind=kind, place=place, hint="it must seal first, or be late for longer than the patience")
+
+
+def _end(
+    connection: Connection,
+    coordinator: int,
+    epoch: int,
+    rhythm: Rhythm | None,
+    membership: Membership,
+    why: str,
+    by: int | None = None,
+    reason: str | None = None,
+) -> None:
+    """The seal, its boundary, and the coordinator's next epoch."""
+    if rhythm is not None:
+        write_boundary(connection, (epoch, coordinator), rhythm, membership, why)
+    values = {"coordinator": coordinator, "epoch": epoch, "sealed_at": now(), "fenced_by": by, "reason": reason}
+    connection.execute(insert(t.seal).values(**values))
+    c = t.coordinator.c
+    connection.execute(update(t.coordinator).where(c.index == coordinator).values(epoch=epoch + 1, next_sequence=0))
+
+
+def _hand_on(connection: Connection, program: Row[Any]) -> None:
+    """The token goes to whoever seals next: the oldest epoch first, and in it the highest priority."""
+    _, successor = min((m.epoch, m.coordinator) for m in read_membership(connection).active())
+    _hand_to(connection, program, successor)
+
+
+def _hand_to(connection: Connection, program: Row[Any], coordinator: int) -> Token:
+    token = Token(coordinator, int(program.token_number) + 1)
+    connection.execute(update(t.program).values(token=token.holder, token_number=token.number))
+    return token

@@ -1,0 +1,102 @@
+"""`cumulus coordinators`: who takes part, and how that changes while the others go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cumulus_ops.cli.options import JSON, PROJECT, opened
+from cumulus_ops.cli.output import console, coordinator_table, print_json
+
+__all__ = ["coordinators"]
+
+NUMBER = click.argument("number", type=click.IntRange(min=0), metavar="COORDINATOR")
+
+
+@click.group(invoke_without_command=True)
+@PROJECT
+@JSON
+@click.pass_context
+def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
+    """Show who the coordinators are; add one, drain one, remove one, while the others go on."""
+    if context.invoked_subcommand is not None:
+        return
+    from cumulus_ops.snapshot import status
+
+    with opened(folder) as runtime:
+        now = status(runtime)
+    if as_json:
+        print_json(now.coordinators)
+    else:
+        console().print(coordinator_table(f"Coordinators of {now.program}", now.coordinators))
+
+
+@coordinators.command()
+@click.argument("number", type=click.IntRange(min=0), metavar="[COORDINATOR]", required=False)
+@PROJECT
+@JSON
+def add(number: int | None, folder: Path, as_json: bool) -> None:
+    """Add a coordinator, by default with the lowest number that is free. It joins in the next epoch that nobody has begun, and takes what
+    lands in the folder of its number."""
+    from cumulus_ops.snapshot import tell_where_coordinators_are
+
+    with opened(folder) as runtime:
+        new = runtime.catalog.add_coordinator(number)
+        (runtime.project.landing / str(new.coordinator)).mkdir(parents=True, exist_ok=True)
+        tell_where_coordinators_are(runtime)
+        landing = runtime.project.landing / str(new.coordinator)
+    if as_json:
+        print_json({"coordinator": new.coordinator, "first_epoch": new.first, "landing": landing})
+    else:
+        console().print(
+            f"coordinator {new.coordinator} takes part from epoch {new.first} on; land its drops in {landing}"
+        )
+
+
+@coordinators.command()
+@NUMBER
+@PROJECT
+@JSON
+def drain(number: int, folder: Path, as_json: bool) -> None:
+    """Let COORDINATOR seal the epoch that it has open as its last."""
+    from cumulus_ops.snapshot import tell_where_coordinators_are
+
+    with opened(folder) as runtime:
+        member = runtime.catalog.drain_coordinator(number)
+        tell_where_coordinators_are(runtime)
+    if as_json:
+        print_json({"coordinator": number, "last_epoch": member.last})
+    else:
+        state = "has left after" if member.is_gone else "leaves with"
+        console().print(
+            f"coordinator {number} {state} epoch {member.last}; what lands for it later waits until it is added again"
+        )
+
+
+@coordinators.command()
+@NUMBER
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@PROJECT
+@JSON
+def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
+    """Take COORDINATOR out now, because it is gone: apply what it has appended, and seal the epoch that it has open in its name, as its
+    last. What has landed for it and was not appended waits in its landing folder until it is added again."""
+    from cumulus_ops.eventlog import pending_drops
+    from cumulus_ops.snapshot import remove_coordinator, tell_where_coordinators_are
+
+    if not yes:
+        click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
+    with opened(folder) as runtime:
+        was_there = remove_coordinator(runtime, number)
+        member = runtime.catalog.membership().find(number)
+        left = pending_drops(runtime.project, runtime.catalog, number)
+        tell_where_coordinators_are(runtime)
+    last = member.last if member else None
+    if as_json:
+        print_json({"coordinator": number, "removed": was_there, "last_epoch": last, "left": [str(d) for d in left]})
+        return
+    console().print(f"coordinator {number} {'is' if was_there else 'was'} out; epoch {last} was its last")
+    if left:
+        # not for another one: events are known by their numbers in the source, which another source may have used
+        console().print(f"{len(left)} drops wait in {left[0].parent} until it is added again")

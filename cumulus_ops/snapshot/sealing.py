@@ -1,0 +1,109 @@
+"""How an epoch ends for its coordinators: seals in the token's order, early ends, and going on without those that are gone.
+
+Everybody who seals also looks after the others: nobody's process has to live for an epoch to complete.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from cumulus_ops.catalog import FencedSeal
+from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import NotYet
+from cumulus_ops.faults import reach
+from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.snapshot.minibatch import apply_or_set_aside
+
+__all__ = ["apply_appended", "fence_the_gone", "open_epoch", "remove_coordinator", "seal", "sealed"]
+
+log = logging.getLogger(__name__)
+
+
+def seal(rt: Runtime, coordinator: int, epoch: int) -> None:
+    """Seal an epoch for a coordinator: no event of it will come any more. A no-op when done before.
+
+    Raises:
+        NotYet: the token is with another coordinator, or was passed on meanwhile; or a batch is not applied yet.
+    """
+    if rt.catalog.position(coordinator)[0] > epoch:
+        return
+    rhythm = Rhythm.of(rt.project)
+    token = rt.catalog.take_token(coordinator, rhythm, rt.project.patience.token)
+    if token is None:
+        holder = rt.catalog.token()
+        place = f"coordinator {coordinator}, epoch {epoch}"
+        raise NotYet(f"coordinator {holder} has the token", kind="no-token", place=place, hint="it must seal first")
+    reach("seal.before-commit")
+    rt.catalog.seal(coordinator, epoch, token, rhythm)
+    reach("seal.after-commit")
+
+
+def sealed(rt: Runtime, epoch: int) -> bool:
+    """Whether every member of the epoch has sealed it (the unanimous vote)."""
+    return not rt.catalog.unsealed(epoch)
+
+
+def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
+    """Go on without the coordinators that are awaited for longer than the patience: apply what they have appended, and seal in their
+    name. Each as far as it is late; usually that is one epoch, or none.
+
+    Args:
+        rt: the open project.
+        by: the coordinator that does so.
+
+    Returns:
+        what was sealed.
+    """
+    rhythm, patience = Rhythm.of(rt.project), rt.project.patience.gone
+    if patience is None:
+        return []
+    done: list[FencedSeal] = []
+    minutes = patience.total_seconds() / 60
+    reason = f"others had waited for its seal for more than {minutes:g} minutes"
+    while late := [place for place in rt.catalog.overdue(rhythm, patience) if place[1] != by]:
+        before = len(done)
+        for epoch, coordinator in late:
+            apply_appended(rt, coordinator, epoch)
+            reach("fence.before-commit")
+            try:
+                is_fenced = rt.catalog.fence(coordinator, epoch, by, reason, rhythm, patience)
+            except NotYet:  # it appends: it is not gone
+                continue
+            reach("fence.after-commit")
+            if is_fenced:
+                done.append(FencedSeal(epoch, coordinator, by, reason))
+                log.warning("%s", done[-1])
+        if len(done) == before:
+            break
+    return done
+
+
+def remove_coordinator(rt: Runtime, coordinator: int) -> bool:
+    """Take a coordinator out without waiting for it: the epoch that it has open is its last, what it has appended is applied, and the
+    epoch is sealed in its name. What has landed for it, and was not appended, is left where it is.
+
+    Returns:
+        whether there was anything to do.
+
+    Raises:
+        InputProblem: there is no such coordinator, or nobody else.
+        NotYet: its process appends meanwhile; stop it first.
+    """
+    member = rt.catalog.drain_coordinator(coordinator)
+    if member.is_gone:
+        return False
+    apply_appended(rt, coordinator, member.epoch)
+    return rt.catalog.fence(coordinator, member.epoch, None, "it was removed", Rhythm.of(rt.project))
+
+
+def apply_appended(rt: Runtime, coordinator: int, epoch: int) -> None:
+    """Apply the batches that a coordinator has appended to an epoch, whoever else may be at it."""
+    for batch in rt.catalog.batches(state="appended", coordinator=coordinator):
+        if batch.epoch <= epoch:
+            rt.executor.prepare(rt.plan)
+            apply_or_set_aside(rt, batch.id)
+
+
+def open_epoch(rt: Runtime) -> int:
+    """The oldest epoch that some coordinator has open."""
+    return min(m.epoch for m in rt.catalog.membership().active())

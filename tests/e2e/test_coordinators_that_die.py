@@ -1,0 +1,202 @@
+"""Coordinators in real processes that die holding the token, stand still, are added, drained and removed: the law holds, on SQLite
+and on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.config import Project
+from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import InputProblem, NotYet
+from cumulus_ops.eventlog import pending_drops
+from cumulus_ops.snapshot import (
+    commit,
+    current_epoch,
+    fence_the_gone,
+    initialise,
+    open_runtime,
+    remove_coordinator,
+    run_minibatch,
+    seal,
+    sealed,
+)
+from cumulus_ops.versions import epoch_end
+from tests.support.children import start, wait, wait_until_stopped, work_through_epochs
+from tests.support.drops import make_shop
+from tests.support.leases import has_been_awaited, lapse
+from tests.support.logs import logged_events, logged_maps
+from tests.support.projects import engine_maps
+from tests.support.services import postgresql
+
+PERIODS = 4
+MakeProject = Callable[[Path], Project]
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def make_project(request: pytest.FixtureRequest) -> Iterator[MakeProject]:
+    """Makes an initialised shop with landed drops for three coordinators, and a catalog on one of the databases."""
+
+    def make(folder: Path, url: str | None) -> Project:
+        project = make_shop(folder, periods=PERIODS, catalog_url=url)
+        initialise(project)
+        return project
+
+    if request.param == "sqlite":
+        yield lambda folder: make(folder, None)
+        return
+    with postgresql() as server:
+        made = iter(range(100))
+        yield lambda folder: make(folder, server.create_database(f"shop{next(made)}"))
+
+
+def _end_epoch(rt: Runtime, coordinators: tuple[int, ...]) -> None:
+    """A drop each, and their seals; who is in the way is late."""
+    for coordinator in coordinators:
+        run_minibatch(rt, coordinator)
+        try:
+            seal(rt, coordinator, current_epoch(rt, coordinator))
+        except NotYet:
+            has_been_awaited(rt.project.catalog_url)
+            seal(rt, coordinator, current_epoch(rt, coordinator))
+
+
+def _finish(rt: Runtime) -> None:
+    """Everybody who is left brings what has landed to an end; then the law is looked at, epoch by epoch."""
+    everyone = sorted(m.coordinator for m in rt.catalog.membership().active())
+    for coordinator in everyone:
+        while run_minibatch(rt, coordinator) is not None:
+            pass
+    last = max(current_epoch(rt, c) for c in everyone)
+    while min(current_epoch(rt, c) for c in everyone) <= last:
+        seal(rt, rt.catalog.token(), current_epoch(rt, rt.catalog.token()))
+    for epoch in range(last + 1):
+        commit(rt, epoch)
+        assert engine_maps(rt, epoch_end(epoch)) == logged_maps(rt, epoch)
+
+
+def _nothing_is_lost_or_doubled(rt: Runtime, quiet: Project, coordinators: tuple[int, ...] = (0, 1, 2)) -> None:
+    """The log has all that landed, and as often; ``quiet`` is where the same has landed and nothing else has happened."""
+    assert all(not pending_drops(rt.project, rt.catalog, c) for c in coordinators)
+    with open_runtime(quiet, "inprocess") as other:
+        for coordinator in range(3):
+            while run_minibatch(other, coordinator) is not None:
+                pass
+        assert sorted(logged_events(rt, 99), key=repr) == sorted(logged_events(other, 99), key=repr)
+
+
+@pytest.mark.parametrize("fault", ["append.before-commit", "apply.before-commit", "seal.before-commit"])
+def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
+    fault: str, make_project: MakeProject, tmp_path: Path
+) -> None:
+    project = make_project(tmp_path / "shop")
+    assert wait(start(work_through_epochs, project, 0, 1, fault=fault)) == -signal.SIGKILL
+    with open_runtime(project, "inprocess") as rt:
+        assert rt.catalog.held_token().holder == 0
+        appended = len(rt.catalog.batches(coordinator=0))
+        _end_epoch(rt, (1, 2))
+        assert not sealed(rt, 0), "it has lost the token, and nothing else"
+        lapse(project.catalog_url)
+        (fenced,) = fence_the_gone(rt, by=2)
+        assert (fenced.epoch, fenced.coordinator, fenced.by) == (0, 0, 2)
+        assert sealed(rt, 0)
+        commit(rt, 0)
+        assert engine_maps(rt, epoch_end(0)) == logged_maps(rt, 0)
+        assert [b.epoch for b in rt.catalog.batches(coordinator=0)] == [0] * appended
+    assert wait(start(work_through_epochs, project, 0, 2)) == 0, "it comes back, and has its next epoch"
+    with open_runtime(project, "inprocess") as rt:
+        _finish(rt)
+        _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
+        assert rt.catalog.fenced() == [fenced]
+
+
+@pytest.mark.parametrize("pause", ["append.before-commit", "apply.before-commit", "seal.before-commit"])
+def test_who_wakes_up_late_finds_its_epoch_sealed_and_goes_on_in_the_next(
+    pause: str, make_project: MakeProject, tmp_path: Path
+) -> None:
+    project = make_project(tmp_path / "shop")
+    child = start(work_through_epochs, project, 0, 2, pause=pause)
+    try:
+        wait_until_stopped(child)
+        with open_runtime(project, "inprocess") as rt:
+            _end_epoch(rt, (1, 2))
+            assert [f.coordinator for f in fence_the_gone(rt, by=1)] == [0]
+            commit(rt, 0)
+            os.kill(child.pid or 0, signal.SIGCONT)
+            assert wait(child) == 0
+            assert current_epoch(rt, 0) == 2
+            _finish(rt)
+            _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
+            assert len(rt.catalog.fenced()) == 1
+    finally:
+        child.kill()
+
+
+@pytest.mark.parametrize("fault", ["fence.before-commit", "fence.after-commit"])
+def test_who_fences_may_die_too(fault: str, make_project: MakeProject, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shop")
+    assert wait(start(work_through_epochs, project, 0, 1, fault="apply.before-commit")) == -signal.SIGKILL
+    with open_runtime(project, "inprocess") as rt:
+        _end_epoch(rt, (1, 2))
+        assert wait(start(work_through_epochs, project, 1, 3, fault=fault)) == -signal.SIGKILL
+        fence_the_gone(rt, by=2)
+        assert [(f.epoch, f.coordinator) for f in rt.catalog.fenced()] == [(0, 0)]
+        _finish(rt)
+        _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
+
+
+def test_coordinators_without_patience_who_come_and_go_while_all_work(
+    make_project: MakeProject, tmp_path: Path
+) -> None:
+    """Everybody passes everybody by, and fences everybody, all the time; one is added, one drained, one removed while it works."""
+    project = make_project(tmp_path / "shop")
+    children = [start(work_through_epochs, project, c, 99 if c == 2 else 4, fencing=True) for c in range(3)]
+    try:
+        with open_runtime(project, "inprocess") as rt:
+            added = rt.catalog.add_coordinator().coordinator
+            (project.landing / "2" / f"p{PERIODS - 1:04d}").rename(_landing(project, added) / "moved")
+            children.append(
+                start(work_through_epochs, project, added, 6, fencing=True)
+            )  # its source has its own numbers
+            while current_epoch(rt, 1) == 0:
+                os.sched_yield()
+            rt.catalog.drain_coordinator(1)
+            while not _is_removed(rt, 2):
+                os.sched_yield()
+            assert [wait(child) for child in children] == [0, 0, 0, 0]
+            assert sorted(m.coordinator for m in rt.catalog.membership().active()) == [0, 3]
+            for gone in (1, 2):  # what has landed for them waits until they are back
+                assert rt.catalog.add_coordinator(gone).first > 1
+            _finish(rt)
+            _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"), (0, 1, 2, 3))
+    finally:
+        for child in children:
+            child.kill()
+
+
+def _landing(project: Project, coordinator: int) -> Path:
+    folder = project.landing / str(coordinator)
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _is_removed(rt: Runtime, coordinator: int) -> bool:
+    try:
+        remove_coordinator(rt, coordinator)
+    except NotYet:  # it has appended something meanwhile
+        return False
+    return True
+
+
+def test_the_last_one_cannot_be_removed(make_project: MakeProject, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shop")
+    with open_runtime(project, "inprocess") as rt:
+        assert remove_coordinator(rt, 0)
+        assert not remove_coordinator(rt, 0)
+        remove_coordinator(rt, 1)
+        with pytest.raises(InputProblem, match="nobody would be left"):
+            remove_coordinator(rt, 2)
