@@ -26,7 +26,8 @@ def corrected_by_coordinator(rt: Runtime, runs: Sequence[Run]) -> Counter[int]:
     found: Counter[int] = Counter()
     for run in runs:
         if run.access_path == rt.plan.paths[run.map][0].label:
-            table = open_run(rt.project.state / run.path, run.offset, run.bytes).table([], [])
+            stored = open_run(rt.project.state / run.path, run.offset, run.bytes)
+            table = stored.table(rt.plan.key_names(run.map), [])
             found.update(coordinators_of(rt, table[VERSION].to_numpy()).tolist())
     return found
 
