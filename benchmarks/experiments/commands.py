@@ -36,3 +36,49 @@ def streaming_consistency(out: Path, transfers: int, epochs: int, every: int, pa
         consistency.run_race(out, consistency.Scenario(transfers // 10, max(1, epochs // 10)))
     if not part or "views" in part:
         consistency.run_views(out, scenario)
+
+
+@experiment.command()
+@click.pass_obj
+def staggering(out: Path) -> None:
+    """Whose batches are corrected: epochs staggered or aligned, loads even or skewed."""
+    from benchmarks.experiments.staggering import run_staggering
+
+    run_staggering(out)
+
+
+@experiment.command()
+@click.pass_obj
+def skew(out: Path) -> None:
+    """Corrections by clock skew and number of coordinators."""
+    from benchmarks.experiments.staggering import run_skew
+
+    run_skew(out)
+
+
+@experiment.command()
+@click.pass_obj
+def buffers(out: Path) -> None:
+    """How often to correct, against cost and wrong tentative answers."""
+    from benchmarks.experiments.buffers import run_buffers
+
+    run_buffers(out)
+
+
+@experiment.command()
+@click.pass_obj
+def costs(out: Path) -> None:
+    """What a message, an event, a written, merged or corrected entry costs on the engine; the simulator's units."""
+    from benchmarks.experiments.costs import run_costs
+
+    run_costs(out)
+
+
+@experiment.command()
+@click.pass_obj
+def plots(out: Path) -> None:
+    """Draw all plots anew from the data."""
+    from benchmarks.experiments import buffers, consistency, staggering
+
+    for draw in (consistency.plot, staggering.plot_staggering, buffers.plot_buffers):
+        draw(out)

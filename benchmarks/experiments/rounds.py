@@ -1,46 +1,53 @@
-"""Coordinators in turns, in one process: staggered epochs, with a place to look in after each mini-batch and each commit."""
+"""Coordinators in turns, in one process: who leaves its epoch when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import NotYet
 from cumulus_ops.snapshot import current_epoch, seal, sealed
 
-__all__ = ["Rounds"]
+__all__ = ["Rounds", "staggered"]
 
 
-@dataclass
+def staggered(coordinators: int, periods: int) -> tuple[int, ...]:
+    """By how many periods each coordinator is behind the first, in a staggered project (Cumulus paper, section 4.2).
+
+    >>> staggered(3, 12)
+    (0, 4, 8)
+    """
+    return tuple(i * periods // coordinators for i in range(coordinators))
+
+
 class Rounds:
-    """Who ends an epoch when. An epoch lasts ``periods`` periods (as many as there are coordinators, if None); where epochs are
-    staggered, coordinator i's first one lasts i periods longer (Cumulus paper, section 4.2)."""
+    """Who ends an epoch when.
 
-    rt: Runtime
-    periods: int | None = None
-    staggered: bool = True
-    _left: list[int] = field(init=False)
+    Args:
+        rt: the open project.
+        periods: how many an epoch has; as many as there are coordinators, if None.
+        delays: by how many periods each coordinator's first epoch is longer; staggered, if None.
+    """
 
-    def __post_init__(self) -> None:
-        everyone = range(self.rt.project.coordinators)
-        self.periods = self.periods or len(everyone)
-        self._left = [self.periods + (i if self.staggered else 0) for i in everyone]
+    def __init__(self, rt: Runtime, periods: int | None = None, delays: Sequence[int] | None = None) -> None:
+        self.rt, self.coordinators = rt, range(rt.project.coordinators)
+        self.periods = periods or len(self.coordinators)
+        self._left = [self.periods + d for d in delays or staggered(len(self.coordinators), self.periods)]
 
     def end_period(self) -> Iterator[int]:
         """Seal what has had its periods; gives the epochs that all have sealed by that, to be committed."""
         self._left = [left - 1 for left in self._left]
-        for _ in self._left:  # the token goes round: who cannot seal yet may be able to after another one has
-            for coordinator, left in enumerate(self._left):
-                if left <= 0:
+        for _ in self.coordinators:  # the token goes round: who cannot seal yet may be able to after another one has
+            for coordinator in self.coordinators:
+                if self._left[coordinator] <= 0:
                     yield from self._seal(coordinator)
 
     def end_all(self) -> Iterator[int]:
         """Seal every epoch that anybody has begun."""
-        newest = max(current_epoch(self.rt, c) for c in range(len(self._left)))
-        while any(current_epoch(self.rt, c) <= newest for c in range(len(self._left))):
-            for coordinator in range(len(self._left)):
+        newest = max(current_epoch(self.rt, c) for c in self.coordinators)
+        while any(current_epoch(self.rt, c) <= newest for c in self.coordinators):
+            for coordinator in self.coordinators:
                 if current_epoch(self.rt, coordinator) <= newest:
                     yield from self._seal(coordinator)
 
@@ -48,7 +55,6 @@ class Rounds:
         epoch = current_epoch(self.rt, coordinator)
         with suppress(NotYet):  # another coordinator has the token
             seal(self.rt, coordinator, epoch)
-            assert self.periods is not None
             self._left[coordinator] += self.periods
             if sealed(self.rt, epoch):
                 yield epoch

@@ -1,0 +1,41 @@
+"""Whose batches corrections are for: the catalog counts them by epoch, the versions of their runs say more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from cumulus_ops.catalog import Run
+from cumulus_ops.engine import Runtime
+from cumulus_ops.mapstore import VERSION, open_run
+from cumulus_ops.versions import (
+    COORDINATORS_MAX,
+    RANKS_MAX,
+    SEQUENCES_MAX,
+    STATEMENTS_MAX,
+    TICKETS_MAX,
+)
+
+__all__ = ["coordinators_of", "corrected_by_coordinator"]
+
+
+def corrected_by_coordinator(rt: Runtime, runs: Sequence[Run]) -> Counter[int]:
+    """Coordinator -> entries of the runs (one copy of each map) that correct its batches."""
+    found: Counter[int] = Counter()
+    for run in runs:
+        if run.access_path == rt.plan.paths[run.map][0].label:
+            stored = open_run(rt.project.state / run.path, run.offset, run.bytes)
+            table = stored.table(rt.plan.key_names(run.map), [])
+            found.update(coordinators_of(rt, table[VERSION].to_numpy()).tolist())
+    return found
+
+
+def coordinators_of(rt: Runtime, versions: np.ndarray) -> np.ndarray:
+    """The coordinators of the events or batches that versions belong to: it is in the version, or the batch with the ticket has it."""
+    if rt.plan.granularity == "event":
+        coordinators: np.ndarray = versions // (STATEMENTS_MAX * SEQUENCES_MAX) % COORDINATORS_MAX
+        return coordinators
+    by_ticket = {b.ticket: b.coordinator for b in rt.catalog.batches() if b.ticket is not None}
+    return np.array([by_ticket[t] for t in (versions // RANKS_MAX % TICKETS_MAX).tolist()], np.int64)
