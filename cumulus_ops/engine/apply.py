@@ -1,4 +1,4 @@
-"""apply: the optimistic computation of a batch's deltas (``ON Event``, Cumulus paper, Figure 4)."""
+"""apply: the optimistic computation of a batch's deltas (``ON Event``, Cumulus paper, Figure 5)."""
 
 from __future__ import annotations
 

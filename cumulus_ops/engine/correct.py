@@ -1,5 +1,5 @@
 """correct: corrective deltas for history that was computed before an earlier version arrived (``ON Push``, Cumulus
-paper, Figure 4).
+paper, Figure 5).
 
 For a statement with reads m1 .. mk and a history entry whose clock grows from *old* to *new*,
 

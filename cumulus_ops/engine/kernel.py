@@ -1,4 +1,4 @@
-"""Evaluating one statement for many events at once (function ``compute`` of Cumulus paper, Figure 4, set-at-a-time).
+"""Evaluating one statement for many events at once (function ``compute`` of Cumulus paper, Figure 5, set-at-a-time).
 
 A statement is filtered, **grouped**, **joined** and finished. Events that agree in all that the statement carries into its
 joins count as one: their products are summed before anything is looked up, so an often repeated key costs what a single

@@ -2,7 +2,7 @@
 
 Merging sums the deltas of equal (key, version). Below a snapshot, versions only matter by epoch: they are raised to the
 end of their epoch, and those older than the retained epochs to the end of the oldest retained one
-(the paper's Cleanup(V), Cumulus paper Figure 4). Sums that come to zero vanish.
+(the paper's Cleanup(V), Cumulus paper, Figure 5). Sums that come to zero vanish.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cumulus_ops.simulation.experiments.buffers import BUFFER, INTELLIGENT
 from cumulus_ops.simulation.experiments.epochs import EPOCHS, STAGGERING
+from cumulus_ops.simulation.experiments.messages import PUTLESS, SUPPRESSION
 from cumulus_ops.simulation.experiments.nodes import NODES
 from cumulus_ops.simulation.experiments.subqueries import SUBQUERIES
 from cumulus_ops.simulation.experiments.switches import SWITCHES
@@ -15,7 +16,7 @@ from cumulus_ops.simulation.experiments.table import Experiment, Plot, Row, writ
 __all__ = ["EXPERIMENTS", "Experiment", "Plot", "Row", "run_experiment"]
 
 EXPERIMENTS: dict[str, Experiment] = {
-    e.name: e for e in (BUFFER, INTELLIGENT, EPOCHS, SUBQUERIES, STAGGERING, NODES, SWITCHES)
+    e.name: e for e in (BUFFER, INTELLIGENT, EPOCHS, SUBQUERIES, STAGGERING, NODES, SUPPRESSION, PUTLESS, SWITCHES)
 }
 
 
