@@ -34,7 +34,7 @@ def corrected_by_coordinator(rt: Runtime, runs: Sequence[Run]) -> Counter[int]:
 
 def coordinators_of(rt: Runtime, versions: np.ndarray) -> np.ndarray:
     """The coordinators of the events or batches that versions belong to: it is in the version, or the batch with the ticket has it."""
-    if rt.plan.granularity == "event":
+    if not rt.plan.versions.summed:
         coordinators: np.ndarray = versions // (STATEMENTS_MAX * SEQUENCES_MAX) % COORDINATORS_MAX
         return coordinators
     by_ticket = {b.ticket: b.coordinator for b in rt.catalog.batches() if b.ticket is not None}
