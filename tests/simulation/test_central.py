@@ -11,6 +11,7 @@ from cumulus_ops.simulation.layout import Layout, Segment, uniform_layout
 from cumulus_ops.simulation.programs import paper
 from cumulus_ops.simulation.protocols.source import SOURCE, Delta
 from cumulus_ops.simulation.run import Outcome
+from cumulus_ops.simulation.shrink import failure_of
 from m3.program import Program
 from tests.simulation.mutants import edited
 
