@@ -111,10 +111,8 @@ class SweepReport:
 
     def _rare(self, total: Tally) -> Iterator[str]:
         wanted = dict.fromkeys((kind, total.kinds[kind]) for spec in self.specs for kind in spec.kinds)
-        options = {
-            (name, value): None for spec in self.specs for name, values in spec.options.items() for value in values
-        }
-        wanted |= dict.fromkeys((f"{name}={value}", total.options[name, value]) for name, value in options)
+        for name, values in [item for spec in self.specs for item in spec.options.items()]:
+            wanted |= dict.fromkeys(_switched(name, values, total))
         for what, runs in wanted:
             if runs < SHARE_MIN * total.runs:
                 yield f"{what} in {runs} of {total.runs} runs, fewer than {SHARE_MIN:.0%}"
@@ -134,6 +132,14 @@ class SweepReport:
         lines += [f"missing: {what}" for what in self.missing()]
         lines += [f"FAILED: {f.protocol}, seed {f.seed}: {f.error}" for f in self.failures]
         return "\n".join(lines)
+
+
+def _switched(name: str, values: Sequence[object], total: Tally) -> Iterator[tuple[str, int]]:
+    """An option's values, with the runs that had them; of sizes, only how many runs had another one than the default."""
+    if any(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        yield f"{name} other than {values[0]}", sum(total.options[name, v] for v in dict.fromkeys(values[1:]))
+        return
+    yield from ((f"{name}={value}", total.options[name, value]) for value in values)
 
 
 def _describe(name: str, tally: Tally) -> Iterator[str]:

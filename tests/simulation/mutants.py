@@ -20,7 +20,7 @@ import signal
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def _home(spec: Spec) -> str:
 
 def changed(spec: Spec, module: str, tree: ast.Module) -> Spec:
     """The protocol with one of its modules changed; all others stay as they are for everybody else."""
-    modules, kept = modules_of(spec), dict(sys.modules)
+    modules, home, kept = modules_of(spec), _home(spec), dict(sys.modules)
     try:
         for name in modules:
             fresh = types.ModuleType(name)
@@ -91,7 +91,7 @@ def changed(spec: Spec, module: str, tree: ast.Module) -> Spec:
             sys.modules[name] = fresh
             text = tree if name == module else ast.parse(source_of(name))
             exec(compile(text, name, "exec"), vars(fresh))
-        specs = [v for v in vars(sys.modules[_home(spec)]).values() if isinstance(v, Spec) and v.name == spec.name]
+        specs = [v for v in vars(sys.modules[home]).values() if isinstance(v, Spec) and v.name == spec.name]
     finally:
         sys.modules.update(kept)
     return specs[0]
@@ -351,20 +351,26 @@ def main() -> None:
     for protocol in options.protocols:
         spec = PROTOCOLS[protocol]
         wanted = sample(spec, options.count) if options.count else list(mutants_of(spec))
+        verdicts = []
         with ProcessPoolExecutor(options.processes) as pool:
-            verdicts = list(pool.map(_judge_of, [(m, range(options.seeds)) for m in wanted], chunksize=4))
-        alive = [v for v in verdicts if not v.killed and v.mutant.name not in EQUIVALENT]
-        judged = sum(not v.killed for v in verdicts) - len(alive)
-        told = sum(v.told for v in alive)
-        rate = 1 - (len(alive)) / max(1, len(verdicts) - judged)
-        print(
-            f"{protocol}: {len(verdicts)} mutants, {judged} equivalent, {len(alive)} survive ({rate:.1%} of the others killed)"
-        )
-        print(
-            f"  by seeds: {dict(sorted(Counter(v.seeds for v in verdicts if v.killed).items()))}; {told} survivors send other messages"
-        )
-        for verdict in sorted(alive, key=lambda v: (v.mutant.module, v.mutant.line)):
-            print(f"  {'told  ' if verdict.told else 'SILENT'} {verdict.mutant}")
+            for verdict in pool.map(_judge_of, [(m, range(options.seeds)) for m in wanted]):
+                verdicts.append(verdict)
+                if not verdict.killed and verdict.mutant.name not in EQUIVALENT:
+                    print(f"  {'told  ' if verdict.told else 'SILENT'} {verdict.mutant}", flush=True)
+        print(describe(protocol, verdicts, set(EQUIVALENT)), flush=True)
+
+
+def describe(protocol: str, verdicts: Sequence[Verdict], equivalent: Collection[str]) -> str:
+    """How many mutants of a protocol were killed, and by how many seeds."""
+    equal = [v for v in verdicts if v.mutant.name in equivalent]
+    judged = [v for v in verdicts if v.mutant.name not in equivalent]
+    killed = [v for v in judged if v.killed]
+    told = sum(v.told for v in judged if not v.killed)
+    seeds = dict(sorted(Counter(v.seeds for v in killed).items()))
+    return (
+        f"{protocol}: {len(verdicts)} mutants, {len(equal)} equivalent; of the others {len(killed)} killed"
+        f" ({len(killed) / max(1, len(judged)):.1%}), {told} only sent other messages; seeds that it took: {seeds}"
+    )
 
 
 if __name__ == "__main__":

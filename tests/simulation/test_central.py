@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cumulus_ops.simulation import PROTOCOLS, Arrival, Case, draw_case, run_case
-from cumulus_ops.simulation.kernel import Message
 from cumulus_ops.simulation.layout import Layout, Segment, uniform_layout
 from cumulus_ops.simulation.programs import paper
-from cumulus_ops.simulation.protocols import central, source, target
-from cumulus_ops.simulation.protocols.source import SOURCE
+from cumulus_ops.simulation.protocols.source import SOURCE, Delta
 from cumulus_ops.simulation.run import Outcome
+from cumulus_ops.simulation.shrink import failure_of
 from m3.program import Program
+from tests.simulation.mutants import edited
 
 
 @pytest.mark.parametrize("protocol", ["target", "source"])
@@ -36,7 +35,7 @@ def deltas(outcome: Outcome) -> list[tuple[str, str, str, dict[Any, int]]]:
     return [
         (s.sender, s.receiver, str(s.message.target), s.message.delta)
         for s in outcome.trace
-        if isinstance(s.message, source.Delta)
+        if isinstance(s.message, Delta)
     ]
 
 
@@ -67,84 +66,57 @@ def test_without_replicas_where_the_source_is() -> None:
     ]
 
 
-def _skip_first(method: Callable[..., None]) -> Callable[..., None]:
-    """The second call and later ones only."""
-    calls: list[object] = []
-
-    def skipping(self: Any, *args: Any) -> None:
-        calls.append(self)
-        if len(calls) != 3:
-            method(self, *args)
-
-    return skipping
-
-
-def _forget_early(node: Any, message: Message, sender: str, right: Callable[..., None]) -> None:
-    right(node, message, sender)
-    node._early.clear()
-
-
-def _only_owner(replicas: Any, *_: Any) -> None:
-    replicas.holders = {s: (n,) for s, n in replicas._owner.items()}
-
-
-BUGS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "a read sees the event's own write": (
+#: Mechanism -> protocols, the code, and the same with a bug in it.
+BUGS: dict[str, tuple[str, str, str]] = {
+    "what an event before has written is not waited for": (
         "target source",
-        lambda m: m.setattr(central, "read_bound", lambda p, v, s, a: central.Stamp(v, central.STATEMENTS)),
+        "bound = read_bound(self.case.program, event.version, read.statement, wanted.after)",
+        "bound = Stamp(event.version._replace(sequence=event.version.sequence - 1), 0)",
     ),
-    "a read does not wait for the event before": (
+    "a read sees its own event's writes": (
         "target source",
-        lambda m: m.setattr(
-            central, "read_bound", lambda p, v, s, a: central.Stamp(v._replace(sequence=v.sequence - 1), 0)
-        ),
+        "bound = read_bound(self.case.program, event.version, read.statement, wanted.after)",
+        "bound = Stamp(event.version, STATEMENTS)",
     ),
+    "stamps are compared the wrong way round": ("target source", "first < bound]", "first > bound]"),
+    "a write is not deferred until earlier ones are done": (
+        "target source",
+        "        self._writes[stamp] = delta",
+        "        add_to(self.entries, delta); self._writes[stamp] = {}",
+    ),
+    "a write does not wait for all its slices": (
+        "target source",
+        "return len(self.slices) == len(self.write.reads)",
+        "return len(self.slices) >= min(1, len(self.write.reads))",
+    ),
+    "a result outside its segment is kept": ("target source", "if place(target.map, key) == target}", "if key is not target}"),
+    "what overtakes its event is lost": (
+        "target source",
+        "self._early.setdefault(max(message.about()), []).append((message, sender))",
+        "pass",
+    ),
+    "a child is not told": ("target source", "for child in self._children:", "for child in self._children[:1]:"),
+    "a version is given out twice": ("target source", "sequence=self.last.sequence + 1", "sequence=self.last.sequence | 1"),
+    "a snapshot does not wait for the epoch's last event": ("target source", "Stamp(through, STATEMENTS)", "Stamp(through, 0)"),
+    "a snapshot goes on changing": ("target source", "kept[segment] = dict(entries)", "kept[segment] = entries"),
+    "the last epoch's snapshot is forgotten": ("target source", "for epoch in range(case.epochs)", "for epoch in range(case.epochs - 1)"),
     "an empty slice is not sent": (
         "target",
-        lambda m: m.setattr(
-            target.Node,
-            "_send",
-            lambda self, event, read, entries, right=target.Node._send: entries and right(self, event, read, entries),
-        ),
+        "        self.here.send(node(self.case.layout.owner[read.target])",
+        "        entries and self.here.send(node(self.case.layout.owner[read.target])",
     ),
-    "a result outside its segment is kept": (
-        "target source",
-        lambda m: m.setattr(Layout, "segment_of", _whole(Layout.segment_of)),
-    ),
-    "what comes before its event is lost": (
-        "target source",
-        lambda m: m.setattr(
-            central.CentralNode,
-            "receive",
-            lambda self, message, sender, right=central.CentralNode.receive: _forget_early(self, message, sender, right),
-        ),
-    ),
-    "one event is not heard of": ("target source", lambda m: m.setattr(target.Node, "notified", _skip_first(target.Node.notified)) or m.setattr(source.Node, "notified", _skip_first(source.Node.notified))),
-    "a snapshot does not wait": (
-        "target source",
-        lambda m: m.setattr(central, "STATEMENTS", -1),
-    ),
-    "a snapshot is skipped": (
-        "target source",
-        lambda m: m.setattr(central.CentralNode, "_keep", _skip_first(central.CentralNode._keep)),
-    ),
-    "replicas are not told": (
+    "an empty delta is not sent": ("source", "            self.here.send(node(holder), message)", "            message.delta and self.here.send(node(holder), message)"),
+    "replicas are not told of writes": (
         "source",
-        lambda m: m.setattr(source.Node, "_send", _to_first_holder),
+        "in self.replicas.holders[task.write.target]:",
+        "in self.replicas.holders[task.write.target][:1]:",
     ),
-    "a replica is changed twice": (
-        "source",
-        lambda m: m.setattr(central, "add_to", _twice_if_small(central.add_to)),
-    ),
+    "a replica is missing": ("source", "holders[read.source].add(at)", "at % 2 or holders[read.source].add(at)"),
 }  # fmt: skip
 
 
-def _whole(right: Callable[..., Segment]) -> Callable[..., Segment]:
-    return right
-
-
-def _to_first_holder(*_: Any) -> None: ...
-
-
-def _twice_if_small(right: Callable[..., None]) -> Callable[..., None]:
-    return right
+@pytest.mark.parametrize(("bug", "protocol"), [(b, p) for b, (ps, _, _) in BUGS.items() for p in ps.split()])
+def test_a_planted_bug_is_caught(bug: str, protocol: str) -> None:
+    spec = PROTOCOLS[protocol]
+    planted = edited(spec, *BUGS[bug][1:])
+    assert any(failure_of(draw_case(seed, spec), planted) for seed in range(40))
