@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from cumulus_ops.simulation.case import Case
-from cumulus_ops.simulation.judge import Maps, Wrong
+from cumulus_ops.simulation.case import BEGINNING, Case, Version
+from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
 from cumulus_ops.simulation.protocols.blocking.dispatch import indexes
 from cumulus_ops.simulation.protocols.blocking.messages import Answered, AskStatus, EpochEnd, Executed, Snapshot
@@ -25,6 +25,8 @@ class Watched:
         self.case, self.simulation = case, simulation
         self.counts: Counter[str] = Counter()
         self.committed: dict[str, int] = {}
+        self.stamped: list[Version] = []
+        self.through: dict[str, Version] = {}
 
     def maps(self) -> Maps:
         nodes = [self.simulation.actor(node(n)) for n in self.case.layout.nodes]
@@ -37,6 +39,10 @@ class Watched:
             self._answered(name, what)
         elif isinstance(what, Snapshot):
             self._snapshot(name, what)
+        elif isinstance(what, Stamped):
+            self.stamped.append(what.event.version)
+        elif isinstance(what, Committed):
+            self.through[name] = what.through
 
     def _executed(self, name: str, what: Executed) -> None:
         if what.number != what.after + 1:
@@ -61,9 +67,12 @@ class Watched:
 
     def finish(self) -> Mapping[str, int]:
         switch = self.simulation.actor(coordinator(0))
-        if switch.covered < self.case.epochs:
-            raise Wrong(f"epochs up to {switch.covered} are committed, of {self.case.epochs}")
+        last = max((v for v in self.stamped if v.epoch < self.case.epochs), default=BEGINNING.version)
         for n in self.case.layout.nodes:
+            if self.through.get(node(n), BEGINNING.version) < last:
+                raise Wrong(
+                    f"node {n} has committed up to {self.through.get(node(n))}; {last} is of an epoch that is over"
+                )
             left = self.simulation.actor(node(n))
             if left.puts or left.pushes or left.fetches:
                 raise Wrong(f"node {n} still waits: {left.puts}, {left.pushes}, {left.fetches}")
