@@ -25,7 +25,7 @@ from cumulus_ops.simulation.protocols.pipeline.messages import (
 )
 from cumulus_ops.simulation.protocols.pipeline.node import Clock, Node
 from cumulus_ops.simulation.protocols.pipeline.switch import Switch
-from cumulus_ops.simulation.protocols.pipeline.system import Watched
+from cumulus_ops.simulation.protocols.pipeline.system import PipelineSystem
 from cumulus_ops.simulation.run import node
 from m3 import parse
 from m3.check import check
@@ -58,13 +58,13 @@ def case_of(program: Program, at_s: Sequence[float], layout_nodes: int = 3, **op
 def watched(case: Case, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, list[Any]]:
     """A run, and all that was told to those who watch."""
     told: list[Any] = []
-    watch = Watched.watch
+    watch = PipelineSystem.watch
 
     def listen(self: Any, now_s: float, name: str, what: object) -> None:
         told.append(what)
         watch(self, now_s, name, what)
 
-    monkeypatch.setattr(Watched, "watch", listen)
+    monkeypatch.setattr(PipelineSystem, "watch", listen)
     return run_case(case, PIPELINE, record=True), told
 
 

@@ -18,7 +18,7 @@ from cumulus_ops.simulation.store import union
 __all__ = ["BLOCKING"]
 
 
-class Watched:
+class BlockingSystem:
     """Sees to the order of versions on each node, and that no FETCH reads what is not there yet, or not any more."""
 
     def __init__(self, case: Case, simulation: Simulation) -> None:
@@ -82,7 +82,7 @@ class Watched:
         return self.counts
 
 
-def _build(case: Case, simulation: Simulation) -> Watched:
+def _build(case: Case, simulation: Simulation) -> BlockingSystem:
     known = indexes(case.program, case.layout)
     simulation.add(coordinator(0), lambda here: Switch(here, case, known))
     for n in case.layout.nodes:
@@ -90,7 +90,7 @@ def _build(case: Case, simulation: Simulation) -> Watched:
     for epoch in range(1, case.epochs + 1):
         simulation.inject(epoch * case.epoch_s, coordinator(0), EpochEnd())
     simulation.inject(case.epoch_s / case.options["rounds"], coordinator(0), AskStatus())
-    return Watched(case, simulation)
+    return BlockingSystem(case, simulation)
 
 
 BLOCKING = Spec(

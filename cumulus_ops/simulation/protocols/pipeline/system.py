@@ -19,7 +19,7 @@ from m3.dataflow import depth
 __all__ = ["PIPELINE"]
 
 
-class Watched:
+class PipelineSystem:
     """Sees to it that nothing comes for a closed tick, and that each map is written and read in the tick that its depth says."""
 
     def __init__(self, case: Case, simulation: Simulation) -> None:
@@ -75,7 +75,7 @@ class Watched:
         return self.counts
 
 
-def _build(case: Case, simulation: Simulation) -> Watched:
+def _build(case: Case, simulation: Simulation) -> PipelineSystem:
     known = indexes(case.program, case.layout)
     for i in range(case.coordinators):
         simulation.add(coordinator(i), lambda here, i=i: Switch(here, case, i, known))  # type: ignore[misc]
@@ -85,7 +85,7 @@ def _build(case: Case, simulation: Simulation) -> Watched:
         for tick in snapshot_ticks(case):
             last = tick + max(levels.values()) + 1
             simulation.inject(Clock.of(case, n).begins_s(last), node(n), Alarm(last))
-    return Watched(case, simulation)
+    return PipelineSystem(case, simulation)
 
 
 PIPELINE = Spec(
