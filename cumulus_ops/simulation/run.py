@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from cumulus_ops.simulation.case import Case, Event, Version, distributable
-from cumulus_ops.simulation.judge import Judge, Maps
+from cumulus_ops.simulation.judge import Judge, Maps, Wrong
 from cumulus_ops.simulation.kernel import Sent, Simulation
 
 __all__ = ["Outcome", "Spec", "System", "coordinator", "node", "run_case"]
@@ -97,6 +97,8 @@ def run_case(case: Case, spec: Spec, *, record: bool = False, simulation: Simula
     for arrival in case.arrivals:
         simulation.inject(arrival.at_s, coordinator(arrival.coordinator), arrival)
     simulation.run()
+    if len(judge.events) != len(case.arrivals):
+        raise Wrong(f"{len(case.arrivals)} events arrived, and {len(judge.events)} got a version")
     judge.finish()
     counts = Counter(system.finish()) + simulation.outages
     counts["quiet"] = judge.quiet

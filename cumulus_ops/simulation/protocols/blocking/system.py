@@ -1,0 +1,102 @@
+"""The blocking switch as a system: its actors, and the invariants that are looked at while they run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from cumulus_ops.simulation.case import BEGINNING, Case, Version
+from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
+from cumulus_ops.simulation.kernel import Simulation
+from cumulus_ops.simulation.protocols.blocking.dispatch import indexes
+from cumulus_ops.simulation.protocols.blocking.messages import Answered, AskStatus, EpochEnd, Executed, Snapshot
+from cumulus_ops.simulation.protocols.blocking.node import Node
+from cumulus_ops.simulation.protocols.blocking.switch import Switch
+from cumulus_ops.simulation.run import Spec, coordinator, node
+from cumulus_ops.simulation.store import union
+
+__all__ = ["BLOCKING"]
+
+
+class BlockingSystem:
+    """Sees to the order of versions on each node, and that no FETCH reads what is not there yet, or not any more."""
+
+    def __init__(self, case: Case, simulation: Simulation) -> None:
+        self.case, self.simulation = case, simulation
+        self.counts: Counter[str] = Counter()
+        self.committed: dict[str, int] = {}
+        self.stamped: list[Version] = []
+        self.through: dict[str, Version] = {}
+
+    def maps(self) -> Maps:
+        nodes = [self.simulation.actor(node(n)) for n in self.case.layout.nodes]
+        return union((s, versions.as_of(n.done)) for n in nodes for s, versions in n.segments.items())
+
+    def watch(self, now_s: float, name: str, what: object) -> None:
+        if isinstance(what, Executed):
+            self._executed(name, what)
+        elif isinstance(what, Answered):
+            self._answered(name, what)
+        elif isinstance(what, Snapshot):
+            self._snapshot(name, what)
+        elif isinstance(what, Stamped):
+            self.stamped.append(what.event.version)
+        elif isinstance(what, Committed):
+            self.through[name] = what.through
+
+    def _executed(self, name: str, what: Executed) -> None:
+        if what.number != what.after + 1:
+            raise Wrong(f"{name} executed PUT {what.number} when PUT {what.after} was the last one complete")
+        if what.pushes != what.fetches:
+            raise Wrong(f"{name} executed PUT {what.number} with {what.pushes} PUSHes for {what.fetches} FETCHes")
+
+    def _answered(self, name: str, what: Answered) -> None:
+        if what.number > what.done:
+            raise Wrong(f"{name} answered a FETCH of version {what.number} when only {what.done} was complete")
+        if what.number < what.committed:
+            raise Wrong(f"{name} answered a FETCH of version {what.number}; before {what.committed} all is discarded")
+        self.counts["reads of overwritten versions"] += what.number < what.done
+
+    def _snapshot(self, name: str, what: Snapshot) -> None:
+        if what.number > what.done:
+            raise Wrong(f"{name} was to commit version {what.number} when only {what.done} was complete")
+        if what.number < self.committed.get(name, 0):
+            raise Wrong(f"{name} was to commit version {what.number} after {self.committed[name]}")
+        self.committed[name] = what.number
+        self.counts["values discarded"] += what.discarded
+
+    def finish(self) -> Mapping[str, int]:
+        switch = self.simulation.actor(coordinator(0))
+        last = max((v for v in self.stamped if v.epoch < self.case.epochs), default=BEGINNING.version)
+        for n in self.case.layout.nodes:
+            if self.through.get(node(n), BEGINNING.version) < last:
+                raise Wrong(
+                    f"node {n} has committed up to {self.through.get(node(n))}; {last} is of an epoch that is over"
+                )
+            left = self.simulation.actor(node(n))
+            if left.puts or left.pushes or left.fetches:
+                raise Wrong(f"node {n} still waits: {left.puts}, {left.pushes}, {left.fetches}")
+            if left.done != switch.numbers[n]:
+                raise Wrong(f"node {n} has completed {left.done} PUTs of {switch.numbers[n]}")
+        self.counts["commits held back for a consistent cut"] += switch.held
+        return self.counts
+
+
+def _build(case: Case, simulation: Simulation) -> BlockingSystem:
+    known = indexes(case.program, case.layout)
+    simulation.add(coordinator(0), lambda here: Switch(here, case, known))
+    for n in case.layout.nodes:
+        simulation.add(node(n), lambda here, n=n: Node(here, case, n, known))  # type: ignore[misc]
+    for epoch in range(1, case.epochs + 1):
+        simulation.inject(epoch * case.epoch_s, coordinator(0), EpochEnd())
+    simulation.inject(case.epoch_s / case.options["rounds"], coordinator(0), AskStatus())
+    return BlockingSystem(case, simulation)
+
+
+BLOCKING = Spec(
+    "blocking",
+    _build,
+    ("Put", "Fetch", "Push", "Status", "Completed", "Commit"),
+    {"coalescing": (False, True), "rounds": (1, 3, 8)},
+    many_coordinators=False,
+)
