@@ -1,0 +1,227 @@
+"""The optimistic switches (semester paper): its examples with messages in the order that they ask for, and random cases."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cumulus_ops.simulation.case import Case, Stamp, Version
+from cumulus_ops.simulation.kernel import Costs, Disorder, Message
+from cumulus_ops.simulation.layout import uniform_layout
+from cumulus_ops.simulation.programs import paper
+from cumulus_ops.simulation.protocols.optimistic import OPTIMISTIC
+from cumulus_ops.simulation.protocols.optimistic.dispatch import Dispatch
+from cumulus_ops.simulation.protocols.optimistic.messages import Corrective, Delta, Fetch, Push, Put, Slice
+from cumulus_ops.simulation.protocols.optimistic.node import Node
+from cumulus_ops.simulation.protocols.optimistic.switch import Switch
+from m3 import parse
+from m3.check import check
+from m3.program import Program
+
+BOTH = pytest.mark.parametrize("semantics", ["SNAPSHOT", "SEQUENTIAL"])
+
+
+@dataclass
+class Desk:
+    """What an actor knows of the world, without one: what it sends lies here."""
+
+    name: str
+    now: float = 0.0
+    sent: list[tuple[str, Message]] = field(default_factory=list)
+
+    def send(self, receiver: str, message: Message) -> None:
+        self.sent.append((receiver, message))
+
+    def after(self, delay_s: float, message: Message, *, background: bool = False) -> None:
+        raise AssertionError("no timers here")
+
+    def spend(self, seconds: float) -> None:
+        """Time stands still."""
+
+    def report(self, what: object) -> None:
+        """Nobody watches."""
+
+
+class Play:
+    """Nodes, map i of the program on node i, and messages that arrive in a chosen order."""
+
+    def __init__(self, program: Program, **options: Any) -> None:
+        defaults = {name: values[0] for name, values in OPTIMISTIC.options.items()}
+        layout = uniform_layout(program, {}, len(program.maps))
+        self.program = program
+        self.case = Case(0, "optimistic", program, layout, (), 1, 1.0, 0, Costs(), Disorder(), {**defaults, **options})
+        self.dispatch = Dispatch(program, layout)
+        self.switch = Switch(Desk("coordinator 0"), self.case, 0, self.dispatch)
+        self.desks = {f"node {n}": Desk(f"node {n}") for n in layout.nodes}
+        self.nodes = {name: Node(desk, self.case, int(name[5:]), self.dispatch) for name, desk in self.desks.items()}
+        self.post: deque[tuple[str, str, Message]] = deque()
+        self.trace: list[tuple[str, str, Message]] = []
+        self.events: dict[int, list[tuple[str, Message]]] = {}
+
+    def stamp(self, ts: int, relation: str, *row: int) -> None:
+        """Let the switch make an update's messages."""
+        trigger = self.dispatch.numbers[relation, 1]
+        arguments = dict(zip(self.program.triggers[trigger].params, row, strict=True))
+        made = self.switch.messages(Version(0, 0, ts), trigger, arguments)
+        self.events[ts] = [(f"node {n}", message) for n, message in made]
+
+    def arrive(self, kind: type[Message], ts: int, at: str = "") -> None:
+        """Let the switch's messages of a kind arrive (at one node, or wherever they go); what nodes send then is in the post."""
+        chosen = [(n, m) for n, m in self.events[ts] if isinstance(m, kind) and at in ("", n)]
+        assert chosen
+        for receiver, message in chosen:
+            self.events[ts].remove((receiver, message))
+            self.deliver("coordinator 0", receiver, message)
+
+    def deliver(self, sender: str, receiver: str, message: Message) -> None:
+        """One message."""
+        self.trace.append((sender, receiver, message))
+        self.nodes[receiver].receive(message, sender)
+        self.post.extend((receiver, to, sent) for to, sent in self.desks[receiver].sent)
+        self.desks[receiver].sent.clear()
+
+    def settle(self) -> None:
+        """Deliver the post, and what it brings."""
+        while self.post:
+            self.deliver(*self.post.popleft())
+
+    def everything(self, *timestamps: int) -> None:
+        """Let updates go through one after the other."""
+        for ts in timestamps:
+            for receiver, message in self.events.pop(ts):
+                self.deliver("coordinator 0", receiver, message)
+            self.settle()
+
+    def value(self, name: str, *key: int, below: int | None = None) -> int:
+        """An entry as it is, or as of a timestamp."""
+        bound = None if below is None else Stamp(Version(0, 0, below), 0)
+        return sum(node.maps(bound).get(name, {}).get(key, 0) for node in self.nodes.values())
+
+    def corrections(self) -> list[tuple[str, str, int, dict[Any, int]]]:
+        """All corrections so far: sender, receiver, TSx and delta."""
+        return [
+            (sender, receiver, delta.at.version.sequence, delta.entries)
+            for sender, receiver, message in self.trace
+            if isinstance(message, Corrective)
+            for delta in message.deltas
+        ]
+
+    def pushed(self) -> Iterator[tuple[int, dict[Any, int] | None]]:
+        """All pushes so far: TSy and entries."""
+        for _, _, message in self.trace:
+            if isinstance(message, Push):
+                yield from ((message.version.sequence, part.entries) for part in message.slices)
+
+
+@BOTH
+def test_figure_1_one_correction_of_two(semantics: str) -> None:
+    play = Play(paper("cumulus-4.1", semantics))
+    for ts, row in ((1, 4), (2, 4), (3, 5)):
+        play.stamp(ts, "s", row)
+    play.everything(1, 2, 3)
+    assert (play.value("m3", 4), play.value("m3", 5)) == (2, 1)
+    play.stamp(4, "r", 1, 4)
+    play.stamp(5, "r", 1, 5)
+    play.arrive(Fetch, 5, "node 1")  # m2[1] is read for the second update before the first has written it
+    play.everything(4, 5)
+    assert (play.value("m1"), play.value("m2", 1)) == (2, 3)
+    assert play.corrections() == [("node 1", "node 0", 4, {(1,): 2})]
+
+
+@BOTH
+def test_in_order_there_is_no_correction(semantics: str) -> None:
+    play = Play(paper("cumulus-4.1", semantics))
+    for ts, event in enumerate((("s", 4), ("s", 4), ("s", 5), ("r", 1, 4), ("r", 1, 5)), start=1):
+        play.stamp(ts, event[0], *event[1:])
+    play.everything(1, 2, 3, 4, 5)
+    assert (play.value("m1"), play.value("m2", 1), play.corrections()) == (2, 3, [])
+
+
+FIGURE_5 = check(
+    parse("""PROGRAM figure5 SEMANTICS SNAPSHOT; RELATION w(a INT); RELATION r(a INT);
+    MAP mw[a INT] : INT; MAP mr[a INT] : INT; ON +w(a) { mw[a] += mr[a] } ON +r(a) { mr[a] += 1 }""")
+)
+
+
+def test_figure_5_versions_are_sent_and_one_message_corrects_all_three() -> None:
+    play = Play(FIGURE_5)
+    for ts in (2, 10, 6):
+        play.stamp(ts, "r", 1)
+    for ts in (7, 9, 11):
+        play.stamp(ts, "w", 1)
+    play.arrive(Put, 2)
+    play.arrive(Put, 10)
+    for ts in (7, 9, 11):
+        play.arrive(Fetch, ts)
+        play.arrive(Put, ts)
+    play.settle()
+    assert list(play.pushed()) == [(7, {(1,): 1}), (9, {(1,): 1}), (11, {(1,): 2})]
+    assert [play.value("mw", 1, below=b) for b in (8, 10, 12)] == [1, 2, 4]
+    play.arrive(Put, 6)
+    play.settle()
+    assert play.corrections() == [("node 1", "node 0", 6, {(1,): 1})]
+    assert [play.value("mw", 1, below=b) for b in (8, 10, 12)] == [2, 4, 7]
+
+
+def test_example_33_a_delta_is_multiplied_with_what_the_other_map_was_at_each_timestamp() -> None:
+    program = paper("semester-3.3")
+    play = Play(program)
+    for ts, m3 in ((2, 5), (3, 7)):
+        play.stamp(ts, "s", 1)
+        play.arrive(Put, ts)
+        for sender, read, value in (("node 1", 0, 1), ("node 2", 1, m3)):
+            part = Slice(((0, read),), (1,), None, {(1,): value})
+            play.deliver(sender, "node 0", Push(Version(0, 0, ts), play.dispatch.numbers["s", 1], (part,), {}))
+    assert [play.value("m1", 1, below=b) for b in (3, 4)] == [5, 5 + 7]
+    delta = Delta("m2", Stamp(Version(0, 0, 1), 0), {(1,): 10})
+    play.deliver("node 1", "node 0", Corrective(Version(0, 0, 1), (delta,), 1))
+    assert [play.value("m1", 1, below=b) for b in (3, 4)] == [5 + 10 * 5, 5 + 7 + 10 * 5 + 10 * 7]
+
+
+@BOTH
+def test_example_31_a_later_write_is_not_read(semantics: str) -> None:
+    play = Play(paper("semester-3.1", semantics))
+    play.stamp(1, "t", 1)
+    play.everything(1)
+    play.stamp(2, "r", 1)
+    play.stamp(3, "s", 2)
+    play.everything(3)
+    play.everything(2)
+    assert (play.value("m1", 1), play.value("m2", 2), play.value("m3", 2)) == (1, 1, 0)
+    assert not any(node.maps()["m3"] for node in play.nodes.values() if "m3" in node.maps())
+    assert play.corrections() == []
+
+
+def _figure_6(semantics: str) -> Play:
+    """Both maps have 1; then S(1) and T(1). The example's maps read each other: only the order bounds its cascades."""
+    play = Play(paper("semester-3.2", semantics))
+    play.stamp(1, "u", 1)
+    play.everything(1)
+    play.stamp(2, "s", 1)
+    play.stamp(3, "t", 1)
+    return play
+
+
+@BOTH
+def test_figure_6a_atomicity(semantics: str) -> None:
+    play = _figure_6(semantics)
+    for kind in (Fetch, Put):
+        for ts in (2, 3):
+            play.arrive(kind, ts)
+    play.settle()
+    assert (play.value("m1", 1), play.value("m2", 1)) == (2, 3)
+    assert play.corrections() == [("node 0", "node 1", 2, {(1,): 1})]
+
+
+@BOTH
+def test_figure_6b_order(semantics: str) -> None:
+    play = _figure_6(semantics)
+    play.everything(3)
+    assert (play.value("m1", 1), play.value("m2", 1)) == (1, 2)
+    play.everything(2)
+    assert (play.value("m1", 1), play.value("m2", 1)) == (2, 3)
+    assert play.corrections() == [("node 0", "node 1", 2, {(1,): 1})]
