@@ -81,7 +81,7 @@ def _home(spec: Spec) -> str:
 
 def changed(spec: Spec, module: str, tree: ast.Module) -> Spec:
     """The protocol with one of its modules changed; all others stay as they are for everybody else."""
-    modules, kept = modules_of(spec), dict(sys.modules)
+    modules, home, kept = modules_of(spec), _home(spec), dict(sys.modules)
     try:
         for name in modules:
             fresh = types.ModuleType(name)
@@ -91,7 +91,7 @@ def changed(spec: Spec, module: str, tree: ast.Module) -> Spec:
             sys.modules[name] = fresh
             text = tree if name == module else ast.parse(source_of(name))
             exec(compile(text, name, "exec"), vars(fresh))
-        specs = [v for v in vars(sys.modules[_home(spec)]).values() if isinstance(v, Spec) and v.name == spec.name]
+        specs = [v for v in vars(sys.modules[home]).values() if isinstance(v, Spec) and v.name == spec.name]
     finally:
         sys.modules.update(kept)
     return specs[0]
