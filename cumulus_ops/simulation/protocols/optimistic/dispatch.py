@@ -12,10 +12,11 @@ from functools import cached_property
 
 from cumulus_ops.simulation.case import Read, Stamp, Version, read_bound, reads_of
 from cumulus_ops.simulation.layout import Layout
+from cumulus_ops.simulation.protocols.optimistic.logs import Reference
 from cumulus_ops.simulation.protocols.optimistic.messages import Wanted
 from cumulus_ops.simulation.tables import DirectiveTable, Tables
 from m3.dataflow import strata
-from m3.evaluate import Value
+from m3.evaluate import FAILURES, Value
 from m3.program import Program, Trigger
 from m3.scalars import variables
 
@@ -78,6 +79,14 @@ class Dispatch:
         if (trigger, statement) not in self._reads:
             self._reads[trigger, statement] = reads_of(self.program.triggers[trigger], statement)
         return self._reads[trigger, statement]
+
+    def reference(self, trigger: int, statement: int, read: int, arguments: Mapping[str, Value]) -> Reference:
+        """What a read of a statement is about, for an update."""
+        of = self.reads(trigger, statement)[read].slice
+        try:
+            return Reference(of.map, of.path, of.bound(arguments))
+        except FAILURES:
+            return Reference(of.map, of.path, None)
 
     def below(self, version: Version, trigger: int, statement: int, read: int) -> Stamp:
         """TSy: below which stamp a read sees writes."""

@@ -18,11 +18,12 @@ __all__ = ["Operation", "OperationLog", "ReceiveLog", "Reference", "SendLog", "W
 
 
 class Reference(NamedTuple):
-    """A map reference: the entries of a map whose keys have the values ``key`` at the positions ``path``."""
+    """A map reference: the entries of a map whose keys have the values ``key`` at the positions ``path``. None: the keys have no
+    values, as those of a statement may whose conditions do not hold; it has no entries."""
 
     map: str
     path: tuple[int, ...]
-    key: Key
+    key: Key | None
 
     def has(self, key: Key) -> bool:
         """Whether an entry belongs to it."""

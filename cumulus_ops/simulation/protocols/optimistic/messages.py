@@ -82,7 +82,7 @@ class Slice:
     pushes are suppressed; ``entries`` is None where the write node has them already, and only has to hear of the update."""
 
     reads: tuple[tuple[int, int], ...]
-    key: Key
+    key: Key | None
     at: Stamp | None
     entries: Entries | None
 

@@ -195,8 +195,7 @@ class Node:
         """Send each write node its slices, in one PUSH."""
         slices: dict[int, dict[tuple[Reference, Stamp], list[tuple[int, int]]]] = {}
         for wanted in self._wanted(message):
-            read = self.dispatch.reads(message.trigger, wanted.statement)[wanted.read].slice
-            reference = Reference(read.map, read.path, read.bound(message.arguments))
+            reference = self.dispatch.reference(message.trigger, wanted.statement, wanted.read, message.arguments)
             below = self.dispatch.below(message.version, message.trigger, wanted.statement, wanted.read)
             for receiver in wanted.nodes:
                 reads = slices.setdefault(receiver, {}).setdefault((reference, below), [])
@@ -289,7 +288,7 @@ class Node:
         """Enter a statement into the OperationLog."""
         reads = tuple(
             (
-                Reference(r.slice.map, r.slice.path, r.slice.bound(arguments)),
+                self.dispatch.reference(trigger, statement, r.number, arguments),
                 self.dispatch.below(version, trigger, statement, r.number),
             )
             for r in self.dispatch.reads(trigger, statement)
