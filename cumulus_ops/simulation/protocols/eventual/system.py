@@ -243,6 +243,7 @@ EVENTUAL = Spec(
         "dispatch": (True, False),
         "coalesce": ("event", "off", "all"),
         "buffer_s": (0.001, 0.0, 0.02),
+        "cycle_buffer_s": (0.001, 0.005),
         "intelligent": (False, True),
         "epochs": ("staggered", "aligned"),
         "collect_every": (1, 2),
