@@ -324,6 +324,16 @@ def cleanup_folds_later_versions(m: pytest.MonkeyPatch) -> None:
 
 
 @bug
+def nothing_is_folded(m: pytest.MonkeyPatch) -> None:
+    m.setattr(Versioned, "cleanup", lambda self, through: None)
+
+
+@bug
+def history_is_kept(m: pytest.MonkeyPatch) -> None:
+    m.setattr(History, "cleanup", lambda self, through: None)
+
+
+@bug
 def cleanup_forgets_later_history(m: pytest.MonkeyPatch) -> None:
     cleanup = History.cleanup
     m.setattr(History, "cleanup", lambda self, through: cleanup(self, Version(1 << 20, 0, 0)))

@@ -84,12 +84,7 @@ class Plan:
 
     def dispatch(self, table: DirectiveTable, of: tuple[int, ...]) -> tuple[int, ...]:
         """The entry of the dispatch table for a class of events: the nodes required to process it."""
-        return tuple(sorted({self.processor[w.target] for w in self.directive(table, of).writes}))
-
-    @staticmethod
-    def directive(table: DirectiveTable, of: tuple[int, ...]) -> Directive:
-        """What is written for a class of events, and what is read for that."""
-        return table.directive(of)
+        return tuple(sorted({self.processor[w.target] for w in table.directive(of).writes}))
 
     @cached_property
     def map_sources(self) -> dict[str, frozenset[str]]:
