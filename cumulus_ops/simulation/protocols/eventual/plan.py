@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cumulus_ops.simulation.layout import Layout, Segment, overlap
-from cumulus_ops.simulation.tables import Directive, DirectiveTable, Tables
+from cumulus_ops.simulation.tables import DirectiveTable, Tables
 from m3.dataflow import cycle_leader, is_cyclic, strata
 from m3.program import MapRef, Program, Statement
 from m3.scalars import Scalar, Var
