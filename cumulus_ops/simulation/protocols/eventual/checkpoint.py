@@ -6,7 +6,7 @@ two nodes arrive in the order in which they were sent, so no delta follows its c
 
 **Cycles.** The maps of a cycle wait for each other. The paper's cycle leader sends a partial checkpoint round the cycle, and when it has come back, "it is
 free to send a full checkpoint". **One round is not enough**: what the round has flushed may make the leader, and those after it, correct later events,
-and these corrections go round again, behind the partial checkpoint (`tests/simulation/test_eventual.py` has an example of three events at two nodes).
+and these corrections go round again, behind the partial checkpoint (`tests/simulation/test_eventual.py` has an example of four events at two nodes).
 So rounds are repeated, and each counts the deltas that the cycle's nodes have sent each other and received. Nothing is under way any more once a
 round counts as many sent as the one before counted received (Mattern's counting of messages by two waves). Then one more round tells the nodes.
 A node lets the first round pass when nothing from outside the cycle can come any more.

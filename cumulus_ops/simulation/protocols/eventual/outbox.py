@@ -12,7 +12,7 @@ from cumulus_ops.simulation.kernel import Here
 from cumulus_ops.simulation.protocols.eventual.messages import Delta, Flush, Push
 from cumulus_ops.simulation.run import node
 from cumulus_ops.simulation.store import add_to
-from m3.dataflow import depth
+from m3.dataflow import depth, is_cyclic, strata
 
 __all__ = ["Outbox", "periods"]
 
@@ -22,12 +22,15 @@ Buffer = tuple[int, float]
 
 def periods(case: Case) -> dict[str, float]:
     """Map -> for how long its deltas are buffered, in seconds. With intelligent buffering (section 6) longer further down the dataflow: in
-    proportion to one more than the map's depth, and on average over the maps as long as without."""
-    buffer_s, levels = case.options["buffer_s"], depth(case.program)
-    if not case.options["intelligent"]:
-        return dict.fromkeys(levels, buffer_s)
+    proportion to one more than the map's depth, and on average over the maps as long as without. Maps of cycles have a least period of their own
+    (``cycle_buffer_s``): without any, each of n events that are ahead of a cascade is corrected along every path through the events
+    before it, by 2 to the n messages; what is buffered and aggregated for a while is one delta per event and period (section 4.2)."""
+    program, buffer_s, levels = case.program, case.options["buffer_s"], depth(case.program)
     mean = sum(level + 1 for level in levels.values()) / len(levels)
-    return {name: buffer_s * (level + 1) / mean for name, level in levels.items()}
+    scale = {name: (level + 1) / mean if case.options["intelligent"] else 1.0 for name, level in levels.items()}
+    cyclic = {name for group in strata(program) if is_cyclic(program, group) for name in group}
+    least = case.options["cycle_buffer_s"]
+    return {name: max(buffer_s * scale[name], least if name in cyclic else 0.0) for name in levels}
 
 
 class Outbox:

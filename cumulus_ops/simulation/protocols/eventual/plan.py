@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cumulus_ops.simulation.layout import Layout, Segment, overlap
-from cumulus_ops.simulation.tables import Directive, DirectiveTable, Tables
+from cumulus_ops.simulation.tables import DirectiveTable, Tables
 from m3.dataflow import cycle_leader, is_cyclic, strata
 from m3.program import MapRef, Program, Statement
 from m3.scalars import Scalar, Var
@@ -84,12 +84,7 @@ class Plan:
 
     def dispatch(self, table: DirectiveTable, of: tuple[int, ...]) -> tuple[int, ...]:
         """The entry of the dispatch table for a class of events: the nodes required to process it."""
-        return tuple(sorted({self.processor[w.target] for w in self.directive(table, of).writes}))
-
-    @staticmethod
-    def directive(table: DirectiveTable, of: tuple[int, ...]) -> Directive:
-        """What is written for a class of events, and what is read for that."""
-        return table.directive(of)
+        return tuple(sorted({self.processor[w.target] for w in table.directive(of).writes}))
 
     @cached_property
     def map_sources(self) -> dict[str, frozenset[str]]:

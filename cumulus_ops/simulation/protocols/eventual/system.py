@@ -3,7 +3,7 @@
 - A cascade ends within the longest path: corrections of a map of an acyclic program come from at most as many others as the map is deep.
 - Who switches epochs has the highest priority, so that each coordinator has every place in turn.
 - A confirmation comes after all events of the epoch that the coordinator sent to the node; after epoch complete there are none of it or before.
-- Nothing of an epoch, or before, changes after a node's checkpoint.
+- Nothing of an epoch, or before, changes after a node's checkpoint; there is no history of it any more, and one value for each entry.
 - What is sent for a history entry, first and as corrections, sums up to what the serial order gives it: each write is counted once in each entry that reads it.
 """
 
@@ -93,6 +93,7 @@ class Eventual:
                 self._completed(name, epoch)
             case Committed(through):
                 self.committed.setdefault(name, []).append(through)
+                self._collected(name, through)
 
     def _processed(self, name: str, version: Version) -> None:
         self.unprocessed[name, version.coordinator].remove(version)
@@ -110,6 +111,17 @@ class Eventual:
         last = self.committed.get(name)
         if last and version <= last[-1]:
             raise Wrong(f"at {name} {what} for {version} after the checkpoint of epoch {last[-1].epoch}")
+
+    def _collected(self, name: str, through: Version) -> None:
+        at: Node = self.simulation.actor(name)
+        if any(stamp.version <= through for stamp in at.history.entries):
+            raise Wrong(f"{name} keeps history from before its checkpoint of epoch {through.epoch}")
+        for segment, entries in at.copies.segments.items():
+            for key, deltas in entries.items():
+                if sum(stamp.version <= through for stamp, _ in deltas) > 1:
+                    raise Wrong(
+                        f"{name} keeps {segment}{list(key)} in parts from before its checkpoint of epoch {through.epoch}"
+                    )
 
     def _completed(self, name: str, epoch: int) -> None:
         late = sorted(
@@ -243,6 +255,7 @@ EVENTUAL = Spec(
         "dispatch": (True, False),
         "coalesce": ("event", "off", "all"),
         "buffer_s": (0.001, 0.0, 0.02),
+        "cycle_buffer_s": (0.001, 0.005),
         "intelligent": (False, True),
         "epochs": ("staggered", "aligned"),
         "collect_every": (1, 2),
