@@ -68,13 +68,13 @@ def test_tasks_without_events_of_a_cycle_settle_as_well() -> None:
     RELATION r(a INT, b INT);
     RELATION s(b INT, c INT NULL, x DECIMAL(9, 2));
     RELATION t(c INT, n STRING NULL);
-    MAP m[k INT] : INT;
-    ON +r(A, B) DO { m[A] += m[A] * B; }
-    ON +s(B, C, X) DO { m[B] += 1; }
+    MAP m[k INT, n STRING NULL] : INT;
+    ON +r(A, B) DO { m[A, n] += m[A, n] * B; }
+    ON +t(C, N) DO { m[C, N] += 1; }
     """
     plan = plan_program(check(parse(text)), "event")
-    labels: Labels = {("events", "r"): ("a",), ("events", "s"): ANYWHERE, ("map", "m"): ("k",)}
-    batch: list[Event] = [("s", 1, (key % 10, None, 0)) for key in range(40)] + [("r", 1, (3, 2))] * 3
+    labels: Labels = {("events", "r"): ("a",), ("events", "t"): ANYWHERE, ("map", "m"): ("k",)}
+    batch: list[Event] = [("t", 1, (key % 10, f"n{key % 7}")) for key in range(40)] + [("r", 1, (3, 2))] * 3
     with tempfile.TemporaryDirectory() as folder:
         task = ApplyTask(plan, Path(folder), write_batch(plan, Path(folder), 0, batch), ())
         expected = summed(plan, Path(folder), in_process(task))
