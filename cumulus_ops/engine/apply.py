@@ -13,7 +13,7 @@ from cumulus_ops.engine.events import BatchRef, load_events, rows_of
 from cumulus_ops.engine.fixpoint import settle
 from cumulus_ops.engine.kernel import Events, run_statement
 from cumulus_ops.engine.sources import OwnDeltas, StoredRuns
-from cumulus_ops.layout import Group, ProgramPlan, StatementPlan
+from cumulus_ops.layout import Group, ProgramPlan, Ref, StatementPlan
 from cumulus_ops.mapstore import RunData
 
 __all__ = ["ApplyTask", "Loaded", "apply_events", "apply_statement"]
@@ -64,11 +64,19 @@ def apply_events(task: ApplyTask, own: OwnDeltas) -> Loaded:
     loaded = Loaded(task.plan, task.root, (task.batch,), task.memory)
     stored = StoredRuns(task.plan, task.root, task.runs)
 
+    fixed: dict[Ref, pa.Table | None] = {}  # what the rounds of a cycle do not change
+
+    def add(ref: Ref, statement: StatementPlan, own: OwnDeltas) -> pa.Table | None:
+        if ref in fixed:
+            return fixed[ref]
+        events = loaded.get(statement.relation, statement.sign)
+        table = apply_statement(statement, task.plan.groups[ref[0]], events, stored, own)
+        if task.plan.is_repeated(ref[0]) and not task.plan.reads_own_cycle(statement):
+            fixed[ref] = table
+        return table
+
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
-        target = task.plan.groups[name]
-        tables = [
-            apply_statement(s, target, loaded.get(s.relation, s.sign), stored, own) for s in task.plan.statements[name]
-        ]
+        tables = [add((name, i), s, own) for i, s in enumerate(task.plan.statements[name])]
         return [t for t in tables if t is not None]
 
     concerned = {name for r in task.batch.relations() for name in task.plan.triggered.get(r, ())} & task.plan.base

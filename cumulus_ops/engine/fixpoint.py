@@ -63,12 +63,13 @@ def settle_cycle(plan: ProgramPlan, names: Sequence[str], compute: Compute, even
     """Compute the deltas of maps that are computed from each other: visit them until nothing changes.
 
     Each visit settles at least the earliest version that was not, and an event has one version, or one per statement
-    (sequential): that bounds the visits.
+    (sequential): that bounds the visits. Two more: the first one may do no more than sort deltas that were there before, and the
+    last one finds that nothing changes.
 
     Raises:
         IntegrityProblem: they did not settle.
     """
-    for _ in range(events * _versions_per_event(plan) + 1):
+    for _ in range(events * _versions_per_event(plan) + 2):
         changed = [_visit(plan, name, own, compute, cyclic=True) for name in names]
         if not any(changed):
             return

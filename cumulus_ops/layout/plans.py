@@ -121,6 +121,15 @@ class ProgramPlan:
         """The stratum of each map."""
         return {name: place for place, stratum in enumerate(self.strata) for name in stratum}
 
+    def is_repeated(self, name: str) -> bool:
+        """Whether a map is in a cycle: computed in rounds."""
+        return self.cyclic[self.place_of[name]]
+
+    def reads_own_cycle(self, statement: StatementPlan) -> bool:
+        """Whether a statement reads maps of the stratum that it adds to."""
+        place = self.place_of[statement.target]
+        return any(self.place_of[read.path.map] == place for read in statement.reads)
+
     def concerned(self, relations: Iterable[str], changed: Iterable[str] = ()) -> frozenset[str]:
         """The maps that events of ``relations``, or other deltas of the maps ``changed``, may add to."""
         key = (frozenset(relations), frozenset(changed))

@@ -1,6 +1,6 @@
 """Some days of trades, dividends and splits as drops: ``python make_drops.py LANDING [DAYS] [TRADES]``; the same ones each time.
 
-A drop is half a day of one coordinator: of those of coordinator 0 each begins with a dividend or a split. Each is
+A drop is half a day of one coordinator: of those of coordinator 0 each begins with a dividend or splits. Each is
 written under another name and then renamed, so that nobody reads half of one.
 """
 
@@ -30,7 +30,7 @@ def main(landing: Path, days: int = 3, trades: int = 200) -> None:
             rows = {"trade": [_trade(draw, number + i) for i in range(size)]}
             number += size
             if coordinator == 0:
-                rows |= {"split" if half % 3 == 2 else "dividend": [_action(draw, half)]}
+                rows |= _action(draw, half)
             write_drop(landing / str(coordinator) / f"drop-{half:04}", half * trades, rows)
 
 
@@ -44,11 +44,11 @@ def _trade(draw: random.Random, number: int) -> Row:
     }
 
 
-def _action(draw: random.Random, half: int) -> Row:
-    symbol = draw.choice(SYMBOLS)
-    return (
-        {"symbol": symbol, "ratio": draw.choice([2, 3])} if half % 3 == 2 else {"symbol": symbol, "per_share": "0.1250"}
-    )
+def _action(draw: random.Random, half: int) -> dict[str, list[Row]]:
+    """A dividend in the mornings, two splits in the afternoons, often of one symbol."""
+    if half % DROPS_A_DAY == 0:
+        return {"dividend": [{"symbol": draw.choice(SYMBOLS), "per_share": "0.1250"}]}
+    return {"split": [{"symbol": draw.choice(SYMBOLS[:2]), "ratio": draw.choice([2, 3])} for _ in range(2)]}
 
 
 def write_drop(drop: Path, first_event: int, relations: dict[str, Iterable[Row]]) -> None:

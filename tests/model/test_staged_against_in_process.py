@@ -14,11 +14,11 @@ from cumulus_ops.catalog import Run
 from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.staged import plan_stages
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.layout import Labels, ProgramPlan, levels, plan_program
+from cumulus_ops.layout import ANYWHERE, Labels, ProgramPlan, levels, plan_program
 from cumulus_ops.layout.costs import IMPOSSIBLE, pose
 from cumulus_ops.layout.estimates import Estimates
 from cumulus_ops.layout.partitioning import choose_labels
-from m3 import check, compile_views
+from m3 import check, compile_views, parse
 from m3.errors import M3Error
 from m3.program import Program, Trigger
 from tests.support.projects import Event
@@ -59,6 +59,27 @@ def test_views(views: dict[str, str], history: list[list[Event]], tasks: int, da
     except M3Error:
         reject()
     _agree(plan_program(program, "batch"), history, tasks, data)
+
+
+def test_tasks_without_events_of_a_cycle_settle_as_well() -> None:
+    """They have deltas that were sent to them, and nothing that changes in rounds."""
+    text = """
+    PROGRAM growing SEMANTICS SNAPSHOT;
+    RELATION r(a INT, b INT);
+    RELATION s(b INT, c INT NULL, x DECIMAL(9, 2));
+    RELATION t(c INT, n STRING NULL);
+    MAP m[k INT, n STRING NULL] : INT;
+    ON +r(A, B) DO { m[A, n] += m[A, n] * B; }
+    ON +t(C, N) DO { m[C, N] += 1; }
+    """
+    plan = plan_program(check(parse(text)), "event")
+    labels: Labels = {("events", "r"): ("a",), ("events", "t"): ANYWHERE, ("map", "m"): ("k",)}
+    batch: list[Event] = [("t", 1, (key % 10, f"n{key % 7}")) for key in range(40)] + [("r", 1, (3, 2))] * 3
+    with tempfile.TemporaryDirectory() as folder:
+        task = ApplyTask(plan, Path(folder), write_batch(plan, Path(folder), 0, batch), ())
+        expected = summed(plan, Path(folder), in_process(task))
+        assert sum(expected["m"].values()) == 40 + 4 * (3**3 - 1)
+        assert summed(plan, Path(folder), in_stages(task, 4, labels)) == expected
 
 
 def _acyclic(program: Program) -> Program:

@@ -70,3 +70,24 @@ def test_an_unknown_relation_is_answered_with_the_known_ones(call: Call) -> None
     assert result.exit_code == 2
     assert "no relation 'lineitems'" in result.stderr
     assert "customer" in result.stderr
+
+
+HOLDINGS = EXAMPLE.parent / "holdings"
+
+
+def test_a_cycle_is_shown_where_it_is_settled() -> None:
+    shown = CliRunner().invoke(main, ["explain", str(HOLDINGS)], catch_exceptions=False).stdout
+    assert "cycle: shares, in each task in rounds until nothing changes" in shown
+
+
+def test_a_cycle_that_makes_a_batch_one_task_is_answered_with_why(tmp_path: Path) -> None:
+    text = (HOLDINGS / "holdings.m3").read_text()
+    text = text.replace("shares[S, a] += (RATIO - 1) * shares[S, a]", "shares['ABC', a] += (RATIO - 1) * shares[S, a]")
+    (tmp_path / "holdings.m3").write_text(text)
+    (tmp_path / "cumulus.yaml").write_text((HOLDINGS / "cumulus.yaml").read_text())
+    arguments = ["explain", str(tmp_path)]
+    shown = CliRunner().invoke(main, arguments, catch_exceptions=False).stdout
+    assert "ONE TASK: the batch computes shares from what it adds to it (a cycle)" in shown
+    assert "STAGES" not in shown
+    found = json.loads(CliRunner().invoke(main, [*arguments, "--json"], catch_exceptions=False).stdout)
+    assert "(a cycle)" in found["one_task"]
