@@ -6,6 +6,7 @@ __all__ = [
     "NOTICES",
     "commit_dag",
     "coordinator_dag",
+    "epoch_asset",
     "run_epochs_dag",
     "seal_asset",
     "snapshot_asset",
@@ -39,6 +40,11 @@ def run_epochs_dag(project: str) -> str:
 def seal_asset(project: str, coordinator: int) -> str:
     """The asset updated when ``coordinator`` seals an epoch; the epoch is the partition key."""
     return f"{project}_seal_{coordinator}"
+
+
+def epoch_asset(project: str) -> str:
+    """The asset updated when all members have sealed an epoch."""
+    return f"{project}_epoch"
 
 
 def snapshot_asset(project: str) -> str:

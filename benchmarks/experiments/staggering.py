@@ -27,7 +27,12 @@ def run_staggering(out: Path) -> None:
             for load, shares in LOADS.items():
                 for epochs, delays in (("aligned", (0, 0, 0)), ("staggered", staggered(3, PERIODS))):
                     settings = Settings(versions, shares, delays, together=applies == "together")
-                    named: dict[str, str | int | float] = {"versions": versions, "applies": applies, "load": load, "epochs": epochs}
+                    named: dict[str, str | int | float] = {
+                        "versions": versions,
+                        "applies": applies,
+                        "load": load,
+                        "epochs": epochs,
+                    }
                     rows += list(_by_coordinator(named, settings))
                     write_csv(out / "data" / f"{NAME}.csv", rows)
     plot_staggering(out)
@@ -59,7 +64,11 @@ def run_skew(out: Path) -> None:
                 run = _run(Settings(versions, shares, delays))
                 events, corrected = run.events.total(), run.corrected.total()
                 say(f"{versions}, {coordinators} coordinators, skew {skew}: {corrected}")
-                named: dict[str, str | int | float] = {"versions": versions, "coordinators": coordinators, "skew_periods": skew}
+                named: dict[str, str | int | float] = {
+                    "versions": versions,
+                    "coordinators": coordinators,
+                    "skew_periods": skew,
+                }
                 named |= {"skew_epochs": round(skew / PERIODS, 4)}
                 rows.append(
                     {**named, "events": events, "corrected": corrected, "per_event": round(corrected / events, 5)}

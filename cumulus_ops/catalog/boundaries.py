@@ -26,6 +26,8 @@ from cumulus_ops.timeline import Stay
 
 __all__ = ["Boundaries", "find_boundary", "write_boundary"]
 
+ROUNDING = datetime.timedelta(milliseconds=1)
+
 
 def find_boundary(connection: Connection, place: Place, rhythm: Rhythm, membership: Membership) -> Boundary:
     """The boundary of (epoch, coordinator), or the proposal if there is none yet."""
@@ -95,7 +97,7 @@ class Boundaries(Database):
     def epoch_at(self, coordinator: int, moment: datetime.datetime, rhythm: Rhythm) -> int:
         """The epoch that a coordinator is in at a moment, by its boundaries, and later by those that are proposed. As proposals are
         rounded to microseconds, a moment just before a boundary is one at it."""
-        moment += rhythm.period / 1000
+        moment += ROUNDING
 
         def look(connection: Connection) -> int:
             b, membership = t.boundary.c, read_membership(connection)

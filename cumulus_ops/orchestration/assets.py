@@ -6,17 +6,23 @@ from airflow.sdk import Asset
 
 from cumulus_ops import names
 
-__all__ = ["seal_asset", "snapshot_asset"]
+__all__ = ["epoch_asset", "seal_asset", "snapshot_asset"]
 
 
 def seal_asset(project: str, coordinator: int) -> Asset:
-    """Updated when ``coordinator`` seals an epoch: partition key and ``extra["epoch"]`` say which."""
+    """Updated when ``coordinator`` seals an epoch: partition keys and ``extra["epochs"]`` say which."""
     return Asset(
         name=names.seal_asset(project, coordinator),
         uri=f"cumulus://{project}/seal/{coordinator}",
         group=project,
         extra={"coordinator": coordinator},
     )
+
+
+def epoch_asset(project: str) -> Asset:
+    """Updated when the last member of an epoch has sealed it: the partition key is the newest such epoch, ``extra["epochs"]`` are all that
+    await their snapshots."""
+    return Asset(name=names.epoch_asset(project), uri=f"cumulus://{project}/epoch", group=project)
 
 
 def snapshot_asset(project: str) -> Asset:

@@ -5,16 +5,25 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from airflow.sdk import DAG, Asset, AssetAll, PartitionedAssetTimetable
+from airflow.sdk import DAG, PartitionedAssetTimetable
 
 from cumulus_ops import names
 from cumulus_ops.config import Project
 from cumulus_ops.orchestration import texts
-from cumulus_ops.orchestration.assets import seal_asset, snapshot_asset
-from cumulus_ops.orchestration.operators import ApplyEpoch, CommitEpochs, PublishEpochs, SealEpoch, ValidateEpochs
+from cumulus_ops.orchestration.assets import epoch_asset, seal_asset, snapshot_asset
+from cumulus_ops.orchestration.operators import (
+    ApplyEpoch,
+    CommitEpochs,
+    PublishEpochs,
+    SealEpoch,
+    ValidateEpochs,
+    Vote,
+)
 from cumulus_ops.orchestration.run_epochs import run_epochs_dag
 from cumulus_ops.orchestration.timetable import StaggeredTimetable
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.timeline import read_timeline
+from cumulus_ops.versions import COORDINATORS_MAX
 
 __all__ = ["build_dags", "commit_dag", "coordinator_dag", "validate_dag"]
 
@@ -23,9 +32,15 @@ RETRIES = {"retries": 3, "retry_delay": datetime.timedelta(seconds=5), "owner": 
 
 def build_dags(project: Project) -> dict[str, DAG]:
     """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, and the run chosen in the UI."""
-    made = [coordinator_dag(project, i) for i in range(project.coordinators)]
-    made += [commit_dag(project), validate_dag(project), run_epochs_dag(project, common(project))]
+    who = coordinators_of(project)
+    made = [coordinator_dag(project, i) for i in who]
+    made += [commit_dag(project), validate_dag(project), run_epochs_dag(project, who, common(project))]
     return {dag.dag_id: dag for dag in made}
+
+
+def coordinators_of(project: Project) -> tuple[int, ...]:
+    """Who has an epoch to work in, as the project's steps have written it last; before they have, as many as its file says."""
+    return tuple(sorted(read_timeline(project.state))) or tuple(range(project.coordinators))
 
 
 def common(project: Project) -> dict[str, Any]:
@@ -39,39 +54,34 @@ def common(project: Project) -> dict[str, Any]:
 
 
 def coordinator_dag(project: Project, coordinator: int) -> DAG:
-    """Apply what lands for one coordinator during its epoch, then seal the epoch."""
-    rhythm, folder = Rhythm.of(project), str(project.folder)
-    urgent: dict[str, Any] = {"priority_weight": 10 * (project.coordinators - coordinator), "weight_rule": "absolute"}
+    """Apply what lands for one coordinator during its epoch, then seal the epoch; who seals it last says that it is complete."""
+    folder = str(project.folder)
+    urgent: dict[str, Any] = {"priority_weight": 10 * (COORDINATORS_MAX - coordinator), "weight_rule": "absolute"}
     with DAG(
         dag_id=names.coordinator_dag(project.name, coordinator),
-        schedule=StaggeredTimetable(rhythm, coordinator),
+        schedule=StaggeredTimetable(Rhythm.of(project), coordinator, project.state),
         catchup=True,
         description=f"Coordinator {coordinator}: append and apply mini-batches, then seal the epoch",
         doc_md=texts.coordinator(project, coordinator),
         **common(project),
     ) as dag:
-        apply = ApplyEpoch(
-            task_id="apply", folder=folder, coordinator=coordinator, rhythm=rhythm, doc_md=texts.APPLY, **urgent
+        apply = ApplyEpoch(task_id="apply", folder=folder, coordinator=coordinator, doc_md=texts.APPLY, **urgent)
+        asset = seal_asset(project.name, coordinator)
+        seal = SealEpoch(
+            task_id="seal", folder=folder, coordinator=coordinator, asset=asset, doc_md=texts.SEAL, **urgent
         )
-        apply >> SealEpoch(
-            task_id="seal",
-            folder=folder,
-            coordinator=coordinator,
-            rhythm=rhythm,
-            asset=seal_asset(project.name, coordinator),
-            doc_md=texts.SEAL,
-            **urgent,
-        )
+        vote = Vote(task_id="vote", complete=seal.output, asset=epoch_asset(project.name), doc_md=texts.VOTE, **urgent)
+        apply >> seal >> vote
     return dag
 
 
 def commit_dag(project: Project) -> DAG:
-    """Runs once per epoch, when every coordinator's seal of that epoch has been seen."""
+    """Runs once per epoch, when the last of its members has sealed it."""
     folder = str(project.folder)
-    urgent: dict[str, Any] = {"priority_weight": 10 * (project.coordinators + 1), "weight_rule": "absolute"}
+    urgent: dict[str, Any] = {"priority_weight": 10 * (COORDINATORS_MAX + 1), "weight_rule": "absolute"}
     with DAG(
         dag_id=names.commit_dag(project.name),
-        schedule=PartitionedAssetTimetable(assets=unanimous(project)),
+        schedule=PartitionedAssetTimetable(assets=epoch_asset(project.name)),
         description="Correct, checkpoint and publish each epoch that all coordinators have sealed",
         doc_md=texts.commit(project),
         **common(project),
@@ -94,9 +104,3 @@ def validate_dag(project: Project) -> DAG:
     ) as dag:
         ValidateEpochs(task_id="validate", folder=str(project.folder), doc_md=texts.VALIDATE)
     return dag
-
-
-def unanimous(project: Project) -> AssetAll:
-    """All coordinators' seals; with a partitioned schedule, all of the same epoch."""
-    seals: list[Asset] = [seal_asset(project.name, i) for i in range(project.coordinators)]
-    return AssetAll(*seals)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
 
 from cumulus_ops.orchestration import steps
-from cumulus_ops.rhythm import Rhythm
 
 __all__ = [
     "ApplyEpoch",
@@ -18,6 +18,7 @@ __all__ = [
     "SealEpoch",
     "SealShare",
     "ValidateEpochs",
+    "Vote",
 ]
 
 WAIT_S = 5.0  # between two looks of a sensor that gave its slot back
@@ -25,18 +26,17 @@ BLUE, GREEN, YELLOW, PURPLE = "#d6e4f5", "#d9f2dd", "#fdf3cf", "#ece2f7"
 
 
 class ApplyEpoch(BaseOperator):
-    """Apply one coordinator's drops as they land, until its epoch is over by the schedule."""
+    """Apply one coordinator's drops as they land, until its epoch is over by the schedule, or early."""
 
     ui_color = BLUE
 
-    def __init__(self, *, folder: str, coordinator: int, rhythm: Rhythm, **kwargs: Any) -> None:
+    def __init__(self, *, folder: str, coordinator: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.folder, self.coordinator, self.rhythm = folder, coordinator, rhythm
+        self.folder, self.coordinator = folder, coordinator
 
-    def execute(self, context: Context) -> dict[str, int] | None:
+    def execute(self, context: Context) -> dict[str, int]:
         """Returns the sums over the batches."""
-        epoch = scheduled_epoch(context, self.rhythm, self.coordinator)
-        return steps.apply_epoch(self.folder, self.coordinator, epoch, until=self.rhythm.end(self.coordinator, epoch))
+        return steps.apply_scheduled(self.folder, self.coordinator, began(context))
 
 
 class SealEpoch(BaseSensorOperator):
@@ -47,19 +47,46 @@ class SealEpoch(BaseSensorOperator):
 
     ui_color = YELLOW
 
-    def __init__(self, *, folder: str, coordinator: int, rhythm: Rhythm, asset: Asset, **kwargs: Any) -> None:
+    def __init__(self, *, folder: str, coordinator: int, asset: Asset, **kwargs: Any) -> None:
         super().__init__(mode="reschedule", poke_interval=WAIT_S, outlets=[asset], **kwargs)
-        self.folder, self.coordinator, self.rhythm, self.asset = folder, coordinator, rhythm, asset
+        self.folder, self.coordinator, self.asset = folder, coordinator, asset
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Done when the epoch is sealed; the value is the list of epochs sealed."""
-        epoch = scheduled_epoch(context, self.rhythm, self.coordinator)
-        sealed = steps.seal_epoch(self.folder, self.coordinator, epoch)
-        if sealed:
-            event = context["outlet_events"][self.asset]
-            event.extra = {"epoch": epoch}
-            event.add_partitions([str(e) for e in sealed])
-        return PokeReturnValue(is_done=bool(sealed), xcom_value=sealed)
+        """Done when the epoch is sealed; the value is the list of epochs that await their snapshots, sealed by all."""
+        sealed = steps.seal_scheduled(self.folder, self.coordinator, began(context))
+        if sealed is None:
+            return PokeReturnValue(is_done=False)
+        event = context["outlet_events"][self.asset]
+        event.extra = {"epochs": sealed.epochs}
+        if sealed.epochs:
+            event.add_partitions([str(e) for e in sealed.epochs])
+        return PokeReturnValue(is_done=True, xcom_value=sealed.complete)
+
+
+class Vote(BaseOperator):
+    """Say which epochs all their members have sealed, by an asset event for each; skipped while a vote is missing.
+
+    Who the members of an epoch are, the catalog knows; so the vote is counted there, and not by Airflow.
+    """
+
+    ui_color = YELLOW
+    template_fields = ("complete",)
+
+    def __init__(self, *, complete: Any, asset: Asset, **kwargs: Any) -> None:
+        super().__init__(outlets=[asset], **kwargs)
+        self.complete, self.asset = complete, asset
+
+    def execute(self, context: Context) -> list[int]:
+        """Returns the epochs."""
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        epochs = list(self.complete or ())
+        if not epochs:
+            raise AirflowSkipException("not all members have sealed the epoch yet")
+        event = context["outlet_events"][self.asset]
+        event.extra = {"epochs": epochs}
+        event.add_partitions(str(epochs[-1]))  # one wake-up: the commit takes all that are complete
+        return epochs
 
 
 class CommitEpochs(BaseOperator):
@@ -120,14 +147,14 @@ class PlanEpochs(BaseOperator):
 
     template_fields = ("first", "epochs")
 
-    def __init__(self, *, folder: str, coordinators: int, first: str, epochs: str, **kwargs: Any) -> None:
+    def __init__(self, *, folder: str, first: str, epochs: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.folder, self.coordinators, self.first, self.epochs = folder, coordinators, first, epochs
+        self.folder, self.first, self.epochs = folder, first, epochs
 
     def execute(self, context: Context) -> list[dict[str, object]]:
         """Returns the plan of :func:`~cumulus_ops.orchestration.steps.plan_epochs`."""
         first = None if str(self.first) in ("", "None") else int(self.first)
-        return steps.plan_epochs(self.folder, self.coordinators, first, int(self.epochs))
+        return steps.plan_epochs(self.folder, first, int(self.epochs))
 
 
 class ApplyShare(BaseSensorOperator):
@@ -142,7 +169,7 @@ class ApplyShare(BaseSensorOperator):
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Done when the share is applied; the value is the sums over the batches."""
-        epoch, leave = self.plan["epoch"], self.plan["leave"][self.coordinator]
+        epoch, leave = self.plan["epoch"], self.plan["leave"].get(str(self.coordinator), 0)
         totals = steps.apply_epoch(self.folder, self.coordinator, epoch, leave=leave, executor=chosen(self.engine))
         return PokeReturnValue(is_done=totals is not None, xcom_value=totals)
 
@@ -160,15 +187,15 @@ class SealShare(BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Done when the epoch is sealed."""
         sealed = steps.seal_epoch(self.folder, self.coordinator, self.plan["epoch"])
-        return PokeReturnValue(is_done=bool(sealed), xcom_value=sealed)
+        return PokeReturnValue(is_done=sealed is not None, xcom_value=sealed)
 
 
-def scheduled_epoch(context: Context, rhythm: Rhythm, coordinator: int) -> int:
-    """The epoch of a coordinator's run, from its data interval."""
+def began(context: Context) -> datetime.datetime:
+    """When the epoch of a coordinator's run began: the beginning of its data interval."""
     start = context.get("data_interval_start")
     if start is None:
         raise ValueError("the run has no data interval: trigger it with a logical date, or use the run_epochs DAG")
-    return rhythm.epoch_at(coordinator, start)
+    return datetime.datetime.fromtimestamp(start.timestamp(), datetime.UTC)
 
 
 def chosen(executor: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import DAG, Param, task_group
@@ -23,7 +24,7 @@ __all__ = ["run_epochs_dag"]
 EXECUTOR = "{{ params.executor }}"
 
 
-def run_epochs_dag(project: Project, common: dict[str, Any]) -> DAG:
+def run_epochs_dag(project: Project, coordinators: Sequence[int], common: dict[str, Any]) -> DAG:
     """Everything for the chosen epochs: per epoch the coordinators side by side, then commit, publish, validate."""
     folder = str(project.folder)
     with DAG(
@@ -38,7 +39,6 @@ def run_epochs_dag(project: Project, common: dict[str, Any]) -> DAG:
         plan = PlanEpochs(
             task_id="plan",
             folder=folder,
-            coordinators=project.coordinators,
             first="{{ params.first_epoch }}",
             epochs="{{ params.epochs }}",
         )
@@ -48,7 +48,7 @@ def run_epochs_dag(project: Project, common: dict[str, Any]) -> DAG:
                 "max_active_tis_per_dagrun": 1
             }  # epochs follow each other; the mapped copies start in order
             commit = CommitEpochs(task_id="correct_and_checkpoint", folder=folder, engine=EXECUTOR, **one)
-            for i in range(project.coordinators):
+            for i in coordinators:
                 work = ApplyShare(task_id=f"apply_{i}", folder=folder, coordinator=i, plan=step, engine=EXECUTOR, **one)
                 work >> SealShare(task_id=f"seal_{i}", folder=folder, coordinator=i, plan=step, **one) >> commit
             publish = PublishEpochs(task_id="publish", folder=folder, **one)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cumulus_ops.config import Project, load_project
 from cumulus_ops.errors import CumulusError, NotYet
+from cumulus_ops.rhythm import Rhythm
 
 if TYPE_CHECKING:
     from cumulus_ops.snapshot import BatchReport, Runtime
@@ -23,22 +24,34 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Published",
+    "Sealed",
     "SnapshotInvalid",
     "apply_epoch",
+    "apply_scheduled",
     "commit_sealed",
     "plan_epochs",
     "publish_committed",
     "seal_epoch",
+    "seal_scheduled",
     "validate_committed",
 ]
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
+TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "set_aside")
 COMMITTED = ("committed", "validated", "failed")
 
 
 class SnapshotInvalid(CumulusError):
     """A snapshot differs from full recomputation, and the project's policy is to fail."""
+
+
+class Sealed(NamedTuple):
+    """What a seal has done: ``epochs`` are sealed by the coordinator; ``complete`` are all epochs that every member has sealed, and that await
+    their snapshots."""
+
+    epochs: list[int]
+    complete: list[int]
 
 
 class Published(NamedTuple):
@@ -64,35 +77,61 @@ def apply_epoch(
     coordinator: int,
     epoch: int,
     *,
-    until: datetime.datetime | None = None,
     leave: int = 0,
     executor: str | None = None,
     patience_s: float = 30.0,
 ) -> dict[str, int] | None:
-    """Apply what lands for ``coordinator`` while it is in ``epoch``.
+    """Apply what has landed for ``coordinator``, in ``epoch``, whatever time it is.
 
     Args:
         folder: the project.
         coordinator: whose drops.
         epoch: the epoch to work in; one that is sealed already leaves nothing to do.
-        until: poll for new drops until this moment, then stop; None takes what is there and stops.
         leave: how many pending drops to leave for later epochs.
         executor: overrides the project's executor.
-        patience_s: how long to wait for the coordinator to reach ``epoch`` (only without ``until``).
+        patience_s: how long to wait for the coordinator to reach ``epoch``.
 
     Returns:
         Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates, set_aside); None when the coordinator
         is still in an earlier epoch.
     """
-    from cumulus_ops.snapshot import current_epoch, run_minibatch, settle, settle_if_due
+    from cumulus_ops.snapshot import run_minibatch, settle
 
-    totals = dict.fromkeys(("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "set_aside"), 0)
+    totals = dict.fromkeys(TOTALS, 0)
     with _running(folder, executor) as (_, runtime):
-        if until is None and not _wait_until(lambda: current_epoch(runtime, coordinator) >= epoch, patience_s):
+        if not _wait_until(lambda: not _is_in(runtime, coordinator, epoch - 1), patience_s):
             return None
-        while current_epoch(runtime, coordinator) <= epoch:
-            is_over = until is None or _now() >= until
-            report = run_minibatch(runtime, coordinator, _next_drops(runtime, coordinator, until, leave))
+        while _is_in(runtime, coordinator, epoch):
+            pending = _pending(runtime, coordinator)
+            report = run_minibatch(runtime, coordinator, [d.name for d in pending[: max(0, len(pending) - leave)]])
+            if report is None:
+                break
+            log.info("applied %s", report)
+            _add(totals, report)
+        settle(runtime)
+    return totals
+
+
+def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) -> dict[str, int]:
+    """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early.
+
+    What landed before the epoch's boundary belongs to it. Of an epoch that ends early, only what is appended does.
+
+    Returns:
+        Sums over the batches, as of :func:`apply_epoch`.
+    """
+    from cumulus_ops.snapshot import run_minibatch, settle, settle_if_due
+
+    totals = dict.fromkeys(TOTALS, 0)
+    with _running(folder, None) as (project, runtime):
+        rhythm = Rhythm.of(project)
+        epoch = runtime.catalog.epoch_at(coordinator, moment, rhythm)
+        while _is_in(runtime, coordinator, epoch):
+            boundary = runtime.catalog.boundary(coordinator, epoch, rhythm)
+            is_over = boundary.is_early or _now() >= boundary.ends_at
+            waiting = [] if boundary.is_early else _pending(runtime, coordinator)
+            landed = [drop.name for drop in waiting if _landed_at(drop) < boundary.ends_at]
+            report = run_minibatch(runtime, coordinator, landed)
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
@@ -105,26 +144,68 @@ def apply_epoch(
     return totals
 
 
-def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float = 30.0) -> list[int]:
+def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float = 30.0) -> list[int] | None:
     """Seal ``epoch``, and earlier ones that a failed run left open, waiting up to ``patience_s`` for the token.
 
     Returns:
-        The epochs that are sealed now and were to be; empty when the token did not come.
+        The epochs that are sealed now and were to be, those of which the coordinator is a member; None when the token did not come.
     """
-    from cumulus_ops.snapshot import current_epoch, seal
-
     with _running(folder, "inprocess") as (_, runtime):
+        sealed = _seal(runtime, coordinator, epoch, patience_s)
+        return None if sealed is None else sealed.epochs
 
-        def seal_all() -> bool:
-            while (here := current_epoch(runtime, coordinator)) <= epoch:
-                try:
-                    seal(runtime, coordinator, here)
-                except NotYet:
-                    return False
-            return True
 
-        first = min(epoch, current_epoch(runtime, coordinator))
-        return list(range(first, epoch + 1)) if _wait_until(seal_all, patience_s) else []
+def seal_scheduled(
+    folder: str, coordinator: int, moment: datetime.datetime, *, patience_s: float = 30.0
+) -> Sealed | None:
+    """Seal the epoch that ``coordinator`` was in at a moment, as :func:`seal_epoch` does.
+
+    Returns:
+        what is sealed now; None when the token did not come.
+    """
+    with _running(folder, "inprocess") as (project, runtime):
+        epoch = runtime.catalog.epoch_at(coordinator, moment, Rhythm.of(project))
+        return _seal(runtime, coordinator, epoch, patience_s)
+
+
+def _seal(runtime: Runtime, coordinator: int, epoch: int, patience_s: float) -> Sealed | None:
+    from cumulus_ops.snapshot import current_epoch, fence_the_gone, seal, tell_where_coordinators_are
+
+    def seal_all() -> bool:
+        while _is_in(runtime, coordinator, epoch):
+            try:
+                seal(runtime, coordinator, current_epoch(runtime, coordinator))
+            except NotYet as problem:
+                if problem.kind not in ("no-token", "old-token"):
+                    raise
+                return False
+        return True
+
+    first = min(epoch, current_epoch(runtime, coordinator))
+    if not _wait_until(seal_all, patience_s):
+        return None
+    fence_the_gone(runtime, coordinator)
+    tell_where_coordinators_are(runtime)
+    membership = runtime.catalog.membership()
+    return Sealed([e for e in range(first, epoch + 1) if coordinator in membership.of(e)], _complete(runtime))
+
+
+def _complete(runtime: Runtime) -> list[int]:
+    """The epochs that all their members have sealed, and that have no snapshot yet."""
+    from cumulus_ops.snapshot import sealed
+
+    epoch = max((s.epoch for s in runtime.catalog.snapshots()), default=-1) + 1
+    complete = []
+    while sealed(runtime, epoch):
+        complete.append(epoch)
+        epoch += 1
+    return complete
+
+
+def _is_in(runtime: Runtime, coordinator: int, epoch: int) -> bool:
+    """Whether a coordinator has yet to seal the epoch, or an earlier one."""
+    membership = runtime.catalog.membership()
+    return any(m.coordinator == coordinator and m.epoch <= epoch for m in membership.active())
 
 
 def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
@@ -192,21 +273,24 @@ def validate_committed(folder: str) -> dict[int, bool]:
     return {report.epoch: report.success for report in reports}
 
 
-def plan_epochs(folder: str, coordinators: int, first: int | None, epochs: int) -> list[dict[str, object]]:
+def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, object]]:
     """Spread the drops that wait now over ``epochs`` epochs.
 
     Returns:
-        Per epoch: ``epoch`` and ``leave``, the number of pending drops each coordinator leaves for later epochs.
+        Per epoch: ``epoch`` and ``leave``: coordinator (as text, for it travels as JSON) -> the number of pending drops that it leaves for
+        later epochs.
     """
-    from cumulus_ops.snapshot import current_epoch
-
     with _running(folder, "inprocess") as (_, runtime):
-        here = min(current_epoch(runtime, c) for c in range(coordinators))
-        pending = [len(_pending(runtime, c)) for c in range(coordinators)]
+        members = list(runtime.catalog.membership().active())
+        here = min(m.epoch for m in members)
+        pending = {str(m.coordinator): len(_pending(runtime, m.coordinator)) for m in members}
     begin = max(here, first if first is not None else here)
     last = begin + epochs - 1
     span = last - here + 1
-    return [{"epoch": e, "leave": [count * (last - e) // span for count in pending]} for e in range(here, last + 1)]
+    return [
+        {"epoch": e, "leave": {c: count * (last - e) // span for c, count in pending.items()}}
+        for e in range(here, last + 1)
+    ]
 
 
 def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
@@ -218,14 +302,6 @@ def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
         place=str(failed[0].docs_index),
         hint="open the report; the table of differing groups shows expected and maintained values",
     )
-
-
-def _next_drops(runtime: Runtime, coordinator: int, until: datetime.datetime | None, leave: int) -> list[str]:
-    """The names of the drops to take: those that landed before ``until``, but for the last ``leave`` that are pending."""
-    pending = _pending(runtime, coordinator)
-    if until is not None:
-        pending = [drop for drop in pending if _landed_at(drop) < until]
-    return [drop.name for drop in pending[: max(0, len(pending) - leave)]]
 
 
 def _landed_at(drop: Path) -> datetime.datetime:

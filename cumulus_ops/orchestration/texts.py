@@ -12,6 +12,7 @@ __all__ = [
     "PUBLISH",
     "SEAL",
     "VALIDATE",
+    "VOTE",
     "commit",
     "coordinator",
     "notices",
@@ -23,7 +24,9 @@ APPLY = """Takes each drop as it lands: validates, stamps and appends its events
 all maps, and commits both. Readers of tentative answers see them at once. A killed task is resumed, not repeated. A
 batch that keeps failing is set aside, with its reason in the log and on this page, and the rest goes on; `cumulus batch` decides about it."""
 SEAL = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
-may seal; the token goes round in the order of the coordinators."""
+may seal; the token goes round in the order of the coordinators. A holder that is late loses it to who waits; one that is late
+for long is fenced: what it has appended is applied here, and its epoch is sealed in its name. The log says so, and `cumulus status`."""
+VOTE = """Says that an epoch is complete: that every coordinator that takes part in it has sealed it. Skipped while one has not."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
 the difference is pushed. Then all versions up to the end of the epoch become one snapshot."""
 PUBLISH = """Writes each view as one new version of its Delta table, with the epoch in the commit's metadata. A view in error has
@@ -46,9 +49,10 @@ Takes part of the event stream, and works for one epoch per run: from the beginn
 {staggering(project, index)}
 ```
 landing/{index}/<drop>/ ──► apply ──► apply ──► … ──► seal ──► asset event "epoch e sealed by {index}"
-                       mini-batches, as they land      │
+                       mini-batches, as they land      │  └──► vote ──► asset event "epoch e complete", by the last to seal
                                                        └ waits for the token (0 → 1 → … → 0)
 ```
+An epoch may end early (`cumulus epoch end`, or `epochs: events` in cumulus.yaml); the next run follows then.
 It never waits for another coordinator before applying an event: that is what corrections are for.
 """
 
@@ -67,12 +71,11 @@ def staggering(project: Project, index: int) -> str:
 
 def commit(project: Project) -> str:
     """Documentation of the commit DAG."""
-    seals = "\n".join(f"seal {i} of epoch e ──┐" for i in range(project.coordinators))
     return f"""{notices(project)}### Snapshots of {project.name}
-Runs when **every** coordinator has sealed the same epoch: the epoch is the partition key of the seal assets.
+Runs when **every** member of an epoch has sealed it: coordinators can be added and drained, and the catalog knows who takes part in which.
 ```
-{seals}
-                       └─► correct ─► checkpoint ─► publish ─► asset event "snapshot"
+seal of epoch e by each of its members ──► vote: unanimous ──► asset event "epoch e complete"
+                                                                  └─► correct ─► checkpoint ─► publish ─► asset event "snapshot"
 ```
 Asset events only wake this DAG up. It commits whatever the catalog says is sealed and not yet committed, in order; so a
 lost, doubled or early event does no harm.
@@ -111,6 +114,6 @@ apply 0 ─ seal 0 ┐
 apply 1 ─ seal 1 ├─► correct_and_checkpoint ─► publish ─► validate
 …                ┘
 ```
-The {project.coordinators} coordinators work side by side. Pause the coordinators' own DAGs if the epochs should be yours alone; running both is
+The coordinators work side by side. Pause the coordinators' own DAGs if the epochs should be yours alone; running both is
 safe, since every step asks the catalog what is left to do.
 """

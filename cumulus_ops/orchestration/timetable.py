@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 import pendulum
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.timeline import Stay, read_timeline
 
 __all__ = ["StaggeredTimetable"]
 
@@ -20,14 +22,19 @@ class StaggeredTimetable(Timetable):
     at the interval's beginning. Coordinator i is i*T/N later than coordinator 0 (Cumulus paper, section 4.2). After
     ``rhythm.count`` epochs the schedule ends.
 
+    When epochs have really ended, the catalog knows. This is evaluated in Airflow's own processes, which need not reach it; they read what
+    the steps have written of it into the file :mod:`cumulus_ops.timeline` in the state folder. Airflow asks again whenever it parses the DAG file, and so
+    follows epochs that end early. Without the file, or where the folder is not mounted, epochs are as long as the project says. What
+    a run does depends on none of that: it asks the catalog in which epoch its interval begins.
+
     ``partitioned_at_runtime``: the run's seal task attaches the epoch to its asset event as a partition key.
     """
 
     partitioned_at_runtime = True
     active_runs_limit = 1
 
-    def __init__(self, rhythm: Rhythm, coordinator: int) -> None:
-        self.rhythm, self.coordinator = rhythm, coordinator
+    def __init__(self, rhythm: Rhythm, coordinator: int, state: Path | None = None) -> None:
+        self.rhythm, self.coordinator, self.state = rhythm, coordinator, state
         self.description = (
             f"coordinator {coordinator} of {rhythm.coordinators}: every {rhythm.length}, from {self._begin(0)}"
         )
@@ -45,6 +52,7 @@ class StaggeredTimetable(Timetable):
             "coordinators": self.rhythm.coordinators,
             "count": self.rhythm.count,
             "coordinator": self.coordinator,
+            "state": str(self.state) if self.state else None,
         }
 
     @classmethod
@@ -52,7 +60,8 @@ class StaggeredTimetable(Timetable):
         """Inverse of :meth:`serialize`."""
         start = datetime.datetime.fromisoformat(data["start"])
         length = datetime.timedelta(seconds=data["length_s"])
-        return cls(Rhythm(start, length, data["coordinators"], data["count"]), data["coordinator"])
+        state = Path(data["state"]) if data.get("state") else None
+        return cls(Rhythm(start, length, data["coordinators"], data["count"]), data["coordinator"], state)
 
     def infer_manual_data_interval(self, *, run_after: pendulum.DateTime) -> DataInterval:
         """A run triggered by hand belongs to the epoch of its moment."""
@@ -62,17 +71,35 @@ class StaggeredTimetable(Timetable):
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
     ) -> DagRunInfo | None:
         """The run of the epoch after the last one; without catch-up, at least the epoch of now."""
+        stay = read_timeline(self.state).get(self.coordinator) if self.state else None
+        epoch, interval = (
+            self._after(last_automated_data_interval, restriction)
+            if stay is None
+            else self._in_timeline(stay, last_automated_data_interval)
+        )
+        if self.rhythm.is_over(epoch) or (restriction.latest is not None and interval.start > restriction.latest):
+            return None
+        return DagRunInfo(run_after=interval.start, data_interval=interval)
+
+    def _in_timeline(self, stay: Stay, last: DataInterval | None) -> tuple[int, DataInterval]:
+        """The open epoch, if its run has not been made yet; else the one after it. None is left out: all want to be sealed."""
+        begins_at, ends_at, next_ends_at = map(pendulum.instance, (stay.begins_at, stay.ends_at, stay.next_ends_at))
+        if last is None or last.start < begins_at:
+            return stay.epoch, DataInterval(begins_at, ends_at)
+        if last.start < ends_at:
+            return stay.epoch + 1, DataInterval(ends_at, next_ends_at)
+        return stay.epoch + 2, DataInterval(last.end, last.end + self.rhythm.length)  # a run has left its epoch open
+
+    def _after(self, last: DataInterval | None, restriction: TimeRestriction) -> tuple[int, DataInterval]:
+        """The epoch after the last run's, by the clock alone."""
         epoch = 0
-        if last_automated_data_interval is not None:
-            epoch = self.rhythm.epoch_at(self.coordinator, last_automated_data_interval.start) + 1
+        if last is not None:
+            epoch = self.rhythm.epoch_at(self.coordinator, last.start) + 1
         if restriction.earliest is not None and restriction.earliest > self._begin(epoch):
             epoch = max(epoch, self.rhythm.epoch_at(self.coordinator, restriction.earliest))
         if not restriction.catchup:
             epoch = max(epoch, self.rhythm.epoch_at(self.coordinator, pendulum.now("UTC")))
-        interval = self._interval(epoch)
-        if self.rhythm.is_over(epoch) or (restriction.latest is not None and interval.start > restriction.latest):
-            return None
-        return DagRunInfo(run_after=interval.start, data_interval=interval)
+        return epoch, self._interval(epoch)
 
     def _interval(self, epoch: int) -> DataInterval:
         return DataInterval(self._begin(epoch), self._begin(epoch + 1))

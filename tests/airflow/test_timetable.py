@@ -8,6 +8,7 @@ from airflow.timetables.base import DataInterval, TimeRestriction
 
 from cumulus_ops.orchestration import StaggeredTimetable
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.timeline import Stay, write_timeline
 
 START = datetime.datetime(2026, 1, 1, 6, tzinfo=datetime.UTC)
 RHYTHM = Rhythm(START, datetime.timedelta(seconds=30), coordinators=3, count=4)
@@ -55,3 +56,35 @@ def test_manual_run_belongs_to_the_epoch_of_its_moment():
     assert StaggeredTimetable(RHYTHM, 1).infer_manual_data_interval(run_after=moment) == DataInterval(
         pendulum.instance(START).add(seconds=40), pendulum.instance(START).add(seconds=70)
     )
+
+
+def seconds(number):
+    return START + datetime.timedelta(seconds=number)
+
+
+def test_an_epoch_that_ended_early_is_followed_at_once(tmp_path):
+    timetable = StaggeredTimetable(RHYTHM, 1, tmp_path)
+    first = runs(timetable)[0]
+    assert first.data_interval == DataInterval(pendulum.instance(seconds(10)), pendulum.instance(seconds(40)))
+    write_timeline(tmp_path, [Stay(1, 1, seconds(17), seconds(27), seconds(57))])  # it is in epoch 1 since second 17
+    restriction = TimeRestriction(pendulum.instance(START), None, True)
+    ask = timetable.next_dagrun_info
+    second = ask(last_automated_data_interval=first.data_interval, restriction=restriction)
+    assert (second.run_after, second.data_interval.end) == (seconds(17), seconds(27))
+    third = ask(last_automated_data_interval=second.data_interval, restriction=restriction)
+    assert (third.run_after, third.data_interval.end) == (seconds(27), seconds(57))
+    fourth = ask(last_automated_data_interval=third.data_interval, restriction=restriction)
+    assert fourth.run_after == seconds(57), "its epoch is open still; the schedule goes on"
+
+
+def test_the_schedule_ends_with_the_last_epoch_however_early(tmp_path):
+    timetable = StaggeredTimetable(RHYTHM, 1, tmp_path)
+    write_timeline(tmp_path, [Stay(1, RHYTHM.count, seconds(50), seconds(60), seconds(90))])
+    assert runs(timetable) == []
+
+
+def test_serialised_it_reads_the_same_file(tmp_path):
+    write_timeline(tmp_path, [Stay(2, 1, seconds(17), seconds(27), seconds(57))])
+    timetable = StaggeredTimetable(RHYTHM, 2, tmp_path)
+    assert runs(StaggeredTimetable.deserialize(timetable.serialize())) == runs(timetable)
+    assert runs(timetable)[0].run_after == seconds(17)

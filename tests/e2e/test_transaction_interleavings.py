@@ -12,6 +12,7 @@ By default schedules with up to two preemptions are played, a few for each pair.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from sqlalchemy import Engine, create_engine
 from cumulus_ops.catalog import Catalog, HistoryEntry, NewBatch, Run, SharedClock, Snapshot, Step, Validation, ViewError
 from cumulus_ops.catalog.asides import FAILURES
 from cumulus_ops.catalog.tables import metadata
+from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.versions import epoch_end
 from tests.support.catalogs import NOBODY, PROGRAM, append, new_run
 from tests.support.interleaving import Actor, Operation, Played, Watch, explore, play
@@ -33,7 +35,11 @@ pytestmark = pytest.mark.postgres
 LIMIT = int(os.environ.get("INTERLEAVINGS", "4"))
 PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
-IGNORED = {"sealed_at", "committed_at", "recorded_at", "validated_at", "expires"}
+IGNORED = {"sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at"}
+#: By the one clock all epochs are over, by the other they last for long.
+PAST = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
+FUTURE = Rhythm(datetime.datetime(3020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
+NONE = datetime.timedelta(0)
 
 
 @dataclass
@@ -88,6 +94,8 @@ def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -
     kept = {c: names.get(v, v) if c == "batch" else v for c, v in row.items() if c not in IGNORED}
     if table == "batch":
         kept["retry_of"] = names.get(row["retry_of"])
+    if table == "member":
+        kept["awaited_since"] = row["awaited_since"] is not None
     if table in ("batch", "lease", "run", "log_file", "quarantine", "reading_clock"):
         del kept["id"]
     return tuple(kept.items())
@@ -168,6 +176,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     world.refreshed = catalog.refreshed()
     catalog.close()
     world.run(f"UPDATE lease SET holder = 'slow', expires = 0 WHERE id = {SLOW.lease}")
+    world.run("UPDATE member SET awaited_since = 0 WHERE coordinator = 2")
     world.save()
 
 
@@ -225,8 +234,14 @@ OPERATIONS: dict[str, Make] = {
     "append": _append(1, "a", SLOW),
     "append another": _append(1, "b"),
     "append elsewhere": _append(2, "a"),
-    "seal": lambda w: lambda c: c.seal(1, 1),
-    "seal the next": lambda w: lambda c: c.seal(2, 1),
+    "seal": lambda w: lambda c: c.seal(1, 1, None, FUTURE),
+    "seal the next": lambda w: lambda c: c.seal(2, 1, None, FUTURE),
+    "take the token": lambda w: lambda c: c.take_token(2, PAST, NONE),
+    "fence": lambda w: lambda c: c.fence(2, 1, 0, "gone", PAST, NONE),
+    "add a coordinator": lambda w: lambda c: c.add_coordinator(3).first,
+    "drain": lambda w: lambda c: c.drain_coordinator(2).last,
+    "drain another": lambda w: lambda c: c.drain_coordinator(1).last,
+    "end an epoch": lambda w: lambda c: [b.coordinator for b in c.end_epoch(1, FUTURE)],
     "begin apply": lambda w: lambda c: c.begin_apply(w.pending, NOBODY),
     "commit apply": lambda w: (
         lambda c: c.commit_apply(w.pending, w.read_at, [new_run("m", 1, path=f"runs/{SLOW.label}x.pack")], 0.0)
@@ -315,10 +330,15 @@ ASIDE = (
     ),
     *("append elsewhere", "seal", "begin apply", "commit apply", "commit correction", "commit refresh"),
 )
-USUAL = tuple(name for name in OPERATIONS if name not in ASIDE[:8])
+#: Who takes part, and moves, and meanwhile.
+MEMBERS = (
+    *("take the token", "fence", "add a coordinator", "drain", "drain another", "end an epoch"),
+    *("append elsewhere", "seal", "seal the next", "commit apply", "checkpoint"),
+)
+USUAL = tuple(name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6]))
 
 
-@pytest.mark.parametrize(("sealed", "names"), [(1, USUAL), (1, ASIDE), (3, ONCE_SEALED)])
+@pytest.mark.parametrize(("sealed", "names"), [(1, USUAL), (1, ASIDE), (1, MEMBERS), (3, ONCE_SEALED)])
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))

@@ -53,6 +53,16 @@ def test_each_hand_over_has_a_greater_number(catalog: Catalog) -> None:
     assert catalog.held_token() == Token(0, 6)
 
 
+def test_the_highest_priority_moves_first_and_everybody_has_every_place_in_turn(catalog: Catalog) -> None:
+    orders = []
+    for _ in range(6):
+        orders.append(tuple(sorted(range(3), key=lambda c: (catalog.position(c)[0], c))))
+        holder = catalog.token()
+        assert holder == orders[-1][0], "whose events have counted first moves first"
+        catalog.seal(holder, catalog.position(holder)[0])
+    assert orders == [(0, 1, 2), (1, 2, 0), (2, 0, 1)] * 2
+
+
 def test_a_holder_that_is_late_loses_the_token_and_nothing_else(catalog: Catalog, tmp_path: Path) -> None:
     slow = catalog.take_token(0, PAST, PATIENCE)
     apply(catalog, 0, "before")

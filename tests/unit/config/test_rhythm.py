@@ -1,6 +1,7 @@
 """Staggered transitions: whole epochs, evenly spread, no gap and no overlap."""
 
 import datetime
+import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,3 +37,26 @@ def test_before_the_beginning_it_is_epoch_0_and_after_count_it_is_over():
     assert rhythm.epoch_at(2, START) == 0
     assert not rhythm.is_over(3)
     assert rhythm.is_over(4)
+
+
+@given(rhythms, st.integers(0, 6), st.integers(0, 20))
+def test_without_early_ends_the_proposal_is_the_schedule(rhythm, coordinator, epoch):
+    coordinator %= rhythm.coordinators
+    members = tuple(range(rhythm.coordinators))
+    rounding = datetime.timedelta(microseconds=epoch + 2)
+    assert (
+        abs(rhythm.end_after((epoch, coordinator), None, lambda _: members) - rhythm.end(coordinator, epoch))
+        <= rounding
+    )
+
+
+@given(st.integers(1, 9))
+def test_every_coordinator_has_every_place_in_turn_and_the_highest_priority_moves_first(coordinators):
+    rhythm = Rhythm(START, datetime.timedelta(seconds=30), coordinators)
+    first = coordinators - 1  # the first period in which all have begun
+    orders = [rhythm.order_in(first + p) for p in range(coordinators)]
+    assert orders[0] == tuple(range(coordinators))
+    for before, after in itertools.pairwise(orders):
+        assert after == (*before[1:], before[0]), "who counts first moves, and counts last"
+    assert [sorted(places) for places in zip(*orders, strict=True)] == [list(range(coordinators))] * coordinators
+    assert rhythm.order_in(first + coordinators) == orders[0]

@@ -2,14 +2,19 @@
 
 import datetime
 import json
+import re
 
 import pytest
 
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
 from cumulus_ops.orchestration import steps
+from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.snapshot import open_runtime, status
+from cumulus_ops.timeline import read_timeline
+from tests.support.leases import has_been_awaited
 
+HOUR = datetime.timedelta(hours=1)
 PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -56,25 +61,106 @@ def now():
     return datetime.datetime.now(datetime.UTC)
 
 
+def begin(folder, moment, length="1h"):
+    """Let epoch 0 begin at a moment; epochs take so long."""
+    file = folder_path(folder) / "cumulus.yaml"
+    text = re.sub(
+        r"(?ms)^epochs:.*?\n\n", f"epochs: {{length: {length}, start: '{moment.isoformat()}'}}\n\n", file.read_text()
+    )
+    file.write_text(text)
+
+
+def passed(moment):
+    while now() <= moment:
+        pass
+
+
 def test_apply_takes_what_landed_before_the_epochs_end_and_nothing_later(folder, land):
     land(0, "d1", 1)
-    end = now() + datetime.timedelta(seconds=1e-3)
-    while now() <= end:
-        pass
+    end = now() + datetime.timedelta(seconds=1e-2)
+    begin(folder, end - HOUR)
+    passed(end)
     land(0, "d2", 2)
-    assert steps.apply_epoch(folder, 0, 0, until=end)["batches"] == 1
+    assert steps.apply_scheduled(folder, 0, end - HOUR)["batches"] == 1
     assert look(folder).coordinators[0].pending_drops == 1
+    assert steps.seal_scheduled(folder, 0, end - HOUR) == ([0], [])
+    begin(folder, end - 2 * HOUR)  # the boundary is a row now: the schedule cannot change it any more
+    assert steps.apply_scheduled(folder, 0, end - HOUR)["batches"] == 0
 
 
 def test_apply_of_a_sealed_epoch_does_nothing(folder, land):
     assert steps.seal_epoch(folder, 0, 0) == [0]
     land(0, "d1", 1)
-    assert steps.apply_epoch(folder, 0, 0, until=PAST)["batches"] == 0
+    begin(folder, PAST)
+    assert steps.apply_scheduled(folder, 0, PAST)["batches"] == 0
     assert look(folder).coordinators[0].epoch == 1
 
 
+def test_an_epoch_that_is_ended_early_takes_nothing_more_and_the_next_begins_then(folder, land):
+    start = now()
+    begin(folder, start)
+    land(0, "d1", 1)
+    steps.apply_epoch(folder, 0, 0)
+    land(0, "d2", 2)
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        ended = runtime.catalog.end_epoch(0, Rhythm.of(runtime.project))
+    assert [b.coordinator for b in ended] == [0, 1]
+    assert steps.apply_scheduled(folder, 0, start)["batches"] == 0
+    assert steps.seal_scheduled(folder, 0, start) == ([0], [])
+    assert steps.seal_scheduled(folder, 1, start) == ([0], [0]), "all have sealed it"
+    stay = read_timeline(load_project(folder_path(folder)).state)[0]
+    assert (stay.epoch, stay.begins_at) == (1, ended[0].ends_at)
+    assert stay.ends_at == ended[1].ends_at + HOUR / 2
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        assert runtime.catalog.epoch_at(0, stay.begins_at, Rhythm.of(runtime.project)) == 1
+        assert runtime.catalog.epoch_at(0, stay.ends_at, Rhythm.of(runtime.project)) == 2
+        assert runtime.catalog.end_epoch(1, Rhythm.of(runtime.project))
+    assert steps.apply_scheduled(folder, 0, stay.begins_at)["batches"] == 0, "what has landed goes to the next"
+
+
+def test_an_epoch_with_more_events_than_it_is_to_hold_ends_by_itself(folder, land):
+    start = now()
+    begin(folder, start)
+    file = folder_path(folder) / "cumulus.yaml"
+    file.write_text(file.read_text().replace("{length: 1h,", "{length: 1h, events: 2,"))
+    for number in range(5):
+        land(0, f"d{number}", number)
+    assert steps.apply_scheduled(folder, 0, start)["events"] in (3, 4), "one may be appended ahead"
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        assert [b.reason for b in runtime.catalog.boundaries(0)] == ["events", "events"]
+    assert steps.apply_scheduled(folder, 1, start)["events"] == 0
+
+
+def test_whoever_seals_goes_on_without_those_that_are_gone(folder, land):
+    begin(folder, PAST)
+    land(0, "d1", 1)
+    steps.apply_epoch(folder, 0, 0)
+    assert steps.seal_scheduled(folder, 1, PAST, patience_s=0) is None
+    has_been_awaited(load_project(folder_path(folder)).catalog_url)
+    assert steps.seal_scheduled(folder, 1, PAST, patience_s=0) == ([0], [0])
+    (epoch,) = look(folder).epochs
+    assert [(f.coordinator, f.by) for f in epoch.fenced] == [(0, 1)]
+    assert (epoch.state, epoch.events, epoch.members) == ("sealed", 1, (0, 1))
+    assert steps.seal_scheduled(folder, 0, PAST) == ([0], [0]), "it awakes: its epoch is sealed"
+
+
+def test_the_vote_follows_the_members(folder):
+    steps.seal_epoch(folder, 0, 0)
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        assert runtime.catalog.add_coordinator().first == 2
+        runtime.catalog.drain_coordinator(1)
+    assert steps.seal_epoch(folder, 1, 5) == [0], "which was its last"
+    assert steps.seal_epoch(folder, 0, 1) == [1]
+    assert steps.commit_sealed(folder) == [0, 1]
+    assert steps.seal_epoch(folder, 0, 2) == [2]
+    assert steps.commit_sealed(folder) == []
+    assert steps.seal_epoch(folder, 2, 2) == [2]
+    assert steps.commit_sealed(folder) == [2]
+    assert [e.members for e in look(folder).epochs] == [(0, 1), (0,), (0, 2)]
+
+
 def test_seal_waits_for_the_token_and_says_so(folder):
-    assert steps.seal_epoch(folder, 1, 0, patience_s=0) == []
+    assert steps.seal_epoch(folder, 1, 0, patience_s=0) is None
     assert steps.seal_epoch(folder, 0, 0) == [0]
     assert steps.seal_epoch(folder, 1, 0) == [0]
     assert steps.seal_epoch(folder, 1, 0) == [0]  # again: the same answer, so that a retry emits its event
@@ -89,14 +175,14 @@ def test_apply_without_a_clock_waits_for_its_epoch(folder, land):
 def test_plan_spreads_what_has_landed_evenly(folder, land):
     for number in range(5):
         land(0, f"d{number}", number)
-    plan = steps.plan_epochs(folder, 2, None, 3)
+    plan = steps.plan_epochs(folder, None, 3)
     assert [entry["epoch"] for entry in plan] == [0, 1, 2]
-    assert [entry["leave"][0] for entry in plan] == [3, 1, 0]
-    assert [entry["leave"][1] for entry in plan] == [0, 0, 0]
+    assert [entry["leave"]["0"] for entry in plan] == [3, 1, 0]
+    assert [entry["leave"]["1"] for entry in plan] == [0, 0, 0]
     applied = []
     for entry in plan:
-        totals = steps.apply_epoch(folder, 0, entry["epoch"], leave=entry["leave"][0])
-        again = steps.apply_epoch(folder, 0, entry["epoch"], leave=entry["leave"][0])
+        totals = steps.apply_epoch(folder, 0, entry["epoch"], leave=entry["leave"]["0"])
+        again = steps.apply_epoch(folder, 0, entry["epoch"], leave=entry["leave"]["0"])
         applied.append((totals["batches"], again["batches"]))
         assert steps.seal_epoch(folder, 0, entry["epoch"])
         assert steps.seal_epoch(folder, 1, entry["epoch"])
@@ -104,7 +190,7 @@ def test_plan_spreads_what_has_landed_evenly(folder, land):
 
 
 def test_plan_includes_open_epochs_before_the_first_chosen(folder):
-    assert [entry["epoch"] for entry in steps.plan_epochs(folder, 2, 2, 2)] == [0, 1, 2, 3]
+    assert [entry["epoch"] for entry in steps.plan_epochs(folder, 2, 2)] == [0, 1, 2, 3]
 
 
 def test_commit_takes_every_sealed_epoch_once_and_publish_names_what_awaits_validation(folder, land):
