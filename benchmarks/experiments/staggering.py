@@ -55,7 +55,7 @@ def _run(settings: Settings) -> Run:
 
 def run_skew(out: Path) -> None:
     """Corrections by clock skew between neighbouring coordinators (in periods of an epoch), and by the number of coordinators."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for versions in ("batch", "event"):
         for coordinators in range(1, 6):
             shares = (1 / coordinators,) * coordinators
@@ -64,15 +64,9 @@ def run_skew(out: Path) -> None:
                 run = _run(Settings(versions, shares, delays))
                 events, corrected = run.events.total(), run.corrected.total()
                 say(f"{versions}, {coordinators} coordinators, skew {skew}: {corrected}")
-                named: dict[str, str | int | float] = {
-                    "versions": versions,
-                    "coordinators": coordinators,
-                    "skew_periods": skew,
-                }
-                named |= {"skew_epochs": round(skew / PERIODS, 4)}
-                rows.append(
-                    {**named, "events": events, "corrected": corrected, "per_event": round(corrected / events, 5)}
-                )
+                named: dict[str, object] = {"versions": versions, "coordinators": coordinators, "skew_periods": skew}
+                named |= {"skew_epochs": round(skew / PERIODS, 4), "events": events, "corrected": corrected}
+                rows.append({**named, "per_event": round(corrected / events, 5)})
                 write_csv(out / "data" / f"{SKEW}.csv", rows)
 
 
