@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import click
+from rich.progress import Progress
 
 from cumulus_ops.cli.output import console
 from cumulus_ops.cli.problems import explained
@@ -29,8 +32,8 @@ class _Experiments(click.Group):
 
 @click.group(cls=_Experiments)
 def simulate() -> None:
-    """Simulate the papers' protocols: message by message, in virtual time, from one seed. The commands other than `trace` are
-    experiments; each writes a table and its curves."""
+    """Simulate the papers' protocols: message by message, in virtual time, from one seed. `check` sees whether they are right, `trace`
+    follows one event; the others are experiments, and each writes a table and its curves."""
 
 
 def _experiment(name: str) -> click.Command:
@@ -94,6 +97,38 @@ def trace(
             click.echo(line)
         if svg is not None:
             _write(svg, to_svg(traced))
+
+
+@simulate.command()
+@click.option("--seeds", type=click.IntRange(min=1), default=1000, show_default=True, help="How many random cases.")
+@click.option("--first", type=click.IntRange(min=0), default=0, show_default=True, help="The first seed.")
+@click.option("--protocol", "protocols", multiple=True, help="Only this protocol; repeat it.")
+@click.option(
+    "--processes", type=click.IntRange(min=1), help="How many work at the same time; by default one per core."
+)
+def check(seeds: int, first: int, protocols: tuple[str, ...], processes: int | None) -> None:
+    """Run random cases of all protocols, and compare every state with the serial interpreter's. The first case that fails is made
+    as small as possible and shown message by message; the exit code is then 1."""
+    from cumulus_ops.simulation.checking import check_protocols, minimal_failure
+    from cumulus_ops.simulation.protocols import PROTOCOLS
+
+    unknown = [name for name in protocols if name not in PROTOCOLS]
+    if unknown:
+        raise click.BadParameter(f"known protocols: {', '.join(PROTOCOLS)}", param_hint="--protocol")
+    bar = Progress(console=console(), transient=True)
+    with bar:
+        task = bar.add_task("cases", total=seeds)
+        report = check_protocols(
+            protocols or tuple(PROTOCOLS),
+            seeds,
+            first,
+            processes or os.cpu_count() or 1,
+            lambda done: bar.advance(task, done),
+        )
+    click.echo(report.describe())
+    if report.failures:
+        click.echo(minimal_failure(report))
+        sys.exit(1)
 
 
 def _write(file: Path, text: str) -> None:

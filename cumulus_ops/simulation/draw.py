@@ -39,7 +39,7 @@ def _program(choose: random.Random, spec: Spec) -> Program:
         return paper(name, choose.choice(("SNAPSHOT", "SEQUENTIAL")))
     if kind == "query":
         return compiled(choose.randrange(len(QUERIES)))
-    return random_program(choose, acyclic=spec.acyclic or choose.random() < 0.7)
+    return random_program(choose, acyclic=spec.acyclic or choose.random() < 0.3)
 
 
 def _arrivals(choose: random.Random, program: Program, coordinators: int, length_s: float) -> tuple[Arrival, ...]:
