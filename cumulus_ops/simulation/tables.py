@@ -26,7 +26,7 @@ from cumulus_ops.simulation.case import env_of
 from cumulus_ops.simulation.layout import Interval, Layout, Segment, overlapping, partition_of
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.program import Program, Statement, Trigger
-from m3.scalars import Scalar, Var, variables
+from m3.scalars import Scalar, variables
 
 __all__ = ["Class", "Directive", "DirectiveTable", "DispatchTable", "Read", "Tables", "Write"]
 
@@ -135,8 +135,12 @@ class DirectiveTable:
         """Of all statements, where so much is known about where keys lie."""
         for index, statement in enumerate(self.trigger.statements):
             for target in self._segments(statement.target, statement.keys, known):
-                aimed = zip(statement.keys, target.index, self.layout.partitions[target.map], strict=True)
-                here = {key: (i, count) for key, i, count in aimed if key in self.cuts or isinstance(key, Var)}
+                here = {
+                    key: (i, count)
+                    for key, i, count in zip(
+                        statement.keys, target.index, self.layout.partitions[target.map], strict=True
+                    )
+                }
                 reads = [
                     Read(index, number, source, target)
                     for number, ref in enumerate(statement.reads())

@@ -4,5 +4,21 @@ from __future__ import annotations
 
 __all__ = ["EQUIVALENT"]
 
+_LABELS = "versions are compared with each other only; which number is the first, and steps of two, change nothing"
+_COSTS = "what is counted here is only what it costs"
+_CLOCK = "when an epoch ends is anybody's choice"
+
 #: Name of the mutant -> why nothing can notice it.
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "central Coordinator.__init__: 0  =>  1": _LABELS,
+    "central Coordinator.__init__: 0  =>  -1": _LABELS,
+    "central Coordinator.receive: 0  =>  1": _LABELS,
+    "central Coordinator.receive: 0  =>  -1": _LABELS,
+    "central Coordinator.receive: 1  =>  2": _LABELS,
+    "central Timeline.go_on: 0  =>  1": _COSTS,
+    "central Timeline.go_on: 0  =>  -1": _COSTS,
+    "central Timeline.go_on: written += len(delta)  =>  pass": _COSTS,
+    "central central: epoch + 1  =>  epoch - 1": _CLOCK,
+    "central central: 1  =>  2": _CLOCK,
+    "central central: 1  =>  0": _CLOCK,
+}

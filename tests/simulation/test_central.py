@@ -92,7 +92,7 @@ BUGS: dict[str, tuple[str, str, str]] = {
     "a result outside its segment is kept": ("target source", "if place(target.map, key) == target}", "if key is not target}"),
     "what overtakes its event is lost": (
         "target source",
-        "self._early.setdefault(max(message.about()), []).append((message, sender))",
+        "self._early.setdefault(version, []).append((message, sender))",
         "pass",
     ),
     "a child is not told": ("target source", "for child in self._children:", "for child in self._children[:1]:"),

@@ -10,9 +10,12 @@ from itertools import permutations, product
 
 import pytest
 
-from cumulus_ops.simulation import PROTOCOLS, run_case
+from cumulus_ops.simulation import PROTOCOLS, Arrival, Case, run_case
+from cumulus_ops.simulation.judge import serial
+from cumulus_ops.simulation.layout import uniform_layout
 from cumulus_ops.simulation.programs import paper
-from m3 import compile_views
+from m3 import compile_views, parse
+from m3.check import check
 from m3.dataflow import depth
 from m3.errors import ProgramError
 from m3.interpreter import Interpreter
@@ -175,3 +178,24 @@ def test_derived_maps_are_refused_with_the_reason() -> None:
         run_case(tpch_case("q4", PROTOCOLS["target"], seed=1), PROTOCOLS["target"])
     assert caught.value.kind == "not-distributable"
     assert "engine" in str(caught.value.hint)
+
+
+STARTS = """PROGRAM starts SEMANTICS SEQUENTIAL; RELATION r(a INT, b INT); RELATION s(b INT);
+    MAP m1[a INT] : INT; MAP m2[b INT] : INT;
+    ON START { m2[3] += 5; m2[4] += 7; m1[1] += 2 }
+    ON +r(a, b) { m1[a] += m2[b] } ON +s(b) { m2[b] += 1 }"""
+
+
+@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+def test_what_a_program_starts_with_and_events_that_no_trigger_waits_for(protocol: str) -> None:
+    """``ON START`` is before all versions; a delete of R reaches nobody's trigger, and has a version all the same."""
+    spec = PROTOCOLS[protocol]
+    program = check(parse(STARTS))
+    history = [(1, "r", (1, 3)), (-1, "r", (1, 3)), (1, "s", (3,)), (-1, "s", (4,)), (1, "r", (1, 4)), (1, "r", (2, 3))]
+    arrivals = tuple(Arrival(0.01 * i, 0, sign, name, row) for i, (sign, name, row) in enumerate(history))
+    layout = uniform_layout(program, {"m1": (2,), "m2": (3,)}, 3)
+    options = {name: values[0] for name, values in spec.options.items()}
+    case = Case(0, protocol, program, layout, arrivals, epoch_s=0.035, epochs=1, options=options)
+    outcome = run_case(case, spec)
+    assert outcome.events == 6
+    assert serial(program, {}) == {"m1": {(1,): 2}, "m2": {(3,): 5, (4,): 7}}

@@ -116,6 +116,11 @@ class Timeline:
         """Call the reader when exactly the writes below a bound are done."""
         self._reads.append((bound, reader))
 
+    @property
+    def waiting(self) -> int:
+        """How many reads and writes wait."""
+        return len(self._reads) + len(self._writes)
+
     def go_on(self) -> int:
         """Do all that can be done now; returns the entries that were written."""
         written = 0
@@ -184,10 +189,17 @@ class CentralNode(ABC):
                 self.receive(early, by)
         elif isinstance(message, Snapshot):
             self._keep(message.through)
-        elif self.seen is None or max(message.about()) > self.seen:
-            self._early.setdefault(max(message.about()), []).append((message, sender))
         else:
-            self.arrived(message)
+            (version,) = message.about()
+            if self.seen is None or version > self.seen:
+                self._early.setdefault(version, []).append((message, sender))
+            else:
+                self.arrived(message)
+
+    @property
+    def waiting(self) -> int:
+        """How much is kept until something else comes; nothing when all have been heard."""
+        return len(self._early) + len(self._snapshots) + sum(t.waiting for t in self.timelines.values())
 
     def go_on(self, *segments: Segment) -> None:
         """Do what can be done at some segments now."""
@@ -253,8 +265,10 @@ class CentralSystem:
         self.snapshots[name] += isinstance(what, Committed)
 
     def finish(self) -> Mapping[str, int]:
-        """See that no epoch was forgotten."""
+        """See that no epoch was forgotten, and that nothing waits any longer."""
         for n in self.case.layout.nodes:
+            if self.node(n).waiting:
+                raise Wrong(f"at {node(n)} {self.node(n).waiting} reads, writes and messages wait, though all is over")
             if self.snapshots[node(n)] != self.case.epochs:
                 raise Wrong(f"{node(n)} has {self.snapshots[node(n)]} snapshots, of {self.case.epochs} epochs")
         return Counter()

@@ -69,6 +69,11 @@ class Node(CentralNode):
         self._try(table, task)
         self.go_on(read.target)
 
+    @property
+    def waiting(self) -> int:
+        """With the tasks that want slices."""
+        return super().waiting + len(self.tasks)
+
     def _send(self, event: Event, read: Read, entries: Entries) -> None:
         self.here.send(node(self.case.layout.owner[read.target]), Slice(event.version, read, entries))
 
