@@ -30,7 +30,7 @@ def test_every_kind_of_mutant_is_made() -> None:
     assert "add_to(self.entries, delta)  =>  pass" in made
     assert any(what.startswith("if task.complete: ...  =>  if not task.complete") for what in made)
     assert "self.last.sequence + 1  =>  self.last.sequence - 1" in made
-    assert not any("spend" in m.what or m.function.endswith(("about", "finish", "maps")) for m in mutants_of(TARGET))
+    assert not any(m.function.endswith(("about", "finish", "maps")) for m in mutants_of(TARGET))
 
 
 def test_a_module_put_together_again_does_what_it_did() -> None:
@@ -44,5 +44,5 @@ def test_a_module_put_together_again_does_what_it_did() -> None:
 
 
 def test_a_bug_can_only_be_planted_where_the_code_is() -> None:
-    with pytest.raises(LookupError, match="'no such code' is not once in .*central, .*target"):
+    with pytest.raises(LookupError, match=r"'no such code' is not once in .*central, .*target"):
         edited(TARGET, "no such code", "")
