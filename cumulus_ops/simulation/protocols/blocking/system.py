@@ -3,56 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from cumulus_ops.simulation.case import BEGINNING, Case, Event, Version, env_of
+from cumulus_ops.simulation.case import BEGINNING, Case, Version
+from cumulus_ops.simulation.crosscheck import as_figure_4_says
 from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
-from cumulus_ops.simulation.layout import Segment
-from cumulus_ops.simulation.protocols.blocking.dispatch import PutEntry, SpatialIndex, indexes
+from cumulus_ops.simulation.protocols.blocking.dispatch import SpatialIndex, dispatched, indexes
 from cumulus_ops.simulation.protocols.blocking.messages import Answered, AskStatus, EpochEnd, Executed, Snapshot
 from cumulus_ops.simulation.protocols.blocking.node import Node
 from cumulus_ops.simulation.protocols.blocking.switch import Switch
 from cumulus_ops.simulation.run import Spec, coordinator, node
 from cumulus_ops.simulation.store import union
-from cumulus_ops.simulation.tables import Directive, Tables
 
-__all__ = ["BLOCKING", "as_figure_4_says"]
-
-
-#: Layouts of more nodes are simulated to be measured.
-NODES_CHECKED = 64
-
-
-def as_figure_4_says(case: Case, known: Mapping[tuple[str, int], SpatialIndex]) -> Callable[[Event], None]:
-    """A look at each event: whether the spatial index has the PUTs and reads that the Cumulus paper's Figure 4, another algorithm, finds."""
-    tables, seen = Tables(case.program, case.layout), set()
-
-    def look(event: Event) -> None:
-        table = tables.of(event.relation, event.sign)
-        if table is None or len(case.layout.nodes) > NODES_CHECKED:
-            return
-        index, env = known[event.relation, event.sign], env_of(table.trigger, event.row)
-        cell, of = index.cell_of(env), table.class_of(env)
-        if (index, cell, of) not in seen:
-            seen.add((index, cell, of))
-            _compare(index.entry(cell), table.directive(of), case.layout.owner)
-
-    return look
-
-
-def _compare(entry: tuple[PutEntry, ...], directive: Directive, owner: Mapping[Segment, int]) -> None:
-    ours = {(p.statement, p.target): sorted((f.node, i) for f in p.fetches for i, _ in f.refs) for p in entry}
-    theirs = {(w.statement, w.target): sorted({(owner[r.source], r.read) for r in w.reads}) for w in directive.writes}
-    if ours != theirs or any(p.node != owner[p.target] for p in entry):
-        raise Wrong(f"the spatial index says {ours}, the directive table {theirs}")
+__all__ = ["BLOCKING"]
 
 
 class BlockingSystem:
     """Sees to the order of versions on each node, and that no FETCH reads what is not there yet, or not any more."""
 
     def __init__(self, case: Case, simulation: Simulation, known: Mapping[tuple[str, int], SpatialIndex]) -> None:
-        self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, known)
+        self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, dispatched(known))
         self.counts: Counter[str] = Counter()
         self.committed: dict[str, int] = {}
         self.stamped: list[Version] = []

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from cumulus_ops.simulation.case import Case, Version
+from cumulus_ops.simulation.crosscheck import as_figure_4_says
 from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
-from cumulus_ops.simulation.protocols.blocking.dispatch import SpatialIndex, indexes
-from cumulus_ops.simulation.protocols.blocking.system import as_figure_4_says
+from cumulus_ops.simulation.protocols.blocking.dispatch import SpatialIndex, dispatched, indexes
 from cumulus_ops.simulation.protocols.pipeline.messages import Alarm, Answered, Evaluated, Posted
 from cumulus_ops.simulation.protocols.pipeline.node import Clock, Node, snapshot_ticks
 from cumulus_ops.simulation.protocols.pipeline.switch import Switch
@@ -24,7 +24,7 @@ class PipelineSystem:
     """Sees to it that nothing comes for a closed tick, and that each map is written and read in the tick that its depth says."""
 
     def __init__(self, case: Case, simulation: Simulation, known: Mapping[tuple[str, int], SpatialIndex]) -> None:
-        self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, known)
+        self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, dispatched(known))
         self.depths = depth(case.program)
         self.counts: Counter[str] = Counter()
         self.stamped: set[Version] = set()
