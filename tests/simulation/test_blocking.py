@@ -127,6 +127,28 @@ def test_collation_is_a_natural_join() -> None:
     assert collate(program, layout, trigger, env, 1, Segment("q", ()), [Pushed("m", False, {(7,): 3})]) == {(): 9}
 
 
+def test_only_what_a_partition_needs_is_pushed() -> None:
+    """A loop variable's wildcard is cut to the interval of the partition that reads: no value is pushed twice."""
+    program = paper("cumulus-3.1a")
+    layout = uniform_layout(program, {"m1": (1, 4), "m2": (2,)}, 6)
+    events = [("s", (b,)) for b in range(9)] + [("r", (1,))]
+    outcome = run_case(one_after_the_other(program, layout, events), BLOCKING, record=True)
+    pushes = [s.message for s in outcome.trace if isinstance(s.message, Push)]
+    pushed = Counter(k for m in pushes for part in m.parts for values in part.values for k in values.entries)
+    assert pushed == {(b,): 1 for b in range(9)}
+
+
+def test_what_a_program_starts_with_is_version_0() -> None:
+    program = check(
+        parse("""RELATION r(a INT); MAP m[a INT] : INT; MAP q[a INT] : INT;
+        ON START { m[1] += 5; m[2] += 7 } ON +r(a) { q[a] += m[a]; m[a] += 1 }""")
+    )
+    layout = uniform_layout(program, {"m": (2,), "q": (3,)}, 4)
+    outcome = run_case(one_after_the_other(program, layout, [("r", (1,)), ("r", (2,)), ("r", (1,))]), BLOCKING)
+    assert outcome.system is not None
+    assert outcome.system.maps() == {"m": {(1,): 7, (2,): 8}, "q": {(1,): 11, (2,): 7}}
+
+
 def test_wildcards_match_their_part_of_the_line() -> None:
     halves = [Reference("m", (Wildcard(*half), 5), False) for half in ((0, PLACES // 2), (PLACES // 2, PLACES))]
     for value in range(20):
@@ -283,7 +305,7 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     "COMMIT from the FETCHes alone": (Switch, "_commit_point", _commit_by_the_papers_rule_alone, "snapshot"),
     "too much is discarded": (Versions, "discard", lambda s, v: DISCARD(s, v + 1), "serially"),
     "a version is compared the wrong way round": (Versions, "as_of", lambda s, v, r=None: AS_OF(s, v - 1, r), "serially"),
-    "a partition is not read": (dispatch, "intersecting", lambda i, n: INTERSECTING(i, n)[: max(n - 1, 1)], "serially"),
+    "a partition is not read": (dispatch, "intersecting", lambda i, n: INTERSECTING(i, n)[: max(n - 1, 1)], "the directive table"),
     "a wildcard matches nothing": (collation, "check_match", lambda r, k: r.keys == k, "serially"),
 }  # fmt: skip
 

@@ -11,16 +11,18 @@ target it is that partition's interval, and what is read are the partitions of t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
+from cumulus_ops.simulation.case import Event, env_of
+from cumulus_ops.simulation.crosscheck import Dispatched
 from cumulus_ops.simulation.layout import PLACES, Layout, Segment, place
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.program import MapRef, Program, Statement, Trigger
 from m3.scalars import Scalar, Var, variables
 
-__all__ = ["WHOLE", "Box", "FetchEntry", "Interval", "PutEntry", "SpatialIndex", "indexes", "value_of"]
+__all__ = ["WHOLE", "Box", "FetchEntry", "Interval", "PutEntry", "SpatialIndex", "dispatched", "indexes", "value_of"]
 
 #: A part of the line, from (inclusive) to (exclusive); and one for each key of a map.
 Interval = tuple[int, int]
@@ -164,3 +166,14 @@ def indexes(program: Program, layout: Layout) -> dict[tuple[str, int], SpatialIn
     """The index of each trigger, by its event: relation and sign."""
     triggers = [t for t in program.triggers if t.relation and t.sign]
     return {(t.relation, t.sign): SpatialIndex(program, layout, t) for t in triggers}
+
+
+def dispatched(known: Mapping[tuple[str, int], SpatialIndex]) -> Callable[[Event], Dispatched]:
+    """What is sent for an event: (statement, target) of each PUT -> (node, number of the reference) of its reads."""
+
+    def of(event: Event) -> Dispatched:
+        index = known[event.relation, event.sign]
+        puts = index.entry(index.cell_of(env_of(index.trigger, event.row)))
+        return {(p.statement, p.target): {(f.node, number) for f in p.fetches for number, _ in f.refs} for p in puts}
+
+    return of

@@ -137,11 +137,10 @@ class Executed:
 
 @dataclass(frozen=True)
 class Answered:
-    """Told to those who watch: a FETCH for version ``number`` was answered when ``done`` was complete and ``committed`` the oldest known."""
+    """Told to those who watch: a FETCH for version ``number`` was answered when ``done`` was complete."""
 
     number: int
     done: int
-    committed: int
 
 
 @dataclass(frozen=True)

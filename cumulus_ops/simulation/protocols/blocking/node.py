@@ -36,14 +36,14 @@ __all__ = ["Node"]
 
 
 class Node:
-    """Has partitions of maps. ``done``: the version that is complete. ``committed``: the oldest version that can still be read."""
+    """Has partitions of maps. ``done``: the version that is complete."""
 
     def __init__(self, here: Here, case: Case, number: int, indexes: Mapping[tuple[str, int], SpatialIndex]) -> None:
         self.here, self.case, self.indexes = here, case, indexes
         self.segments = {s: Versions() for s in case.layout.owned_by(number)}
         for segment, entries in beginning(case, self.segments).items():
             self.segments[segment].add(0, entries)
-        self.done = self.committed = 0
+        self.done = 0
         self.puts: dict[int, tuple[Event, PutPart]] = {}
         self.pushes: dict[int, list[PushPart]] = {}
         self.fetches: list[tuple[Version, FetchPart]] = []
@@ -96,7 +96,7 @@ class Node:
         """Answer the FETCHes whose version is complete."""
         for version, fetch in [f for f in self.fetches if f[1].number <= self.done]:
             self.fetches.remove((version, fetch))
-            self.here.report(Answered(fetch.number, self.done, self.committed))
+            self.here.report(Answered(fetch.number, self.done))
             values = tuple(self._read(ref, fetch.number) for ref in fetch.refs)
             self.here.spend(self.case.costs.read_s * sum(len(pushed.entries) for pushed in values))
             self.answers.setdefault((fetch.node, version), []).append(PushPart(fetch.put, values))
@@ -124,4 +124,3 @@ class Node:
         discarded = sum(versions.discard(number) for versions in self.segments.values())
         self.here.report(Snapshot(number, self.done, discarded))
         self.here.report(Committed(message.through, snapshot))
-        self.committed = number

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from cumulus_ops.simulation.case import BEGINNING, Case, Version
+from cumulus_ops.simulation.crosscheck import as_figure_4_says
 from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
-from cumulus_ops.simulation.protocols.blocking.dispatch import indexes
+from cumulus_ops.simulation.protocols.blocking.dispatch import SpatialIndex, dispatched, indexes
 from cumulus_ops.simulation.protocols.blocking.messages import Answered, AskStatus, EpochEnd, Executed, Snapshot
 from cumulus_ops.simulation.protocols.blocking.node import Node
 from cumulus_ops.simulation.protocols.blocking.switch import Switch
@@ -21,8 +22,8 @@ __all__ = ["BLOCKING"]
 class BlockingSystem:
     """Sees to the order of versions on each node, and that no FETCH reads what is not there yet, or not any more."""
 
-    def __init__(self, case: Case, simulation: Simulation) -> None:
-        self.case, self.simulation = case, simulation
+    def __init__(self, case: Case, simulation: Simulation, known: Mapping[tuple[str, int], SpatialIndex]) -> None:
+        self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, dispatched(known))
         self.counts: Counter[str] = Counter()
         self.committed: dict[str, int] = {}
         self.stamped: list[Version] = []
@@ -41,6 +42,7 @@ class BlockingSystem:
             self._snapshot(name, what)
         elif isinstance(what, Stamped):
             self.stamped.append(what.event.version)
+            self.dispatched(what.event)
         elif isinstance(what, Committed):
             self.through[name] = what.through
 
@@ -53,8 +55,8 @@ class BlockingSystem:
     def _answered(self, name: str, what: Answered) -> None:
         if what.number > what.done:
             raise Wrong(f"{name} answered a FETCH of version {what.number} when only {what.done} was complete")
-        if what.number < what.committed:
-            raise Wrong(f"{name} answered a FETCH of version {what.number}; before {what.committed} all is discarded")
+        if what.number < self.committed.get(name, 0):
+            raise Wrong(f"{name} answered a FETCH of {what.number}; before {self.committed[name]} all is discarded")
         self.counts["reads of overwritten versions"] += what.number < what.done
 
     def _snapshot(self, name: str, what: Snapshot) -> None:
@@ -90,7 +92,7 @@ def _build(case: Case, simulation: Simulation) -> BlockingSystem:
     for epoch in range(1, case.epochs + 1):
         simulation.inject(epoch * case.epoch_s, coordinator(0), EpochEnd())
     simulation.inject(case.epoch_s / case.options["rounds"], coordinator(0), AskStatus())
-    return BlockingSystem(case, simulation)
+    return BlockingSystem(case, simulation, known)
 
 
 BLOCKING = Spec(

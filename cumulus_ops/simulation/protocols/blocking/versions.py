@@ -43,11 +43,9 @@ class Versions:
         """Forget the values that were overwritten before a version, or by it; how many."""
         forgotten = 0
         for key, values in list(self.values.items()):
-            overwritten = max(sum(number <= version for number, _ in values) - 1, 0)
-            del values[:overwritten]
-            forgotten += overwritten
-            if values[0][0] <= version and values[0][1] == 0:
-                del values[0]
-            if not values:
+            *overwritten, newest = [(0, 0), *(v for v in values if v[0] <= version)]
+            forgotten += len(overwritten[1:])
+            self.values[key] = [newest] * bool(newest[1]) + [v for v in values if v[0] > version]
+            if not self.values[key]:
                 del self.values[key]
         return forgotten

@@ -108,9 +108,7 @@ class Push(Message):
 
 @dataclass(frozen=True)
 class Alarm(Message):
-    """A node's clock: a tick has begun before which there was something to do."""
-
-    tick: int
+    """A node's clock: a tick has begun, and there was something to do before."""
 
 
 @dataclass(frozen=True)

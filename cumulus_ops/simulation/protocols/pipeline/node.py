@@ -128,7 +128,7 @@ class Node:
         tick = version.epoch + self.depths[name]
         if tick not in self.alarms:
             self.alarms.add(tick)
-            self.here.after(max(self.clock.begins_s(tick + 1) - self.here.now, 0.0), Alarm(tick + 1))
+            self.here.after(max(self.clock.begins_s(tick + 1) - self.here.now, 0.0), Alarm())
         return tick
 
     def _may_close(self, tick: int) -> bool:

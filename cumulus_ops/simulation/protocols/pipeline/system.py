@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from cumulus_ops.simulation.case import Case, Version
+from cumulus_ops.simulation.crosscheck import as_figure_4_says
 from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
-from cumulus_ops.simulation.protocols.blocking.dispatch import indexes
+from cumulus_ops.simulation.protocols.blocking.dispatch import SpatialIndex, dispatched, indexes
 from cumulus_ops.simulation.protocols.pipeline.messages import Alarm, Answered, Evaluated, Posted
 from cumulus_ops.simulation.protocols.pipeline.node import Clock, Node, snapshot_ticks
 from cumulus_ops.simulation.protocols.pipeline.switch import Switch
@@ -22,8 +23,8 @@ __all__ = ["PIPELINE"]
 class PipelineSystem:
     """Sees to it that nothing comes for a closed tick, and that each map is written and read in the tick that its depth says."""
 
-    def __init__(self, case: Case, simulation: Simulation) -> None:
-        self.case, self.simulation = case, simulation
+    def __init__(self, case: Case, simulation: Simulation, known: Mapping[tuple[str, int], SpatialIndex]) -> None:
+        self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, dispatched(known))
         self.depths = depth(case.program)
         self.counts: Counter[str] = Counter()
         self.stamped: set[Version] = set()
@@ -35,6 +36,7 @@ class PipelineSystem:
     def watch(self, now_s: float, name: str, what: object) -> None:
         if isinstance(what, Stamped):
             self.stamped.add(what.event.version)
+            self.dispatched(what.event)
         elif isinstance(what, Posted):
             self._posted(name, what)
         elif isinstance(what, Evaluated):
@@ -84,8 +86,8 @@ def _build(case: Case, simulation: Simulation) -> PipelineSystem:
         simulation.add(node(n), lambda here, n=n: Node(here, case, n, known))  # type: ignore[misc]
         for tick in snapshot_ticks(case):
             last = tick + max(levels.values()) + 1
-            simulation.inject(Clock.of(case, n).begins_s(last), node(n), Alarm(last))
-    return PipelineSystem(case, simulation)
+            simulation.inject(Clock.of(case, n).begins_s(last), node(n), Alarm())
+    return PipelineSystem(case, simulation, known)
 
 
 PIPELINE = Spec(
