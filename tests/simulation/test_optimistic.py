@@ -359,7 +359,7 @@ PLANTED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "corrections are not recursive": ("        for reader, (concerned, below) in late.items():", "        for reader, (concerned, below) in late.items() if not hops else ():", {}),
     "hops are not counted from their cause": ("change, message.hops)", "change, message.hops + 9)", {}),
     "a write does not wait for all its slices": (">= count for i, count", ">= min(count, 1) for i, count", {"suppression": "off"}),
-    "a correction overtakes the push that it corrects": ("for first in [*self._sent_before(waiting), waiting]", "for first in [waiting]", {"bypass": False, "blind": False}),
+    "a correction overtakes the push that it corrects": ("[*self._sent_before(first), first] if first else []", "[first] if first else []", {"bypass": False, "blind": False}),
     "the commit is the maximum of the nodes'": ("self._minimum(message.epoch, min(known.nodes.values()))", "self._minimum(message.epoch, max(known.nodes.values()))", {}),
     "the commit is the maximum of the switches'": ("EpochCommit(epoch, min(known.values()))", "EpochCommit(epoch, max(known.values()))", {}),
     "the snapshot is what there is": ("        maps = self.maps(bound)", "        maps = self.maps()", {}),

@@ -5,7 +5,7 @@ Several switches give updates their timestamps (TS) in an introduced total order
     switch ──FETCH──► read node ──PUSH──► write node ◄──PUT── switch
                       read node ──corrective update──► write node ──corrective update──► ...
 
-Modules, along the way of an update: :mod:`.switch` (and the client), :mod:`.dispatch` (who reads and writes what), :mod:`.node` (the buffer),
+Modules, along the way of an update: :mod:`.switch` (and the client), :mod:`.dispatch` (who reads and writes what), :mod:`.inbox` (the buffer), :mod:`.node`,
 :mod:`.logs` (WriteLog, ReceiveLog, SendLog, OperationLog), :mod:`.corrections`, :mod:`.epochs` (EPOCH END, READY, COMMIT); :mod:`.messages` has all
 messages, :mod:`.system` what is watched.
 """

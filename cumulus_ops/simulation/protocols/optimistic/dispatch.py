@@ -13,7 +13,7 @@ from functools import cached_property
 from cumulus_ops.simulation.case import Read, Stamp, Version, read_bound, reads_of
 from cumulus_ops.simulation.layout import Layout
 from cumulus_ops.simulation.protocols.optimistic.logs import Reference
-from cumulus_ops.simulation.protocols.optimistic.messages import Wanted
+from cumulus_ops.simulation.protocols.optimistic.messages import Fetch, Wanted
 from cumulus_ops.simulation.tables import DirectiveTable, Tables
 from m3.dataflow import strata
 from m3.evaluate import FAILURES, Value
@@ -73,6 +73,14 @@ class Dispatch:
         }
         puts = {n: {s: tuple(map(len, sets)) for s, sets in sorted(by.items())} for n, by in sorted(senders.items())}
         return Plan(fetches, puts)
+
+    def wanted(self, message: Fetch, number: int) -> tuple[Wanted, ...]:
+        """What a FETCH asks a node for. Where it names no write nodes, the layout says who they are (section 3.5, FETCH optimization)."""
+        if message.wanted and message.wanted[0].nodes:
+            return message.wanted
+        known = self.plan(message.trigger, message.arguments).fetches[number]
+        named = {(w.statement, w.read) for w in message.wanted}
+        return tuple(w for w in known if not named or (w.statement, w.read) in named)
 
     def reads(self, trigger: int, statement: int) -> tuple[Read, ...]:
         """The reads of a statement."""

@@ -76,9 +76,8 @@ class NodeEpochs:
         self.requested = -1
         self.kept = 0
 
-    def heard_of(self, message: Message, sender: str) -> None:
-        """A message about an update."""
-        version = message.version  # type: ignore[attr-defined]
+    def heard_of(self, version: Version, message: Message) -> None:
+        """A message about a timestamp."""
         if isinstance(message, (Fetch, Put, Query)):
             self.heard[version.coordinator] = max(self.heard[version.coordinator], version)
         if version <= self.through:
