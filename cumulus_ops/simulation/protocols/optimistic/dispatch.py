@@ -23,6 +23,10 @@ from m3.scalars import variables
 __all__ = ["Dispatch", "Plan"]
 
 
+#: A map, and a node that has some of it.
+Share = tuple[str, int]
+
+
 @dataclass(frozen=True)
 class Plan:
     """Of a class of updates. ``fetches``: read node -> what it is to send; ``puts``: write node -> statement -> for each
@@ -142,12 +146,23 @@ class Dispatch:
         return {name: tuple(sorted(of)) for name, of in sources.items()}
 
     @cached_property
-    def readers(self) -> dict[str, tuple[int, ...]]:
-        """Map -> the nodes that have some of what is computed from it."""
-        return {
-            name: tuple(sorted({n for m, of in self.sources.items() if name in of for n in self.owners[m]}))
-            for name in self.sources
-        }
+    def feeders(self) -> dict[Share, tuple[Share, ...]]:
+        """A node's share of a map -> the shares of other maps that some update may compute it from."""
+        feeders: dict[Share, set[Share]] = {}
+        for table in self.tables.by_event.values():
+            for read in table.possible().reads:
+                source = read.source.map, self.layout.owner[read.source]
+                feeders.setdefault((read.target.map, self.layout.owner[read.target]), set()).add(source)
+        return {share: tuple(sorted(sources)) for share, sources in feeders.items()}
+
+    @cached_property
+    def readers(self) -> dict[Share, tuple[int, ...]]:
+        """A node's share of a map -> the nodes with something that may be computed from it."""
+        readers: dict[Share, set[int]] = {}
+        for (_, reader), sources in self.feeders.items():
+            for source in sources:
+                readers.setdefault(source, set()).add(reader)
+        return {share: tuple(sorted(nodes)) for share, nodes in readers.items()}
 
     @cached_property
     def longest_path(self) -> int:
