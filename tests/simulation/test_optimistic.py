@@ -331,7 +331,7 @@ def test_random_cases(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_cycles_are_bounded_by_the_order(seed: int) -> None:
     """Example 3.2's maps read each other, which the paper excludes in general: epochs cannot be flushed down a cycle, but the end is right."""
-    case = replace(draw_case(seed, OPTIMISTIC), program=paper("semester-3.2"), epochs=0)
+    case = replace(draw_case(seed, OPTIMISTIC), program=paper("semester-3.2"), epochs=0, coordinators=3)
     case = replace(case, layout=uniform_layout(case.program, {"m1": (2,)}, 3), arrivals=_cyclic_events(seed))
     outcome = run_case(case, replace(OPTIMISTIC, acyclic=False))
     assert outcome.events == 40
@@ -340,7 +340,7 @@ def test_cycles_are_bounded_by_the_order(seed: int) -> None:
 def _cyclic_events(seed: int) -> tuple[Arrival, ...]:
     choose = random.Random(seed)
     times = sorted(choose.uniform(0, 0.02) for _ in range(40))
-    return tuple(Arrival(t, choose.randrange(1), 1, choose.choice("ssttu"), (choose.randint(1, 2),)) for t in times)
+    return tuple(Arrival(t, choose.randrange(3), 1, choose.choice("ssttu"), (choose.randint(1, 2),)) for t in times)
 
 
 #: What is planted: a text of the protocol's code, what replaces it, and options in which it matters.
