@@ -13,7 +13,7 @@ from functools import cached_property
 from cumulus_ops.simulation.case import Read, Stamp, Version, read_bound, reads_of
 from cumulus_ops.simulation.layout import Layout
 from cumulus_ops.simulation.protocols.optimistic.logs import Reference
-from cumulus_ops.simulation.protocols.optimistic.messages import Wanted
+from cumulus_ops.simulation.protocols.optimistic.messages import Fetch, Wanted
 from cumulus_ops.simulation.tables import DirectiveTable, Tables
 from m3.dataflow import strata
 from m3.evaluate import FAILURES, Value
@@ -21,6 +21,10 @@ from m3.program import Program, Trigger
 from m3.scalars import variables
 
 __all__ = ["Dispatch", "Plan"]
+
+
+#: A map, and a node that has some of it.
+Share = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,14 @@ class Dispatch:
         }
         puts = {n: {s: tuple(map(len, sets)) for s, sets in sorted(by.items())} for n, by in sorted(senders.items())}
         return Plan(fetches, puts)
+
+    def wanted(self, message: Fetch, number: int) -> tuple[Wanted, ...]:
+        """What a FETCH asks a node for. Where it names no write nodes, the layout says who they are (section 3.5, FETCH optimization)."""
+        if message.wanted and message.wanted[0].nodes:
+            return message.wanted
+        known = self.plan(message.trigger, message.arguments).fetches[number]
+        named = {(w.statement, w.read) for w in message.wanted}
+        return tuple(w for w in known if not named or (w.statement, w.read) in named)
 
     def reads(self, trigger: int, statement: int) -> tuple[Read, ...]:
         """The reads of a statement."""
@@ -134,12 +146,23 @@ class Dispatch:
         return {name: tuple(sorted(of)) for name, of in sources.items()}
 
     @cached_property
-    def readers(self) -> dict[str, tuple[int, ...]]:
-        """Map -> the nodes that have some of what is computed from it."""
-        return {
-            name: tuple(sorted({n for m, of in self.sources.items() if name in of for n in self.owners[m]}))
-            for name in self.sources
-        }
+    def feeders(self) -> dict[Share, tuple[Share, ...]]:
+        """A node's share of a map -> the shares of other maps that some update may compute it from."""
+        feeders: dict[Share, set[Share]] = {}
+        for table in self.tables.by_event.values():
+            for read in table.possible().reads:
+                source = read.source.map, self.layout.owner[read.source]
+                feeders.setdefault((read.target.map, self.layout.owner[read.target]), set()).add(source)
+        return {share: tuple(sorted(sources)) for share, sources in feeders.items()}
+
+    @cached_property
+    def readers(self) -> dict[Share, tuple[int, ...]]:
+        """A node's share of a map -> the nodes with something that may be computed from it."""
+        readers: dict[Share, set[int]] = {}
+        for (_, reader), sources in self.feeders.items():
+            for source in sources:
+                readers.setdefault(source, set()).add(reader)
+        return {share: tuple(sorted(nodes)) for share, nodes in readers.items()}
 
     @cached_property
     def longest_path(self) -> int:

@@ -76,9 +76,8 @@ class NodeEpochs:
         self.requested = -1
         self.kept = 0
 
-    def heard_of(self, message: Message, sender: str) -> None:
-        """A message about an update."""
-        version = message.version  # type: ignore[attr-defined]
+    def heard_of(self, version: Version, message: Message) -> None:
+        """A message about a timestamp."""
         if isinstance(message, (Fetch, Put, Query)):
             self.heard[version.coordinator] = max(self.heard[version.coordinator], version)
         if version <= self.through:
@@ -128,12 +127,12 @@ class NodeEpochs:
         if name in self.flushed:
             return
         known = self.upstream.get(self.open, {})
-        wanted = [(s, n) for s in self.dispatch.sources[name] for n in self.dispatch.owners[s]]
+        wanted = self.dispatch.feeders.get((name, self.number), ())
         if any(w not in known for w in wanted):
             return
         self.flush(name)
         through = self.flushed[name] = min([processed, *(known[w] for w in wanted)])
-        for reader in self.dispatch.readers[name]:
+        for reader in self.dispatch.readers.get((name, self.number), ()):
             if reader == self.number:
                 self._flushed_upstream(self.open, self.number, ((name, through),))
             else:

@@ -1,14 +1,12 @@
-"""A DW node (semester paper, sections 3.2 and 3.3): one buffer of messages in the order of their timestamps, and what is done with each.
+"""A DW node (semester paper, sections 3.2 and 3.3): what it does with each message, in the order that its inbox allows.
 
-A PUT that waits for PUSHes holds back everything with a later timestamp; with the option ``bypass`` (section 3.5) PUSH, FETCH and corrections overtake
-it, unless they are about a map that it writes. No node ever waits for others before it *reads*: what it sends may turn out too old, and is corrected then.
+No node waits for others before it *reads*: what it sends in its PUSH may turn out too old, and is corrected then.
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cumulus_ops.simulation.case import Case, Stamp, Version
@@ -17,6 +15,7 @@ from cumulus_ops.simulation.kernel import Here, Message
 from cumulus_ops.simulation.protocols.optimistic.corrections import Change, Corrections, Logs
 from cumulus_ops.simulation.protocols.optimistic.dispatch import Dispatch
 from cumulus_ops.simulation.protocols.optimistic.epochs import NodeEpochs
+from cumulus_ops.simulation.protocols.optimistic.inbox import Inbox, Waiting
 from cumulus_ops.simulation.protocols.optimistic.logs import (
     Operation,
     OperationLog,
@@ -40,7 +39,6 @@ from cumulus_ops.simulation.protocols.optimistic.messages import (
     Query,
     Slice,
     TimeOut,
-    Wanted,
     parts,
 )
 from cumulus_ops.simulation.protocols.optimistic.outbox import Outbox
@@ -48,20 +46,6 @@ from cumulus_ops.simulation.run import coordinator, node
 from cumulus_ops.simulation.store import Entries, beginning
 
 __all__ = ["Absorbed", "Node", "Suppressed"]
-
-#: Of one timestamp, what is read comes before what is written.
-ORDER: dict[type[Message], int] = {Fetch: 0, Query: 1, Push: 2, Corrective: 3, Put: 4}
-
-
-@dataclass(frozen=True, order=True)
-class Waiting:
-    """A message in the buffer."""
-
-    version: Version
-    order: int
-    arrival: int
-    sender: str = field(compare=False)
-    message: Message = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -90,19 +74,17 @@ class Node:
         self.logs = Logs(WriteLog(_own(case, number)), received, sent, OperationLog())
         self.outbox = Outbox(here, case.options["batch_s"])
         self.corrections = Corrections(here, case, number, dispatch, self.logs, self.outbox)
-        self.buffer: list[Waiting] = []
-        self.arrivals = 0
-        flush = self.corrections.buffer.flush
-        self.epochs = NodeEpochs(here, case, number, dispatch, self.outbox, self.unprocessed, self.committed, flush)
+        self.inbox = Inbox(case, number, dispatch, self.logs.operation)
+        unprocessed, flush = self.inbox.unprocessed, self.corrections.buffer.flush
+        self.epochs = NodeEpochs(here, case, number, dispatch, self.outbox, unprocessed, self.committed, flush)
 
     def receive(self, message: Message, sender: str) -> None:
-        """Put it into the buffer, and do all that can be done."""
+        """Put it into the inbox, and do all that can be done."""
         for part in parts(message):
             self._arrived(part, sender)
-        while (waiting := self._next()) is not None:
-            for first in [*self._sent_before(waiting), waiting]:
-                self.buffer.remove(first)
-                self._handle(first)
+        while taken := self.inbox.take():
+            for waiting in taken:
+                self._handle(waiting)
         self.epochs.advance()
         self.epochs.watch_size(len(self.logs))
 
@@ -116,63 +98,9 @@ class Node:
         elif isinstance(message, (EpochEnd, Flush, EpochCommit)):
             self.epochs.receive(message, sender)
         else:
-            self.arrivals += 1
-            self.epochs.heard_of(message, sender)
-            (version,) = message.about() if not isinstance(message, Query) else (message.version,)
-            insort(self.buffer, Waiting(version, ORDER[type(message)], self.arrivals, sender, message))
-
-    # The buffer
-
-    def _next(self) -> Waiting | None:
-        """The first message that need not wait."""
-        open_operations = list(self._open_puts())
-        line = min((o.at.version for o in open_operations), default=None)
-        blocked = {self._target(o) for o in open_operations}
-        for waiting in self.buffer:
-            if line is None or waiting.version <= line:
-                return waiting
-            if not self.case.options["bypass"]:
-                return None
-            if isinstance(waiting.message, Put):
-                blocked |= self._writes(waiting.message)
-            elif not isinstance(waiting.message, Query) and not blocked & self._about(waiting):
-                return waiting
-        return None
-
-    def _sent_before(self, waiting: Waiting) -> list[Waiting]:
-        """PUSHes and corrections of one sender take effect in the order in which they were sent: a correction is for what went before."""
-        if not isinstance(waiting.message, (Push, Corrective)):
-            return []
-        same = (w for w in self.buffer if w.sender == waiting.sender and isinstance(w.message, (Push, Corrective)))
-        return sorted((w for w in same if w.arrival < waiting.arrival), key=lambda w: w.arrival)
-
-    def _open_puts(self) -> Iterator[Operation]:
-        """What is waited for; without PUTs nobody knows what to wait for."""
-        return iter(()) if self.case.options["blind"] else self.logs.operation.open()
-
-    def _target(self, operation: Operation) -> str:
-        return self.case.program.triggers[operation.trigger].statements[operation.at.statement].target
-
-    def _writes(self, message: Put) -> set[str]:
-        statements = self.case.program.triggers[message.trigger].statements
-        return {statements[s].target for s, _ in message.fetches}
-
-    def _about(self, waiting: Waiting) -> set[str]:
-        """The maps that a FETCH, PUSH or correction is about."""
-        message = waiting.message
-        if isinstance(message, Corrective):
-            return {d.map for d in message.deltas}
-        if isinstance(message, Push):
-            reads = [read for s in message.slices for read in s.reads]
-        else:
-            assert isinstance(message, Fetch)
-            reads = [(w.statement, w.read) for w in self._wanted(message)]
-        return {self.dispatch.reads(message.trigger, s)[r].slice.map for s, r in reads}
-
-    def unprocessed(self) -> Version | None:
-        """The first update that this node is not done with."""
-        versions = [w.version for w in self.buffer[:1]] + [o.at.version for o in self.logs.operation.open()]
-        return min(versions, default=None)
+            assert isinstance(message, (Fetch, Push, Put, Corrective, Query))
+            self.epochs.heard_of(message.version, message)
+            self.inbox.add(message.version, message, sender)
 
     # What is done
 
@@ -194,7 +122,7 @@ class Node:
     def _fetch(self, message: Fetch) -> None:
         """Send each write node its slices, in one PUSH."""
         slices: dict[int, dict[tuple[Reference, Stamp], list[tuple[int, int]]]] = {}
-        for wanted in self._wanted(message):
+        for wanted in self.dispatch.wanted(message, self.number):
             reference = self.dispatch.reference(message.trigger, wanted.statement, wanted.read, message.arguments)
             below = self.dispatch.below(message.version, message.trigger, wanted.statement, wanted.read)
             for receiver in wanted.nodes:
@@ -209,14 +137,6 @@ class Node:
                     self._push(push, self.number)
                 else:
                     self.outbox.send(node(receiver), push)
-
-    def _wanted(self, message: Fetch) -> tuple[Wanted, ...]:
-        """What a FETCH asks for. Where it names no write nodes, the layout says who they are (section 3.5, FETCH optimization)."""
-        if self.case.options["write_nodes"]:
-            return message.wanted
-        known = self.dispatch.plan(message.trigger, message.arguments).fetches[self.number]
-        named = {(w.statement, w.read) for w in message.wanted}
-        return tuple(w for w in known if not named or (w.statement, w.read) in named)
 
     def _slices(
         self, receiver: int, reference: Reference, below: Stamp, reads: list[tuple[int, int]]

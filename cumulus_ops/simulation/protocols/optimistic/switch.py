@@ -206,9 +206,9 @@ class Switch:
 
     def _requested(self, message: EpochEndRequest) -> None:
         """A node runs out of memory: end the epoch, or find the switch that may."""
-        if message.epoch != self.epoch:
+        if message.epoch < self.epoch:
             return
-        if self.token:
+        if self.token and message.epoch == self.epoch:
             self._end()
         elif self.case.coordinators > 1:
             self.outbox.send(coordinator((self.number + 1) % self.case.coordinators), message)

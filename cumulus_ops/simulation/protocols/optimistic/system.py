@@ -30,6 +30,7 @@ class System:
         self.counts: Counter[str] = Counter()
         self.events: dict[Version, Event] = {}
         self.answers: list[Answered] = []
+        self.acyclic = all(dispatch.depths[s] < dispatch.depths[m] for m, of in dispatch.sources.items() for s in of)
         self.committed = Version(-1, 0, 0)
 
     def maps(self) -> Maps:
@@ -78,18 +79,14 @@ class System:
         if self.counts[kind] > 1:
             raise Wrong(f"{name}: the token of epoch {what.epoch} is there twice")
 
-    @property
-    def acyclic(self) -> bool:
-        """Whether no map is computed from itself."""
-        place = {name: i for i, name in enumerate(self.dispatch.order)}
-        return all(place[s] < place[name] for name, of in self.dispatch.sources.items() for s in of)
-
     def finish(self) -> Mapping[str, int]:
         """See that all epochs are committed, and how good the answers were."""
         if self.committed < Version(self.case.epochs, 0, 0) and self.case.epochs:
             raise Wrong(f"{self.case.epochs} epochs have ended, and are committed only through {self.committed}")
         if self._strict() and self.counts["corrections"]:
             raise Wrong("one switch, everything in its order, and yet there were corrections")
+        if len(self.answers) != self.case.options["queries"]:
+            raise Wrong(f"{len(self.answers)} of {self.case.options['queries']} queries were answered")
         for answer in self.answers:
             self._judge(answer)
         for kind in [k for k in self.counts if k.startswith(("holds", "ended"))]:
