@@ -101,6 +101,18 @@ def test_the_example_of_section_4_1_is_corrected_once(semantics: str) -> None:
     assert [to for version, to in told if version < first] == ["node 2"] * 3  # nobody else
 
 
+def test_when_the_system_quiesces_maps_are_right_without_a_commit() -> None:
+    """Two coordinators, whose events reach a node in another order than theirs; all after the last collection."""
+    arrivals = [Arrival(0.5, 1, 1, "r", (1, 4)), Arrival(0.5005, 0, 1, "s", (4,)), Arrival(0.501, 1, 1, "r", (1, 4))]
+    outcome = run(case_of(paper("cumulus-4.1"), {"m1": 1, "m2": 1, "m3": 2}, arrivals, coordinators=2))
+    first, second = Version(1, 1, 1), Version(1, 1, 2)
+    sums = corrections(outcome)
+    assert sums.first == {(Version(1, 0, 1), 0): {(4,): 1}, (second, 1): {(1,): 1}}
+    assert sums.correction == {(first, 1): {(1,): 1}, (second, 0): {(): 1}}
+    assert outcome.system is not None
+    assert outcome.system.maps() == {"m1": {(): 1}, "m2": {(1,): 2}, "m3": {(4,): 1}}
+
+
 # Cycles
 
 
