@@ -16,7 +16,7 @@ from cumulus_ops.simulation.protocols.eventual import EVENTUAL, corrections
 from cumulus_ops.simulation.protocols.eventual.checkpoint import Checkpoints, CycleState
 from cumulus_ops.simulation.protocols.eventual.coordinator import Coordinator
 from cumulus_ops.simulation.protocols.eventual.history import Entry, History, Want, compute, minus
-from cumulus_ops.simulation.protocols.eventual.messages import Delta, EpochComplete, Switched, Token
+from cumulus_ops.simulation.protocols.eventual.messages import Delta, EpochComplete, PartialCheckpoint, Switched, Token
 from cumulus_ops.simulation.protocols.eventual.node import Node
 from cumulus_ops.simulation.protocols.eventual.outbox import Outbox, periods
 from cumulus_ops.simulation.protocols.eventual.plan import Plan
@@ -131,6 +131,17 @@ def test_one_round_of_partial_checkpoints_is_not_enough(monkeypatch: pytest.Monk
     monkeypatch.setattr(CycleState, "enough", lambda self, back: True)
     with pytest.raises(Wrong, match="after the checkpoint of epoch 0"):
         run_case(case, EVENTUAL)
+
+
+def test_what_is_buffered_in_a_cycle_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partial checkpoint passes a node behind its deltas."""
+
+    def ahead(self: Checkpoints, state: CycleState, message: PartialCheckpoint) -> None:
+        self.here.send(node(state.cycle.after(self.number)), state.counted(message))
+
+    monkeypatch.setattr(Checkpoints, "_pass_on", ahead)
+    with pytest.raises(Wrong, match="after the checkpoint of epoch 0"):
+        run(ping_pong(["u", "s", "t", "s"], buffer_s=0.5))
 
 
 def test_a_cycle_waits_for_what_feeds_it(monkeypatch: pytest.MonkeyPatch) -> None:
