@@ -377,22 +377,14 @@ def token_passed_twice(m: pytest.MonkeyPatch) -> None:
 @bug
 def lowest_priority_switches_first(m: pytest.MonkeyPatch) -> None:
     """Token passed the other way round."""
-    switch = Coordinator._switch
 
     def backwards(self: Coordinator) -> None:
-        send, self.here.send = (
-            self.here.send,
-            lambda to, message: send(
-                coordinator((self.number - 1) % self.case.coordinators)
-                if isinstance(message, Token) and self.staggered
-                else to,
-                message,
-            ),
-        )
-        try:
-            switch(self)
-        finally:
-            del self.here.send
+        left = self.epoch
+        self.epoch, self.sequence = left + 1, 0
+        self.here.report(Switched(self.epoch))
+        self.here.send(coordinator((self.number - self.staggered) % self.case.coordinators), Token())
+        if left in self.collected:
+            self._collect(left)
 
     m.setattr(Coordinator, "_switch", backwards)
 
