@@ -16,7 +16,7 @@ from cumulus_ops.simulation.protocols.eventual import EVENTUAL, corrections
 from cumulus_ops.simulation.protocols.eventual.checkpoint import Checkpoints, CycleState
 from cumulus_ops.simulation.protocols.eventual.coordinator import Coordinator
 from cumulus_ops.simulation.protocols.eventual.history import Entry, History, Want, compute, minus
-from cumulus_ops.simulation.protocols.eventual.messages import Delta, EpochComplete, Switched, Token
+from cumulus_ops.simulation.protocols.eventual.messages import Delta, EpochComplete, PartialCheckpoint, Switched, Token
 from cumulus_ops.simulation.protocols.eventual.node import Node
 from cumulus_ops.simulation.protocols.eventual.outbox import Outbox, periods
 from cumulus_ops.simulation.protocols.eventual.plan import Plan
@@ -101,6 +101,18 @@ def test_the_example_of_section_4_1_is_corrected_once(semantics: str) -> None:
     assert [to for version, to in told if version < first] == ["node 2"] * 3  # nobody else
 
 
+def test_when_the_system_quiesces_maps_are_right_without_a_commit() -> None:
+    """Two coordinators, whose events reach a node in another order than theirs; all after the last collection."""
+    arrivals = [Arrival(0.5, 1, 1, "r", (1, 4)), Arrival(0.5005, 0, 1, "s", (4,)), Arrival(0.501, 1, 1, "r", (1, 4))]
+    outcome = run(case_of(paper("cumulus-4.1"), {"m1": 1, "m2": 1, "m3": 2}, arrivals, coordinators=2))
+    first, second = Version(1, 1, 1), Version(1, 1, 2)
+    sums = corrections(outcome)
+    assert sums.first == {(Version(1, 0, 1), 0): {(4,): 1}, (second, 1): {(1,): 1}}
+    assert sums.correction == {(first, 1): {(1,): 1}, (second, 0): {(): 1}}
+    assert outcome.system is not None
+    assert outcome.system.maps() == {"m1": {(): 1}, "m2": {(1,): 2}, "m3": {(4,): 1}}
+
+
 # Cycles
 
 
@@ -119,6 +131,17 @@ def test_one_round_of_partial_checkpoints_is_not_enough(monkeypatch: pytest.Monk
     monkeypatch.setattr(CycleState, "enough", lambda self, back: True)
     with pytest.raises(Wrong, match="after the checkpoint of epoch 0"):
         run_case(case, EVENTUAL)
+
+
+def test_what_is_buffered_in_a_cycle_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partial checkpoint passes a node behind its deltas."""
+
+    def ahead(self: Checkpoints, state: CycleState, message: PartialCheckpoint) -> None:
+        self.here.send(node(state.cycle.after(self.number)), state.counted(message))
+
+    monkeypatch.setattr(Checkpoints, "_pass_on", ahead)
+    with pytest.raises(Wrong, match="after the checkpoint of epoch 0"):
+        run(ping_pong(["u", "s", "t", "s"], buffer_s=0.5))
 
 
 def test_a_cycle_waits_for_what_feeds_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,22 +377,14 @@ def token_passed_twice(m: pytest.MonkeyPatch) -> None:
 @bug
 def lowest_priority_switches_first(m: pytest.MonkeyPatch) -> None:
     """Token passed the other way round."""
-    switch = Coordinator._switch
 
     def backwards(self: Coordinator) -> None:
-        send, self.here.send = (
-            self.here.send,
-            lambda to, message: send(
-                coordinator((self.number - 1) % self.case.coordinators)
-                if isinstance(message, Token) and self.staggered
-                else to,
-                message,
-            ),
-        )
-        try:
-            switch(self)
-        finally:
-            del self.here.send
+        left = self.epoch
+        self.epoch, self.sequence = left + 1, 0
+        self.here.report(Switched(self.epoch))
+        self.here.send(coordinator((self.number - self.staggered) % self.case.coordinators), Token())
+        if left in self.collected:
+            self._collect(left)
 
     m.setattr(Coordinator, "_switch", backwards)
 

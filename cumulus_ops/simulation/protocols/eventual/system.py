@@ -1,6 +1,7 @@
 """The protocol at work, and the paper's invariants, looked at from outside (Cumulus paper, section 4).
 
 - A cascade ends within the longest path: corrections of a map of an acyclic program come from at most as many others as the map is deep.
+- Corrections are caused by earlier writes only.
 - Who switches epochs has the highest priority, so that each coordinator has every place in turn.
 - A confirmation comes after all events of the epoch that the coordinator sent to the node; after epoch complete there are none of it or before.
 - Nothing of an epoch, or before, changes after a node's checkpoint; there is no history of it any more, and one value for each entry.
@@ -103,6 +104,10 @@ class Eventual:
     def _pushed(self, name: str, push: Pushed) -> None:
         self.pushed.append(push)
         self._not_after_checkpoint(name, push.stamp.version, f"a delta for {push.target} is sent")
+        if (push.cascade > 0) != (push.cause is not None) or push.cascade < 0:
+            raise Wrong(f"{name} sends {push.stamp} as correction {push.cascade} of a cascade, because of {push.cause}")
+        if push.cause is not None and push.cause.version > push.stamp.version:
+            raise Wrong(f"{name} corrects {push.stamp} because of {push.cause}, which is later")
         if self.acyclic and push.cascade > self.depth[push.target]:
             paths = f"no path to it is longer than {self.depth[push.target]}"
             raise Wrong(f"{name} corrects {push.target} of {push.stamp} {push.cascade} steps down a cascade; {paths}")
