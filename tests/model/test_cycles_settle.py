@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cumulus_ops.engine import initialise, open_runtime
 from m3 import check, parse
-from tests.support.histories import History
+from tests.support.executions import History
 from tests.support.papers import ATOMICITY
 from tests.support.projects import interpret, make_project, oracle_maps
 

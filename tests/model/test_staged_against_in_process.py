@@ -21,9 +21,9 @@ from cumulus_ops.layout.partitioning import choose_labels
 from m3 import check, compile_views, parse
 from m3.errors import M3Error
 from m3.program import Program, Trigger
-from tests.support.projects import Event
+from tests.support.projects import Event, Row, interpret
 from tests.support.random_programs import RELATIONS, cyclic_programs, m3_programs, sql_views
-from tests.support.staging import in_process, in_stages, summed, visible, write_batch
+from tests.support.staging import Rows, in_process, in_stages, summed, visible, write_batch
 
 ROUGHLY = settings(deadline=None, suppress_health_check=list(HealthCheck))
 small = st.integers(0, 3)
@@ -43,7 +43,7 @@ def test_programs(program: Program, summing: bool, history: list[list[Event]], t
     _agree(plan_program(_checked(_acyclic(program)), scheme), history, tasks, data)
 
 
-@ROUGHLY
+@settings(ROUGHLY, max_examples=50)
 @given(st.one_of(m3_programs(), cyclic_programs()), batches, st.integers(1, 4), st.data())
 def test_cycles(program: Program, history: list[list[Event]], tasks: int, data: st.DataObject) -> None:
     plan = plan_program(_checked(program), "event")
@@ -116,10 +116,23 @@ def _agree(plan: ProgramPlan, history: list[list[Event]], tasks: int, data: st.D
                 assert found.layout.problem.cycles
                 runs += visible(expected, number + 1)
                 continue
+            event(f"{plan.versions.name} versions in {len(found.stages)} stages")
             assert len(found.stages) <= (1 + len(plan.groups) if any(plan.cyclic) else len(levels(plan)))
             staged = in_stages(task, tasks, labels)
             assert summed(plan, root, staged) == summed(plan, root, expected)
             runs += visible(staged, number + 1)
+        if plan.versions.name == "event":
+            _compare(plan, summed(plan, root, runs), [row for batch in history for row in batch])
+
+
+def _compare(plan: ProgramPlan, found: Rows, events: list[Event]) -> None:
+    """The entries over all versions are what the interpreter makes of the events, one after the other."""
+    totals: dict[str, dict[Row, int]] = {name: {} for name in found}
+    for name, entries in found.items():
+        for (*key, _), units in entries.items():
+            totals[name][tuple(key)] = totals[name].get(tuple(key), 0) + units
+    serial = interpret(plan.program, events).maps
+    assert {name: {k: v for k, v in entries.items() if v} for name, entries in totals.items()} == serial
 
 
 def _labels(plan: ProgramPlan, relations: set[str], tasks: int, data: st.DataObject) -> Labels:
