@@ -19,7 +19,7 @@ from cumulus_ops.catalog import Batch, NewBatch
 from cumulus_ops.config import CorrectionSettings
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import correct, refresh, run_minibatch, seal, settle_if_due
+from cumulus_ops.snapshot import correct, refresh, run_minibatch, seal, settle_if_due, status
 from cumulus_ops.snapshot.minibatch import apply_batch
 from cumulus_ops.snapshot.setting_aside import retract
 from tests.model.test_engine_against_interpreter import BEYOND_RINGS, CYCLIC, ORDERED, QUICK, VIEWS, World, _act, rows
@@ -120,13 +120,13 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(QUICK, max_examples=6)
+@settings(QUICK, max_examples=4)
 @given(data=st.data())
 def test_settled_answers_equal_the_interpreter(name: str, data: st.DataObject) -> None:
     _play(data, **PROGRAMS[name])
 
 
-@settings(QUICK, max_examples=8)
+@settings(QUICK, max_examples=6)
 @given(views=sql_views(), data=st.data())
 def test_settled_answers_of_random_views_equal_the_interpreter(views: dict[str, str], data: st.DataObject) -> None:
     _play(data, views=views)
@@ -147,6 +147,8 @@ def test_a_join_of_staggered_coordinators_is_right_while_their_epochs_are_open(
         for coordinator, inserted in enumerate([("r", 1, (1, 2)), ("s", 1, (2, 0, 3))]):
             append_events(rt, coordinator, [inserted], "d")
             run_minibatch(rt, coordinator, [])
+        now = status(rt)
+        assert (now.settled, now.behind) == ((True, 0) if after == AT_ONCE else (False, 1))
         found = read_view(rt, "pairs", tentative=True).num_rows
         assert (found, rt.catalog.unsettled() is None) == ((1, True) if after == AT_ONCE else (0, False))
 
@@ -217,5 +219,5 @@ def test_a_correction_costs_statements_by_clock_and_not_by_batch(tmp_path: Path)
                 event.remove(Engine, "before_cursor_execute", count)
             statements = counts.total() - counts["BEGIN"]
             assert (corrected > 0) == (coordinator == 1), "the batches of coordinator 0 count after the last one"
-            assert statements <= 32, counts
+            assert statements <= 40, counts  # of them eight for the refresh's reads and its transaction
             assert counts["UPDATE"] <= 4, counts
