@@ -93,6 +93,7 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
     """Coordinator 0 is an epoch ahead: what 1 applies then counts before it, and is news to it."""
     file = folder_path(folder) / "cumulus.yaml"
     file.write_text(file.read_text() + "\ncorrections: {after: 0.000001s}\n")
+    begin(folder, now())
     assert steps.seal_epoch(folder, 0, 0) == [0]
     seen = []
     monkeypatch.setattr(snapshot, "settle", lambda runtime: seen.append(("end", runtime.catalog.unsettled() is None)))
@@ -102,12 +103,11 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
             patch.setattr(snapshot, "settle_if_due", lambda _: False)
             patch.setattr(snapshot.minibatch, "settle_if_due", lambda _: False)
             steps.apply_epoch(folder, coordinator, 1 - coordinator)
-    end = now() + datetime.timedelta(hours=1)
     polls = []
     with monkeypatch.context() as patch:
         patch.setattr(steps.time, "sleep", polls.append)
-        patch.setattr(steps, "_now", lambda: end if polls else now())
-        assert steps.apply_epoch(folder, 0, 1, until=end)["batches"] == 0
+        patch.setattr(steps, "_now", lambda: now() + 3 * HOUR if polls else now())
+        assert steps.apply_scheduled(folder, 1, now())["batches"] == 0
     assert seen == [("end", True), ("end", False), ("end", True)]
 
 
