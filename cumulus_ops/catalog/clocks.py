@@ -23,7 +23,7 @@ from cumulus_ops.errors import Conflict
 __all__ = ["Clocks", "forget_clocks", "insert_clock"]
 
 #: The kinds of commits whose deltas others have to incorporate: merges and refreshes bring nothing new to base maps.
-NEWS = ("apply", "correct", "retract")
+NEWS = ("start", "apply", "correct", "retract")
 
 
 def insert_clock(connection: Connection, clock: Clock) -> int:

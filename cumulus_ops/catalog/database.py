@@ -23,7 +23,7 @@ add, drain              locks        locks    who is a member; who would be left
 end an epoch                         locks    for whom it has no boundary yet
 begin apply                          locks
 commit apply                         locks    the batch is appended still; what it read was not merged; files *
-commit correction                    locks    each clock has the revision that was read; files *
+commit correction                    locks    each clock has as many batches as were read; files *
 commit refresh                       locks    the refresh clock is where it was read; no batch it read was taken back; files *
 mergeable, merge **                  locks    every clock and announced read is beyond the runs; they are visible; files *
 checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
@@ -31,7 +31,7 @@ publish, validate, view error        locks    it is not recorded yet
 forget retired **                    locks    every lease's steps read at a later commit
 register                             locks    no other program is registered; files *
 count failure, excuse                locks    the batch waits to be applied
-set aside, retract                   locks    the batch waits; or is applied and has the revision that was read; files *
+set aside, retract                   locks    the batch waits; or is applied and has the clock that was read; files *
 drop a batch                         locks    the batch, whose row it locks too, is set aside
 release, record done                 locks    the snapshots' consumers
 take, renew, end a lease

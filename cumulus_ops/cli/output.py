@@ -85,6 +85,7 @@ def print_status(status: Status) -> None:
     for epoch in status.epochs:
         for seal in epoch.fenced:
             out.print(str(seal), style="yellow", markup=False)
+    out.print(f"Tentative answers: {_settled(status)}")
     if status.in_error:
         _print_in_error(status.in_error)
     if status.set_aside:
@@ -106,6 +107,12 @@ def coordinator_table(title: str, coordinators: Sequence[CoordinatorStatus]) -> 
         state = "" if c.state == "works" else c.state
         table.add_row(str(c.index), str(c.epoch), ends_at, "yes" if c.holds_token else "", str(c.pending_drops), state)
     return table
+
+
+def _settled(status: Status) -> str:
+    if status.settled:
+        return "settled"
+    return f"{status.behind} applied batches behind" if status.behind else "derived maps behind"
 
 
 def _print_in_error(errors: Sequence[InError]) -> None:

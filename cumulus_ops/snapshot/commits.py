@@ -128,7 +128,7 @@ def correct(rt: Runtime) -> int:
     """
     with rt.catalog.step() as step:
         at = rt.catalog.last_commit()
-        clocks = _behind(rt, at)
+        clocks = _to_correct(rt, at)
         if not clocks:
             return 0
         task = _correction(rt, step, clocks, at)
@@ -137,7 +137,7 @@ def correct(rt: Runtime) -> int:
             return 0
         since = min(c.clock.prefix for c in clocks)
         result = run_without_culprit(
-            rt, step, task, lambda upto: _correction(rt, step, _behind(rt, upto), upto), since, at
+            rt, step, task, lambda upto: _correction(rt, step, _to_correct(rt, upto), upto), since, at
         )
         if result is not None:
             reach("correct.before-commit")
@@ -147,8 +147,11 @@ def correct(rt: Runtime) -> int:
     return correct(rt)
 
 
-def _behind(rt: Runtime, at: int) -> list[SharedClock]:
-    return [c for c in rt.catalog.clocks(at) if c.clock.prefix < at]
+def _to_correct(rt: Runtime, at: int) -> list[SharedClock]:
+    """The clocks of the live history if some of them has not come to commit ``at``. All of them are corrected together: who has read
+    everything has yet to see the corrections of the others."""
+    clocks = rt.catalog.clocks(at)
+    return clocks if any(c.clock.prefix < at for c in clocks) else []
 
 
 def _correction(rt: Runtime, step: Step, clocks: Sequence[SharedClock], at: int) -> CorrectTask | None:

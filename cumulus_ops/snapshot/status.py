@@ -73,7 +73,9 @@ class EpochReport:
 @dataclass(frozen=True)
 class Status:
     """A whole project; ``set_aside``: the batches about which somebody has to decide; ``in_error``: the views that are in error in
-    the newest snapshot; ``initially``: how many coordinators its file says, which counts only when it is initialised."""
+    the newest snapshot; ``initially``: how many coordinators its file says, which counts only when it is initialised; ``settled``:
+    whether tentative answers are those of all that is applied; if not, ``behind``: the applied batches that have yet to be
+    corrected."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -81,11 +83,14 @@ class Status:
     set_aside: tuple[LeftOut, ...] = ()
     in_error: tuple[InError, ...] = ()
     initially: int = 0
+    settled: bool = True
+    behind: int = 0
 
 
 def status(rt: Runtime) -> Status:
     """Read the state of the project from the catalog and the landing folder."""
     batches = rt.catalog.batches()
+    settled = rt.catalog.unsettled() is None
     return Status(
         rt.project.name,
         tuple(_coordinators(rt)),
@@ -93,6 +98,8 @@ def status(rt: Runtime) -> Status:
         set_aside(batches),
         newest_errors(rt),
         rt.project.coordinators,
+        settled,
+        0 if settled else rt.catalog.behind(),
     )
 
 

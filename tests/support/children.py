@@ -15,7 +15,7 @@ from cumulus_ops.config import Patience, Project
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.eventlog import pending_drops
-from cumulus_ops.snapshot import current_epoch, fence_the_gone, open_runtime, run_epochs, run_minibatch, seal
+from cumulus_ops.snapshot import current_epoch, fence_the_gone, open_runtime, run_epochs, run_minibatch, seal, settle
 
 TIMEOUT_S = 600
 
@@ -68,12 +68,17 @@ def finish_epochs_on_spark(project: Project, epochs: int) -> None:
         run_epochs(rt, epochs - len(rt.catalog.snapshots()))
 
 
-def apply_drops(project: Project, coordinator: int, drops: int, *, fault: str = "", pause: str = "") -> None:
-    """Append and apply a coordinator's next drops, one after the other; die at ``fault``, or stand still at ``pause``."""
+def apply_drops(
+    project: Project, coordinator: int, drops: int, *, fault: str = "", pause: str = "", settling: bool = False
+) -> None:
+    """Append and apply a coordinator's next drops, one after the other; die at ``fault``, or stand still at ``pause``. In the end
+    it settles what is left, if it is to."""
     os.environ.update(CUMULUS_FAULT=fault, CUMULUS_PAUSE=pause)
     with open_runtime(project, "inprocess") as rt:
         for _ in range(drops):
             assert run_minibatch(rt, coordinator) is not None
+        if settling:
+            settle(rt)
 
 
 def work_through_epochs(

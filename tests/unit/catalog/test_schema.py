@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from cumulus_ops.catalog import Catalog
+from cumulus_ops.catalog import Catalog, Clock
 from cumulus_ops.catalog.connection import connect, migrate
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.errors import Conflict, InputProblem, SetupProblem
@@ -69,6 +69,32 @@ def test_batches_from_before_drops_had_parts_are_kept(tmp_path: Path) -> None:
     with pytest.raises(Conflict):
         append(catalog, 0, "old")
     assert append(catalog, 0, "new") == 2
+    catalog.close()
+
+
+def test_clocks_of_batches_become_shared_ones(tmp_path: Path) -> None:
+    engine = connect(url_of(tmp_path))
+    upgrade = command.upgrade
+    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0007")):
+        migrate(engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            'INSERT INTO batch (coordinator, "drop", epoch, first_sequence, next_sequence, inserts, deletes, quarantined, '
+            'duplicates, part, failures, unended, state, "commit", seconds) VALUES '
+            + ", ".join(f"(0, 'd{i}', 0, {i}, {i + 1}, 1, 0, 0, 0, 0, 0, 0, 'applied', {i + 1}, 0.0)" for i in range(3))
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO reading_clock VALUES (1, 2, '[4]', 1), (2, 2, '[4]', 3), (3, 2, '[3]', 0)"
+        )
+    engine.dispose()
+    catalog = make_catalog(tmp_path)
+    assert {(c.clock, c.batches) for c in catalog.clocks(3)} == {
+        (Clock(2, frozenset([4])), 2),
+        (Clock(2, frozenset([3])), 1),
+    }
+    assert [(e.batch.id, *e.clock.exceptions) for e in catalog.history(3)] == [(1, 4), (2, 4), (3, 3)]
+    catalog.commit_correction(catalog.clocks(3), 3, (), {})
+    assert sorted(c.clock.prefix for c in catalog.clocks(3)) == [3, 4]
     catalog.close()
 
 

@@ -136,6 +136,12 @@ def test_relative_sqlite_catalog_lies_in_the_project(write):
     assert load_project(folder, {}).catalog_url == f"sqlite:///{folder / 'here.db'}"
 
 
+def test_the_buffer_period_of_corrections(write):
+    assert load_project(write(MINIMAL), {}).corrections.after == datetime.timedelta(seconds=2)
+    text = MINIMAL + "corrections: {after: 500ms}\n"
+    assert load_project(write(text), {}).corrections.after == datetime.timedelta(milliseconds=500)
+
+
 MISTAKES = [
     ("name: shop", "nam: shop", "unknown-key", 1, "did you mean `name`?"),
     ("id: bigint", "id: bigtin", "bad-type", 4, "bigint"),
@@ -147,6 +153,7 @@ MISTAKES = [
     ("key: [id]", "keys: [id]", "unknown-key", 5, "did you mean `key`?"),
     ("length: 15m", "length: 15 minutes", "bad-value", 7, "30s, 15m"),
     ("length: 15m", "length: 0s", "bad-value", 7, "30s, 15m"),
+    ("sources: {landing: in}", "corrections: {after: never}\nsources: {landing: in}", "bad-value", 6, "30s, 15m"),
     ("length: 15m", "length: 15m, retain: 8, pin: 4", "bad-pin", 7, "every snapshot stays for 8 epochs"),
     ("start: 2026-01-01", "start: soon", "bad-value", 7, "2026-01-31"),
     ("views: {v: v.sql}", "views: {v: w.sql}", "no-file", 8, "relative"),

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cumulus_ops import snapshot
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
 from cumulus_ops.orchestration import steps
@@ -86,6 +87,28 @@ def test_apply_takes_what_landed_before_the_epochs_end_and_nothing_later(folder,
     assert steps.seal_scheduled(folder, 0, end - HOUR) == ([0], [])
     begin(folder, end - 2 * HOUR)  # the boundary is a row now: the schedule cannot change it any more
     assert steps.apply_scheduled(folder, 0, end - HOUR)["batches"] == 0
+
+
+def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypatch):
+    """Coordinator 0 is an epoch ahead: what 1 applies then counts before it, and is news to it."""
+    file = folder_path(folder) / "cumulus.yaml"
+    file.write_text(file.read_text() + "\ncorrections: {after: 0.000001s}\n")
+    begin(folder, now())
+    assert steps.seal_epoch(folder, 0, 0) == [0]
+    seen = []
+    monkeypatch.setattr(snapshot, "settle", lambda runtime: seen.append(("end", runtime.catalog.unsettled() is None)))
+    for coordinator, order in ((0, 1), (1, 2)):
+        land(coordinator, "d", order)
+        with monkeypatch.context() as patch:
+            patch.setattr(snapshot, "settle_if_due", lambda _: False)
+            patch.setattr(snapshot.minibatch, "settle_if_due", lambda _: False)
+            steps.apply_epoch(folder, coordinator, 1 - coordinator)
+    polls = []
+    with monkeypatch.context() as patch:
+        patch.setattr(steps.time, "sleep", polls.append)
+        patch.setattr(steps, "_now", lambda: now() + 3 * HOUR if polls else now())
+        assert steps.apply_scheduled(folder, 1, now())["batches"] == 0
+    assert seen == [("end", True), ("end", False), ("end", True)]
 
 
 def test_apply_of_a_sealed_epoch_does_nothing(folder, land):
@@ -206,7 +229,6 @@ def test_commit_takes_every_sealed_epoch_once_and_publish_names_what_awaits_vali
 
 
 def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, land, monkeypatch):
-    from cumulus_ops import snapshot
     from cumulus_ops.validation import ValidationReport
 
     land(0, "d1", 1)
