@@ -210,9 +210,14 @@ def _patience(item: Item | None) -> Patience:
     section = item.section(("count", "token", "patience"))
     token, gone = section.get("token"), section.get("patience")
     settings = replace(settings, token=token.duration()) if token else settings
-    if gone is None:
-        return settings
-    return replace(settings, gone=None if gone.text() == "never" else gone.duration())
+    if gone is not None:
+        settings = replace(settings, gone=None if gone.text() == "never" else gone.duration())
+    if settings.gone is not None and token is None:
+        settings = replace(settings, token=min(settings.token, settings.gone))
+    if settings.gone is not None and settings.gone < settings.token:
+        hint = "who is late loses the token first, and is fenced when others have waited for longer"
+        raise item.problem("patience is less than that for the token", kind="bad-patience", hint=hint)
+    return settings
 
 
 def _pin(section: Section, retain: int) -> int:

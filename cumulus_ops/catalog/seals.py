@@ -16,6 +16,7 @@ All times are the database's. They decide how soon the late are passed by, and n
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -60,20 +61,17 @@ class Seals(Database):
         Raises:
             InputProblem: it is no coordinator, or not any more.
         """
+        asked = self._reading(lambda connection: _ask(connection, coordinator, rhythm, patience))
+        if not asked.changes:  # who waits looks often, and is in nobody's way
+            return asked.token
         with self._engine.begin() as connection:
             program = self._lock(connection)
-            membership = read_membership(connection)
-            mine, holder = _active(membership, coordinator), membership.find(program.token)
-            if mine is None:
-                raise unknown_coordinator(coordinator)
-            if program.token == coordinator:
-                return Token(coordinator, int(program.token_number))
-            assert holder is not None  # it goes to members
-            if holder.awaited_since is None:
-                _await(connection, holder, clock_s(connection))
-            if _is_late(connection, holder, rhythm, membership, patience):
+            asked = _ask(connection, coordinator, rhythm, patience)
+            if asked.is_late:
                 return _hand_to(connection, program, coordinator)
-            return None
+            if asked.is_new:
+                _await(connection, asked.holder, clock_s(connection))
+            return asked.token
 
     def seal(self, coordinator: int, epoch: int, token: Token | None = None, rhythm: Rhythm | None = None) -> None:
         """Seal ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
@@ -161,6 +159,35 @@ class Seals(Database):
         s = t.seal.c
         query = select(s.epoch, s.coordinator, s.fenced_by, s.reason).where(s.reason.is_not(None))
         return [FencedSeal(*row) for row in self._read(query.order_by(s.epoch, s.coordinator))]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is answered to somebody who asks for the token: the ``token`` if it has it; else whether it is the first to wait for the
+    ``holder``, or the holder is late, which is both to be recorded."""
+
+    holder: Member
+    token: Token | None
+    is_new: bool
+    is_late: bool
+
+    @property
+    def changes(self) -> bool:
+        return self.is_new or self.is_late
+
+
+def _ask(connection: Connection, coordinator: int, rhythm: Rhythm, patience: datetime.timedelta) -> _Asked:
+    """See :meth:`Seals.take_token`."""
+    number, token = connection.execute(select(t.program.c.token, t.program.c.token_number)).one()
+    membership = read_membership(connection)
+    holder = membership.find(number)
+    if _active(membership, coordinator) is None:
+        raise unknown_coordinator(coordinator)
+    assert holder is not None  # it goes to members
+    if holder.coordinator == coordinator:
+        return _Asked(holder, Token(coordinator, int(token)), is_new=False, is_late=False)
+    is_late = _is_late(connection, holder, rhythm, membership, patience)
+    return _Asked(holder, None, is_new=holder.awaited_since is None, is_late=is_late)
 
 
 def _active(membership: Membership, coordinator: int) -> Member | None:

@@ -4,8 +4,9 @@ pages are told, and where the coordinators are."""
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
-from cumulus_ops.catalog import InError, LeftOut, left_out, set_aside
+from cumulus_ops.catalog import FencedSeal, InError, LeftOut, left_out, set_aside
 from cumulus_ops.engine import Runtime
 from cumulus_ops.names import NOTICES
 from cumulus_ops.query import newest_errors
@@ -27,6 +28,7 @@ def write_notices(rt: Runtime) -> None:
     batches = rt.catalog.batches()
     newest = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
     text = _text(set_aside(batches), left_out(batches, newest), newest) + _of_views(newest_errors(rt))
+    text += _of_coordinators([seal for seal in rt.catalog.fenced() if seal.epoch >= newest])
     file = rt.project.state / NOTICES
     if not text:
         file.unlink(missing_ok=True)
@@ -52,6 +54,11 @@ def _cell(batch: LeftOut) -> str:
 def _of_views(errors: tuple[InError, ...]) -> str:
     lines = [f"- **{e.view}** since epoch {e.since}: {_plain(e.reason)}" for e in errors]
     return "\n".join(["### Views in error", *lines, ""]) if lines else ""
+
+
+def _of_coordinators(fenced: Sequence[FencedSeal]) -> str:
+    lines = [f"- {seal}" for seal in fenced]
+    return "\n".join(["### Coordinators that others have sealed for", *lines, ""]) if lines else ""
 
 
 def _plain(text: str) -> str:

@@ -37,7 +37,17 @@ PERIODS = 4
 MakeProject = Callable[[Path], Project]
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+SQLITE, POSTGRESQL = "sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)
+BOTH = pytest.mark.parametrize("make_project", [SQLITE, POSTGRESQL], indirect=True)
+
+
+def on(database: str, *places: str) -> list[object]:
+    """The test's parameters: a database, and each place."""
+    marks = [pytest.mark.postgres] if database == "postgresql" else []
+    return [pytest.param(database, place, marks=marks) for place in places]
+
+
+@pytest.fixture(scope="module")
 def make_project(request: pytest.FixtureRequest) -> Iterator[MakeProject]:
     """Makes an initialised shop with landed drops for three coordinators, and a catalog on one of the databases."""
 
@@ -89,7 +99,11 @@ def _nothing_is_lost_or_doubled(rt: Runtime, quiet: Project, coordinators: tuple
         assert sorted(logged_events(rt, 99), key=repr) == sorted(logged_events(other, 99), key=repr)
 
 
-@pytest.mark.parametrize("fault", ["append.before-commit", "apply.before-commit", "seal.before-commit"])
+@pytest.mark.parametrize(
+    ("make_project", "fault"),
+    [*on("sqlite", "apply.before-commit", "seal.before-commit"), *on("postgresql", "seal.before-commit")],
+    indirect=["make_project"],
+)
 def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
     fault: str, make_project: MakeProject, tmp_path: Path
 ) -> None:
@@ -114,7 +128,11 @@ def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
         assert rt.catalog.fenced() == [fenced]
 
 
-@pytest.mark.parametrize("pause", ["append.before-commit", "apply.before-commit", "seal.before-commit"])
+@pytest.mark.parametrize(
+    ("make_project", "pause"),
+    [*on("sqlite", "apply.before-commit", "seal.before-commit"), *on("postgresql", "append.before-commit")],
+    indirect=["make_project"],
+)
 def test_who_wakes_up_late_finds_its_epoch_sealed_and_goes_on_in_the_next(
     pause: str, make_project: MakeProject, tmp_path: Path
 ) -> None:
@@ -136,7 +154,9 @@ def test_who_wakes_up_late_finds_its_epoch_sealed_and_goes_on_in_the_next(
         child.kill()
 
 
-@pytest.mark.parametrize("fault", ["fence.before-commit", "fence.after-commit"])
+@pytest.mark.parametrize(
+    ("make_project", "fault"), on("sqlite", "fence.before-commit", "fence.after-commit"), indirect=["make_project"]
+)
 def test_who_fences_may_die_too(fault: str, make_project: MakeProject, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     assert wait(start(work_through_epochs, project, 0, 1, fault="apply.before-commit")) == -signal.SIGKILL
@@ -149,6 +169,7 @@ def test_who_fences_may_die_too(fault: str, make_project: MakeProject, tmp_path:
         _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
 
 
+@BOTH
 def test_coordinators_without_patience_who_come_and_go_while_all_work(
     make_project: MakeProject, tmp_path: Path
 ) -> None:
@@ -192,6 +213,7 @@ def _is_removed(rt: Runtime, coordinator: int) -> bool:
     return True
 
 
+@pytest.mark.parametrize("make_project", [SQLITE], indirect=True)
 def test_the_last_one_cannot_be_removed(make_project: MakeProject, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     with open_runtime(project, "inprocess") as rt:

@@ -118,6 +118,15 @@ class Comings(World):
             return
         assert held == token or before > epoch, "sealed with a token that it did not have"
 
+    def oversleep(self, data: st.DataObject, coordinator: int) -> None:
+        """It takes the token and stands still; another one passes it by and seals; it awakes and seals with what it has."""
+        self.take_token(coordinator)
+        other = data.draw(st.sampled_from(self.active()))
+        for _ in range(2):  # to wait, and to take it
+            self.take_token(other)
+        self.seal(other)
+        self.seal(coordinator)
+
     def die(self, coordinator: int) -> None:
         """All that was not committed is forgotten; its drop lies where it has landed."""
         process = self.process(coordinator)
@@ -175,6 +184,7 @@ def _act(world: Comings, data: st.DataObject, action: str) -> None:
         "append": lambda: world.append_stamped(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
         "take": lambda: world.take_token(coordinator),
         "seal": lambda: world.seal(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
+        "oversleep": lambda: world.oversleep(data, coordinator),
         "die": lambda: world.die(coordinator),
         "fence": lambda: world.fence(data),
         "add": lambda: world.add(data.draw(st.integers(0, MOST - 1))),
@@ -204,7 +214,22 @@ ACTIONS = (
     *(["stamp", "append"] * 5),
     *(["apply", "finish"] * 3),
     *(["take", "take", "seal"] * 5),
-    *("fence", "fence", "die", "add", "add", "drain", "remove", "end", "correct", "merge", "lapse", "commit"),
+    *(
+        "oversleep",
+        "oversleep",
+        "fence",
+        "fence",
+        "die",
+        "add",
+        "add",
+        "drain",
+        "remove",
+        "end",
+        "correct",
+        "merge",
+        "lapse",
+        "commit",
+    ),
 )
 
 

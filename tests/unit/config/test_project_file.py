@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import ValidationSettings, load_project
+from cumulus_ops.config import Patience, ValidationSettings, load_project
 from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
@@ -62,6 +62,24 @@ def test_the_size_of_batches_can_be_chosen(write):
     assert load_project(write(MINIMAL + "batches: {rows: 5000}\n"), {}).batch_rows == 5000
     with pytest.raises(InputProblem):
         load_project(write(MINIMAL + "batches: {rows: 0}\n"), {})
+
+
+def test_patience_with_coordinators_that_are_late_can_be_chosen(write):
+    assert load_project(write(MINIMAL), {}).patience == Patience()
+    text = MINIMAL + "coordinators: {count: 3, token: 30s, patience: 10m}\n"
+    project = load_project(write(text), {})
+    assert project.coordinators == 3
+    assert project.patience == Patience(datetime.timedelta(seconds=30), datetime.timedelta(minutes=10))
+    never = load_project(write(text.replace("10m", "never")), {})
+    assert never.patience.gone is None
+    with pytest.raises(InputProblem, match="less than"):
+        load_project(write(text.replace("10m", "10s")), {})
+
+
+def test_epochs_can_be_limited_in_events(write):
+    assert load_project(write(MINIMAL), {}).epoch.events is None
+    limited = MINIMAL.replace("length: 15m,", "length: 15m, events: 5000000,")
+    assert load_project(write(limited), {}).epoch.events == 5_000_000
 
 
 def test_what_is_validated_when_can_be_chosen(write):
