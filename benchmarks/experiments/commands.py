@@ -8,6 +8,8 @@ import click
 
 __all__ = ["experiment"]
 
+VERSIONS = click.option("--versions", multiple=True, default=("batch", "event"), help="Only these; may be repeated.")
+
 
 @click.group()
 @click.option("--out", type=click.Path(path_type=Path), help="Where pages' data go; default: docs/experiments.")
@@ -39,21 +41,23 @@ def streaming_consistency(out: Path, transfers: int, epochs: int, every: int, pa
 
 
 @experiment.command()
+@VERSIONS
 @click.pass_obj
-def staggering(out: Path) -> None:
+def staggering(out: Path, versions: tuple[str, ...]) -> None:
     """Whose batches are corrected: epochs staggered or aligned, loads even or skewed."""
     from benchmarks.experiments.staggering import run_staggering
 
-    run_staggering(out)
+    run_staggering(out, versions)
 
 
 @experiment.command()
+@VERSIONS
 @click.pass_obj
-def skew(out: Path) -> None:
+def skew(out: Path, versions: tuple[str, ...]) -> None:
     """Corrections by clock skew and number of coordinators."""
     from benchmarks.experiments.staggering import run_skew
 
-    run_skew(out)
+    run_skew(out, versions)
 
 
 @experiment.command()

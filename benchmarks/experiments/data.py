@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.settings import REPOSITORY
 
-__all__ = ["COLOURS", "PAGES", "figure", "merge_json", "read_csv", "save", "write_csv"]
+__all__ = ["COLOURS", "PAGES", "figure", "merge_csv", "merge_json", "read_csv", "save", "write_csv"]
 
 PAGES = REPOSITORY / "docs" / "experiments"
 #: Told apart by people who see no red or green, too.
@@ -32,6 +32,16 @@ def write_csv(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
         writer = csv.DictWriter(out, list(listed[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(listed)
+
+
+def merge_csv(file: Path, rows: Iterable[Mapping[str, object]], keys: Sequence[str]) -> None:
+    """Replace the rows of a table that have the same values in the columns ``keys``; the others stay."""
+
+    def key(row: Mapping[str, object]) -> tuple[str, ...]:
+        return tuple(str(row[name]) for name in keys)
+
+    known: dict[tuple[str, ...], Mapping[str, object]] = {key(row): row for row in read_csv(file)}
+    write_csv(file, (known | {key(row): row for row in rows}).values())
 
 
 def read_csv(file: Path) -> list[dict[str, str]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.experiments.data import COLOURS, figure, read_csv, save, write_csv
+from benchmarks.experiments.data import COLOURS, figure, merge_csv, read_csv, save
 from benchmarks.experiments.rounds import staggered
 from benchmarks.experiments.shop import Run, Settings, run_shop
 from benchmarks.progress import say
@@ -16,13 +16,13 @@ __all__ = ["LOADS", "plot_staggering", "run_skew", "run_staggering"]
 
 LOADS = {"even": (1 / 3, 1 / 3, 1 / 3), "skewed": (0.7, 0.2, 0.1), "skewed to the last": (0.1, 0.2, 0.7)}
 PERIODS = Settings.periods
+VERSIONS = ("batch", "event")
 NAME, SKEW = "engine-staggering", "engine-skew"
 
 
-def run_staggering(out: Path) -> None:
+def run_staggering(out: Path, chosen: Sequence[str] = VERSIONS) -> None:
     """Versions by batch and by event; epochs staggered and aligned; batches one after the other, or reading together; several loads."""
-    rows = []
-    for versions in ("batch", "event"):
+    for versions in chosen:
         for applies in ("in turns", "together"):
             for load, shares in LOADS.items():
                 for epochs, delays in (("aligned", (0, 0, 0)), ("staggered", staggered(3, PERIODS))):
@@ -33,9 +33,8 @@ def run_staggering(out: Path) -> None:
                         "load": load,
                         "epochs": epochs,
                     }
-                    rows += list(_by_coordinator(named, settings))
-                    write_csv(out / "data" / f"{NAME}.csv", rows)
-    plot_staggering(out)
+                    merge_csv(out / "data" / f"{NAME}.csv", _by_coordinator(named, settings), (*named, "coordinator"))
+        plot_staggering(out)
 
 
 def _by_coordinator(named: Mapping[str, object], settings: Settings) -> Iterator[dict[str, object]]:
@@ -53,10 +52,9 @@ def _run(settings: Settings) -> Run:
         return run_shop(folder, settings)
 
 
-def run_skew(out: Path) -> None:
+def run_skew(out: Path, chosen: Sequence[str] = VERSIONS) -> None:
     """Corrections by clock skew between neighbouring coordinators (in periods of an epoch), and by the number of coordinators."""
-    rows: list[dict[str, object]] = []
-    for versions in ("batch", "event"):
+    for versions in chosen:
         for coordinators in range(1, 6):
             shares = (1 / coordinators,) * coordinators
             for skew in (0, 1, 2) if coordinators > 1 else (0,):
@@ -66,15 +64,15 @@ def run_skew(out: Path) -> None:
                 say(f"{versions}, {coordinators} coordinators, skew {skew}: {corrected}")
                 named: dict[str, object] = {"versions": versions, "coordinators": coordinators, "skew_periods": skew}
                 named |= {"skew_epochs": round(skew / PERIODS, 4), "events": events, "corrected": corrected}
-                rows.append({**named, "per_event": round(corrected / events, 5)})
-                write_csv(out / "data" / f"{SKEW}.csv", rows)
+                row = {**named, "per_event": round(corrected / events, 5)}
+                merge_csv(out / "data" / f"{SKEW}.csv", [row], ("versions", "coordinators", "skew_periods"))
 
 
 def plot_staggering(out: Path) -> None:
     """Corrected entries per event, by coordinator; a panel for each kind of version and load."""
     rows = read_csv(out / "data" / f"{NAME}.csv")
     drawn, axes = figure(rows=2, columns=len(LOADS), height=4.5)
-    panels = [(versions, load) for versions in ("batch", "event") for load in LOADS]
+    panels = [(versions, load) for versions in VERSIONS for load in LOADS]
     for each, (versions, load) in zip(axes, panels, strict=True):
         series = [(applies, epochs) for applies in ("in turns", "together") for epochs in ("aligned", "staggered")]
         for place, (applies, epochs) in enumerate(series):

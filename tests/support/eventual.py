@@ -65,6 +65,7 @@ class Eventual:
         self.history: list[Entry] = []
         self.pushed: list[tuple[int, str]] = []  # version and map of all that was ever made visible
         self.told = 0  # how many of those the history knows
+        self.missed: list[tuple[int, str]] = []  # those that batches have not seen which committed since
         self.under_way: dict[int, Batch] = {}
         self.corrected = 0
         self._order = {name: i for i, name in enumerate(n for stratum in strata(program) for n in stratum)}
@@ -83,20 +84,21 @@ class Eventual:
         self.under_way[batch] = Batch(entries, len(self.pushed))
 
     def commit(self, batch: int) -> None:
-        """What it adds is pushed; the batch has yet to be told what was pushed since it began."""
+        """What it adds is pushed; the batch has yet to be told what was pushed since it began (who knows that already finds nothing
+        new in it)."""
         done = self.under_way.pop(batch)
-        late = self.pushed[done.seen :]
+        self.missed += self.pushed[done.seen :]
         self.history += done.entries
         for entry in done.entries:
             for key, units in entry.sent.items():
                 _add(self.deltas, entry, key, units)
                 self.pushed.append((entry.target, entry.statement.target))
-        self.pushed += late  # once more: who knows them already finds nothing new
 
     def correct(self, corrections: Corrections) -> None:
         """ON push, for all that was pushed, until nothing is: the engine must have made the same corrections."""
         expected: Corrections = Counter()
-        waiting = deque(self.pushed[self.told :])
+        waiting = deque(dict.fromkeys([*self.missed, *self.pushed[self.told :]]))
+        self.missed.clear()
         while waiting:
             version, name = waiting.popleft()
             for entry in self.history:
