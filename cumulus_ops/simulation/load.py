@@ -22,7 +22,8 @@ __all__ = ["Load", "load_case", "spread_layout"]
 class Load:
     """``rate`` events a second on average (Poisson), ``events`` in all, of ``relations`` (all, if empty) in equal parts, with keys from 1 to ``domain``. They
     reach the coordinators in proportion to ``shares`` (equally, if empty), or, with ``assign``, all with the same ``key`` (their first column's value), or of the
-    same ``relation``, reach the same one. ``nodes``: how many nodes the maps are spread over."""
+    same ``relation``, reach the same one. ``nodes``: how many nodes the maps are spread over. ``epochs``: so many,
+    or as many as the events last."""
 
     program: Program = field(default_factory=lambda: paper("cumulus-2.1"))
     nodes: int = 10
@@ -35,6 +36,7 @@ class Load:
     assign: str = ""
     relations: Sequence[str] = ()
     epoch_s: float = 0.1
+    epochs: int | None = None
     seed: int = 0
 
 
@@ -69,7 +71,7 @@ def load_case(
         arrivals,
         coordinators=load.coordinators if spec.many_coordinators else 1,
         epoch_s=load.epoch_s,
-        epochs=max(1, ceil(arrivals[-1].at_s / load.epoch_s)),
+        epochs=max(1, ceil(arrivals[-1].at_s / load.epoch_s)) if load.epochs is None else load.epochs,
         costs=costs or Costs(),
         disorder=disorder if disorder is not None else Disorder(delay_s=0.5e-3),
         options=chosen,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cumulus_ops.simulation.experiments.buffers import BUFFER, INTELLIGENT
-from cumulus_ops.simulation.experiments.epochs import EPOCHS, STAGGERING
+from cumulus_ops.simulation.experiments.buffers import BUFFER, INTELLIGENT, ROUNDS
+from cumulus_ops.simulation.experiments.epochs import EPOCHS, SKEW, STAGGERING
 from cumulus_ops.simulation.experiments.messages import PUTLESS, SUPPRESSION
-from cumulus_ops.simulation.experiments.nodes import NODES
+from cumulus_ops.simulation.experiments.nodes import NODES, SCALING
 from cumulus_ops.simulation.experiments.subqueries import SUBQUERIES
 from cumulus_ops.simulation.experiments.switches import SWITCHES
 from cumulus_ops.simulation.experiments.table import Experiment, Plot, Row, write_csv
@@ -16,7 +16,21 @@ from cumulus_ops.simulation.experiments.table import Experiment, Plot, Row, writ
 __all__ = ["EXPERIMENTS", "Experiment", "Plot", "Row", "run_experiment"]
 
 EXPERIMENTS: dict[str, Experiment] = {
-    e.name: e for e in (BUFFER, INTELLIGENT, EPOCHS, SUBQUERIES, STAGGERING, NODES, SUPPRESSION, PUTLESS, SWITCHES)
+    e.name: e
+    for e in (
+        BUFFER,
+        INTELLIGENT,
+        EPOCHS,
+        SUBQUERIES,
+        STAGGERING,
+        SKEW,
+        NODES,
+        SCALING,
+        SUPPRESSION,
+        PUTLESS,
+        ROUNDS,
+        SWITCHES,
+    )
 }
 
 

@@ -1,4 +1,5 @@
-"""Buffer size against latency and throughput; uniform against intelligent buffering (Cumulus paper, section 6)."""
+"""Buffer size against latency and throughput; uniform against intelligent buffering (Cumulus paper, section 6); and waiting before one computes
+(semester paper, section 6)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from cumulus_ops.simulation.load import Load
 from cumulus_ops.simulation.protocols import PROTOCOLS
 from m3 import check, parse
 
-__all__ = ["BUFFER", "INTELLIGENT"]
+__all__ = ["BUFFER", "INTELLIGENT", "ROUNDS"]
 
 PERIODS_MS = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 RATES = (500.0, 2000.0, 8000.0)
@@ -83,5 +84,34 @@ INTELLIGENT = Experiment(
         Plot("buffer_ms", "corrections_per_event", ("program", "buffering"), "Corrections per event"),
         Plot("buffer_ms", "messages_per_event", ("program", "buffering"), "Messages per event"),
         Plot("buffer_ms", "settled_ms", ("program", "buffering"), "Until an event has settled (median)"),
+    ),
+)
+
+
+def _rounds(scale: float) -> Iterator[Row]:
+    spec = PROTOCOLS["eventual"]
+    for name, option in (("wait for lower timestamps", "wait_s"), ("a round per level", "round_s")):
+        for hold_ms in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0):
+            for rate in (500.0, 4000.0):
+                runs = measured(spec, Load(rate=rate, domain=10, events=400), {option: hold_ms / 1e3}, scale=scale)
+                yield {
+                    "heuristic": name,
+                    "rate": f"{rate:g} events/s",
+                    "hold_ms": hold_ms,
+                    "corrections_per_event": runs.count("corrections"),
+                    "messages_per_event": runs.messages(),
+                    "settled_ms": runs.settled_ms(),
+                    "settled_95_ms": runs.settled_ms(0.95),
+                }
+
+
+ROUNDS = Experiment(
+    "rounds",
+    "Does it pay to wait before one computes: for events with lower timestamps, or by a round for each level of the dataflow?",
+    _rounds,
+    (
+        Plot("hold_ms", "corrections_per_event", ("heuristic", "rate"), "Corrections per event"),
+        Plot("hold_ms", "messages_per_event", ("heuristic", "rate"), "Messages per event"),
+        Plot("hold_ms", "settled_ms", ("heuristic", "rate"), "Until an event has settled (median)"),
     ),
 )

@@ -12,7 +12,7 @@ from cumulus_ops.simulation.load import Load
 from cumulus_ops.simulation.protocols import PROTOCOLS
 from cumulus_ops.simulation.run import Outcome
 
-__all__ = ["EPOCHS", "STAGGERING"]
+__all__ = ["EPOCHS", "SKEW", "STAGGERING"]
 
 COLLECTION = ("Token", "Commit", "Confirmation", "EpochComplete", "MapCheckpoint", "PartialCheckpoint")
 
@@ -97,5 +97,30 @@ STAGGERING = Experiment(
             bars=True,
         ),
         Plot("coordinator", "relative_to_mean", ("shares", "epochs"), "The same, relative to the mean", bars=True),
+    ),
+)
+
+
+def _skew(scale: float) -> Iterator[Row]:
+    spec = PROTOCOLS["eventual"]
+    for coordinators in (2, 3, 4, 5):
+        for skew_ms in (0.0, 1.0, 2.0, 5.0, 10.0, 20.0):
+            load = Load(coordinators=coordinators, rate=4000.0, domain=10, events=600, epoch_s=0.05)
+            runs = measured(spec, load, {"epochs": "aligned", "skew_s": skew_ms / 1e3}, scale=scale)
+            yield {
+                "coordinators": f"{coordinators} coordinators",
+                "skew_ms": skew_ms,
+                "corrections_per_event": runs.count("corrections"),
+                "messages_per_event": runs.messages(),
+            }
+
+
+SKEW = Experiment(
+    "skew",
+    "What do badly synchronised clocks cost? Corrections by skew between neighbouring coordinators, aligned epochs of 50 ms.",
+    _skew,
+    (
+        Plot("skew_ms", "corrections_per_event", "coordinators", "Corrections per event"),
+        Plot("skew_ms", "messages_per_event", "coordinators", "Messages per event"),
     ),
 )

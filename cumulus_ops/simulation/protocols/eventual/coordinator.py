@@ -3,7 +3,8 @@
 **Staggering.** Each epoch is divided into as many periods as there are coordinators. Only the coordinator with the token may switch epochs: it waits for the
 duration of one period, switches, and passes the token on. The highest priority moves first: three coordinators are in the order 012, then 120, 201, and
 012 again, so each has every place in turn. (Read literally, "the next higher priority coordinator" leaves the order 012 for good.) Aligned
-epochs, to compare with: each coordinator has a token of its own, and a period is an epoch.
+epochs, to compare with: each coordinator has a token of its own, and a period is an epoch; ``skew_s`` is by how much
+each one's clock is behind that of the one before it.
 
 **Collection.** When a coordinator leaves an epoch it asks all nodes that it has sent events to since the last collection for confirmation. When all have
 confirmed it broadcasts *epoch complete*; and when all coordinators have, each tells its share of the nodes. Epochs are completed in order: the
@@ -89,7 +90,12 @@ class Coordinator:
         """Wait for the duration of one period; after the last epoch the token stays here."""
         if self.epoch < self.case.epochs:
             periods = self.case.coordinators if self.staggered else 1
-            self.here.after(self.case.epoch_s / periods, Period(), background=True)
+            self.here.after(self.case.epoch_s / periods + self._late_s(), Period(), background=True)
+
+    def _late_s(self) -> float:
+        """By how much this coordinator's clock is behind that of the one before it, once, where nobody passes it a token."""
+        first = self.epoch == 0 and not self.staggered
+        return self.case.options["skew_s"] * self.number if first else 0.0
 
     def _switch(self) -> None:
         left = self.epoch

@@ -20,6 +20,7 @@ __all__ = [
     "Confirmation",
     "Delta",
     "Dispatched",
+    "Due",
     "EpochComplete",
     "Flush",
     "MapCheckpoint",
@@ -73,6 +74,13 @@ class Flush(Message):
 
     receiver: int
     period_s: float
+
+
+@dataclass(frozen=True)
+class Due(Message):
+    """To itself: a statement for an event has been held back for long enough."""
+
+    stamp: Stamp
 
 
 @dataclass(frozen=True)

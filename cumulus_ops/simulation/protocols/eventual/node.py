@@ -6,6 +6,7 @@ affected entries of the history are computed anew, in the order of their version
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from cumulus_ops.simulation.case import Case, Event, Stamp, Version, env_of, read_bound, reads_of
@@ -20,6 +21,7 @@ from cumulus_ops.simulation.protocols.eventual.messages import (
     Completed,
     Confirmation,
     Delta,
+    Due,
     EpochComplete,
     Flush,
     MapCheckpoint,
@@ -34,6 +36,7 @@ from cumulus_ops.simulation.protocols.eventual.plan import Plan
 from cumulus_ops.simulation.protocols.eventual.versioned import Versioned
 from cumulus_ops.simulation.store import Entries, beginning, cut
 from cumulus_ops.simulation.tables import Write
+from m3.dataflow import depth
 from m3.program import Trigger
 
 __all__ = ["Node", "end_of"]
@@ -42,6 +45,14 @@ __all__ = ["Node", "end_of"]
 def end_of(epoch: int) -> Version:
     """Above all versions of an epoch, and below those of the next."""
     return Version(epoch, 1 << 30, 0)
+
+
+def held_back(case: Case) -> dict[str, float]:
+    """Map -> for how long the statements that write it are held back, in seconds. Both are ideas of the semester paper (section 6): to wait, for as
+    long as messages travel, for events with lower timestamps ("Timing assumptions"); and to postpone reads to a later round than the writes
+    that they depend on ("Rounds"), here by one round for each level of the dataflow."""
+    wait_s, round_s = case.options["wait_s"], case.options["round_s"]
+    return {name: wait_s + round_s * level for name, level in depth(case.program).items()}
 
 
 class Node:
@@ -55,6 +66,9 @@ class Node:
         self.history = History()
         self.checkpoints = Checkpoints(here, number, plan, self._flush_map, self._cleanup)
         self.outbox = Outbox(here, case, self.checkpoints.sending)
+        #: Map -> for how long its statements are held back; and those that are.
+        self.hold_s = held_back(case)
+        self.held: dict[Stamp, Entry] = {}
         #: Stamps of entries to be computed, and why: (how many corrections came before, the write that came late).
         self.due: list[Stamp] = []
         self.why: dict[Stamp, tuple[int, Stamp | None]] = {}
@@ -68,7 +82,10 @@ class Node:
                 self._push(deltas)
             case Flush(receiver, period_s):
                 self.outbox.flush((receiver, period_s))
+            case Due(stamp):
+                self._release([stamp])
             case Commit(epoch):
+                self._release([stamp for stamp in self.held if stamp.version.epoch <= epoch])
                 # All that this coordinator sent before has been received, processed, and is in the history.
                 self.here.send(sender, Confirmation(epoch))
             case EpochComplete(epoch):
@@ -88,13 +105,27 @@ class Node:
             return
         env = env_of(table.trigger, event.row)
         writes: dict[int, list[Write]] = {}
+        ready: list[Stamp] = []
         for write in table.directive(table.class_of(env)).writes:
             if write.target in self.mine:
                 writes.setdefault(write.statement, []).append(write)
         for index, of_statement in writes.items():
             entry = self._entry(event, table.trigger, index, of_statement)
-            self.history.insert(entry)
-            self._now_due(entry.stamp, 0, None)
+            self.held[entry.stamp] = entry
+            hold_s = self.hold_s[entry.statement.target]
+            if hold_s:
+                self.here.after(hold_s, Due(entry.stamp))
+            else:
+                ready.append(entry.stamp)
+        self._release(ready)
+
+    def _release(self, stamps: Iterable[Stamp]) -> None:
+        """Compute what has been held back for long enough."""
+        for stamp in stamps:
+            entry = self.held.pop(stamp, None)
+            if entry is not None:
+                self.history.insert(entry)
+                self._now_due(stamp, 0, None)
         self._settle()
 
     def _entry(self, event: Event, trigger: Trigger, index: int, writes: list[Write]) -> Entry:

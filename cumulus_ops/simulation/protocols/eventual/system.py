@@ -262,7 +262,10 @@ EVENTUAL = Spec(
         "buffer_s": (0.001, 0.0, 0.02),
         "cycle_buffer_s": (0.001, 0.005),
         "intelligent": (False, True),
+        "wait_s": (0.0, 0.0, 0.002),
+        "round_s": (0.0, 0.0, 0.002),
         "epochs": ("staggered", "aligned"),
+        "skew_s": (0.0, 0.005),
         "collect_every": (1, 2),
     },
 )
