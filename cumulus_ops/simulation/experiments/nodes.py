@@ -92,10 +92,10 @@ def _scaling(scale: float) -> Iterator[Row]:
                 _programs()["by key"],
                 nodes,
                 max(1, nodes // 5),
-                events=8 * nodes,
-                domain=4 * nodes,
+                events=40 * nodes,
+                domain=20 * nodes,
                 rate=100.0 * nodes,
-                epochs=1,
+                epochs=0,
             )
             updates = measured(PROTOCOLS[name], load, scale=scale, seeds=1)
             row: Row = {
