@@ -14,7 +14,7 @@ from cumulus_ops.simulation.layout import Layout, Segment
 from cumulus_ops.simulation.programs import paper
 from cumulus_ops.simulation.protocols.eventual import EVENTUAL, corrections
 from cumulus_ops.simulation.protocols.eventual.checkpoint import Checkpoints, CycleState
-from cumulus_ops.simulation.protocols.eventual.coordinator import Coordinator
+from cumulus_ops.simulation.protocols.eventual.coordinator import Coordinator, collected
 from cumulus_ops.simulation.protocols.eventual.history import Entry, History, Want, compute, minus
 from cumulus_ops.simulation.protocols.eventual.messages import Delta, EpochComplete, PartialCheckpoint, Switched, Token
 from cumulus_ops.simulation.protocols.eventual.node import Node
@@ -199,6 +199,22 @@ def test_every_coordinator_has_every_place_in_turn(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Eventual, "watch", watching)
     run_case(case_of(paper("cumulus-4.1"), {"m1": 1, "m2": 1, "m3": 2}, [], coordinators=3), EVENTUAL)
     assert orders == [[1, 2, 0], [2, 0, 1], [0, 1, 2]]
+
+
+# Collection
+
+
+def test_garbage_is_collected_every_so_many_epochs_and_at_the_last() -> None:
+    for every, ends in ((1, (0, 1, 2, 3, 4)), (2, (1, 3, 4)), (3, (2, 4))):
+        case = replace(chain(collect_every=every), epochs=5)
+        assert collected(case) == ends
+        assert [c.epoch for c in sorted(run(case).committed_s)] == list(ends)
+
+
+def test_only_nodes_with_events_since_the_last_collection_are_asked() -> None:
+    """All events are in the first of two epochs, at two nodes (nobody processes anything at q's)."""
+    outcome = run(replace(chain(), epochs=2))
+    assert outcome.messages["Commit"] == outcome.messages["Confirmation"] == 2
 
 
 # Options
