@@ -7,6 +7,7 @@ __all__ = ["EQUIVALENT"]
 _LABELS = "versions are compared with each other only; which number is the first, and steps of two, change nothing"
 _COSTS = "what is counted here is only what it costs"
 _NOBODY = "cases have no events that no trigger waits for; test_simulated_programs has one"
+_WHERE = "where a statement is processed changes no state; test_central sees who sends what to whom"
 _CLOCK = "when an epoch ends is anybody's choice"
 
 #: Name of the mutant -> why nothing can notice it.
@@ -24,4 +25,7 @@ EQUIVALENT: dict[str, str] = {
     "central central: 1  =>  0": _CLOCK,
     "target Node.notified: return  =>  pass": _NOBODY,
     "source Node.notified: return  =>  pass": _NOBODY,
+    "source Replicas.__init__: case.options['process'] == 'source'  =>  case.options['process'] != 'source'": _WHERE,
+    "source Replicas._choose: self._by_source and write.reads  =>  write.reads": _WHERE,
+    "source Replicas._choose: 0  =>  -1": "any of the segments that are read will do",
 }

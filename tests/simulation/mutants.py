@@ -346,12 +346,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=60)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--count", type=int, help="a sample of so many, instead of all")
+    parser.add_argument("--module", default="", help="of modules whose names end so only")
     options = parser.parse_args()
     from tests.simulation.equivalent import EQUIVALENT
 
     for protocol in options.protocols:
         spec = PROTOCOLS[protocol]
         wanted = sample(spec, options.count) if options.count else list(mutants_of(spec))
+        wanted = [m for m in wanted if m.module.endswith(options.module)]
         verdicts = []
         with ProcessPoolExecutor(options.processes) as pool:
             for verdict in pool.map(_judge_of, [(m, range(options.seeds)) for m in wanted]):
