@@ -281,6 +281,7 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     "COMMIT from the highest FETCH": (Switch, "_commit_point", _commit_the_highest, ""),
     "COMMIT from the FETCHes alone": (Switch, "_commit_point", _commit_by_the_papers_rule_alone, "snapshot"),
     "too much is discarded": (Versions, "discard", lambda s, v: DISCARD(s, v + 1), "serially"),
+    "nothing is discarded": (Versions, "discard", lambda s, v: 0, "keeps"),
     "a version is compared the wrong way round": (Versions, "as_of", lambda s, v, r=None: AS_OF(s, v - 1, r), "serially"),
     "a partition is not read": (dispatch, "intersecting", lambda i, n: INTERSECTING(i, n)[: max(n - 1, 1)], "the directive table"),
     "a wildcard matches nothing": (collation, "check_match", lambda r, k: r.keys == k, "serially"),
