@@ -40,7 +40,6 @@ EQUIVALENT: dict[str, str] = {
     "blocking.switch Switch._send: not self.case.options['coalescing']  =>  self.case.options['coalescing']": _OPTION,
     "blocking.node Node._push: if self.case.options['coalescing']: ...  =>  if not self.case.options['coalescing']: ...": _OPTION,
     "blocking.switch Switch._commit_point: any  =>  all": _COSTS,
-    "blocking.switch Switch._commit_point: min  =>  max": _PAPERS_RULE,
     "blocking.switch Switch._lowest_fetches: min  =>  max": _PAPERS_RULE,
     "blocking.switch Switch._lowest_fetches: number > self.completed[n]  =>  number >= self.completed[n]": _PAPERS_RULE,
     "blocking.switch Switch._lowest_fetches: lowest[read] = min(lowest[read], tag)  =>  pass": _PAPERS_RULE,
