@@ -9,6 +9,12 @@ _COSTS = "what is counted here is only what it costs"
 _NOBODY = "cases have no events that no trigger waits for; test_simulated_programs has one"
 _WHERE = "where a statement is processed changes no state; test_central sees who sends what to whom"
 _CLOCK = "when an epoch ends is anybody's choice"
+_PAPERS_RULE = "the addition for a consistent cut is stricter than the paper's rule, which is only counted"
+_WIDER = "more is pushed than is needed; test_only_what_a_partition_needs_is_pushed has it"
+_AFTER = "cases have no statement that reads one map with AFTER and without; test_after_reads_see_the_events_own_writes has it"
+_NO_EVENTS = "what a program starts with, and derived maps, have no events"
+_OPTION = "the option means the opposite; the tests that count messages have it"
+_LATER = "a node's clock calls later or more often, and nothing else"
 
 #: Name of the mutant -> why nothing can notice it.
 EQUIVALENT: dict[str, str] = {
@@ -28,4 +34,43 @@ EQUIVALENT: dict[str, str] = {
     "source Replicas.__init__: case.options['process'] == 'source'  =>  case.options['process'] != 'source'": _WHERE,
     "source Replicas._choose: self._by_source and write.reads  =>  write.reads": _WHERE,
     "source Replicas._choose: 0  =>  -1": "any of the segments that are read will do",
+    "blocking.switch Switch.__init__: 0  =>  1": _LABELS,
+    "blocking.switch Switch.__init__: 0  =>  -1": _LABELS,
+    "blocking.switch Switch._arrival: 0  =>  1": _LABELS,
+    "blocking.switch Switch._arrival: 0  =>  -1": _LABELS,
+    "blocking.switch Switch.receive: 1  =>  2": _CLOCK,
+    "blocking.switch Switch._ask: True  =>  False": _CLOCK,
+    "blocking.switch Switch._ask: self.unanswered = set(self.numbers)  =>  pass": _CLOCK,
+    "blocking.switch Switch._send: not self.case.options['coalescing']  =>  self.case.options['coalescing']": _OPTION,
+    "blocking.node Node._push: if self.case.options['coalescing']: ...  =>  if not self.case.options['coalescing']: ...": _OPTION,
+    "blocking.switch Switch._commit_point: any  =>  all": _COSTS,
+    "blocking.switch Switch._lowest_fetches: min  =>  max": _PAPERS_RULE,
+    "blocking.switch Switch._lowest_fetches: number > self.completed[n]  =>  number >= self.completed[n]": _PAPERS_RULE,
+    "blocking.switch Switch._lowest_fetches: lowest[read] = min(lowest[read], tag)  =>  pass": _PAPERS_RULE,
+    "blocking.dispatch indexes: t.relation and t.sign  =>  t.relation or t.sign": _NO_EVENTS,
+    "blocking.dispatch indexes: t.relation and t.sign  =>  t.relation": _NO_EVENTS,
+    "blocking.dispatch indexes: t.relation and t.sign  =>  t.sign": _NO_EVENTS,
+    "blocking.collation refer: region or (WHOLE,) * len(ref.keys)  =>  (WHOLE,) * len(ref.keys)": _WIDER,
+    "blocking.collation _matches: (wanted.low, wanted.high) == WHOLE  =>  (wanted.low, wanted.high) != WHOLE": _WIDER,
+    "blocking.collation refer: program.semantics == 'snapshot'  =>  program.semantics != 'snapshot'": _AFTER,
+    "blocking.collation refer: ref.after and program.semantics == 'snapshot'  =>  program.semantics == 'snapshot'": _AFTER,
+    "blocking.collation refer: ref.after and program.semantics == 'snapshot'  =>  ref.after": _AFTER,
+    "pipeline.switch Switch.__init__: 0  =>  1": _LABELS,
+    "pipeline.switch Switch.__init__: 0  =>  -1": _LABELS,
+    "pipeline.switch Switch._arrival: 0  =>  1": _NOBODY,
+    "pipeline.switch Switch._arrival: 0  =>  -1": _NOBODY,
+    "pipeline.switch Switch._arrival: self._post(self.sequence, 0)  =>  pass": _NOBODY,
+    "pipeline.node Node.__init__: 1  =>  2": _LABELS,
+    "pipeline.node Node._keep: 0  =>  1": _LABELS,
+    "pipeline.node Node._keep: 0  =>  -1": _LABELS,
+    "pipeline.node snapshot_ticks: 1  =>  2": _CLOCK,
+    "pipeline.node snapshot_ticks: 1  =>  0": _CLOCK,
+    "pipeline.node snapshot_ticks: epoch * case.options['ticks'] - 1  =>  epoch * case.options['ticks'] + 1": _CLOCK,
+    "pipeline.node Clock.of: 0  =>  1": _CLOCK,
+    "pipeline.node Clock.begins_s: tick * self.tick_s - self.ahead_s  =>  tick * self.tick_s + self.ahead_s": _LATER,
+    "pipeline.node Clock.begins_s: max(tick * self.tick_s - self.ahead_s, 0.0) + 1e-09  =>  max(tick * self.tick_s - self.ahead_s, 0.0) - 1e-09": _LATER,
+    "pipeline.node Node._due: 1  =>  2": _LATER,
+    "pipeline.node Node._due: self.alarms.add(tick)  =>  pass": _LATER,
+    "pipeline.node Node._due: self.clock.begins_s(tick + 1) - self.here.now  =>  self.clock.begins_s(tick + 1) + self.here.now": _LATER,
+    "pipeline.node Node._push: [parts] if self.case.options['coalescing'] else [[part] for part in parts]  =>  [parts] if not self.case.options['coalescing'] else [[part] for part in parts]": _OPTION,
 }

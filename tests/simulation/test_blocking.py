@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.simulation import PROTOCOLS, Arrival, Case, Outcome, Wrong, draw_case, run_case
+from cumulus_ops.simulation import PROTOCOLS, Outcome, Wrong, draw_case, run_case
 from cumulus_ops.simulation.case import Version, env_of
-from cumulus_ops.simulation.kernel import Disorder, Message
-from cumulus_ops.simulation.layout import PLACES, Layout, Segment, random_layout, uniform_layout
+from cumulus_ops.simulation.kernel import Message
+from cumulus_ops.simulation.layout import PLACES, Segment, random_layout, uniform_layout
 from cumulus_ops.simulation.programs import paper, random_program
 from cumulus_ops.simulation.protocols.blocking import collation, dispatch
 from cumulus_ops.simulation.protocols.blocking.collation import Pushed, Reference, Wildcard, check_match, collate
@@ -28,36 +28,11 @@ from cumulus_ops.simulation.run import node
 from cumulus_ops.simulation.tables import Tables
 from m3 import parse
 from m3.check import check
-from m3.program import Program
+from tests.simulation.bursts import after_program, burst, one_after_the_other
 
 BLOCKING = PROTOCOLS["blocking"]
 #: A planted bug must be found in one of these.
 SEEDS = range(40)
-#: Statements that read, with AFTER and without, what statements before and behind them write.
-AFTER = """PROGRAM after SEMANTICS SNAPSHOT;
-    RELATION r(a INT, b INT); RELATION s(b INT);
-    MAP m1[a INT] : INT; MAP m2[b INT] : INT; MAP m3[b INT] : INT;
-    ON +r(a, b) { m1[a] += AFTER m2[b] * m2[b]; m1[b] += m3[b] * AFTER m3[a]; m2[b] += AFTER m3[b]; m3[b] += 1 }
-    ON +s(b) { m3[b] += 1 }"""
-
-
-def one_after_the_other(program: Program, layout: Layout, events: Sequence[tuple[str, tuple[int, ...]]]) -> Case:
-    """Events far apart, without delays."""
-    arrivals = tuple(Arrival(0.1 * (i + 1), 0, 1, name, row) for i, (name, row) in enumerate(events))
-    chosen = {name: values[0] for name, values in BLOCKING.options.items()}
-    return Case(0, "blocking", program, layout, arrivals, epoch_s=0.05 * len(events), options=chosen)
-
-
-def burst(program: Program, seed: int) -> Case:
-    """Events of all relations, close together, on any layout."""
-    choose = random.Random(seed)
-    names = [r.name for r in program.relations]
-    rows = {r.name: len(r.columns) for r in program.relations}
-    chosen = [choose.choice(names) for _ in range(20)]
-    events = [(name, tuple(choose.randint(1, 2) for _ in range(rows[name]))) for name in chosen]
-    case = one_after_the_other(program, random_layout(program, 4, choose), events)
-    close = tuple(replace(a, at_s=a.at_s * 1e-2) for a in case.arrivals)
-    return replace(case, seed=seed, arrivals=close, epoch_s=0.01, disorder=Disorder(delay_s=0.002))
 
 
 def complaint(run: Callable[[int], object]) -> str:
@@ -88,7 +63,7 @@ def test_the_grid_of_figure_3b(coalescing: bool) -> None:
     """2 x 5 target nodes: each node of m2 pushes to 5, each of m3 to 2; every PUT has two FETCHes."""
     program = paper("cumulus-3.1b")
     layout = uniform_layout(program, {"m1": (1, 2, 5), "m2": (2,), "m3": (5,)}, 17)
-    case = one_after_the_other(program, layout, [("s", (1,)), ("t", (1,)), ("r", (7,))])
+    case = one_after_the_other(BLOCKING, program, layout, [("s", (1,)), ("t", (1,)), ("r", (7,))])
     case = replace(case, options={**case.options, "coalescing": coalescing})
     outcome = run_case(case, BLOCKING, record=True)
     about = [s for s in outcome.trace if s.message.about() == (Version(1, 0, 3),)]
@@ -107,7 +82,7 @@ def test_the_two_statements_of_section_4_1(semantics: str) -> None:
     program = paper("cumulus-4.1", semantics)
     layout = uniform_layout(program, {"m2": (2,), "m3": (2,)}, 5)
     events = [("s", (4,)), ("s", (4,)), ("s", (5,)), ("r", (1, 4)), ("r", (1, 5))]
-    outcome = run_case(one_after_the_other(program, layout, events), BLOCKING)
+    outcome = run_case(one_after_the_other(BLOCKING, program, layout, events), BLOCKING)
     assert outcome.system is not None
     maps = outcome.system.maps()
     assert maps["m1"] == {(): 2}
@@ -132,7 +107,7 @@ def test_only_what_a_partition_needs_is_pushed() -> None:
     program = paper("cumulus-3.1a")
     layout = uniform_layout(program, {"m1": (1, 4), "m2": (2,)}, 6)
     events = [("s", (b,)) for b in range(9)] + [("r", (1,))]
-    outcome = run_case(one_after_the_other(program, layout, events), BLOCKING, record=True)
+    outcome = run_case(one_after_the_other(BLOCKING, program, layout, events), BLOCKING, record=True)
     pushes = [s.message for s in outcome.trace if isinstance(s.message, Push)]
     pushed = Counter(k for m in pushes for part in m.parts for values in part.values for k in values.entries)
     assert pushed == {(b,): 1 for b in range(9)}
@@ -144,7 +119,9 @@ def test_what_a_program_starts_with_is_version_0() -> None:
         ON START { m[1] += 5; m[2] += 7 } ON +r(a) { q[a] += m[a]; m[a] += 1 }""")
     )
     layout = uniform_layout(program, {"m": (2,), "q": (3,)}, 4)
-    outcome = run_case(one_after_the_other(program, layout, [("r", (1,)), ("r", (2,)), ("r", (1,))]), BLOCKING)
+    outcome = run_case(
+        one_after_the_other(BLOCKING, program, layout, [("r", (1,)), ("r", (2,)), ("r", (1,))]), BLOCKING
+    )
     assert outcome.system is not None
     assert outcome.system.maps() == {"m": {(1,): 7, (2,): 8}, "q": {(1,): 11, (2,): 7}}
 
@@ -192,7 +169,7 @@ def test_the_index_can_be_generated_beforehand() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_after_reads_see_the_events_own_writes(seed: int) -> None:
-    run_case(burst(check(parse(AFTER)), seed), BLOCKING)
+    run_case(burst(BLOCKING, after_program(), seed), BLOCKING)
 
 
 class _Alone:
@@ -220,7 +197,7 @@ class _Alone:
 @given(st.integers(0, 3), st.randoms(use_true_random=False))
 def test_messages_may_come_in_any_order(seed: int, choose: random.Random) -> None:
     """A node gets its messages of a whole run shuffled, and sends and ends up with the same."""
-    case = burst(paper("cumulus-2.1"), seed)
+    case = burst(BLOCKING, paper("cumulus-2.1"), seed)
     outcome = run_case(case, BLOCKING, record=True)
     assert outcome.system is not None
     maps = outcome.system.maps()
@@ -304,6 +281,7 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     "COMMIT from the highest FETCH": (Switch, "_commit_point", _commit_the_highest, ""),
     "COMMIT from the FETCHes alone": (Switch, "_commit_point", _commit_by_the_papers_rule_alone, "snapshot"),
     "too much is discarded": (Versions, "discard", lambda s, v: DISCARD(s, v + 1), "serially"),
+    "nothing is discarded": (Versions, "discard", lambda s, v: 0, "keeps"),
     "a version is compared the wrong way round": (Versions, "as_of", lambda s, v, r=None: AS_OF(s, v - 1, r), "serially"),
     "a partition is not read": (dispatch, "intersecting", lambda i, n: INTERSECTING(i, n)[: max(n - 1, 1)], "the directive table"),
     "a wildcard matches nothing": (collation, "check_match", lambda r, k: r.keys == k, "serially"),
@@ -320,13 +298,13 @@ def test_planted_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_after_read_of_what_was_before_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = check(parse(AFTER))
+    program = after_program()
     monkeypatch.setattr(Switch, "_tags", lambda self, fetch, before, now: before)
-    assert "serially" in complaint(lambda seed: run_case(burst(program, seed), BLOCKING))
+    assert "serially" in complaint(lambda seed: run_case(burst(BLOCKING, program, seed), BLOCKING))
 
 
 def test_statements_that_read_after_others_go_out_by_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the program some would miss what the event itself writes."""
-    program = check(parse(AFTER))
+    program = after_program()
     monkeypatch.setattr(Switch, "_depth", lambda self, put: (0, put.statement))
-    assert complaint(lambda seed: run_case(burst(program, seed), BLOCKING))
+    assert complaint(lambda seed: run_case(burst(BLOCKING, program, seed), BLOCKING))

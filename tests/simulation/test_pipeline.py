@@ -31,6 +31,7 @@ from m3 import parse
 from m3.check import check
 from m3.errors import ProgramError
 from m3.program import Program
+from tests.simulation.bursts import after_program, burst
 
 PIPELINE = PROTOCOLS["pipeline"]
 #: A planted bug must be found in one of these.
@@ -163,6 +164,11 @@ def test_two_switches_share_one_order() -> None:
     case = replace(case_of(program, []), arrivals=arrivals, coordinators=2, disorder=Disorder(delay_s=1e-3))
     outcome = run_case(case, PIPELINE)
     assert sorted(outcome.stamped) == [Version(2, 0, 1), Version(2, 1, 1)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_after_reads_see_the_events_own_writes(seed: int) -> None:
+    run_case(burst(PIPELINE, after_program(), seed), PIPELINE)
 
 
 def _push_at_once(self: Node, version: Version) -> None:

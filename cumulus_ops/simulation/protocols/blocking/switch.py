@@ -97,7 +97,7 @@ class Switch:
     def _parts(self, event: Event, entry: tuple[PutEntry, ...], before: Numbers) -> Iterator[Parts]:
         """The entry's messages, filled in."""
         snapshot = self.case.program.semantics == "snapshot"
-        current, statement = dict(before), -1
+        current, statement = before, None
         for put in sorted(entry, key=self._depth) if snapshot else entry:
             if put.statement != statement:
                 statement, current = put.statement, dict(self.numbers)

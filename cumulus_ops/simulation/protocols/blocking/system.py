@@ -67,6 +67,15 @@ class BlockingSystem:
         self.committed[name] = what.number
         self.counts["values discarded"] += what.discarded
 
+    def _discarded(self, name: str, left: Node) -> None:
+        """Of what the last COMMIT covers, a node keeps the newest values only, and no zeros."""
+        committed = self.committed.get(name, 0)
+        for segment, versions in left.segments.items():
+            for key, values in versions.values.items():
+                old = [value for number, value in values if number <= committed]
+                if len(old) > 1 or (committed and old == [0]) or not values:
+                    raise Wrong(f"{name} keeps {values} of {segment}{list(key)}, and {committed} is committed")
+
     def finish(self) -> Mapping[str, int]:
         switch = self.simulation.actor(coordinator(0))
         last = max((v for v in self.stamped if v.epoch < self.case.epochs), default=BEGINNING.version)
@@ -80,6 +89,7 @@ class BlockingSystem:
                 raise Wrong(f"node {n} still waits: {left.puts}, {left.pushes}, {left.fetches}")
             if left.done != switch.numbers[n]:
                 raise Wrong(f"node {n} has completed {left.done} PUTs of {switch.numbers[n]}")
+            self._discarded(node(n), left)
         self.counts["commits held back for a consistent cut"] += switch.held
         return self.counts
 
