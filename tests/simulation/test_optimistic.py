@@ -17,6 +17,7 @@ from cumulus_ops.simulation.layout import uniform_layout
 from cumulus_ops.simulation.programs import paper
 from cumulus_ops.simulation.protocols.optimistic import OPTIMISTIC
 from cumulus_ops.simulation.protocols.optimistic.dispatch import Dispatch
+from cumulus_ops.simulation.protocols.optimistic.logs import Versions
 from cumulus_ops.simulation.protocols.optimistic.messages import (
     Answer,
     Corrective,
@@ -261,6 +262,32 @@ def test_messages_have_what_their_receivers_need_and_no_more() -> None:
     assert not any(isinstance(m, Put) for messages in blind.values() for m in messages)
 
 
+def test_versions_are_kept_as_long_as_somebody_may_see_them() -> None:
+    versions = Versions()
+    for ts, units in ((2, 10), (4, 20), (7, 30)):
+        versions.at[Stamp(Version(0, 0, ts), 0)] = {(1,): units}
+    versions.correct(Stamp(Version(0, 0, 5), 0), {(1,): 1})
+    assert [(at.version.sequence, e[1,]) for at, e in sorted(versions.at.items())] == [
+        (2, 10),
+        (4, 20),
+        (5, 21),
+        (7, 31),
+    ]
+    versions.truncate(Version(0, 0, 6))
+    assert [at.version.sequence for at in sorted(versions.at)] == [5, 7]
+    assert versions.value(Stamp(Version(0, 0, 7), 0)) == {(1,): 21}
+
+
+def test_intelligent_buffering_waits_longer_further_down() -> None:
+    dispatch = Dispatch(paper("cumulus-4.1"), uniform_layout(paper("cumulus-4.1"), {}, 3))
+    assert dispatch.depths == {"m3": 0, "m2": 1, "m1": 2}
+    assert dispatch.feeders == {("m1", 0): (("m2", 1),), ("m2", 1): (("m3", 2),)}
+    for intelligent, periods in ((False, [0.002, 0.002]), (True, [0.002, 0.004])):
+        play = Play(paper("cumulus-4.1"), buffer_s=0.002, intelligent=intelligent)
+        buffer = play.nodes["node 1"].corrections.buffer
+        assert [buffer.period_s(name) for name in ("m3", "m2")] == periods
+
+
 def test_example_33_a_delta_is_multiplied_with_what_the_other_map_was_at_each_timestamp() -> None:
     program = paper("semester-3.3")
     play = Play(program)
@@ -352,6 +379,8 @@ PLANTED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a lost SendLog entry": ("max(below, known.get((reference, node), below))", "known.get((reference, node), below)", {}),
     "the SendLog forgets too much": ("for entry in [e for e, below in known.items() if below.version <= through]", "for entry in list(known)", {}),
     "the ReceiveLog forgets too much": ("for below in [b for b in by_bound if b.version <= through]", "for below in list(by_bound)", {"suppression": "off"}),
+    "the SendLog is not truncated": ("for entry in [e for e, below in known.items() if below.version <= through]", "for entry in []", {}),
+    "the WriteLog is not truncated": ("                if len(old) > 1:", "                if not old:", {}),
     "a lost OperationLog entry": ("            if o.done and any(", "            if o.at.statement and o.done and any(", {}),
     "the OperationLog forgets too much": ("for at in [at for at in self.operations if at.version <= through]", "for at in [at for at in self.operations if self.operations[at].done]", {}),
     "a version compared the wrong way round (SendLog)": ("if at < below and (concerned := reference.of(delta)):\n                entries, highest", "if at > below and (concerned := reference.of(delta)):\n                entries, highest", {}),

@@ -49,9 +49,10 @@ class CorrectionBuffer:
             return
         for name in sorted(self.pending.keys() - self.due):
             self.due.add(name)
-            self.here.after(self._period_s(name), BufferDue(name))
+            self.here.after(self.period_s(name), BufferDue(name))
 
-    def _period_s(self, name: str) -> float:
+    def period_s(self, name: str) -> float:
+        """How long a map's corrections are held back."""
         period_s: float = self.case.options["buffer_s"]
         return period_s * (1 + self.dispatch.depths[name]) if self.case.options["intelligent"] else period_s
 

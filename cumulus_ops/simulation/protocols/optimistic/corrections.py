@@ -50,6 +50,11 @@ class Logs:
         self.send.truncate(through)
         self.operation.truncate(through)
 
+    def stale(self, through: Version) -> list[str]:
+        """The logs with entries that truncation should have removed."""
+        logs = self.write, self.receive, self.send, self.operation
+        return [type(log).__name__ for log in logs if log.stale(through)]
+
     def __len__(self) -> int:
         return len(self.write) + len(self.receive) + len(self.send) + len(self.operation)
 

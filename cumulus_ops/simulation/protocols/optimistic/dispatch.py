@@ -6,7 +6,7 @@ The nodes of a class of updates follow from its directive (:mod:`cumulus_ops.sim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +15,9 @@ from cumulus_ops.simulation.layout import Layout
 from cumulus_ops.simulation.protocols.optimistic.logs import Reference
 from cumulus_ops.simulation.protocols.optimistic.messages import Fetch, Wanted
 from cumulus_ops.simulation.tables import DirectiveTable, Tables
-from m3.dataflow import strata
+from m3.dataflow import depth, is_cyclic, strata
 from m3.evaluate import FAILURES, Value
-from m3.program import Program, Trigger
+from m3.program import Program
 from m3.scalars import variables
 
 __all__ = ["Dispatch", "Plan"]
@@ -137,15 +137,6 @@ class Dispatch:
         return {name: tuple(sorted(nodes)) for name, nodes in owners.items()}
 
     @cached_property
-    def sources(self) -> dict[str, tuple[str, ...]]:
-        """Map -> the maps that it is computed from."""
-        sources: dict[str, set[str]] = {m.name: set() for m in self.program.maps}
-        for trigger in _of_events(self.program):
-            for statement in trigger.statements:
-                sources[statement.target] |= {ref.map for ref in statement.reads()}
-        return {name: tuple(sorted(of)) for name, of in sources.items()}
-
-    @cached_property
     def feeders(self) -> dict[Share, tuple[Share, ...]]:
         """A node's share of a map -> the shares of other maps that some update may compute it from."""
         feeders: dict[Share, set[Share]] = {}
@@ -165,18 +156,16 @@ class Dispatch:
         return {share: tuple(sorted(nodes)) for share, nodes in readers.items()}
 
     @cached_property
-    def longest_path(self) -> int:
-        """The number of steps from map to map on the longest path of the dataflow."""
-        return max(self.depths.values(), default=0)
-
-    @cached_property
     def depths(self) -> dict[str, int]:
         """Map -> the number of steps on the longest path to it."""
-        depths: dict[str, int] = {}
-        for name in self.order:
-            depths[name] = max((depths[s] + 1 for s in self.sources[name] if s in depths), default=0)
-        return depths
+        return depth(self.program)
 
+    @property
+    def longest_path(self) -> int:
+        """The number of steps from map to map on the longest path of the dataflow."""
+        return max(self.depths.values())
 
-def _of_events(program: Program) -> Iterator[Trigger]:
-    return (t for t in program.triggers if t.relation and t.sign)
+    @property
+    def acyclic(self) -> bool:
+        """Whether no map is computed from itself."""
+        return not any(is_cyclic(self.program, stratum) for stratum in strata(self.program))

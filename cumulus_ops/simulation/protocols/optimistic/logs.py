@@ -81,6 +81,11 @@ class WriteLog:
                     units = sum(history.pop(at) for at in old)
                     history[max(old)] = units
 
+    def stale(self, through: Version) -> bool:
+        """Whether there is something that truncation should have coalesced."""
+        histories = (history for entries in self.maps.values() for history in entries.values())
+        return any(sum(at.version <= through for at in history) > 1 for history in histories)
+
     def __len__(self) -> int:
         return sum(len(history) for entries in self.maps.values() for history in entries.values())
 
@@ -151,6 +156,11 @@ class SendLog:
         for bounds in self.answered.values():
             bounds.difference_update([b for b in bounds if b.version <= through])
 
+    def stale(self, through: Version) -> bool:
+        """Whether there is something that truncation should have removed."""
+        bounds = [*self.answered.values(), *(known.values() for known in self.highest.values())]
+        return any(b.version <= through for of in bounds for b in of)
+
     def __len__(self) -> int:
         return sum(map(len, self.highest.values()))
 
@@ -215,6 +225,11 @@ class ReceiveLog:
             for below in [b for b in by_bound if b.version <= through]:
                 del by_bound[below]
         self._truncate_flags(through)
+
+    def stale(self, through: Version) -> bool:
+        """Whether there is something that truncation should have removed."""
+        bounds = (below for by_bound in self.slices.values() for below in by_bound)
+        return any(b.version <= through for b in bounds) or any(at.version <= through for at, _ in self.flags)
 
     def _truncate_flags(self, through: Version) -> None:
         for known in [k for k in self.flags if k[0].version <= through]:
@@ -300,6 +315,10 @@ class OperationLog:
         """Forget what is committed."""
         for at in [at for at in self.operations if at.version <= through]:
             del self.operations[at]
+
+    def stale(self, through: Version) -> bool:
+        """Whether there is something that truncation should have removed."""
+        return any(at.version <= through for at in self.operations)
 
     def __len__(self) -> int:
         return len(self.operations)

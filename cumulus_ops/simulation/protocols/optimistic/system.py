@@ -30,7 +30,7 @@ class System:
         self.counts: Counter[str] = Counter()
         self.events: dict[Version, Event] = {}
         self.answers: list[Answered] = []
-        self.acyclic = all(dispatch.depths[s] < dispatch.depths[m] for m, of in dispatch.sources.items() for s in of)
+        self.acyclic = dispatch.acyclic
         self.committed = Version(-1, 0, 0)
 
     def maps(self) -> Maps:
@@ -87,6 +87,10 @@ class System:
             raise Wrong("one switch, everything in its order, and yet there were corrections")
         if len(self.answers) != self.case.options["queries"]:
             raise Wrong(f"{len(self.answers)} of {self.case.options['queries']} queries were answered")
+        for n in self.case.layout.nodes:
+            actor = self.simulation.actor(node(n))
+            if stale := actor.logs.stale(actor.epochs.through):
+                raise Wrong(f"{node(n)} has committed {actor.epochs.through}, and kept older entries in its {stale[0]}")
         for answer in self.answers:
             self._judge(answer)
         for kind in [k for k in self.counts if k.startswith(("holds", "ended"))]:
