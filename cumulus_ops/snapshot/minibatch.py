@@ -16,7 +16,7 @@ from cumulus_ops.errors import Conflict, CumulusError
 from cumulus_ops.eventlog import append_drop, pending_drops
 from cumulus_ops.faults import reach
 from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.snapshot.refreshing import refresh, refresh_task, try_refresh
+from cumulus_ops.snapshot.refreshing import refresh, refresh_task
 from cumulus_ops.snapshot.setting_aside import has_died_too_often, is_set_aside, tell_of
 from cumulus_ops.snapshot.settling import settle_if_due
 from cumulus_ops.snapshot.tidying import tidy
@@ -93,7 +93,6 @@ def run_minibatch(
     with _appending(rt, coordinator, waiting[:1] if drops else []):
         for batch in batches:
             apply_or_set_aside(rt, batch)
-            try_refresh(rt)
             settle_if_due(rt)
             tidy(rt)
             done = rt.catalog.batch(batch)

@@ -17,7 +17,7 @@ from cumulus_ops.catalog import Unsettled
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import Conflict
 from cumulus_ops.snapshot.commits import correct
-from cumulus_ops.snapshot.refreshing import refresh
+from cumulus_ops.snapshot.refreshing import refresh, try_refresh
 
 __all__ = ["settle", "settle_if_due"]
 
@@ -25,13 +25,20 @@ ATTEMPTS = 5
 
 
 def settle_if_due(rt: Runtime) -> bool:
-    """Correct and refresh, if something has been waiting for the buffer period; costs one short query if not.
+    """Correct and refresh, if something has been waiting for the buffer period; refresh in any case. Costs one short query if there is
+    nothing to do.
 
     Returns:
-        whether this process did.
+        whether this process corrected, and so settled all that was applied before.
     """
     unsettled = rt.catalog.unsettled()
-    return unsettled is not None and _is_due(unsettled, rt.project.corrections.after) and _settle(rt)
+    if unsettled is None:
+        return False
+    if _is_due(unsettled, rt.project.corrections.after):
+        return _settle(rt)
+    if unsettled.stale:
+        try_refresh(rt)
+    return False
 
 
 def settle(rt: Runtime) -> None:

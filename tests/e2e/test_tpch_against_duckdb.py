@@ -12,7 +12,7 @@ from cumulus_ops.demo.events import make_events
 from cumulus_ops.demo.tpch import generate_tables
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import commits, run_epochs, tidying
+from cumulus_ops.snapshot import commits, run_epochs, settling, tidying
 from cumulus_ops.versions import epoch_end
 from tests.support.tpch_stream import (
     VIEWS,
@@ -100,6 +100,7 @@ def test_without_corrections_snapshots_are_wrong(
         return 0
 
     monkeypatch.setattr(commits, "correct", advance)
+    monkeypatch.setattr(settling, "correct", advance)
     monkeypatch.setattr(tidying, "correct", advance)
     with started(make_project(tmp_path, stream)) as rt:
         run_epochs(rt, 2, validating=False)

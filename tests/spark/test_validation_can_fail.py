@@ -71,7 +71,7 @@ def test_without_corrections_validation_fails(
         rt.catalog.commit_correction([c for c in rt.catalog.clocks(at) if c.clock.prefix < at], at, (), {})
         return 0
 
-    for module in ("commits", "tidying"):
+    for module in ("commits", "settling", "tidying"):
         monkeypatch.setattr(f"cumulus_ops.snapshot.{module}.correct", only_advance_clocks)
     project = make_shop(tmp_path)
     initialise(project)
