@@ -82,10 +82,11 @@ def plot_staggering(out: Path) -> None:
             each.bar(
                 at, [float(r["per_event"]) for r in found], 0.18, color=COLOURS[place], label=f"{epochs}, {applies}"
             )
-        each.set_title(f"versions by {versions}, load {load}", loc="left", fontsize=8)
+        parts = "/".join(f"{share:.0%}".rstrip("%") for share in LOADS[load])
+        each.set_title(f"versions by {versions}, load {parts}", loc="left", fontsize=8)
         each.set_xticks(range(3))
     axes[0].set_ylabel("corrected entries per event")
     axes[3].set_ylabel("corrected entries per event")
     axes[4].set_xlabel("coordinator (the order of priority)")
-    axes[0].legend(frameon=False, fontsize=7)
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, fontsize=8)
     save(drawn, out / f"{NAME}.svg")
