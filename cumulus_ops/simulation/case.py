@@ -132,9 +132,9 @@ def reads_of(trigger: Trigger, index: int) -> tuple[Read, ...]:
 
 def read_bound(program: Program, version: Version, statement: int, after: bool) -> Stamp:
     """Below which stamp (exclusive) a statement of an event sees writes."""
-    if after:
-        return Stamp(version, STATEMENTS)
-    return Stamp(version, statement if program.semantics == "sequential" else 0)
+    if program.semantics == "sequential":
+        return Stamp(version, statement)
+    return Stamp(version, STATEMENTS if after else 0)
 
 
 def env_of(trigger: Trigger, row: tuple[Value, ...]) -> dict[str, Value]:
