@@ -38,19 +38,22 @@ def m3_programs(draw: st.DrawFn) -> Program:
 
 @st.composite
 def cyclic_programs(draw: st.DrawFn) -> Program:
-    """Programs in which all that follows from itself has one key in common, as running totals of an account have."""
+    """Programs in which what follows from itself mostly has one key in common, as running totals of an account have."""
     names = [f"m{i}" for i in range(draw(st.integers(1, 3)))]
     maps = tuple(MapDecl(name, (Column("k", INT),), INT) for name in names)
     relations = draw(st.lists(st.sampled_from(list(PARAMS)), min_size=1, max_size=2, unique=True))
 
-    def statement(key: Var) -> Statement:
+    def statement(relation: str, key: Var) -> Statement:
         read = draw(st.sampled_from([[], *([n] for n in names), *([n, names[0]] for n in names)]))
         factors = [MapRef(name, (key,)) for name in read] + draw(st.sampled_from([[], [const(-1)], [key]]))
-        return Statement(draw(st.sampled_from(names)), (key,), tuple(factors), ())
+        written = draw(st.sampled_from([key] * 2 + [Var(param, INT) for param in PARAMS[relation]]))
+        return Statement(draw(st.sampled_from(names)), (written,), tuple(factors), ())
 
     def trigger(relation: str) -> Trigger:
         key = Var(draw(st.sampled_from(PARAMS[relation])), INT)
-        return Trigger(1, relation, ALL_PARAMS[relation], tuple(statement(key) for _ in range(draw(st.integers(1, 3)))))
+        return Trigger(
+            1, relation, ALL_PARAMS[relation], tuple(statement(relation, key) for _ in range(draw(st.integers(1, 3))))
+        )
 
     semantics = draw(st.sampled_from(["snapshot", "sequential"]))
     return Program("random", semantics, RELATIONS, maps, tuple(map(trigger, relations)))
