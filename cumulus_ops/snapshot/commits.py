@@ -35,7 +35,8 @@ from cumulus_ops.versions import epoch_end
 
 __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
 
-ATTEMPTS = 5
+#: An attempt fails because another process has corrected or refreshed meanwhile, which leaves the next one less to do.
+ATTEMPTS = 25
 #: Merging holds fewer columns of a row than a join does, and one path at a time.
 MERGE_SHARE = 2
 FOLDERS = ("runs", "log", "quarantine")
