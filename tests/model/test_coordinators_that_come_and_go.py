@@ -180,7 +180,7 @@ def _act(world: Comings, data: st.DataObject, action: str) -> None:
     ready = [i for i, f in enumerate(world.flight) if f[3] is not None]
     catalog = world.rt.catalog
     simple: dict[str, Callable[[], object]] = {
-        "stamp": lambda: world.take_stamps(data, coordinator),
+        "stamp": lambda: world.take_stamps(data, data.draw(st.sampled_from(sorted({coordinator, *world.processes})))),
         "append": lambda: world.append_stamped(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
         "take": lambda: world.take_token(coordinator),
         "seal": lambda: world.seal(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
