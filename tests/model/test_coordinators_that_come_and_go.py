@@ -95,6 +95,7 @@ class Comings(World):
         except (Conflict, InputProblem) as refused:
             _require(refused, "append-conflict", "not-a-member")
             return
+        assert coordinator in self.rt.catalog.membership().of(stamps[0]), "nobody would wait for its seal"
         self.log.setdefault((stamps[0], coordinator), []).extend(process.events)
         process.events = []
         self.flight.append(("apply", batch, None, None))
@@ -180,7 +181,7 @@ def _act(world: Comings, data: st.DataObject, action: str) -> None:
     ready = [i for i, f in enumerate(world.flight) if f[3] is not None]
     catalog = world.rt.catalog
     simple: dict[str, Callable[[], object]] = {
-        "stamp": lambda: world.take_stamps(data, coordinator),
+        "stamp": lambda: world.take_stamps(data, data.draw(st.sampled_from(sorted({coordinator, *world.processes})))),
         "append": lambda: world.append_stamped(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
         "take": lambda: world.take_token(coordinator),
         "seal": lambda: world.seal(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
@@ -242,8 +243,9 @@ def _finish(world: Comings) -> None:
             world.append_stamped(coordinator)
             assert not process.events
     world.apply_all()
-    last = max(world.rt.catalog.position(c)[0] for c in world.active())
-    while min((world.rt.catalog.position(c)[0] for c in world.active()), default=last + 1) <= last:
+    # who is gone may have been ahead of all who are left
+    last = max(*(world.rt.catalog.position(c)[0] for c in world.active()), *world.rt.catalog.seals(), 0)
+    while min(world.rt.catalog.position(c)[0] for c in world.active()) <= last:
         holder = world.rt.catalog.token()
         world.take_token(holder)
         world.seal(holder)
