@@ -180,8 +180,8 @@ def _dialect(item: Item | None) -> str | None:
 
 def _epochs(root: Section) -> EpochSettings:
     hint = "write `epochs: {length: 15m, start: 2026-01-01T00:00:00Z}`"
-    section = root.need("epochs", hint).section(("length", "start", "count", "retain", "pin", "events"))
-    count, events = section.get("count"), section.get("events")
+    section = root.need("epochs", hint).section(("length", "start", "count", "retain", "pin", "events", "transitions"))
+    count, events, transitions = section.get("count"), section.get("events"), section.get("transitions")
     retain = _integer(section, "retain", 16, 1, EPOCHS_MAX)
     return EpochSettings(
         length=section.need("length", hint).duration(),
@@ -190,6 +190,7 @@ def _epochs(root: Section) -> EpochSettings:
         retain=retain,
         pin=_pin(section, retain),
         events=events.integer(1, ROWS_MAX) if events else None,
+        staggered=transitions is None or transitions.choice(("staggered", "aligned")) == "staggered",
     )
 
 

@@ -36,17 +36,20 @@ MembersOf = Callable[[int], Sequence[int]]
 
 @dataclass(frozen=True)
 class Rhythm:
-    """The rhythm of ``coordinators`` coordinators: epoch 0 of coordinator 0 begins at ``start`` and takes ``length``."""
+    """The rhythm of ``coordinators`` coordinators: epoch 0 of coordinator 0 begins at ``start`` and takes ``length``. Without ``staggered``
+    epochs are aligned: all coordinators are to move at the same time, and do so one right after the other."""
 
     start: datetime.datetime
     length: datetime.timedelta
     coordinators: int
     count: int | None = None
+    staggered: bool = True
 
     @classmethod
     def of(cls, project: Project) -> Rhythm:
         """The rhythm that a project's file states."""
-        return cls(project.epoch.start, project.epoch.length, project.coordinators, project.epoch.count)
+        epoch = project.epoch
+        return cls(epoch.start, epoch.length, project.coordinators, epoch.count, epoch.staggered)
 
     @property
     def period(self) -> datetime.timedelta:
@@ -59,12 +62,16 @@ class Rhythm:
 
     def order_in(self, period: int) -> tuple[int, ...]:
         """The coordinators in the order in which events count that they stamp in ``period``, from when all of them have begun."""
-        epochs = ((max(0, (period - i) // self.coordinators), i) for i in range(self.coordinators))
+        epochs = ((max(0, (period - self._behind(i)) // self.coordinators), i) for i in range(self.coordinators))
         return tuple(i for _, i in sorted(epochs))
+
+    def _behind(self, coordinator: int) -> int:
+        """By how many periods a coordinator moves after coordinator 0."""
+        return coordinator if self.staggered else 0
 
     def begin(self, coordinator: int, epoch: int) -> datetime.datetime:
         """When ``coordinator`` enters ``epoch`` (inclusive), if no epoch ends early."""
-        return self.period_start(epoch * self.coordinators + coordinator)
+        return self.period_start(epoch * self.coordinators + self._behind(coordinator))
 
     def end(self, coordinator: int, epoch: int) -> datetime.datetime:
         """When ``coordinator`` leaves ``epoch`` (exclusive), if no epoch ends early."""
@@ -73,7 +80,7 @@ class Rhythm:
     def end_after(
         self, place: Place, last: tuple[Place, datetime.datetime] | None, members: MembersOf
     ) -> datetime.datetime:
-        """When a coordinator is to leave an epoch: one period after who seals before it.
+        """When a coordinator is to leave an epoch: one period after who seals before it; or, aligned, an epoch's length after the last one.
 
         Args:
             place: the epoch, and the coordinator.
@@ -81,6 +88,8 @@ class Rhythm:
             members: who seals an epoch; one of as many as its members is an epoch's period.
         """
         since, moment = last or ((-1, -1), self.start)
+        if not self.staggered:
+            return moment + self.length * (place[0] - since[0])
         for epoch in range(max(0, since[0]), place[0] + 1):
             who = members(epoch)
             steps = sum(since < (epoch, coordinator) <= place for coordinator in who)

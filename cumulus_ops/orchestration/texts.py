@@ -61,12 +61,12 @@ def staggering(project: Project, index: int) -> str:
     """A picture of the coordinators' epochs against time, with one row marked."""
     n = project.coordinators
     width = 4 * n
-    rows = []
+    rhythm, rows = Rhythm.of(project), []
     for i in range(n):
         bar = "".join(f"|{f' epoch {e}':<{width - 1}}" for e in range(2))
-        rows.append(f"{'►' if i == index else ' '} coordinator {i}  {' ' * (4 * i)}{bar}|")
-    rhythm = Rhythm.of(project)
-    return "```\n" + "\n".join(rows) + f"\n```\nEpoch: {rhythm.length}; one coordinator moves every {rhythm.period}.\n"
+        rows.append(f"{'►' if i == index else ' '} coordinator {i}  {' ' * (4 * i * rhythm.staggered)}{bar}|")
+    moves = f"one coordinator moves every {rhythm.period}" if rhythm.staggered else "all move at the same time"
+    return "```\n" + "\n".join(rows) + f"\n```\nEpoch: {rhythm.length}; {moves}.\n"
 
 
 def commit(project: Project) -> str:

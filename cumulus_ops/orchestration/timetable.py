@@ -42,7 +42,8 @@ class StaggeredTimetable(Timetable):
     @property
     def summary(self) -> str:
         """What the UI shows as the schedule."""
-        return f"every {self.rhythm.length}, {self.coordinator}/{self.rhythm.coordinators} of it late"
+        late = f", {self.coordinator}/{self.rhythm.coordinators} of it late" if self.rhythm.staggered else ""
+        return f"every {self.rhythm.length}{late}"
 
     def serialize(self) -> dict[str, Any]:
         """The timetable as JSON."""
@@ -51,6 +52,7 @@ class StaggeredTimetable(Timetable):
             "length_s": self.rhythm.length.total_seconds(),
             "coordinators": self.rhythm.coordinators,
             "count": self.rhythm.count,
+            "staggered": self.rhythm.staggered,
             "coordinator": self.coordinator,
             "state": str(self.state) if self.state else None,
         }
@@ -61,7 +63,8 @@ class StaggeredTimetable(Timetable):
         start = datetime.datetime.fromisoformat(data["start"])
         length = datetime.timedelta(seconds=data["length_s"])
         state = Path(data["state"]) if data.get("state") else None
-        return cls(Rhythm(start, length, data["coordinators"], data["count"]), data["coordinator"], state)
+        rhythm = Rhythm(start, length, data["coordinators"], data["count"], data.get("staggered", True))
+        return cls(rhythm, data["coordinator"], state)
 
     def infer_manual_data_interval(self, *, run_after: pendulum.DateTime) -> DataInterval:
         """A run triggered by hand belongs to the epoch of its moment."""

@@ -82,6 +82,12 @@ def test_epochs_can_be_limited_in_events(write):
     assert load_project(write(limited), {}).epoch.events == 5_000_000
 
 
+def test_epochs_are_staggered_unless_they_are_said_to_be_aligned(write):
+    assert load_project(write(MINIMAL)).epoch.staggered
+    aligned = MINIMAL.replace("length: 15m,", "length: 15m, transitions: aligned,")
+    assert not load_project(write(aligned)).epoch.staggered
+
+
 def test_what_is_validated_when_can_be_chosen(write):
     text = MINIMAL + "validation: {policy: warn, every: 3 epochs, views: 2}\n"
     settings = load_project(write(text), {}).validation

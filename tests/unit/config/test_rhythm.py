@@ -14,6 +14,8 @@ rhythms = st.builds(
     st.just(START),
     st.integers(1, 86_400_000).map(lambda ms: datetime.timedelta(milliseconds=ms)),
     st.integers(1, 7),
+    st.none(),
+    st.booleans(),
 )
 
 
@@ -30,6 +32,14 @@ def test_exactly_one_of_three_coordinators_moves_in_each_period():
     moves = sorted((rhythm.begin(i, e), i) for i in range(3) for e in range(2))
     assert [i for _, i in moves] == [0, 1, 2, 0, 1, 2]
     assert [moment for moment, _ in moves] == [rhythm.period_start(p) for p in range(6)]
+
+
+def test_aligned_all_move_at_the_same_time():
+    rhythm = Rhythm(START, datetime.timedelta(seconds=30), 3, staggered=False)
+    assert {rhythm.begin(i, 2) for i in range(3)} == {START + datetime.timedelta(seconds=60)}
+    early = START + datetime.timedelta(seconds=50)  # coordinator 0 has left epoch 1 early
+    assert rhythm.end_after((1, 2), ((1, 0), early), lambda _: (0, 1, 2)) == early
+    assert rhythm.end_after((2, 1), ((1, 0), early), lambda _: (0, 1, 2)) == early + datetime.timedelta(seconds=30)
 
 
 def test_before_the_beginning_it_is_epoch_0_and_after_count_it_is_over():
