@@ -22,20 +22,24 @@ TIMELINE = "timeline.json"
 @dataclass(frozen=True)
 class Stay:
     """A coordinator's time in the epoch that it has open: from ``begins_at`` (inclusive) to ``ends_at`` (exclusive); ``next_ends_at``: when the
-    epoch after it is to end."""
+    epoch after it is to end. ``gone``: it has sealed its last epoch; then all three are when that ended."""
 
     coordinator: int
     epoch: int
     begins_at: datetime.datetime
     ends_at: datetime.datetime
     next_ends_at: datetime.datetime
+    gone: bool = False
 
 
 def read_timeline(state: Path) -> dict[int, Stay]:
     """coordinator -> its stay; empty if there is no such file, or none that can be read."""
     try:
         entries = json.loads((state / TIMELINE).read_text(encoding="utf-8"))
-        stays = [Stay(e["coordinator"], e["epoch"], *(_moment(e[name]) for name in MOMENTS)) for e in entries]
+        stays = [
+            Stay(e["coordinator"], e["epoch"], **{n: _moment(e[n]) for n in MOMENTS}, gone=e.get("gone", False))
+            for e in entries
+        ]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {stay.coordinator: stay for stay in stays}

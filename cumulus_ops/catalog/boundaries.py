@@ -21,12 +21,16 @@ from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.members import read_membership
 from cumulus_ops.catalog.membership import Boundary, Membership, moment_of, seconds_of
 from cumulus_ops.catalog.records import LEFT_OUT
+from cumulus_ops.errors import InputProblem
 from cumulus_ops.rhythm import Place, Rhythm
 from cumulus_ops.timeline import Stay
 
 __all__ = ["Boundaries", "find_boundary", "write_boundary"]
 
+#: Proposed times are rounded; a moment that is said to be a boundary's is that boundary's if it is so near.
 ROUNDING = datetime.timedelta(milliseconds=1)
+#: How many epochs that nobody has begun can be ended at once: each will be sealed, and have a snapshot.
+AHEAD_MAX = 100
 
 
 def find_boundary(connection: Connection, place: Place, rhythm: Rhythm, membership: Membership) -> Boundary:
@@ -45,7 +49,7 @@ def write_boundary(
     connection: Connection, place: Place, rhythm: Rhythm, membership: Membership, reason: str
 ) -> Boundary:
     """Let an epoch end for a coordinator: at the time that is proposed, or if that is yet to come, now, for ``reason``. A boundary
-    that is there stays. No two of a coordinator's are at the same time: a moment is in one epoch."""
+    that is there stays. No two of a coordinator's are so near that a moment could be taken for the other one."""
     found = find_boundary(connection, place, rhythm, membership)
     if found.reason is not None:
         return found
@@ -56,7 +60,7 @@ def write_boundary(
     earlier = select(func.max(b.ends_at)).where(b.coordinator == coordinator, b.epoch < epoch)
     before = connection.execute(earlier).scalar()
     if before is not None:
-        ends_at = max(ends_at, moment_of(before) + datetime.timedelta(microseconds=1))
+        ends_at = max(ends_at, moment_of(before) + 2 * ROUNDING)
     new = Boundary(epoch, coordinator, ends_at, "clock" if is_due else reason)
     values = {
         "epoch": new.epoch,
@@ -89,8 +93,10 @@ class Boundaries(Database):
 
         def look(connection: Connection) -> Stay:
             membership = read_membership(connection)
-            ends = [find_boundary(connection, (e, coordinator), rhythm, membership).ends_at for e in (epoch, epoch + 1)]
-            return Stay(coordinator, epoch, _begin(connection, (epoch, coordinator), rhythm, membership), *ends)
+            end, next_end = (
+                find_boundary(connection, (e, coordinator), rhythm, membership).ends_at for e in (epoch, epoch + 1)
+            )
+            return Stay(coordinator, epoch, _begin(connection, (epoch, coordinator), rhythm, membership), end, next_end)
 
         return self._reading(look)
 
@@ -101,12 +107,18 @@ class Boundaries(Database):
 
         def look(connection: Connection) -> int:
             b, membership = t.boundary.c, read_membership(connection)
+
+            def ends_at(epoch: int) -> datetime.datetime:
+                return find_boundary(connection, (epoch, coordinator), rhythm, membership).ends_at
+
             passed = select(func.max(b.epoch)).where(b.coordinator == coordinator, b.ends_at <= seconds_of(moment))
             known = connection.execute(passed).scalar()
             mine = membership.find(coordinator)
-            epoch = mine.first if mine is not None else 0
-            epoch = epoch if known is None else max(epoch, int(known) + 1)
-            while find_boundary(connection, (epoch, coordinator), rhythm, membership).ends_at <= moment:
+            first, here = (0, 0) if mine is None else (mine.first, mine.epoch)
+            epoch = here if known is None else max(first, int(known) + 1)
+            while known is None and epoch > first and ends_at(epoch - 1) > moment:
+                epoch -= 1  # without rows, as in an older catalog, from the open epoch back
+            while ends_at(epoch) <= moment:
                 epoch += 1
             return epoch
 
@@ -125,10 +137,17 @@ class Boundaries(Database):
 
         Returns:
             the boundaries that are new.
+
+        Raises:
+            InputProblem: it is far ahead of all that are open.
         """
         with self._engine.begin() as connection:
             self._lock(connection)
             membership = read_membership(connection)
+            newest = max(m.epoch for m in membership.active())
+            if epoch > newest + AHEAD_MAX:
+                hint = f"the newest open epoch is {newest}; each that is ended will have a snapshot of its own"
+                raise InputProblem(f"epoch {epoch} is far ahead", kind="epoch-far-ahead", hint=hint)
             open_places = sorted(
                 (e, m.coordinator) for m in membership.all for e in range(m.epoch, epoch + 1) if m.is_in(e)
             )

@@ -31,16 +31,18 @@ RETRIES = {"retries": 3, "retry_delay": datetime.timedelta(seconds=5), "owner": 
 
 
 def build_dags(project: Project) -> dict[str, DAG]:
-    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, and the run chosen in the UI."""
+    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, and the run chosen in the UI. Coordinators that are gone
+    keep their DAGs, which run no more."""
     who = coordinators_of(project)
-    made = [coordinator_dag(project, i) for i in who]
+    made = [coordinator_dag(project, i) for i in sorted({*who, *read_timeline(project.state)})]
     made += [commit_dag(project), validate_dag(project), run_epochs_dag(project, who, common(project))]
     return {dag.dag_id: dag for dag in made}
 
 
 def coordinators_of(project: Project) -> tuple[int, ...]:
     """Who has an epoch to work in, as the project's steps have written it last; before they have, as many as its file says."""
-    return tuple(sorted(read_timeline(project.state))) or tuple(range(project.coordinators))
+    timeline = read_timeline(project.state)
+    return tuple(sorted(c for c, stay in timeline.items() if not stay.gone)) or tuple(range(project.coordinators))
 
 
 def common(project: Project) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from cumulus_ops.errors import CumulusError, NotYet
 from cumulus_ops.rhythm import Rhythm
 
 if TYPE_CHECKING:
+    from cumulus_ops.catalog import Boundary
     from cumulus_ops.snapshot import BatchReport, Runtime
     from cumulus_ops.validation import ValidationReport
 
@@ -115,33 +116,53 @@ def apply_epoch(
 def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) -> dict[str, int]:
     """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early.
 
-    What landed before the epoch's boundary belongs to it. Of an epoch that ends early, only what is appended does.
+    What landed before an epoch's boundary belongs to it. Of an epoch that ends early, only what is appended does. An earlier epoch
+    that a failed run has left open gets what is its, and is sealed first.
 
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
     """
-    from cumulus_ops.snapshot import run_minibatch, settle, settle_if_due
+    from cumulus_ops.snapshot import current_epoch, run_minibatch, settle, settle_if_due
 
     totals = dict.fromkeys(TOTALS, 0)
     with _running(folder, None) as (project, runtime):
         rhythm = Rhythm.of(project)
         epoch = runtime.catalog.epoch_at(coordinator, moment, rhythm)
         while _is_in(runtime, coordinator, epoch):
-            boundary = runtime.catalog.boundary(coordinator, epoch, rhythm)
-            is_over = boundary.is_early or _now() >= boundary.ends_at
+            here = current_epoch(runtime, coordinator)
+            boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
             waiting = [] if boundary.is_early else _pending(runtime, coordinator)
             landed = [drop.name for drop in waiting if _landed_at(drop) < boundary.ends_at]
             report = run_minibatch(runtime, coordinator, landed)
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
-            elif is_over:
+            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here):
+                continue
+            elif _is_over(last):
                 break
             else:
                 settle_if_due(runtime)
                 time.sleep(POLL_S)
         settle(runtime)
     return totals
+
+
+def _is_over(boundary: Boundary) -> bool:
+    return boundary.is_early or _now() >= boundary.ends_at
+
+
+def _sealed(runtime: Runtime, coordinator: int, epoch: int) -> bool:
+    """Seal an epoch; False while the token is elsewhere."""
+    from cumulus_ops.snapshot import seal
+
+    try:
+        seal(runtime, coordinator, epoch)
+    except NotYet as problem:
+        if problem.kind not in ("no-token", "old-token"):
+            raise
+        return False
+    return True
 
 
 def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float = 30.0) -> list[int] | None:
@@ -169,15 +190,11 @@ def seal_scheduled(
 
 
 def _seal(runtime: Runtime, coordinator: int, epoch: int, patience_s: float) -> Sealed | None:
-    from cumulus_ops.snapshot import current_epoch, fence_the_gone, seal, tell_where_coordinators_are
+    from cumulus_ops.snapshot import current_epoch, fence_the_gone, tell_where_coordinators_are
 
     def seal_all() -> bool:
         while _is_in(runtime, coordinator, epoch):
-            try:
-                seal(runtime, coordinator, current_epoch(runtime, coordinator))
-            except NotYet as problem:
-                if problem.kind not in ("no-token", "old-token"):
-                    raise
+            if not _sealed(runtime, coordinator, current_epoch(runtime, coordinator)):
                 return False
         return True
 

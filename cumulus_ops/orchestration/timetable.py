@@ -75,6 +75,8 @@ class StaggeredTimetable(Timetable):
     ) -> DagRunInfo | None:
         """The run of the epoch after the last one; without catch-up, at least the epoch of now."""
         stay = read_timeline(self.state).get(self.coordinator) if self.state else None
+        if stay is not None and stay.gone:
+            return None
         epoch, interval = (
             self._after(last_automated_data_interval, restriction)
             if stay is None

@@ -11,16 +11,25 @@ from cumulus_ops.engine import Runtime
 from cumulus_ops.names import NOTICES
 from cumulus_ops.query import newest_errors
 from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.timeline import write_timeline
+from cumulus_ops.timeline import Stay, write_timeline
 
 __all__ = ["tell_where_coordinators_are", "write_notices"]
 
 
 def tell_where_coordinators_are(rt: Runtime) -> None:
-    """Write the file that Airflow plans by (:mod:`cumulus_ops.timeline`) as the catalog has it now."""
-    rhythm = Rhythm.of(rt.project)
-    active = sorted((m.coordinator, m.epoch) for m in rt.catalog.membership().active())
-    write_timeline(rt.project.state, [rt.catalog.stay(c, epoch, rhythm) for c, epoch in active])
+    """Write the file that Airflow plans by (:mod:`cumulus_ops.timeline`) as the catalog has it now. Coordinators that are gone stay in
+    it: the run that has sealed a last epoch still has to say so, and what a DAG has done can be looked up as long as there is the DAG."""
+    rhythm, membership = Rhythm.of(rt.project), rt.catalog.membership()
+    stays = {m.coordinator: rt.catalog.stay(m.coordinator, m.epoch, rhythm) for m in membership.active()}
+    for member in membership.all:
+        if member.coordinator not in stays and member.last is not None:
+            stays[member.coordinator] = _last_stay(rt, member.coordinator, member.last, rhythm)
+    write_timeline(rt.project.state, [stays[c] for c in sorted(stays)])
+
+
+def _last_stay(rt: Runtime, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
+    left_at = rt.catalog.boundary(coordinator, epoch, rhythm).ends_at
+    return Stay(coordinator, epoch, left_at, left_at, left_at, gone=True)
 
 
 def write_notices(rt: Runtime) -> None:

@@ -50,6 +50,10 @@ def test_dags_follow_the_members(tmp_path):
     assert sorted(d for d in dags if "coordinator" in d) == [f"tpch_coordinator_{c}" for c in (0, 2, 5)]
     seals = {f"epoch.seal_{c}" for c in (0, 2, 5)}
     assert dags["tpch_run_epochs"].get_task("epoch.correct_and_checkpoint").upstream_task_ids == seals
+    write_timeline(tmp_path, [Stay(0, 3, at, at, at), Stay(1, 2, at, at, at, gone=True)])
+    dags = build_dags(project)
+    assert "tpch_coordinator_1" in dags, "the run that sealed its last epoch has to vote yet"
+    assert "epoch.seal_1" not in dags["tpch_run_epochs"].task_ids
     (tmp_path / TIMELINE).write_text("{", encoding="utf-8")
     assert "tpch_coordinator_1" in build_dags(project), "a file that cannot be read is as good as none"
 

@@ -62,6 +62,15 @@ def seconds(number):
     return START + datetime.timedelta(seconds=number)
 
 
+def test_who_is_gone_has_no_runs_any_more(tmp_path):
+    write_timeline(tmp_path, [Stay(1, 1, seconds(17), seconds(17), seconds(17), gone=True)])
+    nothing = TimeRestriction(earliest=None, latest=None, catchup=True)
+    assert (
+        StaggeredTimetable(RHYTHM, 1, tmp_path).next_dagrun_info(last_automated_data_interval=None, restriction=nothing)
+        is None
+    )
+
+
 def test_an_epoch_that_ended_early_is_followed_at_once(tmp_path):
     timetable = StaggeredTimetable(RHYTHM, 1, tmp_path)
     first = runs(timetable)[0]

@@ -9,6 +9,7 @@ import pytest
 from cumulus_ops import snapshot
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
+from cumulus_ops.errors import InputProblem
 from cumulus_ops.orchestration import steps
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.snapshot import open_runtime, status
@@ -117,6 +118,44 @@ def test_apply_of_a_sealed_epoch_does_nothing(folder, land):
     begin(folder, PAST)
     assert steps.apply_scheduled(folder, 0, PAST)["batches"] == 0
     assert look(folder).coordinators[0].epoch == 1
+
+
+def test_who_has_sealed_a_last_epoch_keeps_the_dag_that_has_to_say_so(folder, land):
+    begin(folder, now())
+    steps.apply_epoch(folder, 0, 0)
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        runtime.catalog.drain_coordinator(1)
+    assert steps.seal_epoch(folder, 0, 0) == [0]
+    assert steps.seal_epoch(folder, 1, 0) == [0]
+    timeline = read_timeline(load_project(folder_path(folder)).state)
+    assert [(c, stay.gone) for c, stay in timeline.items()] == [(0, False), (1, True)]
+
+
+def test_what_lands_later_is_not_in_an_early_ended_epoch_that_a_failed_run_left_open(folder, land, monkeypatch):
+    begin(folder, now() - datetime.timedelta(minutes=90))
+    steps.apply_epoch(folder, 0, 0)
+    land(0, "d1", 1)
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        rhythm = Rhythm.of(runtime.project)
+        runtime.catalog.end_epoch(0, rhythm, "events")
+        begins_at, ends_at = (runtime.catalog.boundary(0, e, rhythm).ends_at for e in (0, 1))
+    monkeypatch.setattr(steps, "_now", lambda: ends_at)
+    assert steps.apply_scheduled(folder, 0, begins_at)["batches"] == 1
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        assert [b.epoch for b in runtime.catalog.batches()] == [1]
+
+
+def test_epochs_that_end_at_once_are_told_apart_by_when_they_begin(folder):
+    begin(folder, now() - datetime.timedelta(minutes=10))
+    steps.apply_epoch(folder, 0, 0)
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        rhythm = Rhythm.of(runtime.project)
+        runtime.catalog.end_epoch(3, rhythm)
+        for coordinator in (0, 1):
+            begins = [runtime.catalog.boundary(coordinator, e, rhythm).ends_at for e in range(4)]
+            assert [runtime.catalog.epoch_at(coordinator, at, rhythm) for at in begins] == [1, 2, 3, 4]
+        with pytest.raises(InputProblem, match="far ahead"):
+            runtime.catalog.end_epoch(2026, rhythm)
 
 
 def test_an_epoch_that_is_ended_early_takes_nothing_more_and_the_next_begins_then(folder, land):
