@@ -122,7 +122,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
     """
-    from cumulus_ops.snapshot import current_epoch, run_minibatch, settle, settle_if_due
+    from cumulus_ops.snapshot import current_epoch, fence_the_gone, run_minibatch, settle, settle_if_due
 
     totals = dict.fromkeys(TOTALS, 0)
     with _running(folder, None) as (project, runtime):
@@ -143,6 +143,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
                 break
             else:
                 settle_if_due(runtime)
+                fence_the_gone(runtime, coordinator)
                 time.sleep(POLL_S)
         settle(runtime)
     return totals
