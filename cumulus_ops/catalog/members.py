@@ -104,7 +104,9 @@ class Members(Database):
             return Member(index, first, None, first), True
 
     def _free(self) -> int:
-        taken = {m.coordinator for m in self.membership().all if not m.is_gone}
+        taken = {
+            m.coordinator for m in self.membership().all
+        }  # events are known by their numbers in a coordinator's sources
         return next(i for i in range(COORDINATORS_MAX + 1) if i not in taken)
 
     def drain_coordinator(self, coordinator: int) -> Member:

@@ -37,7 +37,7 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
 @PROJECT
 @JSON
 def add(number: int | None, folder: Path, as_json: bool) -> None:
-    """Add a coordinator, by default with the lowest number that is free. It joins in the next epoch that nobody has begun, and takes what
+    """Add a coordinator, by default with the lowest number that nobody has had. It joins in the next epoch that nobody has begun, and takes what
     lands in the folder of its number."""
     from cumulus_ops.snapshot import tell_where_coordinators_are
 

@@ -194,8 +194,8 @@ def _seal(runtime: Runtime, coordinator: int, epoch: int, patience_s: float) -> 
     from cumulus_ops.snapshot import current_epoch, fence_the_gone, tell_where_coordinators_are
 
     def seal_all() -> bool:
-        while _is_in(runtime, coordinator, epoch):
-            if not _sealed(runtime, coordinator, current_epoch(runtime, coordinator)):
+        while (here := current_epoch(runtime, coordinator)) <= epoch and _is_in(runtime, coordinator, here):
+            if not _sealed(runtime, coordinator, here):
                 return False
         return True
 

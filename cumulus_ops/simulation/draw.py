@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from cumulus_ops.simulation.case import Arrival, Case
@@ -15,6 +16,8 @@ from m3.program import Program
 __all__ = ["draw_case"]
 
 CYCLIC = ("semester-3.2",)
+#: How many epochs a pause lasts; slow messages take up to about thirty.
+LULL = 40
 
 
 def draw_case(seed: int, spec: Spec) -> Case:
@@ -26,6 +29,8 @@ def draw_case(seed: int, spec: Spec) -> Case:
     epoch_s = choose.choice((0.02, 0.05, 0.2))
     epochs = choose.choice((2, 2, 3, 4))
     arrivals = _arrivals(choose, program, coordinators, epoch_s * epochs * choose.choice((0.8, 1.0, 1.2)))
+    if seed % 3 == 0:
+        arrivals = _with_lulls(arrivals, epoch_s)
     options = {name: choose.choice(values) for name, values in spec.options.items()}
     layout = random_layout(program, nodes, choose)
     disorder = _disorder(choose, epoch_s)
@@ -57,6 +62,12 @@ def _arrivals(choose: random.Random, program: Program, coordinators: int, length
         _arrival(choose, program, at_s, choose.choices(range(coordinators), weights)[0], domain, signs)
         for at_s in times
     )
+
+
+def _with_lulls(arrivals: tuple[Arrival, ...], epoch_s: float) -> tuple[Arrival, ...]:
+    """The same events in three parts, with pauses in which whatever is under way arrives."""
+    third = len(arrivals) // 3 + 1
+    return tuple(replace(a, at_s=a.at_s + LULL * epoch_s * (i // third)) for i, a in enumerate(arrivals))
 
 
 def _arrival(

@@ -134,7 +134,7 @@ class _Handled:
     at_s: float
     sender: str
     message: Message
-    did: list[tuple[str, str]] = field(default_factory=list)
+    did: list[tuple[str, Message]] = field(default_factory=list)
 
 
 class Context:
@@ -149,13 +149,13 @@ class Context:
         self.inbox: deque[Sent] = deque()
         self.log: list[_Handled] = []
         self._replaying = False
-        self._did: list[tuple[str, str]] = []
+        self._did: list[tuple[str, Message]] = []
         self._cause: int | None = None
         self.actor = factory(self)
 
     def send(self, receiver: str, message: Message) -> None:
         """See :class:`Here`."""
-        self._did.append((receiver, message.kind))
+        self._did.append((receiver, message))
         size = 0
         if receiver != self.name:
             size = size_bytes(message)
@@ -165,7 +165,7 @@ class Context:
 
     def after(self, delay_s: float, message: Message, *, background: bool = False) -> None:
         """See :class:`Here`."""
-        self._did.append(("", message.kind))
+        self._did.append(("", message))
         if not self._replaying:
             self.simulation.deliver_at(self.now + delay_s, self.name, self.name, message, self._cause, background)
 

@@ -75,6 +75,17 @@ def node(n: int) -> str:
     return f"node {n}"
 
 
+def _as_they_arrived(case: Case, judge: Judge) -> None:
+    """See that each event that arrived got one version, of the coordinator at which it did."""
+    arrived = Counter((a.coordinator, a.sign, a.relation, a.row) for a in case.arrivals)
+    stamped = Counter((v.coordinator, e.sign, e.relation, e.row) for v, e in judge.events.items())
+    if arrived != stamped:
+        missing, more = sum((arrived - stamped).values()), sum((stamped - arrived).values())
+        raise Wrong(
+            f"{missing} of {len(case.arrivals)} events that arrived got no version, and {more} did that never arrived"
+        )
+
+
 def run_case(case: Case, spec: Spec, *, record: bool = False, simulation: Simulation | None = None) -> Outcome:
     """Simulate a case.
 
@@ -97,11 +108,10 @@ def run_case(case: Case, spec: Spec, *, record: bool = False, simulation: Simula
     for arrival in case.arrivals:
         simulation.inject(arrival.at_s, coordinator(arrival.coordinator), arrival)
     simulation.run()
-    if len(judge.events) != len(case.arrivals):
-        raise Wrong(f"{len(case.arrivals)} events arrived, and {len(judge.events)} got a version")
+    _as_they_arrived(case, judge)
     judge.finish()
     counts = Counter(system.finish()) + simulation.outages
-    counts["quiet"] = judge.quiet
+    counts["quiet before the end"] = judge.quiet - 1
     return Outcome(
         case,
         events=len(judge.events),

@@ -1,6 +1,6 @@
 """Some days of trades, dividends and splits as drops: ``python make_drops.py LANDING [DAYS] [TRADES]``; the same ones each time.
 
-A drop is half a day of one coordinator: of those of coordinator 0 each begins with a dividend or splits. Each is
+A drop is half a day of one coordinator: those of coordinator 0 have a dividend, or a dividend and splits, as well. Each is
 written under another name and then renamed, so that nobody reads half of one.
 """
 
@@ -45,10 +45,12 @@ def _trade(draw: random.Random, number: int) -> Row:
 
 
 def _action(draw: random.Random, half: int) -> dict[str, list[Row]]:
-    """A dividend in the mornings, two splits in the afternoons, often of one symbol."""
+    """A dividend in the mornings, and in the afternoons another one and two splits, often of one symbol."""
+    dividend: list[Row] = [{"symbol": draw.choice(SYMBOLS), "per_share": "0.1250"}]
     if half % DROPS_A_DAY == 0:
-        return {"dividend": [{"symbol": draw.choice(SYMBOLS), "per_share": "0.1250"}]}
-    return {"split": [{"symbol": draw.choice(SYMBOLS[:2]), "ratio": draw.choice([2, 3])} for _ in range(2)]}
+        return {"dividend": dividend}
+    splits: list[Row] = [{"symbol": draw.choice(SYMBOLS[:2]), "ratio": draw.choice([2, 3])} for _ in range(2)]
+    return {"dividend": dividend, "split": splits}
 
 
 def write_drop(drop: Path, first_event: int, relations: dict[str, Iterable[Row]]) -> None:

@@ -135,10 +135,9 @@ def test_it_is_quiet_while_only_the_background_is_due_and_not_while_a_buffer_wai
     assert quiet == [1.0]
 
 
-def test_a_run_that_does_not_end_says_so(monkeypatch):
-    monkeypatch.setattr("cumulus_ops.simulation.kernel.HANDLED_MAX", 100)
+def test_a_run_that_does_not_end_says_so():
     endless: Callable[[Here], Recorder] = lambda here: Recorder(here, ("x",))  # noqa: E731
-    simulation = Simulation(0)
+    simulation = Simulation(0, handled_max=100)
     simulation.add("x", endless)
     simulation.inject(0.0, "x", Number(1))
     with pytest.raises(AssertionError, match="no end"):

@@ -82,9 +82,9 @@ def test_a_failing_case_is_told_line_by_line(failing: Case) -> None:
     lines = text.splitlines()
     assert lines[-1] == f"Wrong: {failure_of(small, TARGET)}"
     assert f"coordinator 0 gets +{small.arrivals[0].relation}{small.arrivals[0].row}" in text
-    notified = [line for line in lines if "coordinator 0 -> node" in line and "Notify event=Event(0.0." in line]
+    notified = [line for line in lines if "coordinator 0 -> node" in line and "Notify event=Event(" in line]
     assert len(notified) == len(small.arrivals)
-    assert any(": Slice version=0.0." in line for line in lines)
+    assert any(": Slice version=" in line for line in lines)
 
 
 def test_a_case_that_does_not_fail_cannot_be_shrunk() -> None:
