@@ -25,20 +25,24 @@ from cumulus_ops.errors import InputProblem
 from cumulus_ops.rhythm import Place, Rhythm
 from cumulus_ops.timeline import Stay
 
-__all__ = ["Boundaries", "find_boundary", "write_boundary"]
+__all__ = ["FENCE", "Boundaries", "find_boundary", "write_boundary"]
 
 #: Proposed times are rounded; a moment that is said to be a boundary's is that boundary's if it is so near.
 ROUNDING = datetime.timedelta(milliseconds=1)
 #: How many epochs that nobody has begun can be ended at once: each will be sealed, and have a snapshot.
 AHEAD_MAX = 100
+#: Why an epoch ended for a coordinator that others went on without before it was over.
+FENCE = "fence"
 
 
 def find_boundary(connection: Connection, place: Place, rhythm: Rhythm, membership: Membership) -> Boundary:
-    """The boundary of (epoch, coordinator), or the proposal if there is none yet."""
+    """The boundary of (epoch, coordinator), or the proposal if there is none yet. Who was fenced before its time sets no pace: the
+    others' epochs are as long as they would have been."""
     b, (epoch, coordinator) = t.boundary.c, place
+    here = (b.epoch == epoch) & (b.coordinator == coordinator)
     upto = (b.epoch < epoch) | ((b.epoch == epoch) & (b.coordinator <= coordinator))
     newest_first = select(b.epoch, b.coordinator, b.ends_at, b.reason).order_by(b.epoch.desc(), b.coordinator.desc())
-    last = connection.execute(newest_first.where(upto).limit(1)).first()
+    last = connection.execute(newest_first.where(upto, here | (b.reason != FENCE)).limit(1)).first()
     if last is not None and (last.epoch, last.coordinator) == place:
         return Boundary(epoch, coordinator, moment_of(last.ends_at), last.reason)
     known = None if last is None else ((last.epoch, last.coordinator), moment_of(last.ends_at))
@@ -77,7 +81,8 @@ def _begin(connection: Connection, place: Place, rhythm: Rhythm, membership: Mem
     epoch, coordinator = place
     if epoch == 0:
         who = membership.of(0)
-        return rhythm.start + rhythm.length * who.index(coordinator) / len(who)
+        behind = who.index(coordinator) if rhythm.staggered else 0
+        return rhythm.start + rhythm.length * behind / len(who)
     return find_boundary(connection, (epoch - 1, coordinator), rhythm, membership).ends_at
 
 

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.boundaries import find_boundary, write_boundary
+from cumulus_ops.catalog.boundaries import FENCE, find_boundary, write_boundary
 from cumulus_ops.catalog.clock import clock_s
 from cumulus_ops.catalog.database import Database, now
 from cumulus_ops.catalog.members import lock_coordinator, not_a_member, read_membership, unknown_coordinator
@@ -150,7 +150,7 @@ class Seals(Database):
                 return False
             _check_open(connection, membership, coordinator, epoch, epoch)
             # awaited it stays: as long as it is silent, its next epoch waits no longer than this one
-            _end(connection, coordinator, epoch, rhythm, membership, "fence", by, reason)
+            _end(connection, coordinator, epoch, rhythm, membership, FENCE, by, reason)
             _hand_on(connection, program)
             return True
 

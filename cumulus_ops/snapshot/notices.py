@@ -21,9 +21,10 @@ def tell_where_coordinators_are(rt: Runtime) -> None:
     it: the run that has sealed a last epoch still has to say so, and what a DAG has done can be looked up as long as there is the DAG."""
     rhythm, membership = Rhythm.of(rt.project), rt.catalog.membership()
     stays = {m.coordinator: rt.catalog.stay(m.coordinator, m.epoch, rhythm) for m in membership.active()}
-    for member in membership.all:
-        if member.coordinator not in stays and member.last is not None:
-            stays[member.coordinator] = _last_stay(rt, member.coordinator, member.last, rhythm)
+    for coordinator in {m.coordinator for m in membership.all} - stays.keys():
+        last = membership.find(coordinator)
+        if last is not None and last.last is not None:
+            stays[coordinator] = _last_stay(rt, coordinator, last.last, rhythm)
     write_timeline(rt.project.state, [stays[c] for c in sorted(stays)])
 
 

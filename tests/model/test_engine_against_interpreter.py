@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import tempfile
 import unittest.mock
 from collections.abc import Callable
@@ -233,8 +234,10 @@ def _exact(value: object) -> object:
     return Decimal(round(value * 100)).scaleb(-2) if isinstance(value, float) else value
 
 
+#: More with `EXAMPLES=200 pytest tests/model/test_engine_against_interpreter.py`.
+EXAMPLES = int(os.environ.get("EXAMPLES", "12"))
 QUICK = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -250,7 +253,7 @@ def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) 
             _play(World(rt), data)
 
 
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=EXAMPLES)
 @given(program=m3_programs(), data=st.data())
 def test_random_m3_programs(program: Program, data: st.DataObject) -> None:
     text = format_program(check(program))
@@ -268,7 +271,7 @@ def test_random_m3_programs(program: Program, data: st.DataObject) -> None:
                 reject()  # squares of squares
 
 
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=EXAMPLES)
 @given(views=sql_views(), data=st.data())
 def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -279,7 +282,7 @@ def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["event", "batch"])
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=EXAMPLES)
 @given(data=st.data())
 def test_derivations(scheme: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -291,7 +294,7 @@ def test_derivations(scheme: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["event", "batch"])
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=EXAMPLES)
 @given(text=derived_programs(), data=st.data())
 def test_random_derivations(scheme: str, text: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

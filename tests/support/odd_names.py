@@ -87,5 +87,15 @@ _PLACES: Mapping[type[exp.Expr], str] = {exp.Table: "this", exp.TableAlias: "thi
 
 def _role(node: exp.Identifier) -> str:
     """What an identifier names."""
+    if _names_a_series(node):
+        return "column"  # of a function in FROM without a list of columns, the alias is the column's name, too
     place = _PLACES.get(type(node.parent))
     return "table" if place is not None and node.arg_key == place else "column"
+
+
+def _names_a_series(node: exp.Identifier) -> bool:
+    alias = node.parent
+    if not isinstance(alias, exp.TableAlias) or alias.args.get("columns"):
+        return False
+    aliased = alias.parent
+    return isinstance(aliased, exp.Table) and not isinstance(aliased.this, exp.Identifier)

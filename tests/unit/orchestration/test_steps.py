@@ -158,6 +158,30 @@ def test_epochs_that_end_at_once_are_told_apart_by_when_they_begin(folder):
             runtime.catalog.end_epoch(2026, rhythm)
 
 
+def test_who_is_removed_while_ahead_shortens_nobody_elses_epoch(folder):
+    begin(folder, now() - datetime.timedelta(minutes=61))
+    steps.apply_epoch(folder, 0, 0)
+    assert steps.seal_epoch(folder, 0, 0) == [0]
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        rhythm = Rhythm.of(runtime.project)
+        snapshot.remove_coordinator(runtime, 0)
+        stays = [runtime.catalog.stay(1, epoch, rhythm) for epoch in (0, 1)]
+    assert [stay.ends_at - stay.begins_at for stay in stays] == [HOUR, HOUR]
+
+
+def test_aligned_epochs_begin_together(folder):
+    begin(folder, now())
+    file = folder_path(folder) / "cumulus.yaml"
+    file.write_text(file.read_text().replace("length: ", "transitions: aligned, length: "))
+    steps.apply_epoch(folder, 0, 0)
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        rhythm = Rhythm.of(runtime.project)
+        stays = [runtime.catalog.stay(c, e, rhythm) for c in (0, 1) for e in (0, 2)]
+    assert [s.begins_at for s in stays] == [rhythm.begin(s.coordinator, s.epoch) for s in stays]
+    assert [s.ends_at for s in stays] == [rhythm.end(s.coordinator, s.epoch) for s in stays]
+    assert len({s.begins_at for s in stays}) == 2
+
+
 def test_an_epoch_that_is_ended_early_takes_nothing_more_and_the_next_begins_then(folder, land):
     start = now()
     begin(folder, start)
