@@ -107,15 +107,16 @@ class SweepReport:
     def missing(self) -> tuple[str, ...]:
         """What was not covered as it should be, a sentence each; nothing is missing if there is none."""
         total = self.total
-        return (*self._rare(total), *self._small(total))
+        rare = (line for spec in self.specs for line in self._rare(spec, self.by_protocol[spec.name], total.runs))
+        return (*rare, *self._small(total))
 
-    def _rare(self, total: Tally) -> Iterator[str]:
-        wanted = dict.fromkeys((kind, total.kinds[kind]) for spec in self.specs for kind in spec.kinds)
-        for name, values in [item for spec in self.specs for item in spec.options.items()]:
-            wanted |= dict.fromkeys(_switched(name, values, total))
-        for what, runs in wanted:
-            if runs < SHARE_MIN * total.runs:
-                yield f"{what} in {runs} of {total.runs} runs, fewer than {SHARE_MIN:.0%}"
+    def _rare(self, spec: Spec, tally: Tally, runs: int) -> Iterator[str]:
+        """What a protocol has in too few of all runs: what others have under the same name does not count."""
+        wanted = [(kind, tally.kinds[kind]) for kind in spec.kinds]
+        wanted += [found for name, values in spec.options.items() for found in _switched(name, values, tally)]
+        for what, count in wanted:
+            if count < SHARE_MIN * runs:
+                yield f"{spec.name}: {what} in {count} of {runs} runs, fewer than {SHARE_MIN:.0%}"
 
     def _small(self, total: Tally) -> Iterator[str]:
         for what, sum_, least in (

@@ -35,7 +35,7 @@ def test_processes_find_the_same() -> None:
 
 def test_what_was_not_covered_is_said() -> None:
     report = sweep([replace(TARGET, kinds=("Notify", "Rumour"), options={"fan_out": (2, 3)})], range(2))
-    assert "Rumour in 0 of 2 runs, fewer than 5%" in report.missing()
+    assert "target: Rumour in 0 of 2 runs, fewer than 5%" in report.missing()
     assert not any(line.startswith("Notify") for line in report.missing())
     small = replace(report, by_protocol={"target": replace(report.total, events=70, nodes=7, epochs=3)})
     assert {

@@ -104,8 +104,8 @@ STAGGERING = Experiment(
 def _skew(scale: float) -> Iterator[Row]:
     spec = PROTOCOLS["eventual"]
     for coordinators in (2, 3, 4, 5):
-        for skew_ms in (0.0, 1.0, 2.0, 5.0, 10.0, 20.0):
-            load = Load(coordinators=coordinators, rate=4000.0, domain=10, events=600, epoch_s=0.05)
+        for skew_ms in (0.0, 0.5, 1.0, 2.0, 5.0, 10.0):
+            load = Load(coordinators=coordinators, rate=4000.0, domain=10, events=600, epoch_s=0.01)
             runs = measured(spec, load, {"epochs": "aligned", "skew_s": skew_ms / 1e3}, scale=scale)
             yield {
                 "coordinators": f"{coordinators} coordinators",
@@ -117,7 +117,7 @@ def _skew(scale: float) -> Iterator[Row]:
 
 SKEW = Experiment(
     "skew",
-    "What do badly synchronised clocks cost? Corrections by skew between neighbouring coordinators, aligned epochs of 50 ms.",
+    "What do badly synchronised clocks cost? Corrections by skew between neighbouring coordinators, aligned epochs of 10 ms.",
     _skew,
     (
         Plot("skew_ms", "corrections_per_event", "coordinators", "Corrections per event"),
