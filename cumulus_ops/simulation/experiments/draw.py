@@ -37,7 +37,10 @@ def draw(rows: Sequence[Row], plot: Plot, file: Path) -> None:
         axes.set_xlabel(_words(plot.x))
         axes.set_ylabel(_words(plot.y))
         axes.set_title(plot.title, fontsize=11, loc="left")
-        axes.legend(frameon=False, fontsize=9)
+        beside = (
+            {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(axes.get_legend_handles_labels()[0]) > 6 else {}
+        )
+        axes.legend(frameon=False, fontsize=9, **beside)
         figure.savefig(file, metadata={"Date": None})
         plt.close(figure)
 
