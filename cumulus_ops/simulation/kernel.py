@@ -246,6 +246,8 @@ class Simulation:
         self.outages: Counter[str] = Counter()
         self.handled = 0
         self.watchers: list[Callable[[float, str, object], None]] = []
+        #: Called with each message as it is sent: when, sender, receiver, message; those to oneself included.
+        self.on_send: list[Callable[[float, str, str, Message], None]] = []
         #: Called whenever nothing is under way but what is in the background.
         self.on_quiet: list[Callable[[], None]] = []
         self._record, self._handled_max = record, handled_max
@@ -277,6 +279,8 @@ class Simulation:
 
     def transmit(self, context: Context, receiver: str, message: Message, size: int, cause: int | None) -> None:
         """Put a message on its way."""
+        for look in self.on_send:
+            look(context.now, context.name, receiver, message)
         if receiver == context.name:
             self.local[message.kind] += 1
             self.deliver_at(context.now, receiver, receiver, message, cause, background=False)

@@ -14,7 +14,7 @@ from m3 import parse
 from m3.check import check
 from m3.program import Program
 
-__all__ = ["after_program", "burst", "one_after_the_other"]
+__all__ = ["AFTER", "after_program", "burst", "one_after_the_other"]
 
 #: Statements that read, with AFTER and without, what statements before and behind them write.
 AFTER = """PROGRAM after SEMANTICS SNAPSHOT;

@@ -20,6 +20,9 @@ _WATCHED = "only who watches hears of it, and is told less than there is to comp
 _EARLY = "how large logs are when a node wants the epoch to end is anybody's choice"
 _CAUTIOUS = "a node that hears only of ends of epochs knows less of what it has got, and its snapshots go less far"
 _SWITCHES = "what a switch sends is neither a PUSH nor a correction"
+_ENDS = "no event's version is the end of an epoch"
+_COUNTED = "what is counted here is told to those who watch, and nobody else"
+_TWICE = "cases have no target with one loop variable for two keys, whose region may be empty"
 _MORE = "more is looked at again than has changed"
 
 #: Name of the mutant -> why nothing can notice it.
@@ -89,4 +92,36 @@ EQUIVALENT: dict[str, str] = {
     "optimistic.logs OperationLog.affected: reference.map == name and at < below  =>  reference.map == name": _MORE,
     "optimistic.inbox Inbox._sent_before: w.sender == waiting.sender and isinstance(w.message, (Push, Corrective))  =>  "
     "w.sender == waiting.sender": _SWITCHES,
+    "eventual.plan Plan.__init__: 0  =>  -1": "any of the segments that are read will do",
+    "eventual.coordinator Coordinator._event: 1  =>  2": _LABELS,
+    "eventual.coordinator Coordinator._switch: 0  =>  1": _LABELS,
+    "eventual.coordinator Coordinator._switch: 0  =>  -1": _LABELS,
+    "eventual.node end_of: 1  =>  2": _LABELS,
+    "eventual.node end_of: 30  =>  31": _LABELS,
+    "eventual.node end_of: 30  =>  29": _LABELS,
+    "eventual.node end_of: 0  =>  1": _LABELS,
+    "eventual.node end_of: 0  =>  -1": _LABELS,
+    "eventual.versioned _folded: STATEMENTS - 1  =>  STATEMENTS + 1": _LABELS,
+    "eventual.versioned _folded: 1  =>  2": _LABELS,
+    "eventual.versioned _folded: d[0].version > through  =>  d[0].version >= through": _ENDS,
+    "eventual.versioned _folded: stamp.version <= through  =>  stamp.version < through": _ENDS,
+    "eventual.history History.cleanup: s.version > through  =>  s.version >= through": _ENDS,
+    "eventual.history History.cleanup: e.stamp.version > through  =>  e.stamp.version >= through": _ENDS,
+    "eventual.checkpoint Checkpoints._let_pass: 0  =>  -1": "a cycle has one round at a time, so no more than one partial checkpoint waits",
+    "eventual.node Node._now_due: cascade > self.why[stamp][0] and self.history.entries[stamp].sent is not None  =>  self.history.entries[stamp].sent is not None": _WATCHED,
+    "eventual.node Node._now_due: cascade > self.why[stamp][0]  =>  cascade >= self.why[stamp][0]": _WATCHED,
+    "eventual.node Node._now_due: cascade > self.why[stamp][0]  =>  cascade <= self.why[stamp][0]": _WATCHED,
+    "blocking.switch Switch._arrival: 1  =>  2": _LABELS,
+    "blocking.node Node.__init__: 0  =>  -1": _LABELS,
+    "blocking.dispatch intersecting: low < high  =>  low <= high": _TWICE,
+    "blocking.dispatch intersecting: 0  =>  1": _TWICE,
+    "blocking.dispatch intersecting: 0  =>  -1": _TWICE,
+    "blocking.dispatch intersecting: 1  =>  2": "no partition is a single place",
+    "blocking.dispatch SpatialIndex._loops: isinstance(key, Var) and key.name not in self._params  =>  isinstance(key, Var)": "what is known of the event is put over it",
+    "blocking.collation _matches: (wanted.low, wanted.high) == WHOLE or wanted.low <= place(value) < wanted.high  =>  wanted.low <= place(value) < wanted.high": "every place is in the whole line; asking for that first is faster",
+    "blocking.versions Versions.discard: 0  =>  1": _COUNTED,
+    "blocking.versions Versions.discard: 0  =>  -1": _COUNTED,
+    "blocking.versions Versions.discard: forgotten += len(overwritten[1:])  =>  pass": _COUNTED,
+    "blocking.versions Versions.discard: 1  =>  2": _COUNTED,
+    "blocking.versions Versions.discard: 1  =>  0": _COUNTED,
 }

@@ -1,4 +1,4 @@
-"""Mutants of the protocols: small changes of their code, each of which random cases should notice.
+"""Mutants of the protocols: small changes of their code, each of which random cases should notice, or those made by hand.
 
     python -m tests.simulation.mutants target source --seeds 60 --processes 2
 
@@ -31,6 +31,7 @@ from cumulus_ops.simulation.draw import draw_case
 from cumulus_ops.simulation.kernel import Simulation
 from cumulus_ops.simulation.protocols import PROTOCOLS
 from cumulus_ops.simulation.run import Spec, run_case
+from tests.simulation.scripted import SCRIPTED
 
 __all__ = ["Mutant", "Verdict", "edited", "judge", "modules_of", "mutants_of", "sample", "unmutated"]
 
@@ -276,7 +277,7 @@ def sample(spec: Spec, count: int, seed: int = 0) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant. ``killed``: how, or None. ``seeds``: how many it took. ``told``: it sent other messages."""
+    """What became of a mutant. ``killed``: how, or None. ``seeds``: how many it took; none, where a case made by hand did it. ``told``: it sent other messages."""
 
     mutant: Mutant
     killed: str | None
@@ -318,7 +319,7 @@ def unmutated(protocol: str, seed: int) -> Counter[str]:
 
 
 def judge(mutant: Mutant, seeds: Sequence[int]) -> Verdict:
-    """Run a mutant until it is noticed."""
+    """Run a mutant until it is noticed: random cases first, then those made by hand (:mod:`tests.simulation.scripted`)."""
     return _judge(mutant, mutant.spec, seeds)
 
 
@@ -332,6 +333,12 @@ def _judge(mutant: Mutant, spec_of: Callable[[], Spec], seeds: Sequence[int]) ->
                 told |= _messages(spec, seed, PROTOCOLS[mutant.protocol]) != expected
         except Exception as error:  # whatever a mutant does wrong
             return Verdict(mutant, f"{type(error).__name__}: {error}"[:200], count, told)
+    for check in SCRIPTED.get(mutant.protocol, ()):
+        try:
+            with _limited(SECONDS_MAX):
+                check(spec or spec_of())
+        except Exception as error:
+            return Verdict(mutant, f"{check.__name__}: {type(error).__name__}: {error}"[:200], 0, told)
     return Verdict(mutant, None, len(seeds), told)
 
 

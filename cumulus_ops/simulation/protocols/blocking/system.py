@@ -10,6 +10,7 @@ from cumulus_ops.simulation.crosscheck import as_figure_4_says
 from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
 from cumulus_ops.simulation.protocols.blocking.dispatch import SpatialIndex, dispatched, indexes
+from cumulus_ops.simulation.protocols.blocking.expected import Expected
 from cumulus_ops.simulation.protocols.blocking.messages import Answered, AskStatus, EpochEnd, Executed, Snapshot
 from cumulus_ops.simulation.protocols.blocking.node import Node
 from cumulus_ops.simulation.protocols.blocking.switch import Switch
@@ -24,6 +25,8 @@ class BlockingSystem:
 
     def __init__(self, case: Case, simulation: Simulation, known: Mapping[tuple[str, int], SpatialIndex]) -> None:
         self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, dispatched(known))
+        self.expected = Expected(case, simulation)
+        simulation.on_send.append(self.expected.look)
         self.counts: Counter[str] = Counter()
         self.committed: dict[str, int] = {}
         self.stamped: list[Version] = []
@@ -42,6 +45,7 @@ class BlockingSystem:
             self._snapshot(name, what)
         elif isinstance(what, Stamped):
             self.stamped.append(what.event.version)
+            self.expected.watch(what.event)
             self.dispatched(what.event)
         elif isinstance(what, Committed):
             self.through[name] = what.through
@@ -90,6 +94,7 @@ class BlockingSystem:
             if left.done != switch.numbers[n]:
                 raise Wrong(f"node {n} has completed {left.done} PUTs of {switch.numbers[n]}")
             self._discarded(node(n), left)
+        self.expected.finish()
         self.counts["commits held back for a consistent cut"] += switch.held
         return self.counts
 

@@ -30,7 +30,9 @@ NEVER = -1
 
 class CycleState:
     """A cycle, as one of its nodes sees it. ``sent`` and ``received``: epoch -> deltas to and from other nodes of the cycle, settled epochs left
-    out. ``waiting``: partial checkpoints that may not pass yet."""
+    out. ``waiting``: partial checkpoints that may not pass yet. ``last_received``: at the leader, what the last round counted received."""
+
+    last_received: int
 
     def __init__(self, cycle: Cycle) -> None:
         self.cycle = cycle
@@ -39,9 +41,8 @@ class CycleState:
         self.waiting: list[PartialCheckpoint] = []
         self.settled = NEVER
         self.rounds = 0
-        #: At the leader: the epoch of the round under way, and what the last round counted received.
+        #: At the leader: the epoch of the round under way.
         self.going = NEVER
-        self.last_received = 0
 
     def counted(self, message: PartialCheckpoint) -> PartialCheckpoint:
         """The message with this node's counts added."""

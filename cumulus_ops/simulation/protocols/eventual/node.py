@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from cumulus_ops.simulation.case import Case, Event, Stamp, Version, env_of, read_bound, reads_of
+from cumulus_ops.simulation.case import STATEMENTS, Case, Event, Stamp, Version, env_of, read_bound, reads_of
 from cumulus_ops.simulation.judge import Committed
 from cumulus_ops.simulation.kernel import Here, Message
 from cumulus_ops.simulation.layout import Segment
@@ -192,9 +192,9 @@ class Node:
         through = end_of(epoch)
         self.copies.cleanup(through)
         self.history.cleanup(through)
-        after = Stamp(Version(epoch + 1, -1, 0), 0)
+        everything = Stamp(through, STATEMENTS)
         mine = self.case.layout.owned_by(self.number)
-        self.here.report(Committed(through, {s: self.copies.below(s, after) for s in mine}))
+        self.here.report(Committed(through, {s: self.copies.below(s, everything) for s in mine}))
 
     def owned(self) -> dict[Segment, Entries]:
         """The node's own segments as they are now, tentative entries included."""

@@ -34,13 +34,12 @@ def periods(case: Case) -> dict[str, float]:
 
 
 class Outbox:
-    """The buffers of a node. ``sending`` is told of each delta as it goes out; ``merged`` counts those that became one with another."""
+    """The buffers of a node. ``sending`` is told of each delta as it goes out."""
 
     def __init__(self, here: Here, case: Case, sending: Callable[[int, Delta], None]) -> None:
         self.here, self.coalesce, self.sending = here, case.options["coalesce"], sending
         self.periods = periods(case)
         self.buffers: dict[Buffer, list[Delta]] = {}
-        self.merged = 0
 
     def add(self, receiver: int, delta: Delta) -> None:
         """Send a delta, when its time has come."""
@@ -52,7 +51,6 @@ class Outbox:
         waiting = self.buffers[buffer]
         for i, other in enumerate(waiting):
             if (other.stamp, other.segment) == (delta.stamp, delta.segment):
-                self.merged += 1
                 waiting[i] = merge(other, delta)
                 return
         waiting.append(delta)

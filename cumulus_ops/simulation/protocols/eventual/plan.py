@@ -7,15 +7,13 @@ its owner, and those with replicas. In section 4.1's example node 1 stores m2, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cumulus_ops.simulation.layout import Layout, Segment, overlap
+from cumulus_ops.simulation.layout import Layout, Segment
 from cumulus_ops.simulation.tables import DirectiveTable, Tables
 from m3.dataflow import cycle_leader, is_cyclic, strata
-from m3.program import MapRef, Program, Statement
-from m3.scalars import Scalar, Var
+from m3.program import Program
 
 __all__ = ["Cycle", "Plan"]
 
@@ -40,32 +38,19 @@ class Plan:
     def __init__(self, program: Program, layout: Layout) -> None:
         self.program, self.layout = program, layout
         self.tables = Tables(program, layout)
-        self.sources = {segment: tuple(dict.fromkeys(self._sources(segment))) for segment in layout.owner}
+        #: Written segment -> the segments that statements which write it may read.
+        self.sources = self._sources()
         #: Written segment -> the node that processes the statements that write it.
         self.processor = {s: layout.owner[sources[0] if sources else s] for s, sources in self.sources.items()}
         #: Segment -> its owner, and the nodes with replicas.
         self.holders = self._holders()
 
-    def _sources(self, target: Segment) -> Iterator[Segment]:
-        """The segments that statements which write one may read."""
+    def _sources(self) -> dict[Segment, tuple[Segment, ...]]:
+        sources: dict[Segment, dict[Segment, None]] = {segment: {} for segment in self.layout.owner}
         for table in self.tables.by_event.values():
-            for statement in table.trigger.statements:
-                if statement.target == target.map:
-                    for ref in statement.reads():
-                        yield from self._read(statement, ref, target)
-
-    def _read(self, statement: Statement, ref: MapRef, target: Segment) -> Iterator[Segment]:
-        """Those of a map whose intervals overlap the target's wherever both have the same key."""
-        cuts = self.layout.partitions
-        at: dict[Scalar, tuple[int, int]] = {
-            key: (i, count)
-            for key, i, count in zip(statement.keys, target.index, cuts[target.map], strict=True)
-            if isinstance(key, Var)
-        }
-        for source in self.layout.segments(ref.map):
-            axes = zip(ref.keys, source.index, cuts[ref.map], strict=True)
-            if all(key not in at or overlap(i, count, *at[key]) for key, i, count in axes):
-                yield source
+            for read in table.possible().reads:
+                sources[read.target][read.source] = None
+        return {segment: tuple(read) for segment, read in sources.items()}
 
     def _holders(self) -> dict[Segment, tuple[int, ...]]:
         holders = {segment: {owner} for segment, owner in self.layout.owner.items()}

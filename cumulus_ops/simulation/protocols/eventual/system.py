@@ -1,4 +1,4 @@
-"""The protocol at work, and the paper's invariants, looked at from outside (Cumulus paper, section 4).
+"""The protocol at work, and the paper's invariants, looked at from outside (Cumulus paper, section 4). What messages there have to be: :mod:`.expected`.
 
 - A cascade ends within the longest path: corrections of a map of an acyclic program come from at most as many others as the map is deep.
 - Corrections are caused by earlier writes only.
@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from cumulus_ops.simulation.case import Case, Event, Version, env_of
 from cumulus_ops.simulation.judge import Committed, Maps, Stamped, Wrong
 from cumulus_ops.simulation.kernel import Simulation
-from cumulus_ops.simulation.protocols.eventual.coordinator import Coordinator, collected
+from cumulus_ops.simulation.protocols.eventual.coordinator import Coordinator
+from cumulus_ops.simulation.protocols.eventual.expected import Expected
 from cumulus_ops.simulation.protocols.eventual.messages import (
     Changed,
     Completed,
@@ -53,6 +54,8 @@ class Eventual:
 
     case: Case
     simulation: Simulation
+    #: Who has to send what to whom.
+    expected: Expected
     events: dict[Version, Event] = field(default_factory=dict)
     pushed: list[Pushed] = field(default_factory=list)
     #: (Node, coordinator) -> versions that are on their way to the node.
@@ -76,6 +79,7 @@ class Eventual:
 
     def watch(self, now_s: float, name: str, what: object) -> None:
         """A report of a coordinator or node."""
+        self.expected.watch(now_s, name, what)
         match what:
             case Stamped(event):
                 self.events[event.version] = event
@@ -121,12 +125,25 @@ class Eventual:
         at: Node = self.simulation.actor(name)
         if any(stamp.version <= through for stamp in at.history.entries):
             raise Wrong(f"{name} keeps history from before its checkpoint of epoch {through.epoch}")
+        self._in_order(name, at)
         for segment, entries in at.copies.segments.items():
             for key, deltas in entries.items():
                 if sum(stamp.version <= through for stamp, _ in deltas) > 1:
                     raise Wrong(
                         f"{name} keeps {segment}{list(key)} in parts from before its checkpoint of epoch {through.epoch}"
                     )
+
+    def _in_order(self, name: str, at: Node) -> None:
+        """A copy has one delta of each write, the history is of the statements that read it."""
+        for segment, entries in at.copies.segments.items():
+            for key, deltas in entries.items():
+                stamps = [stamp for stamp, _ in deltas]
+                if not stamps or stamps != sorted(set(stamps)):
+                    raise Wrong(f"{name} has {deltas} of {segment}{list(key)}")
+        reading = [entry for entries in at.history.readers.values() for entry in entries]
+        wanting = [entry for entry in at.history.entries.values() for _ in {s for w in entry.wants for s in w.segments}]
+        if Counter(map(id, reading)) != Counter(map(id, wanting)) or not all(at.history.readers.values()):
+            raise Wrong(f"{name} knows {len(reading)} readers of its copies; {len(wanting)} are in its history")
 
     def _completed(self, name: str, epoch: int) -> None:
         late = sorted(
@@ -155,15 +172,33 @@ class Eventual:
 
     def finish(self) -> Mapping[str, int]:
         """After the run."""
-        case, ends = self.case, [end_of(e) for e in collected(self.case)]
+        case, ends = self.case, [end_of(e) for e in self.expected.collected]
         for n in case.layout.nodes:
             if self.committed.get(node(n), []) != ends:
                 raise Wrong(f"{node(n)} has committed {self.committed.get(node(n))}, not {ends}")
+            self._over(node(n), self.simulation.actor(node(n)))
+        for i in range(case.coordinators):
+            if self.simulation.actor(coordinator(i)).unconfirmed:
+                raise Wrong(f"coordinator {i} still waits for confirmations")
+        if any(epoch != case.epochs for epoch in self.epochs):
+            raise Wrong(f"the coordinators are in epochs {self.epochs}, not {case.epochs}")
         turns = case.epochs and case.options["epochs"] == "staggered"
         if turns and any(len(p) < case.coordinators for p in self.places.values()):
             raise Wrong(f"not every coordinator had every place: {self.places}")
         self._sums()
-        return self._counts()
+        return self._counts() + Counter(self.expected.finish())
+
+    def _over(self, name: str, at: Node) -> None:
+        """Nothing is left to be done, and nothing of what is collected is kept."""
+        self._in_order(name, at)
+        if at.held or at.due or at.why or at.outbox.buffers or at.checkpoints.collecting:
+            raise Wrong(f"{name} still has something to do: {at.held}, {at.due}, {at.outbox.buffers}")
+        for cycle in at.checkpoints.cycles.values():
+            left = [e for counts in (cycle.sent, cycle.received) for e in counts if e <= cycle.settled]
+            if cycle.waiting or left or cycle.settled != self.expected.collected[-1]:
+                raise Wrong(
+                    f"{name} still waits in the cycle of {cycle.cycle.name}, of which {cycle.settled} is settled"
+                )
 
     def _sums(self) -> None:
         """First deltas and corrections sum up to what the serial order gives."""
@@ -192,9 +227,8 @@ class Eventual:
             corrections=sum(p.cascade > 0 for p in self.pushed), first=sum(not p.cascade for p in self.pushed)
         )
         counts["cascade"] = max((p.cascade for p in self.pushed), default=0)
-        counts["merged"] = sum(n.outbox.merged for n in nodes)
         counts["rounds"] = sum(state.rounds for n in nodes for state in n.checkpoints.cycles.values())
-        counts["collections"] = len(collected(self.case))
+        counts["collections"] = len(self.expected.collected)
         return counts
 
 
@@ -250,7 +284,9 @@ def _build(case: Case, simulation: Simulation) -> Eventual:
         simulation.add(node(n), lambda here, n=n: Node(here, case, n, plan))  # type: ignore[misc]
     for i in range(1 if case.options["epochs"] == "staggered" else case.coordinators):
         simulation.inject(0.0, coordinator(i), Token())
-    return Eventual(case, simulation)
+    expected = Expected(case, simulation, plan)
+    simulation.on_send.append(expected.look)
+    return Eventual(case, simulation, expected)
 
 
 EVENTUAL = Spec(
