@@ -1,4 +1,4 @@
-"""Mutants that random cases cannot notice (:mod:`tests.simulation.mutants`), each with the reason."""
+"""Mutants that cases cannot notice (:mod:`tests.simulation.mutants`), each with the reason."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ _NOBODY = "cases have no events that no trigger waits for; test_simulated_progra
 _WHERE = "where a statement is processed changes no state; test_central sees who sends what to whom"
 _CLOCK = "when an epoch ends is anybody's choice"
 _PAPERS_RULE = "the addition for a consistent cut is stricter than the paper's rule, which is only counted"
-_WIDER = "more is pushed than is needed; test_only_what_a_partition_needs_is_pushed has it"
-_AFTER = "cases have no statement that reads one map with AFTER and without; test_after_reads_see_the_events_own_writes has it"
 _NO_EVENTS = "what a program starts with, and derived maps, have no events"
 _OPTION = "the option means the opposite; the tests that count messages have it"
 _LATER = "a node's clock calls later or more often, and nothing else"
@@ -47,11 +45,6 @@ EQUIVALENT: dict[str, str] = {
     "blocking.switch Switch.__init__: 0  =>  -1": _LABELS,
     "blocking.switch Switch._arrival: 0  =>  1": _LABELS,
     "blocking.switch Switch._arrival: 0  =>  -1": _LABELS,
-    "blocking.switch Switch.receive: 1  =>  2": _CLOCK,
-    "blocking.switch Switch._ask: True  =>  False": _CLOCK,
-    "blocking.switch Switch._ask: self.unanswered = set(self.numbers)  =>  pass": _CLOCK,
-    "blocking.switch Switch._send: not self.case.options['coalescing']  =>  self.case.options['coalescing']": _OPTION,
-    "blocking.node Node._push: if self.case.options['coalescing']: ...  =>  if not self.case.options['coalescing']: ...": _OPTION,
     "blocking.switch Switch._commit_point: any  =>  all": _COSTS,
     "blocking.switch Switch._lowest_fetches: min  =>  max": _PAPERS_RULE,
     "blocking.switch Switch._lowest_fetches: number > self.completed[n]  =>  number >= self.completed[n]": _PAPERS_RULE,
@@ -59,11 +52,6 @@ EQUIVALENT: dict[str, str] = {
     "blocking.dispatch indexes: t.relation and t.sign  =>  t.relation or t.sign": _NO_EVENTS,
     "blocking.dispatch indexes: t.relation and t.sign  =>  t.relation": _NO_EVENTS,
     "blocking.dispatch indexes: t.relation and t.sign  =>  t.sign": _NO_EVENTS,
-    "blocking.collation refer: region or (WHOLE,) * len(ref.keys)  =>  (WHOLE,) * len(ref.keys)": _WIDER,
-    "blocking.collation _matches: (wanted.low, wanted.high) == WHOLE  =>  (wanted.low, wanted.high) != WHOLE": _WIDER,
-    "blocking.collation refer: program.semantics == 'snapshot'  =>  program.semantics != 'snapshot'": _AFTER,
-    "blocking.collation refer: ref.after and program.semantics == 'snapshot'  =>  program.semantics == 'snapshot'": _AFTER,
-    "blocking.collation refer: ref.after and program.semantics == 'snapshot'  =>  ref.after": _AFTER,
     "pipeline.switch Switch.__init__: 0  =>  1": _LABELS,
     "pipeline.switch Switch.__init__: 0  =>  -1": _LABELS,
     "pipeline.switch Switch._arrival: 0  =>  1": _NOBODY,
@@ -124,4 +112,10 @@ EQUIVALENT: dict[str, str] = {
     "blocking.versions Versions.discard: forgotten += len(overwritten[1:])  =>  pass": _COUNTED,
     "blocking.versions Versions.discard: 1  =>  2": _COUNTED,
     "blocking.versions Versions.discard: 1  =>  0": _COUNTED,
+    "blocking.switch Switch._commit_point: self.held += any((before[n] < number for n, number in lowest.items()))  =>  pass": _COUNTED,
+    "blocking.switch Switch._commit_point: before[n] < number  =>  before[n] <= number": _COUNTED,
+    "blocking.switch Switch._commit_point: before[n] < number  =>  before[n] >= number": _COUNTED,
+    "blocking.switch Switch._lowest_fetches: number > self.completed[n]  =>  number <= self.completed[n]": _PAPERS_RULE,
+    "eventual.node Node._now_due: self.why[stamp] = (cascade, cause)  =>  pass": _WATCHED,
+    "eventual.history Want.concerns: stamp < self.below  =>  stamp <= self.below": _MORE,
 }

@@ -372,8 +372,8 @@ def main() -> None:
 
 def describe(protocol: str, verdicts: Sequence[Verdict], equivalent: Collection[str]) -> str:
     """How many mutants of a protocol were killed, and by how many seeds."""
-    equal = [v for v in verdicts if v.mutant.name in equivalent]
-    judged = [v for v in verdicts if v.mutant.name not in equivalent]
+    equal = [v for v in verdicts if v.mutant.name in equivalent and not v.killed]
+    judged = [v for v in verdicts if v.mutant.name not in equivalent or v.killed]
     killed = [v for v in judged if v.killed]
     told = sum(v.told for v in judged if not v.killed)
     seeds = dict(sorted(Counter(v.seeds for v in killed).items()))

@@ -226,3 +226,16 @@ def only_the_events_own_values_are_pushed(spec: Spec) -> None:
     """Of several in one partition."""
     case = made(spec, chain(), CHAINED, [(0.01 * i, "tttsrsr"[i]) for i in range(7)])
     run_case(replace(case, arrivals=tuple(replace(a, row=(1 + i % 3,)) for i, a in enumerate(case.arrivals))), spec)
+
+
+@scripted("blocking")
+def events_are_of_the_epoch_in_which_they_come(spec: Spec) -> None:
+    events = [(0.05, "t"), (0.15, "t"), (0.25, "t"), (0.35, "t")]
+    outcome = run_case(made(spec, chain(), CHAINED, events, epochs=3), spec)
+    assert [version.epoch for version in sorted(outcome.stamped)] == [0, 1, 2, 3]
+
+
+@scripted("blocking")
+def while_only_clocks_are_running_the_switch_is_quiet(spec: Spec) -> None:
+    events = [(0.1 + 0.01 * (i + 1), "t") for i in range(5)]  # after the first round
+    assert run_case(made(spec, chain(), CHAINED, events, epochs=3), spec).counts["quiet"] >= len(events)

@@ -114,7 +114,10 @@ class Expected:
 
     def _needed(self, version: Version, sender: str, receiver: str, push: PushPart) -> None:
         """Every value is one that the partition reads, by the event's values and by its own place."""
-        (put,) = (p for to, p in self.puts[version] if (to, p.number) == (receiver, push.put))
+        puts = [p for to, p in self.puts[version] if (to, p.number) == (receiver, push.put)]
+        if len(puts) != 1:
+            raise Wrong(f"{receiver} gets {len(puts)} PUTs {push.put} for {version}")
+        put = puts[0]
         event = self.events[version]
         table = self.tables.by_event[event.relation, event.sign]
         env, trigger = env_of(table.trigger, event.row), table.trigger
