@@ -12,10 +12,10 @@ from cumulus_ops.simulation.kernel import Simulation
 from cumulus_ops.simulation.protocols.optimistic.corrections import Corrected
 from cumulus_ops.simulation.protocols.optimistic.dispatch import Dispatch
 from cumulus_ops.simulation.protocols.optimistic.epochs import Late
-from cumulus_ops.simulation.protocols.optimistic.ledger import Ledger
 from cumulus_ops.simulation.protocols.optimistic.messages import Asked, EpochDue
 from cumulus_ops.simulation.protocols.optimistic.node import Absorbed, Node, Suppressed
 from cumulus_ops.simulation.protocols.optimistic.switch import Answered, Client, Ended, Holds, Switch
+from cumulus_ops.simulation.protocols.optimistic.watching import Book, Rounds, Turns, Updates
 from cumulus_ops.simulation.run import Spec, coordinator, node
 
 __all__ = ["OPTIMISTIC"]
@@ -33,7 +33,8 @@ class System:
         self.answers: list[Answered] = []
         self.acyclic = dispatch.acyclic
         self.committed = Version(-1, 0, 0)
-        self.ledger = Ledger(case, simulation, dispatch.tables)
+        book = Book(case, simulation, dispatch.tables)
+        self.watching: list[Book | Updates | Turns | Rounds] = [book, Updates(book), Turns(book), Rounds(book)]
 
     def maps(self) -> Maps:
         """What all nodes have, tentatively."""
@@ -45,12 +46,16 @@ class System:
 
     def watch(self, now_s: float, name: str, what: object) -> None:
         """See that the papers' promises are kept."""
-        self.ledger.watch(now_s, name, what)
+        for watching in self.watching:
+            watching.watch(now_s, name, what)
         if isinstance(what, Stamped):
             self.events[what.event.version] = what.event
         elif isinstance(what, Committed):
             self.committed = max(self.committed, what.through)
-            if stale := self.simulation.actor(name).logs.stale(what.through):
+            actor = self.simulation.actor(name)
+            if actor.epochs.through != what.through:
+                raise Wrong(f"{name} has committed {what.through}, and notes {actor.epochs.through}")
+            if stale := actor.logs.stale(what.through):
                 raise Wrong(f"{name} has committed {what.through}, and kept older entries in its {stale[0]}")
         elif isinstance(what, Late):
             raise Wrong(f"{name} got a {what.kind} for {what.version}, after it had committed {what.committed}")
@@ -92,7 +97,8 @@ class System:
             raise Wrong("one switch, everything in its order, and yet there were corrections")
         if len(self.answers) != self.case.options["queries"]:
             raise Wrong(f"{len(self.answers)} of {self.case.options['queries']} queries were answered")
-        self.ledger.finish()
+        for watching in self.watching:
+            watching.finish()
         for answer in self.answers:
             self._judge(answer)
         for kind in [k for k in self.counts if k.startswith(("holds", "ended"))]:
