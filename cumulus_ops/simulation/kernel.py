@@ -23,6 +23,7 @@ __all__ = [
     "Context",
     "Costs",
     "Disorder",
+    "Handled",
     "Here",
     "Message",
     "NotAFunction",
@@ -128,12 +129,12 @@ class Here(Protocol):
 
 
 @dataclass
-class _Handled:
-    """An entry of an actor's durable log."""
+class Handled:
+    """An entry of an actor's durable log: what it handled, from when to when, and what it did then."""
 
     at_s: float
-    sender: str
-    message: Message
+    until_s: float
+    sent: Sent
     did: list[tuple[str, Message]] = field(default_factory=list)
 
 
@@ -147,7 +148,7 @@ class Context:
         self.free_at = 0.0
         self.busy_s = 0.0
         self.inbox: deque[Sent] = deque()
-        self.log: list[_Handled] = []
+        self.log: list[Handled] = []
         self._replaying = False
         self._did: list[tuple[str, Message]] = []
         self._cause: int | None = None
@@ -182,7 +183,7 @@ class Context:
         """Handle a message and remember it."""
         self.now, self._did, self._cause = at_s + self.costs.handle_s, [], sent.number
         self.actor.receive(sent.message, sent.sender)
-        self.log.append(_Handled(at_s, sent.sender, sent.message, self._did))
+        self.log.append(Handled(at_s, self.now, sent, self._did))
         self.free_at = self.now
         self.busy_s += self.now - at_s
 
@@ -196,9 +197,9 @@ class Context:
         self.actor = self.factory(self)
         for handled in self.log:
             self.now, self._did = handled.at_s + self.costs.handle_s, []
-            self.actor.receive(handled.message, handled.sender)
+            self.actor.receive(handled.sent.message, handled.sent.sender)
             if self._did != handled.did:
-                raise NotAFunction(f"{self.name} did {self._did} on {handled.message}, and {handled.did} before")
+                raise NotAFunction(f"{self.name} did {self._did} on {handled.sent.message}, and {handled.did} before")
         self.free_at, self._replaying = free_at, False
 
 

@@ -21,6 +21,11 @@ _SWITCHES = "what a switch sends is neither a PUSH nor a correction"
 _ENDS = "no event's version is the end of an epoch"
 _COUNTED = "what is counted here is told to those who watch, and nobody else"
 _TWICE = "cases have no target with one loop variable for two keys, whose region may be empty"
+_AT_ONCE = "what waits, waits for an open update below it, which is found anyway"
+_ASKED = (
+    "nobody asks of an operation that is not there, or done; a time-out that comes for one that is done does nothing"
+)
+_ANY = "one is as good as another, or there is only one"
 _MORE = "more is looked at again than has changed"
 
 #: Name of the mutant -> why nothing can notice it.
@@ -75,6 +80,27 @@ EQUIVALENT: dict[str, str] = {
     "optimistic.buffer CorrectionBuffer._messages: max  =>  min": _WATCHED,
     "optimistic.inbox Inbox.__init__: 0  =>  -1": _LABELS,
     "optimistic.switch Switch.__init__: 0  =>  -1": _LABELS,
+    "optimistic.corrections Change.add: 0  =>  -1": _WATCHED,
+    "optimistic.corrections Change.add: max  =>  min": _WATCHED,
+    "optimistic.corrections Corrections._write: hops + 1  =>  hops - 1": _WATCHED,
+    "optimistic.buffer CorrectionBuffer.add: max  =>  min": _WATCHED,
+    "optimistic.epochs NodeEpochs.heard_of: version <= self.through  =>  version < self.through": _WATCHED,
+    "optimistic.epochs NodeEpochs.heard_of: self.heard[version.coordinator] = max(self.heard[version.coordinator], before)  =>  pass": _CAUTIOUS,
+    "optimistic.epochs NodeEpochs.heard_of: 1  =>  2": _CAUTIOUS,
+    "optimistic.epochs NodeEpochs.__init__: 0  =>  1": _LABELS,
+    "optimistic.epochs NodeEpochs.__init__: 0  =>  -1": _LABELS,
+    "optimistic.epochs NodeEpochs.__init__: 1  =>  2": _LABELS,
+    "optimistic.switch Switch.__init__: 0  =>  1": _LABELS,
+    "optimistic.switch Switch._version: 1  =>  2": _LABELS,
+    "optimistic.switch Switch._event: return  =>  pass": _NOBODY,
+    "optimistic.inbox Inbox.unprocessed: 1  =>  0": _AT_ONCE,
+    "optimistic.inbox Inbox.unprocessed: 1  =>  2": _AT_ONCE,
+    "optimistic.node Node._try: operation is not None  =>  operation is None": _ASKED,
+    "optimistic.node Node._try: True  =>  False": _ASKED,
+    "optimistic.node Node._received: 0  =>  1": _WATCHED,
+    "optimistic.node Node._received: 0  =>  -1": _ANY,
+    "optimistic.epochs NodeEpochs.processed: 1  =>  2": _CAUTIOUS,
+    "optimistic.outbox Outbox.due: 0  =>  -1": _ANY,
     "optimistic.node Node.committed: self.epochs.kept = len(self.logs)  =>  pass": _EARLY,
     "optimistic.node Node._arrived: self.epochs.heard_of(message.version, message)  =>  pass": _CAUTIOUS,
     "optimistic.logs OperationLog.affected: reference.map == name and at < below  =>  reference.map == name": _MORE,

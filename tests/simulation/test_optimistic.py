@@ -409,11 +409,19 @@ PLANTED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a push announces one statement only": ("            if counts and Stamp(message.version, statement) not in", "            if not statement and counts and Stamp(message.version, statement) not in", {"blind": True}),
     "a batch is turned round": ("Batch(tuple(messages))", "Batch(tuple(messages[::-1]))", {"batch_s": 0.002}),
     "a put overtakes a put": ("            if not self.case.options[\"bypass\"]:", "            if isinstance(waiting.message, (Put, Fetch)):\n                return waiting\n            if True:", {"bypass": False, "blind": False, "suppression": "off"}),
+    "a node is ready with the most of its maps": ("EpochReady(self.open, min(self.flushed.values()))", "EpochReady(self.open, max(self.flushed.values()))", {}),
+    "a node is ready with half of a timestamp's messages": ("version.coordinator, version.sequence - 1)\n            self.heard", "version.coordinator, version.sequence)\n            self.heard", {}),
+    "a query sees later writes": ("Reference(message.map, (), ()), Stamp(message.version, 0))", "Reference(message.map, (), ()), None)", {"queries": 3}),
+    "bypassing whatever is being written": ("not isinstance(waiting.message, Query) and not written & self._about(waiting.message)", "not isinstance(waiting.message, Query)", {"bypass": True, "blind": False}),
+    "a request is not passed on": ("            self.outbox.send(coordinator((self.number + 1) % self.case.coordinators), message)", "            pass", {"log_limit": 40, "batch_s": 0.0}),
+    "what the switches sent is sent once more": ("            for wanted in self._groups(reads):", "            for wanted in self._groups(reads) * 2:", {}),
+    "a version is pushed again": ("                known.at[at] = dict(entries)\n", "", {"suppression": "values"}),
+    "corrections are held back too long": ("return period_s * (1 + self", "return period_s * (2 + self", {"buffer_s": 0.002, "intelligent": True}),
 }  # fmt: skip
 
 
 #: The seed to begin with, where a bug is rare.
-FROM = {"earlier answers are not looked at": 70}
+FROM = {"earlier answers are not looked at": 70, "a node is ready with half of a timestamp's messages": 77}
 
 
 @pytest.mark.parametrize("bug", PLANTED)

@@ -7,7 +7,8 @@ Several switches give updates their timestamps (TS) in an introduced total order
 
 Modules, along the way of an update: :mod:`.switch` (and the client), :mod:`.dispatch` (who reads and writes what), :mod:`.inbox` (the
 buffer), :mod:`.node`, :mod:`.logs` (WriteLog, ReceiveLog, SendLog, OperationLog), :mod:`.corrections`, :mod:`.buffer` and :mod:`.outbox` (what is
-held back), :mod:`.epochs` (EPOCH END, READY, COMMIT); :mod:`.messages` has all messages, :mod:`.system` what is watched.
+held back), :mod:`.epochs` (EPOCH END, READY, COMMIT); :mod:`.messages` has all messages, :mod:`.system` and :mod:`.watching` what is
+watched.
 
 Where the paper leaves something open:
 

@@ -21,7 +21,7 @@ from cumulus_ops.simulation.protocols.optimistic.outbox import Outbox
 from cumulus_ops.simulation.store import Entries, add_to
 from m3.statements import Key, contribution
 
-__all__ = ["Change", "Corrected", "Corrections", "Logs"]
+__all__ = ["Change", "Corrected", "Corrections", "Logs", "Wrote"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,13 @@ class Corrected:
     at: Stamp
     below: Stamp
     hops: int
+
+
+@dataclass(frozen=True)
+class Wrote:
+    """For those who watch: a write, or a correction of one."""
+
+    delta: Delta
 
 
 @dataclass
@@ -92,6 +99,7 @@ class Corrections:
     def _write(self, delta: Delta, change: Change, hops: int) -> None:
         late = self.logs.send.readers(delta.map, delta.at, delta.entries)
         self.logs.write.add(delta.map, delta.at, delta.entries)
+        self.here.report(Wrote(delta))
         self.here.spend(self.case.costs.write_s * len(delta.entries))
         for reader, (concerned, below) in late.items():
             if reader == self.number:

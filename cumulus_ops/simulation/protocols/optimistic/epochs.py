@@ -32,7 +32,7 @@ from cumulus_ops.simulation.protocols.optimistic.outbox import Outbox
 from cumulus_ops.simulation.run import coordinator, node
 from cumulus_ops.simulation.store import Entries
 
-__all__ = ["Late", "NodeEpochs", "switch_of"]
+__all__ = ["Flushed", "Grown", "Late", "NodeEpochs", "switch_of"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,23 @@ class Late:
     version: Version
     committed: Version
     kind: str
+
+
+@dataclass(frozen=True)
+class Flushed:
+    """For those who watch: no delta of a map will come from a node, up to a timestamp."""
+
+    epoch: int
+    map: str
+    through: Version
+
+
+@dataclass(frozen=True)
+class Grown:
+    """For those who watch: by how much a node's logs have grown since the last commit, in an epoch."""
+
+    epoch: int
+    by: int
 
 
 def switch_of(case: Case, number: int) -> int:
@@ -77,9 +94,10 @@ class NodeEpochs:
         self.kept = 0
 
     def heard_of(self, version: Version, message: Message) -> None:
-        """A message about a timestamp."""
+        """A message about a timestamp: what comes before has come; of its own timestamp there may be more."""
         if isinstance(message, (Fetch, Put, Query)):
-            self.heard[version.coordinator] = max(self.heard[version.coordinator], version)
+            before = Version(version.epoch, version.coordinator, version.sequence - 1)
+            self.heard[version.coordinator] = max(self.heard[version.coordinator], before)
         if version <= self.through:
             self.here.report(Late(version, self.through, message.kind))
 
@@ -132,6 +150,7 @@ class NodeEpochs:
             return
         self.flush(name)
         through = self.flushed[name] = min([processed, *(known[w] for w in wanted)])
+        self.here.report(Flushed(self.open, name, through))
         for reader in self.dispatch.readers.get((name, self.number), ()):
             if reader == self.number:
                 self._flushed_upstream(self.open, self.number, ((name, through),))
@@ -141,6 +160,7 @@ class NodeEpochs:
     def watch_size(self, log_size: int) -> None:
         """Request the end of the epoch when the logs have grown by more than the limit since the last commit."""
         limit, epoch = self.case.options["log_limit"], max(heard.epoch for heard in self.heard.values())
+        self.here.report(Grown(epoch, log_size - self.kept))
         if limit and log_size - self.kept > limit and self.requested < epoch < self.case.epochs:
             self.requested = epoch
             self.outbox.send(coordinator(switch_of(self.case, self.number)), EpochEndRequest(epoch))

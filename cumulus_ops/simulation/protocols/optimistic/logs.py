@@ -159,7 +159,8 @@ class SendLog:
     def stale(self, through: Version) -> bool:
         """Whether there is something that truncation should have removed."""
         bounds = [*self.answered.values(), *(known.values() for known in self.highest.values())]
-        return any(b.version <= through for of in bounds for b in of)
+        old = any(b.version <= through for of in bounds for b in of)
+        return old or any(versions.stale(through) for versions in self.known.values())
 
     def __len__(self) -> int:
         return sum(map(len, self.highest.values()))
@@ -190,6 +191,10 @@ class Versions:
         """Forget all versions up to the commit point but the last."""
         for at in sorted(at for at in self.at if at.version <= through)[:-1]:
             del self.at[at]
+
+    def stale(self, through: Version) -> bool:
+        """Whether there is something that truncation should have removed."""
+        return sum(at.version <= through for at in self.at) > 1
 
 
 class ReceiveLog:
@@ -267,6 +272,11 @@ class VersionedReceiveLog(ReceiveLog):
             for versions in by_sender.values():
                 versions.truncate(through)
         self._truncate_flags(through)
+
+    def stale(self, through: Version) -> bool:
+        """Whether there is something that truncation should have removed."""
+        versions = (v for by_sender in self.versions.values() for v in by_sender.values())
+        return super().stale(through) or any(v.stale(through) for v in versions)
 
     def __len__(self) -> int:
         return sum(len(v.at) for by_sender in self.versions.values() for v in by_sender.values())

@@ -45,7 +45,7 @@ from cumulus_ops.simulation.protocols.optimistic.outbox import Outbox
 from cumulus_ops.simulation.run import coordinator, node
 from cumulus_ops.simulation.store import Entries, beginning
 
-__all__ = ["Absorbed", "Node", "Suppressed"]
+__all__ = ["Absorbed", "Evaluated", "Node", "Seen", "Suppressed", "Taken"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,29 @@ class Absorbed:
 
     before: int
     after: int
+
+
+@dataclass(frozen=True)
+class Taken:
+    """For those who watch: what is handled next of what waits; nothing, if all the rest has to wait."""
+
+    taken: tuple[Waiting, ...]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """For those who watch: a statement of an update has been evaluated."""
+
+    at: Stamp
+
+
+@dataclass(frozen=True)
+class Seen:
+    """For those who watch: a query has been answered."""
+
+    version: Version
+    map: str
+    entries: Entries
 
 
 class Node:
@@ -83,8 +106,10 @@ class Node:
         for part in parts(message):
             self._arrived(part, sender)
         while taken := self.inbox.take():
+            self.here.report(Taken(tuple(taken)))
             for waiting in taken:
                 self._handle(waiting)
+        self.here.report(Taken(()))
         self.epochs.advance()
         self.epochs.watch_size(len(self.logs))
 
@@ -118,6 +143,7 @@ class Node:
             assert isinstance(message, Query)
             entries = self.logs.write.value(Reference(message.map, (), ()), Stamp(message.version, 0))
             self.outbox.send(coordinator(message.switch), Answer(message.version, message.map, entries))
+            self.here.report(Seen(message.version, message.map, entries))
 
     def _fetch(self, message: Fetch) -> None:
         """Send each write node its slices, in one PUSH."""
@@ -230,6 +256,7 @@ class Node:
         if not self._complete(operation) and not operation.timed_out and not self._optimistic:
             return False
         operation.done = True
+        self.here.report(Evaluated(at))
         change = Change()
         self.corrections.evaluate(operation, self.corrections.slices(operation), change, 0)
         self.corrections.apply(change)

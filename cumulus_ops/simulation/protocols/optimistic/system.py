@@ -15,6 +15,7 @@ from cumulus_ops.simulation.protocols.optimistic.epochs import Late
 from cumulus_ops.simulation.protocols.optimistic.messages import Asked, EpochDue
 from cumulus_ops.simulation.protocols.optimistic.node import Absorbed, Node, Suppressed
 from cumulus_ops.simulation.protocols.optimistic.switch import Answered, Client, Ended, Holds, Switch
+from cumulus_ops.simulation.protocols.optimistic.watching import Book, Rounds, Turns, Updates
 from cumulus_ops.simulation.run import Spec, coordinator, node
 
 __all__ = ["OPTIMISTIC"]
@@ -32,6 +33,8 @@ class System:
         self.answers: list[Answered] = []
         self.acyclic = dispatch.acyclic
         self.committed = Version(-1, 0, 0)
+        book = Book(case, simulation, dispatch.tables)
+        self.watching: list[Book | Updates | Turns | Rounds] = [book, Updates(book), Turns(book), Rounds(book)]
 
     def maps(self) -> Maps:
         """What all nodes have, tentatively."""
@@ -43,10 +46,17 @@ class System:
 
     def watch(self, now_s: float, name: str, what: object) -> None:
         """See that the papers' promises are kept."""
+        for watching in self.watching:
+            watching.watch(now_s, name, what)
         if isinstance(what, Stamped):
             self.events[what.event.version] = what.event
         elif isinstance(what, Committed):
             self.committed = max(self.committed, what.through)
+            actor = self.simulation.actor(name)
+            if actor.epochs.through != what.through:
+                raise Wrong(f"{name} has committed {what.through}, and notes {actor.epochs.through}")
+            if stale := actor.logs.stale(what.through):
+                raise Wrong(f"{name} has committed {what.through}, and kept older entries in its {stale[0]}")
         elif isinstance(what, Late):
             raise Wrong(f"{name} got a {what.kind} for {what.version}, after it had committed {what.committed}")
         elif isinstance(what, Corrected):
@@ -87,10 +97,8 @@ class System:
             raise Wrong("one switch, everything in its order, and yet there were corrections")
         if len(self.answers) != self.case.options["queries"]:
             raise Wrong(f"{len(self.answers)} of {self.case.options['queries']} queries were answered")
-        for n in self.case.layout.nodes:
-            actor = self.simulation.actor(node(n))
-            if stale := actor.logs.stale(actor.epochs.through):
-                raise Wrong(f"{node(n)} has committed {actor.epochs.through}, and kept older entries in its {stale[0]}")
+        for watching in self.watching:
+            watching.finish()
         for answer in self.answers:
             self._judge(answer)
         for kind in [k for k in self.counts if k.startswith(("holds", "ended"))]:
