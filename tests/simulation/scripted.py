@@ -123,7 +123,7 @@ def every_third_epoch_and_the_last_is_collected(spec: Spec) -> None:
 @scripted("eventual")
 def while_only_clocks_are_running_it_is_quiet(spec: Spec) -> None:
     events = [(0.02, "t"), (0.04, "s"), (0.06, "r")]
-    assert observed(spec, made(spec, chain(), CHAINED, events))[0].counts["quiet"] > len(events)
+    assert observed(spec, made(spec, chain(), CHAINED, events))[0].counts["quiet before the end"] >= len(events)
 
 
 def waits(spec: Spec, program: Program, owner: Mapping[str, int], events: str, **options: Any) -> dict[str, float]:
@@ -238,4 +238,6 @@ def events_are_of_the_epoch_in_which_they_come(spec: Spec) -> None:
 @scripted("blocking")
 def while_only_clocks_are_running_the_switch_is_quiet(spec: Spec) -> None:
     events = [(0.1 + 0.01 * (i + 1), "t") for i in range(5)]  # after the first round
-    assert run_case(made(spec, chain(), CHAINED, events, epochs=3), spec).counts["quiet"] >= len(events)
+    assert (
+        run_case(made(spec, chain(), CHAINED, events, epochs=3), spec).counts["quiet before the end"] >= len(events) - 1
+    )
