@@ -98,4 +98,4 @@ def _names_a_series(node: exp.Identifier) -> bool:
     if not isinstance(alias, exp.TableAlias) or alias.args.get("columns"):
         return False
     aliased = alias.parent
-    return isinstance(aliased, exp.Table) and not isinstance(aliased.this, exp.Identifier)
+    return isinstance(aliased, exp.Table) and isinstance(aliased.this, exp.GenerateSeries)

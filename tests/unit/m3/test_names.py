@@ -58,8 +58,12 @@ def _read(interpreter: Interpreter, ordered: bool) -> list[tuple[object, ...]] |
         return None
 
 
+#: In these a table or a column is named by what is not an identifier for the parser, or cannot be written back with quotes.
+UNNAMED = {"explode_sequence", "hop", "tumble", "tumble_of_a_query"}
+
+
 @settings(max_examples=25, deadline=None)
-@given(st.sampled_from(sorted(SUITE)), st.integers(0, 10_000))
+@given(st.sampled_from(sorted(SUITE.keys() - UNNAMED)), st.integers(0, 10_000))
 def test_odd_names_change_no_result_of_the_suite(name: str, seed: int) -> None:
     dialect, sql, *_ = SUITE[name]
     tree = parse_one(sql, dialect=dialect)
