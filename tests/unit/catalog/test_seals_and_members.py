@@ -183,10 +183,12 @@ def test_who_is_drained_seals_the_epoch_that_it_has_open_as_its_last(catalog: Ca
     with pytest.raises(InputProblem, match="no coordinator 1"):
         catalog.take_token(1, PAST, PATIENCE)
     assert [catalog.token(), catalog.seal(0, 1), catalog.token()] == [0, None, 2]
-    again = catalog.add_coordinator()
+    again = catalog.add_coordinator(1)
     assert (again.coordinator, again.first) == (1, 3)
     assert catalog.membership().of(0) == (0, 1, 2)
     assert catalog.membership().of(3) == (0, 1, 2)
+    catalog.drain_coordinator(1)
+    assert catalog.add_coordinator().coordinator == 3, "events are known by their numbers in the sources of who is gone"
 
 
 def test_somebody_is_always_left(catalog: Catalog) -> None:
