@@ -12,8 +12,8 @@ from cumulus_ops.simulation.sweep import Failure, SweepReport, Tally, sweep
 __all__ = ["check_protocols", "dealt", "minimal_failure"]
 
 #: How many cases a protocol gets, relative to the others: more for those with more kinds of messages and options.
-WEIGHTS = {"eventual": 6, "optimistic": 6, "source": 3}
-WEIGHT = 2
+WEIGHTS = {"eventual": 12, "optimistic": 12, "source": 6, "target": 4}
+WEIGHT = 5
 
 
 def dealt(protocols: Sequence[str], seeds: int) -> dict[str, int]:

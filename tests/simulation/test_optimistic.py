@@ -307,7 +307,7 @@ def test_example_33_a_delta_is_multiplied_with_what_the_other_map_was_at_each_ti
             play.deliver(sender, "node 0", Push(Version(0, 0, ts), play.dispatch.numbers["s", 1], (part,), {}))
     assert [play.value("m1", 1, below=b) for b in (3, 4)] == [5, 5 + 7]
     delta = Delta("m2", Stamp(Version(0, 0, 1), 0), {(1,): 10})
-    play.deliver("node 1", "node 0", Corrective(Version(0, 0, 1), (delta,), 1))
+    play.deliver("node 1", "node 0", Corrective(Version(0, 0, 1), (delta,), (1,)))
     assert [play.value("m1", 1, below=b) for b in (3, 4)] == [5 + 10 * 5, 5 + 7 + 10 * 5 + 10 * 7]
 
 
@@ -395,7 +395,7 @@ PLANTED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a version compared the wrong way round (ReceiveLog)": ("                    if at < below and sender in by_sender:", "                    if at > below and sender in by_sender:", {"suppression": "off"}),
     "local readers are left out": ("                self.absorb(self.number, Delta(delta.map, delta.at, concerned), change, hops + 1)", "                pass", {}),
     "corrections are not recursive": ("        for reader, (concerned, below) in late.items():", "        for reader, (concerned, below) in late.items() if not hops else ():", {}),
-    "hops are not counted from their cause": ("change, message.hops)", "change, message.hops + 9)", {}),
+    "hops are not counted from their cause": ("delta, change, hops)", "delta, change, hops + 9)", {}),
     "a write does not wait for all its slices": (">= count for i, count", ">= min(count, 1) for i, count", {"suppression": "off"}),
     "a correction overtakes the push that it corrects": ("[*self._sent_before(first), first] if first else []", "[first] if first else []", {"bypass": False, "blind": False}),
     "the commit is the maximum of the nodes'": ("self._minimum(message.epoch, min(known.nodes.values()))", "self._minimum(message.epoch, max(known.nodes.values()))", {}),

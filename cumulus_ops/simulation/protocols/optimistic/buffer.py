@@ -85,10 +85,10 @@ class CorrectionBuffer:
     def _messages(self, deltas: list[tuple[Delta, int]]) -> Iterator[Corrective]:
         """One for each TS, or for each delta."""
         if not self.case.options["coalesce"]:
-            yield from (Corrective(d.at.version, (d,), hops) for d, hops in deltas)
+            yield from (Corrective(d.at.version, (d,), (hops,)) for d, hops in deltas)
             return
         by_version: dict[Version, list[tuple[Delta, int]]] = {}
         for delta, hops in deltas:
             by_version.setdefault(delta.at.version, []).append((delta, hops))
         for version, of in sorted(by_version.items()):
-            yield Corrective(version, tuple(d for d, _ in of), max(hops for _, hops in of))
+            yield Corrective(version, tuple(d for d, _ in of), tuple(hops for _, hops in of))

@@ -106,11 +106,12 @@ class Delta:
 
 @dataclass(frozen=True)
 class Corrective(Message):
-    """A corrective update, from a read node to a write node: deltas of one TSx. ``hops``: how many maps the cascade has passed."""
+    """A corrective update, from a read node to a write node: deltas of one TSx. ``hops``: for each of them, how many maps its
+    cascade has passed."""
 
     version: Version
     deltas: tuple[Delta, ...]
-    hops: int
+    hops: tuple[int, ...]
 
     def about(self) -> tuple[Version, ...]:
         """TSx."""

@@ -276,8 +276,8 @@ class Node:
         """The three steps."""
         sends = len(self.logs.send)
         change = Change()
-        for delta in message.deltas:
-            self.corrections.absorb(sender, delta, change, message.hops)
+        for delta, hops in zip(message.deltas, message.hops, strict=True):
+            self.corrections.absorb(sender, delta, change, hops)
         self.corrections.apply(change)
         self.here.report(Absorbed(sends, len(self.logs.send)))
 

@@ -168,8 +168,9 @@ class Updates:
             self.book.see(
                 all(d.entries and all(d.entries.values()) for d in message.deltas), "{} to {}: {} says nothing", *where
             )
-            deepest = max(depths[d.map] for d in message.deltas) if acyclic else message.hops
-            self.book.see(1 <= message.hops <= deepest + 1, "{} to {}: {} has passed {} maps", *where, message.hops)
+            for delta, hops in zip(message.deltas, message.hops, strict=True):
+                deepest = depths[delta.map] + 1 if acyclic else hops
+                self.book.see(1 <= hops <= deepest, "{} to {}: {} has passed {} maps", *where, hops)
             if not self.options["coalesce"]:
                 self.book.see(len(message.deltas) == 1, "{} to {}: {} is several", *where)
 
