@@ -12,6 +12,7 @@ from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, set_
 from cumulus_ops.catalog.membership import Boundary, FencedSeal, Member, Membership, Token
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
+    Advance,
     Batch,
     Clock,
     HistoryEntry,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEFT_OUT",
+    "Advance",
     "Batch",
     "Boundary",
     "Catalog",

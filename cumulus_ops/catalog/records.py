@@ -10,6 +10,7 @@ from dataclasses import dataclass
 __all__ = [
     "LEFT_OUT",
     "SETTLED",
+    "Advance",
     "Batch",
     "Clock",
     "HistoryEntry",
@@ -114,6 +115,15 @@ class NewBatch:
     quarantine_files: tuple[tuple[str, str, int], ...]  # (relation, path, rows)
     part: int = 0
     retry_of: int | None = None
+
+
+@dataclass(frozen=True)
+class Advance:
+    """A source moves on, from ``begin`` (None: it has not begun) to ``position``."""
+
+    source: str
+    begin: str | None
+    position: str
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ __all__ = [
     "consumption",
     "coordinator",
     "correction",
+    "delivery",
+    "file_aside",
     "lease",
     "log_file",
     "member",
@@ -39,6 +41,7 @@ __all__ = [
     "run",
     "seal",
     "snapshot",
+    "source_position",
     "validation",
 ]
 
@@ -169,6 +172,45 @@ quarantine = Table(
     Column("relation", String(200), nullable=False),
     Column("path", Text, nullable=False),
     Column("rows", BigInteger, nullable=False),
+    Column("state", String(10), nullable=False),  # 'kept', 'retried', 'dropped'
+    Column("reasons", Text, nullable=False),  # JSON: kind of reason -> rows
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("coordinator", Integer, nullable=False),
+    Column("name", String(200), nullable=False),
+    Column(
+        "arrived_at", Float, nullable=False
+    ),  # seconds since 1970; decides its epoch, recorded when it is first seen
+    Column("identity", String(200), nullable=False),  # what its folder looks like; cheap to compare
+    Column("digest", String(64)),  # of its contents; NULL: not read yet
+    UniqueConstraint("coordinator", "name"),
+)
+
+source_position = Table(
+    "source_position",
+    metadata,
+    Column("source", String(200), primary_key=True),
+    Column("position", Text, nullable=False),  # what comes before it is in the log
+)
+
+file_aside = Table(
+    "file_aside",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("coordinator", Integer, nullable=False),
+    Column("delivery", String(200), nullable=False),
+    Column("relation", String(200)),  # NULL: it belongs to none
+    Column("place", Text, nullable=False),
+    Column("kind", String(100), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("hint", Text, nullable=False),
+    Column("bytes", BigInteger),
+    Column("recorded_at", Float, nullable=False),
+    Column("state", String(10), nullable=False),  # 'aside', 'retried', 'dropped'
 )
 
 commit = Table(

@@ -82,21 +82,21 @@ def drain(number: int, folder: Path, as_json: bool) -> None:
 def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     """Take COORDINATOR out now, because it is gone: apply what it has appended, and seal the epoch that it has open in its name, as its
     last. What has landed for it and was not appended waits in its landing folder until it is added again."""
-    from cumulus_ops.eventlog import pending_drops
     from cumulus_ops.snapshot import remove_coordinator, tell_where_coordinators_are
+    from cumulus_ops.sources import pending
 
     if not yes:
         click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
     with opened(folder) as runtime:
         was_there = remove_coordinator(runtime, number)
         member = runtime.catalog.membership().find(number)
-        left = pending_drops(runtime.project, runtime.catalog, number)
+        left = pending(runtime.project, runtime.catalog, number)
         tell_where_coordinators_are(runtime)
     last = member.last if member else None
     if as_json:
-        print_json({"coordinator": number, "removed": was_there, "last_epoch": last, "left": [str(d) for d in left]})
+        print_json({"coordinator": number, "removed": was_there, "last_epoch": last, "left": [d.name for d in left]})
         return
     console().print(f"coordinator {number} {'is' if was_there else 'was'} out; epoch {last} was its last")
     if left:
         # not for another one: events are known by their numbers in the source, which another source may have used
-        console().print(f"{len(left)} drops wait in {left[0].parent} until it is added again")
+        console().print(f"{len(left)} drops wait in {runtime.project.landing / str(number)} until it is added again")

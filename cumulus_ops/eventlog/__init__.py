@@ -1,7 +1,8 @@
 """The event log: read what sources deliver, validate, quarantine, deduplicate, stamp, append."""
 
-from cumulus_ops.eventlog.append import append_drop, pending_drops
+from cumulus_ops.eventlog.append import append_delivery
 from cumulus_ops.eventlog.bootstrap import TABLES, land_tables
+from cumulus_ops.eventlog.delivery import Delivery, Part
 from cumulus_ops.eventlog.restamp import restamp
 
-__all__ = ["TABLES", "append_drop", "land_tables", "pending_drops", "restamp"]
+__all__ = ["TABLES", "Delivery", "Part", "append_delivery", "land_tables", "restamp"]

@@ -19,54 +19,46 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumulus_ops.catalog import Catalog
+from cumulus_ops.catalog import Advance, Catalog
 from cumulus_ops.config import Project
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
-from cumulus_ops.eventlog.readers import RelationEvents, read_drop, split_duplicates
+from cumulus_ops.eventlog.delivery import Delivery
+from cumulus_ops.eventlog.readers import RelationEvents, check, split_duplicates
 from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
 
-__all__ = ["append_drop", "pending_drops"]
+__all__ = ["append_delivery"]
 
 #: The offsets of log files with at most so many rows are remembered: drops of one source may overlap for long.
 KEPT_ROWS = 8192
 
 
-def pending_drops(project: Project, catalog: Catalog, coordinator: int) -> list[Path]:
-    """Landed drops of a coordinator that are not in the log yet, in the order of their names.
-
-    Names that begin with a dot or an underscore are still being written.
-    """
-    folder = project.landing / str(coordinator)
-    done = catalog.drops(coordinator)
-    names = sorted(p.name for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
-    return [folder / n for n in names if n not in done and not n.startswith((".", "_"))]
-
-
-def append_drop(project: Project, catalog: Catalog, coordinator: int, drop: Path) -> tuple[int, ...]:
-    """Append one drop to the coordinator's open epoch, as stamped batches of at most ``project.batch_rows`` rows each.
+def append_delivery(project: Project, catalog: Catalog, coordinator: int, delivery: Delivery) -> tuple[int, ...]:
+    """Append one delivery to the coordinator's open epoch, as stamped batches of at most ``project.batch_rows`` rows each.
 
     Args:
         project: the project.
         catalog: its catalog.
-        coordinator: whose landing folder it came from.
-        drop: the drop's folder.
+        coordinator: whose source it came from.
+        delivery: what the source handed over.
 
     Returns:
         the new batches' ids in their order, at least one. All of them became visible at once.
 
     Raises:
         InputProblem: a file cannot be read or lacks a column; nothing was appended.
-        Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long; nothing was
-            appended.
+        Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long, or the source was
+            at another position; nothing was appended.
     """
     with catalog.step() as step:
         epoch, sequence = catalog.position(coordinator)
         reach("append.before-files")
-        batches = DropBatches(project.state, coordinator, drop.name, epoch, sequence, project.batch_rows, step.label)
+        batches = DropBatches(
+            project.state, coordinator, delivery.name, epoch, sequence, project.batch_rows, step.label
+        )
         try:
-            for events in read_drop(project, drop):
+            for events in _checked(project, delivery):
                 rows, duplicates = _new_rows(project, catalog, events)
                 for piece in _pieces(rows, piece_rows(project.batch_rows)):
                     batches.add(events.relation, events.source, piece)
@@ -76,9 +68,22 @@ def append_drop(project: Project, catalog: Catalog, coordinator: int, drop: Path
             batches.discard()
             raise
         reach("append.before-commit")
-        appended = catalog.append(new)
+        appended = catalog.append(new, _advance(delivery))
         reach("append.after-commit")
         return appended
+
+
+def _checked(project: Project, delivery: Delivery) -> Iterator[RelationEvents]:
+    relations = {relation.name: relation for relation in project.relations}
+    for part in delivery.parts():
+        source = f"{delivery.source}/{part.relation}"
+        yield from check(relations[part.relation], part.read(), source, part.place)
+
+
+def _advance(delivery: Delivery) -> Advance | None:
+    if delivery.position is None:
+        return None
+    return Advance(delivery.source, delivery.begin, delivery.position)
 
 
 def _new_rows(project: Project, catalog: Catalog, events: RelationEvents) -> tuple[pa.Table, int]:

@@ -15,7 +15,7 @@ import functools
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,14 +26,13 @@ import pyarrow.compute as pc
 from cumulus_ops.config import Project
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
-from cumulus_ops.eventlog.cuts import piece_rows
 from cumulus_ops.eventlog.formats import FORMATS, read_raw
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, relation_schema
 from m3.datatypes import INT, Type
 from m3.program import Relation
 
-__all__ = ["RelationEvents", "read_drop", "read_relation", "split_duplicates"]
+__all__ = ["RelationEvents", "check", "files_by_relation", "read_rows", "split_duplicates"]
 
 log = logging.getLogger(__name__)
 
@@ -57,28 +56,12 @@ class RelationEvents:
     rejected: pa.Table
 
 
-def read_drop(project: Project, drop: Path) -> Iterator[RelationEvents]:
-    """Reads and checks all files of a drop, piece by piece.
-
-    Returns:
-        For each file, in the order of the project's relations, its events in one piece or several in the order of the file.
+def files_by_relation(project: Project, drop: Path) -> dict[str, Path]:
+    """relation -> its file in a drop.
 
     Raises:
-        InputProblem: the drop is not a folder; a file belongs to no relation; and, when its turn comes, a file is
-            unreadable, lacks a column, or has a column of a type that cannot hold its values exactly.
+        InputProblem: the drop is not a folder, a file belongs to no relation, or a relation has two.
     """
-    files = _files_by_relation(project, drop)
-    return (
-        events
-        for relation in project.relations
-        if relation.name in files
-        for events in read_relation(
-            relation, files[relation.name], f"{drop.parent.name}/{relation.name}", piece_rows(project.batch_rows)
-        )
-    )
-
-
-def _files_by_relation(project: Project, drop: Path) -> dict[str, Path]:
     if not drop.is_dir():
         raise InputProblem("is not a folder", kind="no-drop", place=str(drop), hint="a drop is a folder of files")
     names = {relation.name for relation in project.relations}
@@ -94,14 +77,33 @@ def _files_by_relation(project: Project, drop: Path) -> dict[str, Path]:
     return files
 
 
-def read_relation(relation: Relation, path: Path, source: str, rows: int) -> Iterator[RelationEvents]:
-    """Reads and checks one file, where possible in pieces of at most ``rows`` rows; see :func:`read_drop`."""
+def read_rows(relation: Relation, path: Path, rows: int) -> Iterator[RawFile]:
+    """Reads a file of a relation, where possible in pieces of at most ``rows`` rows, which :func:`check` then checks.
+
+    Raises:
+        InputProblem: it is unreadable, or lacks a column.
+    """
     schema = relation_schema(relation).append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
     required = [c.name for c in relation.columns if not c.type.nullable] + [OP, EVENT]
-    for raw in read_raw(path, schema, required, rows):
+    return read_raw(path, schema, required, rows)
+
+
+def check(relation: Relation, raws: Iterable[RawFile], source: str, place: str) -> Iterator[RelationEvents]:
+    """Checks the rows of a relation, piece by piece.
+
+    Args:
+        relation: whose rows they are.
+        raws: the rows as they came, with the columns ``op`` and ``event``, in pieces that no event crosses.
+        source: see :class:`RelationEvents`.
+        place: where they came from, for people.
+
+    Raises:
+        InputProblem: a column has a type that cannot hold its values exactly.
+    """
+    for raw in raws:
         if raw.ignored:
             _warn_ignored(source, raw.ignored)
-        yield _Check(relation, path, raw).events(source)
+        yield _Check(relation, place, raw).events(source)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -113,8 +115,8 @@ def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
 class _Check:
     """The checks of one piece: collects a reason for each bad row while casting column after column."""
 
-    def __init__(self, relation: Relation, path: Path, raw: RawFile) -> None:
-        self.relation, self.path, self.raw = relation, path, raw
+    def __init__(self, relation: Relation, place: str, raw: RawFile) -> None:
+        self.relation, self.place, self.raw = relation, place, raw
         self.table = raw.columns
         self.reasons: Reasons = defaultdict(list)
 
@@ -142,7 +144,7 @@ class _Check:
             raise InputProblem(
                 f"column {name} is {column.type}, which cannot hold a {type_} exactly",
                 kind="wrong-type",
-                place=str(self.path),
+                place=self.place,
                 hint=f"write it as {type_} or as text",
             )
         values, bad = cast_exact(column, type_)
@@ -161,9 +163,7 @@ class _Check:
         if not is_repeating_text(column.type):
             column = plain_text(column)
             if not pa.types.is_string(column.type) and not pa.types.is_null(column.type):
-                raise InputProblem(
-                    "column op is not text", kind="wrong-type", place=str(self.path), hint="write I or D"
-                )
+                raise InputProblem("column op is not text", kind="wrong-type", place=self.place, hint="write I or D")
             column = pc.dictionary_encode(pc.cast(column, pa.string()))
         signs = pa.chunked_array([_signs(chunk) for chunk in column.chunks], pa.int8())
         if signs.null_count:

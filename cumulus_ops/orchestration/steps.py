@@ -20,6 +20,7 @@ from cumulus_ops.rhythm import Rhythm
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import Boundary
+    from cumulus_ops.eventlog import Delivery
     from cumulus_ops.snapshot import BatchReport, Runtime
     from cumulus_ops.validation import ValidationReport
 
@@ -132,7 +133,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             here = current_epoch(runtime, coordinator)
             boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
             waiting = [] if boundary.is_early else _pending(runtime, coordinator)
-            landed = [drop.name for drop in waiting if _landed_at(drop) < boundary.ends_at]
+            landed = [drop.name for drop in waiting if drop.arrived < boundary.ends_at]
             report = run_minibatch(runtime, coordinator, landed)
             if report is not None:
                 log.info("applied %s", report)
@@ -322,15 +323,10 @@ def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
     )
 
 
-def _landed_at(drop: Path) -> datetime.datetime:
-    """When a drop's folder got its name: the inode's change time, which a rename sets."""
-    return datetime.datetime.fromtimestamp(drop.stat().st_ctime, datetime.UTC)
+def _pending(runtime: Runtime, coordinator: int) -> list[Delivery]:
+    from cumulus_ops.sources import pending
 
-
-def _pending(runtime: Runtime, coordinator: int) -> list[Path]:
-    from cumulus_ops.eventlog import pending_drops
-
-    return list(pending_drops(runtime.project, runtime.catalog, coordinator))
+    return list(pending(runtime.project, runtime.catalog, coordinator))
 
 
 def _add(totals: dict[str, int], report: BatchReport) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from cumulus_ops.catalog import Batch, Membership, in_error
 from cumulus_ops.engine import Runtime
-from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.snapshot.commits import commit
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch
 from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.sealing import seal, sealed
+from cumulus_ops.sources import pending
 from cumulus_ops.validation.run import validate
 
 __all__ = ["run_epochs"]
@@ -64,7 +64,7 @@ def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
     drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
     period = max(drops.values())
-    waiting = [c for c in everyone if pending_drops(rt.project, rt.catalog, c)]
+    waiting = [c for c in everyone if pending(rt.project, rt.catalog, c)]
     unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
     joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
     behind = [

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from cumulus_ops.catalog import Batch, NewRun, Refresh, Step
 from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime, StepResult
 from cumulus_ops.engine.failures import explain, verdict
 from cumulus_ops.errors import Conflict, CumulusError
-from cumulus_ops.eventlog import append_drop, pending_drops
+from cumulus_ops.eventlog import Delivery, append_delivery
 from cumulus_ops.faults import reach
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.snapshot.refreshing import refresh, refresh_task
 from cumulus_ops.snapshot.setting_aside import has_died_too_often, is_set_aside, tell_of
 from cumulus_ops.snapshot.settling import settle_if_due
 from cumulus_ops.snapshot.tidying import tidy
+from cumulus_ops.sources import pending
 
 __all__ = [
     "BatchReport",
@@ -77,7 +77,7 @@ def run_minibatch(
         what was done, or None when nothing (of these names) is waiting.
     """
     started = time.monotonic()
-    landed = pending_drops(rt.project, rt.catalog, coordinator)
+    landed = pending(rt.project, rt.catalog, coordinator)
     wanted = {drop.name for drop in landed[:1]} if drops is None else set(drops)
     waiting = [drop for drop in landed if drop.name in wanted]
     left = rt.catalog.batches(state="appended", coordinator=coordinator)
@@ -110,26 +110,26 @@ def _end_if_full(rt: Runtime, epoch: int) -> None:
         rt.catalog.end_epoch(epoch, Rhythm.of(rt.project), "events")
 
 
-def _append(rt: Runtime, coordinator: int, drop: Path) -> tuple[int, ...]:
+def _append(rt: Runtime, coordinator: int, drop: Delivery) -> tuple[int, ...]:
     """Append a drop; again, if this process stood still meanwhile and others went on without it, or ended its epoch."""
     for _ in range(ATTEMPTS - 1):
         try:
-            return append_drop(rt.project, rt.catalog, coordinator, drop)
+            return append_delivery(rt.project, rt.catalog, coordinator, drop)
         except Conflict:
             if drop.name in rt.catalog.drops(coordinator):
                 raise
-    return append_drop(rt.project, rt.catalog, coordinator, drop)
+    return append_delivery(rt.project, rt.catalog, coordinator, drop)
 
 
 @contextmanager
-def _appending(rt: Runtime, coordinator: int, drops: Sequence[Path]) -> Iterator[None]:
+def _appending(rt: Runtime, coordinator: int, drops: Sequence[Delivery]) -> Iterator[None]:
     """Append drops in a thread of its own. What is wrong with one is reported when its turn comes and it is read again."""
     with ThreadPoolExecutor(1, "append") as pool:
-        appends = [pool.submit(append_drop, rt.project, rt.catalog, coordinator, drop) for drop in drops]
+        appends = [pool.submit(append_delivery, rt.project, rt.catalog, coordinator, drop) for drop in drops]
         yield
-    for append in appends:
+    for appending in appends:
         with suppress(CumulusError):
-            append.result()
+            appending.result()
 
 
 def _report(batches: Sequence[Batch], seconds: float) -> BatchReport:

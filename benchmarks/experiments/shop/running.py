@@ -16,10 +16,11 @@ from benchmarks.experiments.rounds import Rounds
 from benchmarks.experiments.shop.project import shop_project
 from benchmarks.experiments.shop.stories import NATIONS, Stories
 from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.eventlog import append_drop
+from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import commit, correct, merge
 from cumulus_ops.snapshot.minibatch import commit_batch, compute_batch
+from cumulus_ops.sources import drop_delivery
 
 __all__ = ["Pass", "Run", "Settings", "run_shop"]
 
@@ -122,7 +123,7 @@ class _Player:
     def _append(self, period: int, coordinator: int) -> tuple[int, dict[str, np.ndarray]]:
         rows = self.stories.land(self.rt.project.landing, period, coordinator)
         drop = self.rt.project.landing / str(coordinator) / f"p{period:06}"
-        (batch,) = append_drop(self.rt.project, self.rt.catalog, coordinator, drop)
+        (batch,) = append_delivery(self.rt.project, self.rt.catalog, coordinator, drop_delivery(self.rt.project, drop))
         self.run.events[coordinator] += sum(map(len, rows.values()))
         return batch, rows
 

@@ -13,7 +13,7 @@ from cumulus_ops.demo.events import count_events, deliver_period, make_events
 from cumulus_ops.demo.periods import drop_name, epoch_of_period, last_period, periods
 from cumulus_ops.demo.tpch import TABLES, generate_tables, read_table, relation_of
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog.readers import read_relation
+from cumulus_ops.eventlog.readers import check, read_rows
 
 EPOCHS, COORDINATORS = 3, 3
 VIEWS = Path(__file__).parents[3] / "examples" / "tpch" / "views"
@@ -164,7 +164,8 @@ def test_files_are_accepted_by_the_readers(stream: Path, tables: Path) -> None:
     for table in TABLES:
         path = stream / "0" / "p0000" / f"{table}.parquet"
         if path.exists():
-            pieces = list(read_relation(relation_of(tables, table), path, f"0/{table}", 100))
+            relation = relation_of(tables, table)
+            pieces = list(check(relation, read_rows(relation, path, 100), f"0/{table}", str(path)))
             assert sum(len(p.rejected) for p in pieces) == 0
             assert sum(len(p.rows) for p in pieces) == pq.read_metadata(path).num_rows
 

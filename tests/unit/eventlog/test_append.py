@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from cumulus_ops.catalog import Catalog, ProgramRecord
 from cumulus_ops.config import Project
 from cumulus_ops.errors import Conflict, InputProblem
-from cumulus_ops.eventlog import append_drop, pending_drops
+from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
+from cumulus_ops.sources import drop_delivery, pending
 from cumulus_ops.versions import event_version
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
@@ -46,6 +47,10 @@ def catalog(project: Project) -> Iterator[Catalog]:
     catalog.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", 1))
     yield catalog
     catalog.close()
+
+
+def append_drop(project: Project, catalog: Catalog, coordinator: int, drop: Path) -> tuple[int, ...]:
+    return append_delivery(project, catalog, coordinator, drop_delivery(project, drop))
 
 
 def land(project: Project, name: str, *, suffix: str = ".parquet", groups: int = 3, **files: Sequence[Row]) -> Path:
@@ -102,7 +107,7 @@ def test_a_drop_that_fits_is_one_batch_with_all_relations(project: Project, cata
     batch = catalog.batch(1)
     assert (batch.inserts, batch.deletes, batch.quarantined, batch.duplicates, batch.part) == (2, 2, 0, 0, 0)
     assert catalog.position(0) == (0, 4)
-    assert pending_drops(project, catalog, 0) == []
+    assert pending(project, catalog, 0) == []
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

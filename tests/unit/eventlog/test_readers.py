@@ -18,8 +18,9 @@ from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog import readers
 from cumulus_ops.eventlog.casting import cast_exact
-from cumulus_ops.eventlog.readers import RelationEvents, read_drop, split_duplicates
+from cumulus_ops.eventlog.readers import RelationEvents, split_duplicates
 from cumulus_ops.eventlog.types import arrow_type, event_schema, m3_type, stored_type
+from cumulus_ops.sources import drop_delivery
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 
@@ -76,7 +77,7 @@ def write(folder: Path, suffix: str, rows: list[dict[str, object]], name: str = 
 
 def read_relation(relation: Relation, path: Path, source: str) -> RelationEvents:
     """A file that is small enough to come as one piece."""
-    (events,) = readers.read_relation(relation, path, source, 1_000_000)
+    (events,) = readers.check(relation, readers.read_rows(relation, path, 1_000_000), source, str(path))
     return events
 
 
@@ -111,8 +112,9 @@ def test_a_drop_is_read_relation_by_relation_in_project_order(tmp_path: Path) ->
     (drop / "alpha.csv").write_text("x,op,event\n5,I,0\n")
     (drop / ".alpha.csv.crc").write_text("x")
     (drop / "_SUCCESS").write_text("")
-    events = read_drop(project(tmp_path, ITEMS, other), drop)
-    assert [(e.relation, e.source, len(e.rows)) for e in events] == [("items", "1/items", 3), ("alpha", "1/alpha", 1)]
+    delivery = drop_delivery(project(tmp_path, ITEMS, other), drop)
+    found = [(part.relation, len(next(part.read()).columns)) for part in delivery.parts()]
+    assert (delivery.source, found) == ("1", [("items", 3), ("alpha", 1)])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_a_file_that_nobody_would_read_is_an_error(tmp_path: Path, name: str, ki
     write(drop, ".ndjson", GOOD)
     (drop / name).write_text("id\n")
     with pytest.raises(InputProblem) as problem:
-        read_drop(project(tmp_path), drop)
+        drop_delivery(project(tmp_path), drop).parts()
     assert problem.value.kind == kind
     assert problem.value.place.startswith(str(drop))
 

@@ -10,9 +10,9 @@ import pytest
 
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog import pending_drops
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.sources import pending
 from tests.support.drops import make_shop
 
 
@@ -22,7 +22,7 @@ def opened(folder: Path) -> Iterator[tuple[Runtime, list[Path]]]:
     project = make_shop(folder, periods=3)
     initialise(project)
     with open_runtime(project) as rt:
-        yield rt, pending_drops(project, rt.catalog, 0)
+        yield rt, pending(project, rt.catalog, 0)
 
 
 def states(rt: Runtime) -> list[tuple[str, str]]:
@@ -56,12 +56,12 @@ def test_only_drops_of_the_given_names_are_appended(tmp_path: Path) -> None:
 def test_what_is_wrong_with_the_next_drop_is_reported_in_its_turn(tmp_path: Path) -> None:
     with opened(tmp_path) as (rt, drops):
         names = [drop.name for drop in drops]
-        (drops[1] / "nonsense.txt").write_text("no events")
+        (rt.project.landing / "0" / names[1] / "nonsense.txt").write_text("no events")
         assert run_minibatch(rt, 0, names) is not None
         assert states(rt) == [(names[0], "applied")]
         with pytest.raises(InputProblem, match="nonsense"):
             run_minibatch(rt, 0, names)
-        (drops[1] / "nonsense.txt").unlink()
+        (rt.project.landing / "0" / names[1] / "nonsense.txt").unlink()
         for _ in names[1:]:
             assert run_minibatch(rt, 0, names) is not None
         assert states(rt) == [(name, "applied") for name in names]
