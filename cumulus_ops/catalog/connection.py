@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
@@ -64,6 +62,9 @@ def migrate(engine: Engine) -> None:
     Raises:
         SetupProblem: the database cannot be reached.
     """
+    from alembic import command  # most often nothing is to be migrated
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     try:

@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+#: The commands that answer at once: their processes make no data frames.
+QUICK = ("batch", "compile", "coordinators", "epoch", "explain", "query", "status")
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="cumulus")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """SQL aggregates over changing tables: always fresh, periodically consistent, provably right."""
+    if context.invoked_subcommand in QUICK:
+        from cumulus_ops.light import without_pandas
+
+        without_pandas()
 
 
 @main.command()
