@@ -17,7 +17,6 @@ from cumulus_ops.demo.airflow_api import AirflowApi
 from cumulus_ops.demo.machine import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = Path("/usr/bin/chromium")
 #: The demo's views, each with a verdict of its own.
 VIEWS = ("q1", "q3", "q5", "q6", "q10", "example21")
 LOCAL = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
@@ -85,29 +84,6 @@ def demo(tmp_path_factory):
         if process.poll() is None:
             process.kill()
         reader.join(10)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium of Debian's package."""
-    if not CHROMIUM.exists():
-        message = "no Chromium: apt-get install chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser):
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    yield page
-    page.close()
 
 
 def test_the_table_has_a_validated_line_per_epoch_and_corrections(demo):
