@@ -11,12 +11,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from m3.program import Relation
+
+if TYPE_CHECKING:
+    from cumulus_ops.yaml_nodes import Item, Section
 
 __all__ = [
     "LEAST_MEMORY",
     "PIN",
+    "SETTLE",
     "CorrectionSettings",
     "EpochSettings",
     "ExecutorSettings",
@@ -24,6 +29,7 @@ __all__ = [
     "LayoutSettings",
     "Patience",
     "Project",
+    "SourceSettings",
     "ValidationSettings",
     "load_project",
 ]
@@ -99,6 +105,32 @@ class LayoutSettings:
 
 
 @dataclass(frozen=True)
+class SourceSettings:
+    """A source beside the landing folder: its ``name``, which of the ``kind``s it is (``postgres``, or ``package.module:Class``), and the
+    ``coordinator`` that takes its events. ``item`` is its part of the file, from which the kind reads the rest."""
+
+    name: str
+    kind: str
+    coordinator: int
+    item: Item
+
+    def options(self, *known: str) -> Section:
+        """What the file says beside kind and coordinator.
+
+        Args:
+            known: the options that the kind has.
+
+        Raises:
+            InputProblem: there are others.
+        """
+        return self.item.section(("kind", "coordinator", *known))
+
+
+#: How long a landed drop has to be left alone before it is taken, if nothing else says that it is complete.
+SETTLE = datetime.timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
 class ValidationSettings:
     """How snapshots are proved. ``policy``: a wrong one is to ``fail`` its task, to ``warn``, or is not looked for (``off``);
     ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them."""
@@ -137,7 +169,8 @@ class Project:
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
     how many bytes one step may hold, in each process. ``coordinators`` is how many there are at first; who they are later, the catalog
-    says. ``patience`` is had with those that are late.
+    says. ``patience`` is had with those that are late. ``settle`` is how long a landed drop has to be left alone before it is taken, if nothing
+    else says that it is complete; ``sources`` are those beside the landing folder.
     """
 
     name: str
@@ -160,6 +193,8 @@ class Project:
     memory: int | None = None
     corrections: CorrectionSettings = field(default_factory=CorrectionSettings)
     patience: Patience = field(default_factory=Patience)
+    settle: datetime.timedelta = SETTLE
+    sources: tuple[SourceSettings, ...] = ()
 
     @property
     def consumers(self) -> tuple[str, ...]:

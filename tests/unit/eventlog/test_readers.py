@@ -89,7 +89,7 @@ def project(tmp_path: Path, *relations: Relation) -> Project:
     epoch = EpochSettings(timedelta(minutes=1), datetime(2024, 1, 1, tzinfo=UTC))
     return Project(
         "p", tmp_path, relations or (ITEMS,), 2, epoch, tmp_path / "landing", tmp_path / "state", "sqlite://", None,
-        tmp_path / "reports", {}, None, ExecutorSettings(),
+        tmp_path / "reports", {}, None, ExecutorSettings(), settle=timedelta(0),
     )  # fmt: skip
 
 
