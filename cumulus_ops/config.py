@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from m3.program import Relation
 
@@ -25,6 +25,7 @@ __all__ = [
     "CorrectionSettings",
     "EpochSettings",
     "ExecutorSettings",
+    "LandingSettings",
     "LayoutChoice",
     "LayoutSettings",
     "Patience",
@@ -85,6 +86,17 @@ class ExecutorSettings:
     master: str = "local[2]"
     remote: str | None = None
     rows_per_task: int = 100_000
+
+
+@dataclass(frozen=True)
+class LandingSettings:
+    """How landed files are read. ``null_values``: unquoted CSV fields that are NULL, beside the empty one. ``ops``: more words of the
+    column ``op``, each for ``I``, ``D`` or ``U``; ``insert`` if all rows of files without that column are inserts. ``delimiter``: between
+    the fields of CSV files, None to take it from the header."""
+
+    null_values: tuple[str, ...] = ()
+    ops: Mapping[str, str] | Literal["insert"] = field(default_factory=dict)
+    delimiter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -169,8 +181,9 @@ class Project:
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
     how many bytes one step may hold, in each process. ``coordinators`` is how many there are at first; who they are later, the catalog
-    says. ``patience`` is had with those that are late. ``settle`` is how long a landed drop has to be left alone before it is taken, if nothing
-    else says that it is complete; ``sources`` are those beside the landing folder.
+    says. ``patience`` is had with those that are late. ``files`` says how landed files are read, ``files_of`` for single relations.
+    ``settle`` is how long a landed drop has to be left alone before it is taken, if nothing else says that it is complete; ``sources``
+    are those beside the landing folder.
     """
 
     name: str
@@ -193,8 +206,14 @@ class Project:
     memory: int | None = None
     corrections: CorrectionSettings = field(default_factory=CorrectionSettings)
     patience: Patience = field(default_factory=Patience)
+    files: LandingSettings = field(default_factory=LandingSettings)
+    files_of: Mapping[str, LandingSettings] = field(default_factory=dict)
     settle: datetime.timedelta = SETTLE
     sources: tuple[SourceSettings, ...] = ()
+
+    def settings_of(self, relation: str) -> LandingSettings:
+        """How the landed files of a relation are read: as it says itself, or else as all are."""
+        return self.files_of.get(relation, self.files)
 
     @property
     def consumers(self) -> tuple[str, ...]:
