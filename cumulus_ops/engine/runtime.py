@@ -16,6 +16,7 @@ from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
 from cumulus_ops.mapstore import FORMAT
+from cumulus_ops.sources import Sources
 from m3.program import Program
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ __all__ = ["Runtime", "build_program", "initialise", "open_runtime"]
 
 @dataclass(frozen=True)
 class Runtime:
-    """What the steps of a project need."""
+    """What the steps of a project need. ``sources`` are opened when they are first asked what waits."""
 
     project: Project
     plan: ProgramPlan
     catalog: Catalog
     executor: Executor
+    sources: Sources
 
     @property
     def program(self) -> Program:
@@ -86,6 +88,7 @@ def initialise(project: Project) -> None:
     check_layout(plan, project.layout)
     catalog = Catalog(project.catalog_url, project.state)
     try:
+        Sources(project, catalog).check()
         _refuse_other_formats(catalog, project.name)  # before anything is changed
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -133,14 +136,16 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     """
     catalog = Catalog(project.catalog_url, project.state)
     runner = _executor(project, executor or project.executor.kind)
+    sources = Sources(project, catalog)
     try:
         catalog.check_schema()
         record = catalog.program()
         _check_format(record)
         plan = plan_json(record.compiled, record.granularity)
         _check_copies(record, plan)
-        yield Runtime(project, plan, catalog, runner)
+        yield Runtime(project, plan, catalog, runner, sources)
     finally:
+        sources.close()
         runner.close()
         catalog.close()
 

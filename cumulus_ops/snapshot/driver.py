@@ -15,7 +15,6 @@ from cumulus_ops.snapshot.commits import commit
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch
 from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.sealing import seal, sealed
-from cumulus_ops.sources import pending
 from cumulus_ops.validation.run import validate
 
 __all__ = ["run_epochs"]
@@ -64,7 +63,7 @@ def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
     drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
     period = max(drops.values())
-    waiting = [c for c in everyone if pending(rt.project, rt.catalog, c)]
+    waiting = [c for c in everyone if rt.sources.pending(c)]
     unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
     joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
     behind = [
