@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cumulus_ops.engine import Runtime, initialise, open_runtime
     from cumulus_ops.snapshot.commits import SnapshotReport, collect_garbage, commit, correct, merge
     from cumulus_ops.snapshot.deciding import drop_batch, retry_batch
-    from cumulus_ops.snapshot.driver import run_epochs
+    from cumulus_ops.snapshot.driver import run_epochs, run_waiting
     from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch
     from cumulus_ops.snapshot.notices import tell_where_coordinators_are
     from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
@@ -50,6 +50,7 @@ __all__ = [
     "retry_batch",
     "run_epochs",
     "run_minibatch",
+    "run_waiting",
     "scrub",
     "seal",
     "sealed",
@@ -74,6 +75,7 @@ _HOMES = {
     "drop_batch": "cumulus_ops.snapshot.deciding",
     "retry_batch": "cumulus_ops.snapshot.deciding",
     "run_epochs": "cumulus_ops.snapshot.driver",
+    "run_waiting": "cumulus_ops.snapshot.driver",
     "BatchReport": "cumulus_ops.snapshot.minibatch",
     "current_epoch": "cumulus_ops.snapshot.minibatch",
     "run_minibatch": "cumulus_ops.snapshot.minibatch",
