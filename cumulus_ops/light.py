@@ -31,8 +31,8 @@ def without_pandas() -> None:
     if "pandas" in sys.modules:
         return
     finder = _Missing()
-    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, finder)
     try:
         pa.array([0])
     finally:
-        sys.meta_path.remove(finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(finder)

@@ -72,7 +72,7 @@ def components(graph: Graph[T]) -> list[tuple[T, ...]]:
             if work:
                 low[work[-1][0]] = min(low[work[-1][0]], low[node])
             if low[node] == index[node]:
-                members = []
+                members: list[T] = []
                 while not members or members[-1] != node:
                     members.append(stack.popitem()[0])
                 found.append(tuple(sorted(members, key=position.__getitem__)))

@@ -69,7 +69,7 @@ def _something_waits(rt: Runtime) -> bool:
     """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
     committed = len(rt.catalog.snapshots())
     return any(b.epoch >= committed and b.counts for b in rt.catalog.batches()) or any(
-        pending(rt.project, rt.catalog, c) for c in _everyone(rt)
+        rt.sources.pending(c) for c in _everyone(rt)
     )
 
 
