@@ -25,6 +25,7 @@ __all__ = [
     "CorrectionSettings",
     "EpochSettings",
     "ExecutorSettings",
+    "KeySettings",
     "LandingSettings",
     "LayoutChoice",
     "LayoutSettings",
@@ -143,6 +144,15 @@ SETTLE = datetime.timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
+class KeySettings:
+    """What a relation's key means (docs/keys.md). ``mode``: ``strict``, events that its rows contradict are quarantined; ``upsert``, they
+    say what a key's row is now. ``writers``: a key belongs to ``one`` coordinator, or ``any`` may write it."""
+
+    mode: str
+    writers: str = "one"
+
+
+@dataclass(frozen=True)
 class ValidationSettings:
     """How snapshots are proved. ``policy``: a wrong one is to ``fail`` its task, to ``warn``, or is not looked for (``off``);
     ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them."""
@@ -178,7 +188,7 @@ class Project:
     ``landing`` holds what sources deliver: ``<landing>/<coordinator>/<drop>/<relation>.<parquet|csv|ndjson>``; a drop is
     a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows. ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
-    what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
+    what to maintain; one of them is set. ``keys``: the relations that are not trusted, by name. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
     how many bytes one step may hold, in each process. ``coordinators`` is how many there are at first; who they are later, the catalog
     says. ``patience`` is had with those that are late. ``files`` says how landed files are read, ``files_of`` for single relations.
@@ -214,6 +224,8 @@ class Project:
     def settings_of(self, relation: str) -> LandingSettings:
         """How the landed files of a relation are read: as it says itself, or else as all are."""
         return self.files_of.get(relation, self.files)
+
+    keys: Mapping[str, KeySettings] = field(default_factory=dict)
 
     @property
     def consumers(self) -> tuple[str, ...]:

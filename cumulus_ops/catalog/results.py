@@ -11,6 +11,7 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import forget_clocks
 from cumulus_ops.catalog.control import missing_votes, not_sealed
 from cumulus_ops.catalog.database import now
+from cumulus_ops.catalog.key_indexes import forget_key_runs
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.records import (
     SETTLED,
@@ -157,7 +158,8 @@ class Results(Leases):
 
     def known_paths(self) -> set[str]:
         """Every file that a row names, retired runs included."""
-        paths = select(t.run.c.path).union(select(t.log_file.c.path), select(t.quarantine.c.path))
+        others = (t.log_file, t.quarantine, t.key_run)
+        paths = select(t.run.c.path).union(*(select(table.c.path) for table in others))
         return {row[0] for row in self._read(paths)}
 
     def forget_retired(self) -> list[str]:
@@ -173,4 +175,4 @@ class Results(Leases):
                 connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
-            return sorted(paths - needed)
+            return sorted(paths - needed | forget_key_runs(connection, program.last_commit if floor is None else floor))

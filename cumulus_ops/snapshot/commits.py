@@ -39,7 +39,7 @@ __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
 ATTEMPTS = 25
 #: Merging holds fewer columns of a row than a join does, and one path at a time.
 MERGE_SHARE = 2
-FOLDERS = ("runs", "log", "quarantine")
+FOLDERS = ("runs", "log", "quarantine", "keys")
 
 
 @dataclass(frozen=True)
