@@ -155,29 +155,34 @@ class KeySettings:
 @dataclass(frozen=True)
 class ValidationSettings:
     """How snapshots are proved. ``policy``: a wrong one is to ``fail`` its task, to ``warn``, or is not looked for (``off``);
-    ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them."""
+    ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them. The snapshots of epochs
+    to which nothing is appended are the one before them, and proved with it."""
 
     policy: str = "fail"
     every: int = 1
     views: int | None = None
 
-    def due(self, epoch: int) -> bool:
-        """Whether the snapshot of an epoch is to be proved.
+    def due(self, epoch: int, last: int | None = None) -> bool:
+        """Whether the snapshot of an epoch is to be proved, which may be that of all epochs from there to ``last`` (inclusive).
 
         >>> [e for e in range(7) if ValidationSettings(every=3).due(e)]
         [0, 3, 6]
+        >>> ValidationSettings(every=3).due(4, 5), ValidationSettings(every=3).due(4, 6)
+        (False, True)
         """
-        return self.policy != "off" and epoch % self.every == 0
+        return self.policy != "off" and any(
+            e % self.every == 0 for e in range(epoch, (last or epoch) + 1)[: self.every]
+        )
 
-    def chosen(self, names: Sequence[str], epoch: int) -> tuple[str, ...]:
-        """The views that are proved in an epoch that is due: a sample goes round, so that all have their turn.
+    def chosen(self, names: Sequence[str], turn: int) -> tuple[str, ...]:
+        """The views that are proved next, after ``turn`` validations: a sample goes round, so that all have their turn.
 
-        >>> [ValidationSettings(views=2).chosen("abc", e) for e in range(3)]
+        >>> [ValidationSettings(views=2).chosen("abc", turn) for turn in range(3)]
         [('a', 'b'), ('c', 'a'), ('b', 'c')]
         """
         if self.views is None or self.views >= len(names):
             return tuple(names)
-        first = epoch // self.every * self.views
+        first = turn * self.views
         return tuple(names[(first + i) % len(names)] for i in range(self.views))
 
 

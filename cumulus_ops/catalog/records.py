@@ -257,13 +257,15 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A committed snapshot of all maps at ``version`` (inclusive). ``entries``: stored map entries, one copy per map."""
+    """A committed snapshot of all maps at ``version`` (inclusive). ``entries``: stored map entries, one copy per map. ``repeats``: the
+    epoch whose snapshot it is the same as, because nothing was appended to an epoch since; None if it is one of its own."""
 
     epoch: int
     version: int
     commit: int
     entries: int
     seconds: float
+    repeats: int | None = None
 
 
 @dataclass(frozen=True)

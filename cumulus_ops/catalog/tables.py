@@ -72,6 +72,7 @@ program = Table(
     Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
     Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
     Column("token_number", BigInteger, nullable=False),  # grows with each hand-over: fences off who had it before
+    Column("source", String(64)),  # digest of what it was compiled from; NULL: not known
 )
 
 coordinator = Table(
@@ -299,6 +300,7 @@ snapshot = Table(
     Column("entries", BigInteger, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("committed_at", DateTime(timezone=True), nullable=False),
+    Column("repeats", Integer),  # the epoch that it is the same as, for nothing was appended since; NULL: none
 )
 
 published = Table(

@@ -52,15 +52,15 @@ class SealEpoch(BaseSensorOperator):
         self.folder, self.coordinator, self.asset = folder, coordinator, asset
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Done when the epoch is sealed; the value is the list of epochs that await their snapshots, sealed by all."""
+        """Done when the epoch is sealed; the value says which epochs await their snapshots, sealed by all: ``first`` and ``last``."""
         sealed = steps.seal_scheduled(self.folder, self.coordinator, began(context))
         if sealed is None:
             return PokeReturnValue(is_done=False)
         event = context["outlet_events"][self.asset]
-        event.extra = {"epochs": sealed.epochs}
+        event.extra = ends_of(sealed.epochs)
         if sealed.epochs:
-            event.add_partitions([str(e) for e in sealed.epochs])
-        return PokeReturnValue(is_done=True, xcom_value=sealed.complete)
+            event.add_partitions(str(sealed.epochs[-1]))
+        return PokeReturnValue(is_done=True, xcom_value=ends_of(sealed.complete))
 
 
 class Vote(BaseOperator):
@@ -76,17 +76,18 @@ class Vote(BaseOperator):
         super().__init__(outlets=[asset], **kwargs)
         self.complete, self.asset = complete, asset
 
-    def execute(self, context: Context) -> list[int]:
-        """Returns the epochs."""
+    def execute(self, context: Context) -> dict[str, int]:
+        """Returns ``first`` and ``last`` of the epochs."""
         from airflow.sdk.exceptions import AirflowSkipException
 
-        epochs = list(self.complete or ())
-        if not epochs:
-            raise AirflowSkipException("not all members have sealed the epoch yet")
+        if not self.complete:
+            raise AirflowSkipException(
+                "not all members have sealed the epoch yet, or it is empty and has its snapshot already"
+            )
         event = context["outlet_events"][self.asset]
-        event.extra = {"epochs": epochs}
-        event.add_partitions(str(epochs[-1]))  # one wake-up: the commit takes all that are complete
-        return epochs
+        event.extra = dict(self.complete)
+        event.add_partitions(str(self.complete["last"]))  # one wake-up: the commit takes all that are complete
+        return dict(self.complete)
 
 
 class CommitEpochs(BaseOperator):
@@ -100,7 +101,7 @@ class CommitEpochs(BaseOperator):
         self.folder, self.engine = folder, engine
 
     def execute(self, context: Context) -> list[int]:
-        """Returns the epochs committed now."""
+        """Returns the epochs committed now, without those that repeat another one's snapshot."""
         return steps.commit_sealed(self.folder, executor=chosen(self.engine))
 
 
@@ -196,6 +197,11 @@ def began(context: Context) -> datetime.datetime:
     if start is None:
         raise ValueError("the run has no data interval: trigger it with a logical date, or use the run_epochs DAG")
     return datetime.datetime.fromtimestamp(start.timestamp(), datetime.UTC)
+
+
+def ends_of(epochs: range) -> dict[str, int]:
+    """``first`` and ``last`` of some epochs; empty if there are none. They may be thousands."""
+    return {"first": epochs[0], "last": epochs[-1]} if epochs else {}
 
 
 def chosen(executor: str) -> str | None:
