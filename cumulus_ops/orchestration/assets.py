@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow.sdk import Asset
 
 from cumulus_ops import names
+from cumulus_ops.orchestration.links import absolute_page
 
 __all__ = ["epoch_asset", "seal_asset", "snapshot_asset"]
 
@@ -26,6 +27,7 @@ def epoch_asset(project: str) -> Asset:
 
 
 def snapshot_asset(project: str) -> Asset:
-    """Updated when snapshots are committed and published; ``extra["epochs"]`` says which, and
-    ``extra["in_error"]`` which views are in error in the newest, and why."""
-    return Asset(name=names.snapshot_asset(project), uri=f"cumulus://{project}/snapshot", group=project)
+    """Updated when snapshots are committed and published; ``extra["epochs"]`` of the event says which, ``extra["in_error"]`` which views
+    are in error in the newest, and why, and ``extra["report"]`` where its report is, or will be. The asset's own extra leads to the pages."""
+    extra = {"pages": absolute_page(project, "")}
+    return Asset(name=names.snapshot_asset(project), uri=f"cumulus://{project}/snapshot", group=project, extra=extra)
