@@ -9,7 +9,6 @@ from urllib.parse import quote, urlsplit
 import attrs
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
-from airflow.sdk.execution_time.xcom import XCom
 
 from cumulus_ops.config import load_project
 
@@ -53,6 +52,8 @@ class _EpochLink(BaseOperatorLink):  # type: ignore[misc]
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """The page's path, asked when the task has ended, well or not."""
+        from airflow.sdk.execution_time.xcom import XCom
+
         project = load_project(Path(operator.folder)).name
         epoch = XCom.get_value(ti_key=ti_key, key=EPOCH)
         return page(project, "epochs") if epoch is None else page(project, "epochs", epoch, *self.parts)
