@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow.sdk import Asset
 
 from cumulus_ops import names
+from cumulus_ops.orchestration.links import absolute_page
 
 __all__ = ["epoch_asset", "seal_asset", "snapshot_asset"]
 
@@ -26,6 +27,8 @@ def epoch_asset(project: str) -> Asset:
 
 
 def snapshot_asset(project: str) -> Asset:
-    """Updated when snapshots are committed and published; ``extra["epochs"]`` says which await validation, and
-    ``extra["in_error"]`` which views are in error in the newest, and why. Not updated when nothing has changed."""
-    return Asset(name=names.snapshot_asset(project), uri=f"cumulus://{project}/snapshot", group=project)
+    """Updated when snapshots are committed and published, not when nothing has changed. ``extra["epochs"]`` of the event says which
+    await validation, ``extra["in_error"]`` which views are in error in the newest, and why, and ``extra["report"]`` where its report is,
+    or will be. The asset's own extra leads to the pages."""
+    extra = {"pages": absolute_page(project, "")}
+    return Asset(name=names.snapshot_asset(project), uri=f"cumulus://{project}/snapshot", group=project, extra=extra)

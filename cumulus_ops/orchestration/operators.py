@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
 
+from cumulus_ops.config import load_project
 from cumulus_ops.orchestration import steps
+from cumulus_ops.orchestration.links import EPOCH, ReportLink, SnapshotLink, absolute_page
 
 __all__ = [
     "ApplyEpoch",
@@ -110,16 +114,21 @@ class PublishEpochs(BaseOperator):
 
     ui_color = GREEN
 
+    operator_extra_links = (SnapshotLink(),)
+
     def __init__(self, *, folder: str, asset: Asset | None = None, **kwargs: Any) -> None:
         super().__init__(outlets=[asset] if asset else [], **kwargs)
         self.folder, self.asset = folder, asset
 
     def execute(self, context: Context) -> list[int]:
-        """Returns the published epochs that await validation. The asset event's extra also has the views in error, and why."""
+        """Returns the published epochs that await validation. The asset event's extra also has the views in error, and why, and where the
+        report of the newest of the epochs will be."""
         epochs, in_error = steps.publish_committed(self.folder)
+        say_epoch(context, epochs[-1:])
         if self.asset and epochs:
             event = context["outlet_events"][self.asset]
-            event.extra = {"epochs": list(epochs), "in_error": in_error}
+            report = absolute_page(load_project(Path(self.folder)).name, "epochs", epochs[-1], "report")
+            event.extra = {"epochs": list(epochs), "in_error": in_error, "report": report}
             event.add_partitions(str(epochs[-1]))  # one wake-up: the validation takes all that await it
         return epochs
 
@@ -128,6 +137,7 @@ class ValidateEpochs(BaseOperator):
     """Prove every committed snapshot that has no report yet equal to full recomputation."""
 
     ui_color = PURPLE
+    operator_extra_links = (ReportLink(),)
 
     def __init__(self, *, folder: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -138,9 +148,12 @@ class ValidateEpochs(BaseOperator):
         from airflow.sdk.exceptions import AirflowFailException
 
         try:
-            return {str(epoch): passed for epoch, passed in steps.validate_committed(self.folder).items()}
+            outcomes = steps.validate_committed(self.folder)
         except steps.SnapshotInvalid as error:
+            say_epoch(context, error.epochs[:1])
             raise AirflowFailException(str(error)) from error
+        say_epoch(context, list(outcomes)[-1:])
+        return {str(epoch): passed for epoch, passed in outcomes.items()}
 
 
 class PlanEpochs(BaseOperator):
@@ -189,6 +202,12 @@ class SealShare(BaseSensorOperator):
         """Done when the epoch is sealed."""
         sealed = steps.seal_epoch(self.folder, self.coordinator, self.plan["epoch"])
         return PokeReturnValue(is_done=sealed is not None, xcom_value=sealed)
+
+
+def say_epoch(context: Context, epochs: Sequence[int]) -> None:
+    """Say which epoch the task's button is about, if any; see :mod:`cumulus_ops.orchestration.links`."""
+    for epoch in epochs:
+        context["ti"].xcom_push(key=EPOCH, value=epoch)
 
 
 def began(context: Context) -> datetime.datetime:

@@ -45,7 +45,9 @@ TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates"
 
 
 class SnapshotInvalid(CumulusError):
-    """A snapshot differs from full recomputation, and the project's policy is to fail."""
+    """A snapshot differs from full recomputation, and the project's policy is to fail. ``epochs``: which ones do, ascending."""
+
+    epochs: tuple[int, ...] = ()
 
 
 class Sealed(NamedTuple):
@@ -352,12 +354,14 @@ def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, o
 def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
     epochs = ", ".join(str(report.epoch) for report in failed)
     lines = [f"epoch {report.epoch}: {failure}" for report in failed for failure in report.failures]
-    return SnapshotInvalid(
+    problem = SnapshotInvalid(
         f"{len(failed)} of {total} snapshots differ from full recomputation (epoch {epochs}):\n  " + "\n  ".join(lines),
         kind="snapshot-invalid",
         place=str(failed[0].docs_index),
         hint="open the report; the table of differing groups shows expected and maintained values",
     )
+    problem.epochs = tuple(report.epoch for report in failed)
+    return problem
 
 
 def _pending(runtime: Runtime, coordinator: int) -> list[Delivery]:
