@@ -11,19 +11,26 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from m3.program import Relation
+
+if TYPE_CHECKING:
+    from cumulus_ops.yaml_nodes import Item, Section
 
 __all__ = [
     "LEAST_MEMORY",
     "PIN",
+    "SETTLE",
     "CorrectionSettings",
     "EpochSettings",
     "ExecutorSettings",
+    "LandingSettings",
     "LayoutChoice",
     "LayoutSettings",
     "Patience",
     "Project",
+    "SourceSettings",
     "ValidationSettings",
     "load_project",
 ]
@@ -82,6 +89,17 @@ class ExecutorSettings:
 
 
 @dataclass(frozen=True)
+class LandingSettings:
+    """How landed files are read. ``null_values``: unquoted CSV fields that are NULL, beside the empty one. ``ops``: more words of the
+    column ``op``, each for ``I``, ``D`` or ``U``; ``insert`` if all rows of files without that column are inserts. ``delimiter``: between
+    the fields of CSV files, None to take it from the header."""
+
+    null_values: tuple[str, ...] = ()
+    ops: Mapping[str, str] | Literal["insert"] = field(default_factory=dict)
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True)
 class LayoutChoice:
     """Where the events of a relation, or a map's deltas, are in a partitioned apply: ``columns`` to partition by, none to
     replicate a map or to leave events where they are. ``place`` is the file and line that says so."""
@@ -96,6 +114,32 @@ class LayoutSettings:
 
     maps: Mapping[str, LayoutChoice] = field(default_factory=dict)
     events: Mapping[str, LayoutChoice] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """A source beside the landing folder: its ``name``, which of the ``kind``s it is (``postgres``, or ``package.module:Class``), and the
+    ``coordinator`` that takes its events. ``item`` is its part of the file, from which the kind reads the rest."""
+
+    name: str
+    kind: str
+    coordinator: int
+    item: Item
+
+    def options(self, *known: str) -> Section:
+        """What the file says beside kind and coordinator.
+
+        Args:
+            known: the options that the kind has.
+
+        Raises:
+            InputProblem: there are others.
+        """
+        return self.item.section(("kind", "coordinator", *known))
+
+
+#: How long a landed drop has to be left alone before it is taken, if nothing else says that it is complete.
+SETTLE = datetime.timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -137,7 +181,9 @@ class Project:
     what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
     how many bytes one step may hold, in each process. ``coordinators`` is how many there are at first; who they are later, the catalog
-    says. ``patience`` is had with those that are late.
+    says. ``patience`` is had with those that are late. ``files`` says how landed files are read, ``files_of`` for single relations.
+    ``settle`` is how long a landed drop has to be left alone before it is taken, if nothing else says that it is complete; ``sources``
+    are those beside the landing folder.
     """
 
     name: str
@@ -160,6 +206,14 @@ class Project:
     memory: int | None = None
     corrections: CorrectionSettings = field(default_factory=CorrectionSettings)
     patience: Patience = field(default_factory=Patience)
+    files: LandingSettings = field(default_factory=LandingSettings)
+    files_of: Mapping[str, LandingSettings] = field(default_factory=dict)
+    settle: datetime.timedelta = SETTLE
+    sources: tuple[SourceSettings, ...] = ()
+
+    def settings_of(self, relation: str) -> LandingSettings:
+        """How the landed files of a relation are read: as it says itself, or else as all are."""
+        return self.files_of.get(relation, self.files)
 
     @property
     def consumers(self) -> tuple[str, ...]:

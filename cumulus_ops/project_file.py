@@ -4,7 +4,7 @@ The shape, with defaults (see the README for a commented example)::
 
     name: shop
     relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
-    sources: {landing: landing}
+    sources: {landing: landing}              # or landing: {path: landing, settle: 5s}, and others: NAME: {kind: postgres, coordinator: 0, ...}
     coordinators: 1                          # or {count: 3, token: 5m, patience: 1h}; patience: never
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96, events: }
     batches: {rows: 1000000}                 # a larger drop is applied in several batches
@@ -21,6 +21,7 @@ The shape, with defaults (see the README for a commented example)::
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ from pathlib import Path
 from cumulus_ops.config import (
     LEAST_MEMORY,
     PIN,
+    SETTLE,
     CorrectionSettings,
     EpochSettings,
     ExecutorSettings,
@@ -37,6 +39,7 @@ from cumulus_ops.config import (
     LayoutSettings,
     Patience,
     Project,
+    SourceSettings,
     ValidationSettings,
 )
 from cumulus_ops.errors import InputProblem
@@ -65,9 +68,12 @@ KEYS = (
 )
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
+#: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
+REMOTE = "CUMULUS_SPARK_REMOTE"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|MiB|GB|GiB)", re.IGNORECASE)
+ZERO = re.compile(r"0+(\.0*)?\s*(ms|s|m|h|d)?")
 EVERY = re.compile(r"(\d{1,9})(?:\s*epochs?)?")
 MEMORY_UNITS = {"mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
 TYPES: Mapping[str, Type] = {
@@ -97,6 +103,8 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         coordinators=_coordinators(root.get("coordinators")),
         epoch=_epochs(root),
         landing=_landing(root, file.parent),
+        settle=_settle(root),
+        sources=_sources(root),
         state=state,
         catalog_url=_catalog(root, file.parent, state),
         published=_path(_get(_sub(root, "publish", ("path",)), "path"), file.parent),
@@ -257,7 +265,7 @@ def _batch_rows(root: Section) -> int:
 
 def _executor(root: Section) -> ExecutorSettings:
     section = _sub(root, "executor", ("kind", "master", "remote", "rows_per_task"))
-    settings = ExecutorSettings()
+    settings = ExecutorSettings(remote=root.item.environment.get(REMOTE) or None)
     if section is None:
         return settings
     master, remote = section.get("master"), section.get("remote")
@@ -265,7 +273,7 @@ def _executor(root: Section) -> ExecutorSettings:
         settings,
         kind=_choice(section, "kind", ("spark", "inprocess")),
         master=master.text() if master else settings.master,
-        remote=remote.text() if remote else None,
+        remote=remote.text() if remote else settings.remote,
         rows_per_task=_integer(section, "rows_per_task", settings.rows_per_task, 1, 2**31),
     )
 
@@ -322,10 +330,49 @@ def _layout_columns(item: Item, word: str) -> tuple[str, ...]:
     return ()
 
 
+#: What `sources: {landing: ...}` may say beside the path.
+LANDING_KEYS = ("path", "settle")
+LANDING_HINT = "write `sources: {landing: FOLDER}`"
+
+
 def _landing(root: Section, folder: Path) -> Path:
-    hint = "write `sources: {landing: FOLDER}`"
-    section = root.need("sources", hint).section(("landing",))
-    return _resolve(section.need("landing", hint).text(), folder)
+    """Where drops land; a project with other sources only need not say."""
+    section = root.need("sources", LANDING_HINT).section()
+    item = section.get("landing")
+    if item is None:
+        if not section.entries:
+            raise section.item.problem("there is no source", kind="missing-key", hint=LANDING_HINT)
+        return folder / "landing"
+    path = item.section(LANDING_KEYS).need("path", LANDING_HINT) if item.is_mapping else item
+    return _resolve(path.text(), folder)
+
+
+def _settle(root: Section) -> datetime.timedelta:
+    """How long a drop has to be left alone; 0s for those who promise that drops appear by one rename."""
+    item = root.need("sources", LANDING_HINT).section().get("landing")
+    settle = item.section(LANDING_KEYS).get("settle") if item is not None and item.is_mapping else None
+    if settle is None:
+        return SETTLE
+    return datetime.timedelta(0) if ZERO.fullmatch(settle.text()) else settle.duration()
+
+
+def _sources(root: Section) -> tuple[SourceSettings, ...]:
+    """Those beside the landing folder."""
+    entries = root.need("sources", LANDING_HINT).section().items()
+    return tuple(_source(name, item) for name, item in entries if name != "landing")
+
+
+def _source(name: str, item: Item) -> SourceSettings:
+    hint = f"write `{name}: {{kind: postgres, coordinator: 0, ...}}`"
+    if not item.is_mapping:
+        raise item.problem("unknown key", kind="unknown-key", hint=f"the folder of drops is `landing:`; {hint}")
+    section = item.section()
+    return SourceSettings(
+        _identifier(name, item),
+        section.need("kind", hint).text(),
+        _integer(section, "coordinator", 0, 0, COORDINATORS_MAX - 1),
+        item,
+    )
 
 
 def _catalog(root: Section, folder: Path, state: Path) -> str:

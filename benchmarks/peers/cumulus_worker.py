@@ -17,7 +17,6 @@ from cumulus_ops.config import ExecutorSettings
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import collect_garbage, commit, run_minibatch, seal
-from cumulus_ops.sources import pending
 
 __all__ = ["apply_all"]
 
@@ -53,7 +52,7 @@ def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
 def _measure(rt: Runtime, batches: int | None) -> dict[str, Any]:
     times: list[float] = []
     events = 0
-    landed = [drop.name for drop in pending(rt.project, rt.catalog, 0)][:batches]
+    landed = [drop.name for drop in rt.sources.pending(0)][:batches]
     started = time.perf_counter()
     while True:
         begun = time.perf_counter()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cumulus_ops.catalog.epochs import EpochNumbers, FileAside, Newest, Quarantined, Transition
 from cumulus_ops.catalog.in_error import InError, in_error
-from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, set_aside
+from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, missing_from, set_aside
 from cumulus_ops.catalog.membership import Boundary, FencedSeal, Member, Membership, Token
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
@@ -41,7 +42,9 @@ __all__ = [
     "Boundary",
     "Catalog",
     "Clock",
+    "EpochNumbers",
     "FencedSeal",
+    "FileAside",
     "HistoryEntry",
     "InError",
     "LeftOut",
@@ -50,19 +53,23 @@ __all__ = [
     "Membership",
     "NewBatch",
     "NewRun",
+    "Newest",
     "ProgramRecord",
+    "Quarantined",
     "Refresh",
     "Run",
     "SharedClock",
     "Snapshot",
     "Step",
     "Token",
+    "Transition",
     "Unsettled",
     "Validation",
     "ViewError",
     "failed_batches",
     "in_error",
     "left_out",
+    "missing_from",
     "set_aside",
     "step_of",
 ]

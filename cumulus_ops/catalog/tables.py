@@ -276,6 +276,7 @@ published = Table(
     Column("view", String(200), primary_key=True),
     Column("epoch", Integer, primary_key=True),
     Column("delta_version", BigInteger, nullable=False),
+    Column("rows", BigInteger),  # NULL: it was not counted
 )
 
 view_error = Table(

@@ -83,18 +83,17 @@ def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     """Take COORDINATOR out now, because it is gone: apply what it has appended, and seal the epoch that it has open in its name, as its
     last. What has landed for it and was not appended waits in its landing folder until it is added again."""
     from cumulus_ops.snapshot import remove_coordinator, tell_where_coordinators_are
-    from cumulus_ops.sources import pending
 
     if not yes:
         click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
     with opened(folder) as runtime:
         was_there = remove_coordinator(runtime, number)
         member = runtime.catalog.membership().find(number)
-        left = pending(runtime.project, runtime.catalog, number)
+        left = runtime.sources.landing(number).waiting()
         tell_where_coordinators_are(runtime)
     last = member.last if member else None
     if as_json:
-        print_json({"coordinator": number, "removed": was_there, "last_epoch": last, "left": [d.name for d in left]})
+        print_json({"coordinator": number, "removed": was_there, "last_epoch": last, "left": left})
         return
     console().print(f"coordinator {number} {'is' if was_there else 'was'} out; epoch {last} was its last")
     if left:

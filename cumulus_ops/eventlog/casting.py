@@ -1,17 +1,21 @@
 """Exact casts of whole columns: a value either means the same in the declared type, or it is named as bad.
 
-The common case is one vectorised cast. Only when that fails are the bad values looked for, among the *distinct*
-values, by halving: its cost follows the number of different bad values.
+The common case is one vectorised cast. Arrow's own casts are not to be trusted with every text: some crash (``1e-999999999`` as a
+DECIMAL) and some give another number (``1e400`` is infinity). Columns with such text, and those whose cast fails, take the careful
+way of :mod:`cumulus_ops.eventlog.texts`, which is vectorised, too.
 """
 
 from __future__ import annotations
 
+import datetime
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.eventlog.floats import decimals_of_floats
+from cumulus_ops.eventlog.texts import cast_harmless, cast_text, is_harmless, valid_text
 from cumulus_ops.eventlog.types import arrow_type, stored_type
 from m3.datatypes import Type
 
@@ -19,12 +23,8 @@ __all__ = ["cast_exact", "is_readable_as", "is_repeating_text", "plain_text"]
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
-#: What text of a kind looks like; only used to find bad values quickly, the cast decides.
-PATTERNS = {
-    "int": r"^-?[0-9]+$",
-    "decimal": r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$",
-    "date": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-}
+#: The first and the last moment that Python and SQL know.
+FIRST, LAST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
 
 
 def is_repeating_text(type_: pa.DataType) -> bool:
@@ -43,18 +43,23 @@ def plain_text(column: Column) -> Column:
 
 
 def is_readable_as(source: pa.DataType, type_: Type) -> bool:
-    """Whether columns of ``source`` may hold values of ``type_``: never binary floats for a DECIMAL."""
+    """Whether columns of ``source`` may hold values of ``type_``; each value is looked at by itself then.
+
+    >>> from m3.datatypes import DATE, INT, decimal
+    >>> [is_readable_as(pa.float64(), t) for t in (INT, decimal(15, 2), DATE)]
+    [True, True, False]
+    """
     if source == arrow_type(type_) or pa.types.is_string(source) or pa.types.is_null(source):
         return True
-    number = pa.types.is_integer(source) or pa.types.is_decimal(source)
+    number = pa.types.is_integer(source) or pa.types.is_decimal(source) or pa.types.is_floating(source)
     moment = pa.types.is_date(source) or pa.types.is_timestamp(source)
     match type_.kind:
-        case "int" | "double":
-            return bool(number or pa.types.is_floating(source))
-        case "decimal":
+        case "int" | "double" | "decimal":
             return bool(number)
         case "date" | "timestamp":
             return bool(moment)
+        case "string":
+            return bool(pa.types.is_binary(source))  # CSV with bytes that are no UTF-8
     return False
 
 
@@ -69,57 +74,77 @@ def cast_exact(column: Column, type_: Type) -> tuple[Column, np.ndarray]:
         The column in :func:`~cumulus_ops.eventlog.types.stored_type`, NULL where a value does not fit, and a bool mask
         of those places.
     """
+    values = _cast(column, type_)
+    if type_.kind in ("date", "timestamp"):
+        values = _within_years(values)
+    bad = np.zeros(len(column), dtype=bool)
+    if values.null_count > column.null_count:
+        bad = _mask(pc.is_null(values)) & ~_mask(pc.is_null(column))
+    return values, bad
+
+
+def _cast(column: Column, type_: Type) -> Column:
+    """The column in its stored type, NULL where a value does not fit."""
     target = stored_type(type_)
-    good = np.zeros(len(column), dtype=bool)
-    if column.type == target:
-        return column, good
+    if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        return _of_text(column, type_)
+    if column.type == target or pa.types.is_null(column.type):
+        return column if column.type == target else pc.cast(column, target)
+    if type_.kind == "decimal" and pa.types.is_floating(column.type):
+        return decimals_of_floats(column, type_)
     if pa.types.is_decimal32(column.type) or pa.types.is_decimal64(column.type):
-        column = pc.cast(
-            column, pa.decimal128(column.type.precision, column.type.scale)
-        )  # Arrow knows more about these
+        wide = pa.decimal128(column.type.precision, column.type.scale)
+        return _cast(pc.cast(column, wide), type_)  # Arrow knows more about these
     if pa.types.is_integer(column.type) and type_.kind == "decimal":
-        column = pc.cast(column, pa.string())  # Arrow asks for digits that the values may not need
-    try:
-        if not _has_surprises(column, type_):
-            return pc.cast(column, target), good
-    except pa.ArrowInvalid:
-        pass
-    bad = _mask(pc.is_in(column, value_set=_bad_values(_plain(pc.unique(column)).drop_null(), type_)))
-    return pc.cast(pc.if_else(pa.array(bad), pa.scalar(None, column.type), column), target), bad
+        return _cast(pc.cast(column, pa.string()), type_)  # Arrow asks for digits that the values may not need
+    return _of_numbers(column, type_, target)
 
 
-def _has_surprises(column: Column, type_: Type) -> bool:
-    """Whether Arrow's cast would accept what we do not: hexadecimal text, or moments that are no dates."""
-    if type_.kind == "int" and pa.types.is_string(column.type):
-        return bool(pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py())
+def _of_text(column: Column, type_: Type) -> Column:
+    if type_.kind == "string":
+        return valid_text(column)
+    if pa.types.is_string(column.type) and is_harmless(column, type_):
+        try:
+            return cast_harmless(column, type_)
+        except pa.ArrowInvalid:
+            pass
+    return cast_text(valid_text(column), type_)
+
+
+def _of_numbers(column: Column, type_: Type, target: pa.DataType) -> Column:
+    """Between types of numbers, or of moments: where one value fails, the others are found by halving."""
     if type_.kind == "date" and pa.types.is_timestamp(column.type):
-        return pc.any(pc.not_equal(_midnight(column), column)).as_py() is True
-    return False
+        moments = pc.cast(column, pa.timestamp(column.type.unit))  # in UTC
+        column = pc.if_else(pc.equal(_midnight(moments), moments), moments, pa.scalar(None, moments.type))
+    try:
+        return pc.cast(column, target)
+    except pa.ArrowInvalid:
+        bad = pa.concat_arrays([_plain(column)[:0], *_unfit(_plain(pc.unique(column)).drop_null(), target)])
+        return pc.cast(pc.if_else(pc.is_in(column, value_set=bad), pa.scalar(None, column.type), column), target)
 
 
 def _midnight(column: Column) -> Column:
-    return pc.cast(pc.cast(column, pa.date32()), column.type)
+    return pc.cast(pc.cast(column, pa.date32(), safe=False), column.type, safe=False)
 
 
-def _bad_values(values: pa.Array, type_: Type) -> pa.Array:
-    """Which of some distinct, non-NULL values do not fit."""
-    pattern = PATTERNS.get(type_.kind)
-    if pattern and pa.types.is_string(values.type):
-        matches = pc.match_substring_regex(values, pattern)
-        obvious, values = values.filter(pc.invert(matches)), values.filter(matches)
-        return pa.concat_arrays([obvious, *_halve(values, stored_type(type_))])
-    if type_.kind == "date" and pa.types.is_timestamp(values.type):
-        return values.filter(pc.not_equal(_midnight(values), values))
-    return pa.concat_arrays([values[:0], *_halve(values, stored_type(type_))])
-
-
-def _halve(values: pa.Array, target: pa.DataType) -> list[pa.Array]:
+def _unfit(values: pa.Array, target: pa.DataType) -> list[pa.Array]:
     try:
         pc.cast(values, target)
         return []
     except pa.ArrowInvalid:
         middle = len(values) // 2
-        return [values] if middle == 0 else _halve(values[:middle], target) + _halve(values[middle:], target)
+        return [values] if middle == 0 else _unfit(values[:middle], target) + _unfit(values[middle:], target)
+
+
+def _within_years(values: Column) -> Column:
+    """NULL for what is before year 1 or after year 9999."""
+    first, last = (pa.scalar(m, pa.timestamp("us")).cast(values.type, safe=False) for m in (FIRST, LAST))
+    found = pc.min_max(pc.cast(values, pa.int32() if pa.types.is_date32(values.type) else pa.int64()))
+    bounds = [s.cast(found["min"].type).as_py() for s in (first, last)]
+    if found["min"].as_py() is None or (bounds[0] <= found["min"].as_py() and found["max"].as_py() <= bounds[1]):
+        return values
+    known = pc.and_(pc.greater_equal(values, first), pc.less_equal(values, last))
+    return pc.if_else(known, values, pa.scalar(None, values.type))
 
 
 def _plain(column: Column) -> pa.Array:

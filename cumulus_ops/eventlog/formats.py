@@ -24,27 +24,33 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
+from cumulus_ops.config import LandingSettings
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.parquet import read_parquet
 from cumulus_ops.eventlog.raw import Malformed, RawFile, bad_columns, check_names
+from cumulus_ops.eventlog.types import EVENT, OP, relation_schema
+from m3.program import Relation
 
 __all__ = ["FORMATS", "read_raw"]
 
 BLOCK_BYTES = 4 << 20
 
 
-def read_raw(path: Path, schema: pa.Schema, required: Sequence[str], rows: int) -> Iterator[RawFile]:
+def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
     """Reads one file of a drop, in pieces that no atomic event crosses.
 
     Args:
         path: the file; its suffix is one of :data:`FORMATS`.
-        schema: the wanted columns with their declared Arrow types.
-        required: those that must be there. A file of self-describing rows (NDJSON) may leave out the others.
+        relation: whose columns are wanted.
         rows: Parquet whose events are in order comes in pieces of at most so many rows; other files as one piece.
+        settings: how the files of the relation are read.
+        memory: the bytes that may be held.
 
     Raises:
         InputProblem: the file cannot be read, or lacks a column.
     """
+    schema = relation_schema(relation).append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
+    required = [c.name for c in relation.columns if not c.type.nullable] + [OP, EVENT]
     try:
         yield from FORMATS[path.suffix](path, schema, required, rows)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:

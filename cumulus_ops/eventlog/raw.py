@@ -16,11 +16,12 @@ __all__ = ["Malformed", "RawFile", "bad_columns", "check_names"]
 
 @dataclass(frozen=True)
 class Malformed:
-    """A line that is not a row: its 0-based row number, the reason, and its text."""
+    """A line that is not a row: its 0-based row number, the reason in words, its text, and the kind of reason."""
 
     row: int
     reason: str
     text: str
+    kind: str = "malformed-line"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def check_names(path: Path, found: Sequence[str], wanted: Sequence[str]) -> tupl
     return tuple(name for name in found if name not in wanted)
 
 
-def bad_columns(path: Path, message: str, kind: str) -> InputProblem:
+def bad_columns(path: Path | str, message: str, kind: str) -> InputProblem:
     """What a file with wrong columns is answered with."""
     hint = "a file has the relation's columns, 'op' (I or D) and 'event' (its offset in the source)"
     return InputProblem(message, kind=kind, place=str(path), hint=hint)

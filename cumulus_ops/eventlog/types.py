@@ -18,6 +18,7 @@ __all__ = [
     "OP",
     "REJECTED_SCHEMA",
     "SIGN",
+    "UPDATE",
     "VERSION",
     "arrow_type",
     "event_schema",
@@ -30,11 +31,16 @@ __all__ = [
 OP, EVENT = "op", "event"
 #: A log file's columns beside the relation's.
 SIGN, OFFSET, VERSION = "_sign", "_offset", "_version"
+#: The sign of a checked row that replaces the one with its key; keys make a delete and an insert of it before it is stamped.
+UPDATE = 2
 
 DECIMAL64_DIGITS = 18
 
-#: Rows that were not accepted: why, the 0-based row in the file, and the row itself as JSON text.
-REJECTED_SCHEMA = pa.schema([("reason", pa.string()), ("row", pa.int64()), ("record", pa.string())])
+#: Rows that were not accepted: the kind of reason, by which they can be grouped, the reason in words, the 0-based row in the file, and
+#: the row itself as JSON text.
+REJECTED_SCHEMA = pa.schema(
+    [("kind", pa.string()), ("reason", pa.string()), ("row", pa.int64()), ("record", pa.string())]
+)
 
 ARROW: dict[str, pa.DataType] = {
     "int": pa.int64(),

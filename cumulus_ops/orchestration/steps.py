@@ -324,9 +324,7 @@ def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
 
 
 def _pending(runtime: Runtime, coordinator: int) -> list[Delivery]:
-    from cumulus_ops.sources import pending
-
-    return list(pending(runtime.project, runtime.catalog, coordinator))
+    return runtime.sources.pending(coordinator)
 
 
 def _add(totals: dict[str, int], report: BatchReport) -> None:

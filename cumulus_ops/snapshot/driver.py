@@ -15,10 +15,9 @@ from cumulus_ops.snapshot.commits import commit
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch
 from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.sealing import seal, sealed
-from cumulus_ops.sources import pending
 from cumulus_ops.validation.run import validate
 
-__all__ = ["run_epochs"]
+__all__ = ["run_epochs", "run_waiting"]
 
 
 def run_epochs(
@@ -39,9 +38,50 @@ def run_epochs(
     for epoch in range(committed, committed + epochs):
         while not sealed(rt, epoch):
             _step(rt, on_progress)
-        report = commit(rt, epoch)
-        on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
-        _complete(rt, on_progress, validating)
+        _finish(rt, epoch, on_progress, validating)
+
+
+def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None, *, validating: bool = True) -> int:
+    """Apply all that has landed, and complete the epochs that this takes: one, or more if an epoch is full before
+    (``epochs: events``), or if some coordinators are ahead of others. When nothing waits, no epoch is ended.
+
+    What a killed run left undone is done first. Arguments as in :func:`run_epochs`.
+
+    Returns:
+        how many epochs were completed.
+    """
+    _complete(rt, on_progress, validating)
+    done = 0
+    while _something_waits(rt):
+        for coordinator in _everyone(rt):
+            while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
+                pass
+        epoch = len(rt.catalog.snapshots())
+        while not sealed(rt, epoch):
+            holder = rt.catalog.token()
+            seal(rt, holder, current_epoch(rt, holder))
+        _finish(rt, epoch, on_progress, validating)
+        done += 1
+    return done
+
+
+def _something_waits(rt: Runtime) -> bool:
+    """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
+    committed = len(rt.catalog.snapshots())
+    return any(b.epoch >= committed and b.counts for b in rt.catalog.batches()) or any(
+        rt.sources.pending(c) for c in _everyone(rt)
+    )
+
+
+def _everyone(rt: Runtime) -> list[int]:
+    return sorted(m.coordinator for m in rt.catalog.membership().active())
+
+
+def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
+    """Commit an epoch that all have sealed, publish and validate it."""
+    report = commit(rt, epoch)
+    on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
+    _complete(rt, on_progress, validating)
 
 
 def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
@@ -60,11 +100,11 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
 def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was."""
     membership = rt.catalog.membership()
-    everyone = sorted(m.coordinator for m in membership.active())
+    everyone = _everyone(rt)
     batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
     drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
     period = max(drops.values())
-    waiting = [c for c in everyone if pending(rt.project, rt.catalog, c)]
+    waiting = [c for c in everyone if rt.sources.pending(c)]
     unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
     joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
     behind = [
@@ -99,7 +139,17 @@ def _had_its_periods(rt: Runtime, coordinator: int, membership: Membership, batc
     return sum(b.epoch == epoch and b.part == 0 for b in batches) >= length
 
 
-def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> None:
+def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> bool:
+    """Apply the coordinator's next drop; returns whether there was one."""
     done = run_minibatch(rt, coordinator)
-    if done is not None:
-        on_progress(f"coordinator {coordinator}, epoch {done.epoch}: {done.events} events in {done.seconds:.1f} s")
+    if done is None:
+        return False
+    left_out = "".join(
+        f", {count:,} {what}"
+        for count, what in ((done.quarantined, "quarantined"), (done.duplicates, "duplicates"))
+        if count
+    )
+    on_progress(
+        f"coordinator {coordinator}, epoch {done.epoch}: {done.drop}, {done.events:,} events{left_out}, {done.seconds:.1f} s"
+    )
+    return True

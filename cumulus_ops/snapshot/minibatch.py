@@ -19,7 +19,6 @@ from cumulus_ops.snapshot.refreshing import refresh, refresh_task
 from cumulus_ops.snapshot.setting_aside import has_died_too_often, is_set_aside, tell_of
 from cumulus_ops.snapshot.settling import settle_if_due
 from cumulus_ops.snapshot.tidying import tidy
-from cumulus_ops.sources import pending
 
 __all__ = [
     "BatchReport",
@@ -77,7 +76,7 @@ def run_minibatch(
         what was done, or None when nothing (of these names) is waiting.
     """
     started = time.monotonic()
-    landed = pending(rt.project, rt.catalog, coordinator)
+    landed = rt.sources.pending(coordinator)
     wanted = {drop.name for drop in landed[:1]} if drops is None else set(drops)
     waiting = [drop for drop in landed if drop.name in wanted]
     left = rt.catalog.batches(state="appended", coordinator=coordinator)

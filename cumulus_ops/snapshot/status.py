@@ -21,7 +21,6 @@ from cumulus_ops.catalog import (
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import newest_errors
 from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.sources import pending
 
 __all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
 
@@ -106,7 +105,7 @@ def status(rt: Runtime) -> Status:
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
     token, rhythm, begun = rt.catalog.token(), Rhythm.of(rt.project), max(rt.catalog.seals(), default=-1) + 1
     for m in sorted(rt.catalog.membership().active(), key=lambda m: m.coordinator):
-        waiting = len(pending(rt.project, rt.catalog, m.coordinator))
+        waiting = len(rt.sources.landing(m.coordinator).waiting())
         ends_at = rt.catalog.boundary(m.coordinator, m.epoch, rhythm).ends_at
         yield CoordinatorStatus(m.coordinator, m.epoch, m.coordinator == token, waiting, _state(m, begun), ends_at)
 

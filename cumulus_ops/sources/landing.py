@@ -42,6 +42,10 @@ class Landing:
             if name not in done and not name.startswith((".", "_")):
                 yield drop_delivery(self._project, self._folder / name)
 
+    def waiting(self) -> list[str]:
+        """The names of landed drops that are not in the log yet; nothing is recorded."""
+        return [delivery.name for delivery in self.poll(None)]
+
     def close(self) -> None:
         """Nothing is held."""
 

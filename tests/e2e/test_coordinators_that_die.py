@@ -24,7 +24,6 @@ from cumulus_ops.snapshot import (
     seal,
     sealed,
 )
-from cumulus_ops.sources import pending
 from cumulus_ops.versions import epoch_end
 from tests.support.children import start, wait, wait_until_stopped, work_through_epochs
 from tests.support.drops import make_shop
@@ -91,7 +90,7 @@ def _finish(rt: Runtime) -> None:
 
 def _nothing_is_lost_or_doubled(rt: Runtime, quiet: Project, coordinators: tuple[int, ...] = (0, 1, 2)) -> None:
     """The log has all that landed, and as often; ``quiet`` is where the same has landed and nothing else has happened."""
-    assert all(not pending(rt.project, rt.catalog, c) for c in coordinators)
+    assert all(not rt.sources.pending(c) for c in coordinators)
     with open_runtime(quiet, "inprocess") as other:
         for coordinator in range(3):
             while run_minibatch(other, coordinator) is not None:

@@ -15,7 +15,6 @@ from cumulus_ops.config import Patience, Project
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.snapshot import current_epoch, fence_the_gone, open_runtime, run_epochs, run_minibatch, seal, settle
-from cumulus_ops.sources import pending
 
 TIMEOUT_S = 600
 
@@ -52,7 +51,7 @@ def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int
     """Do one coordinator's whole work: its drops, and its seals as soon as it has the token."""
     with open_runtime(project, "inprocess") as rt:
         for epoch in range(epochs):
-            drops = [d.name for d in pending(project, rt.catalog, coordinator)][:drops_per_epoch]
+            drops = [d.name for d in rt.sources.pending(coordinator)][:drops_per_epoch]
             for _ in drops:
                 assert run_minibatch(rt, coordinator, drops) is not None
             while current_epoch(rt, coordinator) == epoch:

@@ -58,6 +58,7 @@ def make_project(
         dict(views or {}),
         program_file,
         executor or ExecutorSettings(kind="inprocess"),
+        settle=datetime.timedelta(0),
     )
 
 

@@ -15,7 +15,6 @@ from cumulus_ops.config import Project, load_project
 from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.orchestration import steps, texts
 from cumulus_ops.snapshot import open_runtime
-from cumulus_ops.sources import pending
 from cumulus_ops.validation import ValidationReport
 from cumulus_ops.validation.run import with_remarks
 
@@ -46,7 +45,7 @@ def shop(call: Call, tmp_path: Path) -> Project:
     project = load_project(tmp_path / "shop")
     land(project, "d1", (1, "I", "10.00"), (2, "I", "2.50"))
     with open_runtime(project) as rt:
-        append_delivery(project, rt.catalog, 0, pending(project, rt.catalog, 0)[0])
+        append_delivery(project, rt.catalog, 0, rt.sources.pending(0)[0])
         log = project.state / rt.catalog.log_files()[0].path
     pq.write_table(pq.read_table(log), tmp_path / "kept.parquet")
     pq.write_table(pq.read_table(log).drop_columns(["o_price"]), log)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import Patience, ValidationSettings, load_project
+from cumulus_ops.config import SETTLE, Patience, ValidationSettings, load_project
 from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
@@ -220,3 +220,25 @@ def test_views_are_read_in_the_projects_dialect(write):
     with pytest.raises(InputProblem, match="unknown dialect 'sybase'") as caught:
         load_project(write(MINIMAL + "dialect: sybase\n"), {})
     assert "postgres" in str(caught.value)
+
+
+def test_sources(write):
+    text = """
+sources:
+  landing: {path: in, settle: 0s}
+  bank: {kind: postgres, coordinator: 2, dsn: x}
+  mine: {kind: "my.module:Mine"}
+"""
+    project = load_project(write(MINIMAL.replace("sources: {landing: in}", text.strip())), {})
+    assert (project.landing, project.settle) == (project.folder / "in", datetime.timedelta(0))
+    bank, mine = project.sources
+    assert (bank.name, bank.kind, bank.coordinator, mine.coordinator) == ("bank", "postgres", 2, 0)
+    assert bank.options("dsn").need("dsn", "").text() == "x"
+    with pytest.raises(InputProblem, match="dsn"):
+        bank.options()
+
+
+def test_a_project_needs_no_landing_folder_beside_other_sources(write):
+    project = load_project(write(MINIMAL.replace("{landing: in}", "{bank: {kind: postgres}}")), {})
+    assert project.settle == SETTLE
+    assert [s.name for s in project.sources] == ["bank"]

@@ -21,7 +21,7 @@ from cumulus_ops.config import Project
 from cumulus_ops.errors import Conflict, InputProblem
 from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
-from cumulus_ops.sources import drop_delivery, pending
+from cumulus_ops.sources import Sources, drop_delivery
 from cumulus_ops.versions import event_version
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
@@ -107,7 +107,7 @@ def test_a_drop_that_fits_is_one_batch_with_all_relations(project: Project, cata
     batch = catalog.batch(1)
     assert (batch.inserts, batch.deletes, batch.quarantined, batch.duplicates, batch.part) == (2, 2, 0, 0, 0)
     assert catalog.position(0) == (0, 4)
-    assert pending(project, catalog, 0) == []
+    assert Sources(project, catalog).pending(0) == []
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

@@ -12,7 +12,6 @@ from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import run_minibatch
-from cumulus_ops.sources import pending
 from tests.support.drops import make_shop
 
 
@@ -22,7 +21,7 @@ def opened(folder: Path) -> Iterator[tuple[Runtime, list[Path]]]:
     project = make_shop(folder, periods=3)
     initialise(project)
     with open_runtime(project) as rt:
-        yield rt, pending(project, rt.catalog, 0)
+        yield rt, rt.sources.pending(0)
 
 
 def states(rt: Runtime) -> list[tuple[str, str]]:

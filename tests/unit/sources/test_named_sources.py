@@ -1,0 +1,152 @@
+"""Sources beside the landing folder: made when they are asked, asked no more than needed, closed at the end."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cumulus_ops.catalog import Catalog
+from cumulus_ops.config import Project, SourceSettings
+from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.errors import InputProblem, SetupProblem
+from cumulus_ops.eventlog import Delivery, Part
+from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.snapshot import run_minibatch, status
+from cumulus_ops.yaml_nodes import read_yaml
+from m3.datatypes import INT
+from m3.program import Column, Relation
+from tests.support.projects import make_project
+
+NUMBER = Relation("number", (Column("n", INT),))
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+class Counting:
+    """Hands over the numbers up to `until`, one by one; an example of a source of one's own."""
+
+    made: ClassVar[list[Counting]] = []
+
+    def __init__(self, project: Project, settings: SourceSettings, catalog: Catalog) -> None:
+        options = settings.options("until")
+        until = options.get("until")
+        self.name, self.until = settings.name, until.integer(0, 100) if until else 3
+        self.polls, self.closed, self.broken = list[str | None](), False, False
+        Counting.made.append(self)
+
+    def poll(self, position: str | None) -> Iterator[Delivery]:
+        self.polls.append(position)
+        if self.broken:
+            raise SetupProblem("the line is dead", kind="no-line")
+        for n in range(int(position or 0), self.until):
+            begin = str(n) if n else None
+            yield Delivery(self.name, f"{self.name}-{n}", NOON, parts_of(n), begin, str(n + 1))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def parts_of(n: int) -> Callable[[], tuple[Part, ...]]:
+    table = pa.table({"n": [n], "op": ["I"], "event": [n]})
+    return lambda: (Part("number", f"number {n}", lambda: iter([RawFile(table, np.arange(1))])),)
+
+
+def project_with(folder: Path, text: str) -> Project:
+    """A project with the given named sources."""
+    file = folder / "sources.yaml"
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    kind = f"{__name__}:Counting"
+    items = read_yaml(file, {"KIND": kind}).section().items()
+    settings = tuple(
+        SourceSettings(
+            name, item.section().need("kind", "").text(), int(item.section().need("coordinator", "").text()), item
+        )
+        for name, item in items
+    )
+    project = make_project(folder, (NUMBER,), views={"total": "SELECT SUM(n) AS total FROM number"})
+    return dataclasses.replace(project, sources=settings)
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    Counting.made.clear()
+
+
+@pytest.fixture
+def rt(tmp_path: Path) -> Iterator[Runtime]:
+    project = project_with(tmp_path, "line: {kind: '${KIND}', coordinator: 1, until: 4}\n")
+    initialise(project)
+    Counting.made.clear()
+    with open_runtime(project) as runtime:
+        yield runtime
+
+
+def test_a_source_is_asked_again_only_behind_what_it_has_handed_over(rt: Runtime) -> None:
+    assert [d.name for d in rt.sources.pending(1)] == ["line-0", "line-1"]
+    assert rt.sources.pending(0) == []
+    while run_minibatch(rt, 1) is not None:
+        rt.sources.pending(1)
+    (source,) = Counting.made
+    assert source.polls[0] is None
+    assert set(source.polls[1:]) == {"4"}
+    assert [b.drop for b in rt.catalog.batches()] == [f"line-{n}" for n in range(4)]
+    assert rt.catalog.source_position("line") == "4"
+
+
+def test_what_somebody_else_has_appended_is_forgotten(rt: Runtime) -> None:
+    rt.sources.pending(1)
+    with open_runtime(rt.project) as other:
+        run_minibatch(other, 1)
+        run_minibatch(other, 1)
+        run_minibatch(other, 1)
+    assert [d.name for d in rt.sources.pending(1)] == ["line-3"]
+
+
+def test_sources_are_closed_with_the_project(tmp_path: Path) -> None:
+    project = project_with(tmp_path, "line: {kind: '${KIND}', coordinator: 0}\n")
+    initialise(project)
+    Counting.made.clear()
+    with open_runtime(project) as rt:
+        status(rt)
+        assert Counting.made == []  # a look at the project opens no database
+        rt.sources.pending(0)
+        assert [s.closed for s in Counting.made] == [False]
+    assert [s.closed for s in Counting.made] == [True]
+
+
+def test_a_source_that_cannot_be_asked_holds_up_nobody(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+    while run_minibatch(rt, 1) is not None:
+        pass
+    (source,) = Counting.made
+    source.broken, source.until = True, 6
+    assert rt.sources.pending(1) == rt.sources.pending(1) == []
+    assert "the line is dead" in rt.sources.problems["line"]
+    assert len(caplog.records) == 1
+    source.broken = False
+    assert [d.name for d in rt.sources.pending(1)] == ["line-4", "line-5"]
+    assert not rt.sources.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("line: {kind: carrier-pigeon, coordinator: 0}", "unknown-source-kind"),
+        ("line: {kind: 'no.such.module:Thing', coordinator: 0}", "no-source-kind"),
+        ("line: {kind: 'pathlib:Nothing', coordinator: 0}", "no-source-kind"),
+        ("line: {kind: '${KIND}', coordinator: 0, untill: 3}", "unknown-key"),
+    ],
+)
+def test_what_is_wrong_with_a_source_is_said_when_the_project_is_initialised(
+    tmp_path: Path, text: str, kind: str
+) -> None:
+    with pytest.raises(InputProblem) as caught:
+        initialise(project_with(tmp_path, text))
+    assert caught.value.kind == kind
+    assert caught.value.place.endswith("sources.yaml:1")
