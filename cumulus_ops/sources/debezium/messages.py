@@ -86,14 +86,14 @@ class _Value(Message):
     """A message, or one wrapped with its schema."""
 
     schema: Raw = Raw()
-    payload: Message | None | UnsetType = UNSET
+    payload: Message | UnsetType | None = UNSET
 
 
 class _Line(_Value):
     """A value by itself, or with its key."""
 
     key: Raw = Raw()
-    value: _Value | None | UnsetType = UNSET
+    value: _Value | UnsetType | None = UNSET
 
 
 class BadLine(ValueError):

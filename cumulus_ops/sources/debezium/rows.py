@@ -88,7 +88,9 @@ class RowMaker:
             case "d" if self.upsert and _payload(change.key) not in NULLS:
                 self.rows.append(_Row("D", self._by_key(change), *row, whole=False))
             case "u" | "d":
-                self._refuse_change(event, change, "no-before", "no row before the change: " + FULL.format(table=change.table))
+                self._refuse_change(
+                    event, change, "no-before", "no row before the change: " + FULL.format(table=change.table)
+                )
             case "t":
                 reason = "TRUNCATE says nothing of the rows that it takes away: delete them, or leave truncates out (skipped.operations)"
                 self._refuse_change(event, change, "truncate", f"{change.table}: {reason}")

@@ -91,7 +91,9 @@ class Assembler:
         late: the transaction that was ended by waiting, whose rest comes too late.
     """
 
-    def __init__(self, relation_of: Callable[[tuple[str, ...]], str | None], mark: Mark | None, late: str | None) -> None:
+    def __init__(
+        self, relation_of: Callable[[tuple[str, ...]], str | None], mark: Mark | None, late: str | None
+    ) -> None:
         self._relation_of, self.mark, self.late = relation_of, mark, late
         self.open: Transaction | None = None
         self.counts: Counter[str] = Counter()
@@ -199,7 +201,7 @@ class Assembler:
     def _is_behind(self, id_: str) -> bool:
         """Whether a transaction of PostgreSQL has ended before the last one that was taken."""
         match = NUMBER_AND_PLACE.fullmatch(id_)
-        return bool(match and self.mark and len(self.mark.place) == 2 and int(match[2]) <= int(self.mark.place[1]) )
+        return bool(match and self.mark and len(self.mark.place) == 2 and int(match[2]) <= int(self.mark.place[1]))
 
     def _bad(self, number: int, text: bytes, reason: str) -> None:
         rejected = Rejected(None, number, "malformed-line", reason, text)
@@ -224,7 +226,9 @@ class Assembler:
 
     def _finish(self, found: Transaction) -> None:
         if found.key is not None and found.key == self.late:
-            found.reject("late-part", f"the first part of transaction {found.key} was taken already, after waiting for the rest")
+            found.reject(
+                "late-part", f"the first part of transaction {found.key} was taken already, after waiting for the rest"
+            )
         else:
             self.late = None if found.key is not None else self.late
         if self._is_repeat(found):
