@@ -74,7 +74,7 @@ def postgresql(*more: str) -> Iterator[PostgreSQL]:
         servers: list[Child] = []
 
         def begin() -> None:
-            servers.append(Child("postgresql", command, folder / "log", stop_signal=signal.SIGINT))
+            servers.append(Child("postgresql", command, folder / "log", stop_signal=signal.SIGQUIT))
             wait_for_port(port, servers[-1])
             _wait_ready(programs, port)
 

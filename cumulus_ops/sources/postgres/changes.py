@@ -13,7 +13,7 @@ from psycopg2.extensions import quote_ident
 
 from cumulus_ops.eventlog import Part
 from cumulus_ops.faults import reach
-from cumulus_ops.sources.postgres.connection import Connection, connect, explained, rows, when_free
+from cumulus_ops.sources.postgres.connection import Connection, opened, rows, when_free
 from cumulus_ops.sources.postgres.pgoutput import Decoder, change_schema, commit_place
 from cumulus_ops.sources.postgres.position import Position, lsn_text
 from cumulus_ops.sources.postgres.settings import PostgresSettings
@@ -82,16 +82,13 @@ class Changes:
     def _read(self) -> dict[str, Spool]:
         settings = self._settings
         spools = {t.relation.name: Spool(settings.folder, change_schema(t)) for t in settings.tables}
-        session = connect(settings)
         try:
-            with explained(settings):
+            with opened(settings) as session:
                 self._copy(session, spools)
         except BaseException:
             for spool in spools.values():
                 spool.close()
             raise
-        finally:
-            session.close()
         for spool in spools.values():
             spool.finish()
         reach("source.after-read")
