@@ -36,7 +36,7 @@ FOLLOWING = (
     "apply.after-commit",
 )
 KILLS = int(os.environ.get("KILLS", "8"))
-RATE = 400
+RATE = 200
 
 
 @pytest.mark.timeout(120 + 15 * KILLS)
