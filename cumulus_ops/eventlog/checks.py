@@ -292,7 +292,7 @@ def _taken(column: pa.ChunkedArray, where: np.ndarray) -> list[object]:
     try:
         return list(taken.to_pylist())
     except (ValueError, OverflowError):  # moments that Python does not know
-        return list(pc.cast(taken, pa.int64()).to_pylist())
+        return list(pc.cast(taken, pa.int32() if pa.types.is_date32(taken.type) else pa.int64()).to_pylist())
 
 
 def _shown(value: object) -> str:

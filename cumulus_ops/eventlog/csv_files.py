@@ -25,6 +25,7 @@ from cumulus_ops.eventlog.csv_records import (
     Record,
     certain_records,
     ends_in_quotes,
+    has_long_line,
     is_utf8,
     split_records,
 )
@@ -158,7 +159,7 @@ class _Reader:
         end = data.rfind(b"\n") + 1
         if end == 0:
             return None, 0
-        if is_utf8(data[:end]):
+        if is_utf8(data[:end]) and not has_long_line(data[:end]):
             lines = data.count(b"\n", 0, end)
             block = self.rows(data[:end], lines)  # every line is a row
             last = data[data.rfind(b"\n", 0, end - 1) + 1 : end]

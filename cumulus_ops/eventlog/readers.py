@@ -38,6 +38,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 PLAIN = LandingSettings()
+SHOWN_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,8 @@ def check(
 @functools.lru_cache(maxsize=1024)
 def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
     """Logs once per source and set of names: the cache is the memory."""
-    log.warning("%s: columns %s are not declared and will be ignored", source, ", ".join(names))
+    shown = ", ".join(names[:SHOWN_COLUMNS]) + (f" and {len(names) - SHOWN_COLUMNS} more" if names[SHOWN_COLUMNS:] else "")
+    log.warning("%s: columns %s are not declared and will be ignored", source, shown)
 
 
 def split_duplicates(rows: pa.Table, seen_offsets: pa.Array | pa.ChunkedArray | np.ndarray) -> tuple[pa.Table, int]:
