@@ -15,7 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LONGEST_RECORD", "Record", "certain_records", "ends_in_quotes", "has_long_line", "is_utf8", "split_records"]
+__all__ = [
+    "LF",
+    "LONGEST_RECORD",
+    "Record",
+    "certain_records",
+    "ends_in_quotes",
+    "has_long_line",
+    "is_utf8",
+    "split_records",
+]
 
 #: The most bytes of a row.
 LONGEST_RECORD = 8 << 20

@@ -148,7 +148,9 @@ def _csv_files() -> Iterator[BadInput]:
     yield case("a quote that the next one closes", named(b'"a').replace(b"3,1.50,a", b'3,1.50,"a"'), 6, 5)
     swallowed = b'name,id,price,op,event\na,0,1,I,0\n"a,1,1,I,1\nb",2,1,I,2\na,3,1,I,3\n'
     yield case("a quote that is closed in another row", swallowed, 4, 2)
-    yield case("a quote in the last column", b'id,price,op,event,name\n0,1,I,0,a\n1,1,I,1,"a\n2,1,I,2,a\n3,1,I,3,a\n', 4, 3)
+    yield case(
+        "a quote in the last column", b'id,price,op,event,name\n0,1,I,0,a\n1,1,I,1,"a\n2,1,I,2,a\n3,1,I,3,a\n', 4, 3
+    )
     yield case("text behind a quote", named(b'"a" b'), 6, 6)
     yield case("bytes that are no text", named(b"\xff\xfe"), 6, 5)
     yield case("latin-1", named("é".encode("latin-1")), 6, 5)
@@ -166,7 +168,9 @@ def _csv_files() -> Iterator[BadInput]:
     yield case("nothing but quotes", header + b'"' * 1001 + b"\n", 1, 0)
     yield case("nothing but delimiters", header + b"," * 1000 + b"\n" + b"".join(body), 7, 5)
     yield case("half an event", with_line(body[2].replace(b",2\n", b",1\n").replace(b"1.50", b"x")), 6, 4)
-    yield case("a thousand columns", b"id,price,op,event" + b",x" * 1000 + b"\n" + b"1,1,I,1" + b"," * 1000 + b"\n", 1, 1)
+    yield case(
+        "a thousand columns", b"id,price,op,event" + b",x" * 1000 + b"\n" + b"1,1,I,1" + b"," * 1000 + b"\n", 1, 1
+    )
     yield case("two delimiters in the header", b"id,price;op\tevent\n1,1;I\t1\n", 1, None)
 
 
