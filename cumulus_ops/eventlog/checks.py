@@ -197,7 +197,8 @@ class _Piece:
         if not self.reasons and not self.raw.malformed:
             return
         known = _truth(pc.is_valid(offset))
-        partly = offset.take(pa.array(np.fromiter(self.reasons, dtype=np.int64)))
+        lost = pa.array([m.event for m in self.raw.malformed if m.event is not None], pa.int64())
+        partly = pa.chunked_array([*offset.take(pa.array(np.fromiter(self.reasons, dtype=np.int64))).chunks, lost])
         beside = offset.take(pa.array(self.beside_unknown(known, offset)))
         beside_reason = Reason("beside-unknown", "beside a row whose event cannot be read")
         for events, reason in ((beside, beside_reason), (partly, Reason("part", "part of a rejected event"))):
@@ -210,7 +211,9 @@ class _Piece:
         """Indices of the known rows directly before and after those without a readable event."""
         indices = np.flatnonzero(known)
         rows = self.raw.row[indices]
-        unknown = np.concatenate([self.raw.row[~known], np.array([m.row for m in self.raw.malformed], dtype=np.int64)])
+        unknown = np.concatenate(
+            [self.raw.row[~known], np.array([m.row for m in self.raw.malformed if m.event is None], dtype=np.int64)]
+        )
         after = np.searchsorted(rows, unknown)
         if self.fill_gaps(after, pc.drop_null(offset).to_numpy()):
             return indices[:0]

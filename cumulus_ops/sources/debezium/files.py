@@ -106,7 +106,9 @@ def lines_from(file: StreamFile, offset: int) -> Iterator[Line]:
             if rest:
                 yield Line(rest, offset + len(rest), False)
     except OSError as problem:
-        raise InputProblem(f"cannot be read: {problem.strerror}", kind="unreadable-file", place=str(file.path)) from problem
+        raise InputProblem(
+            f"cannot be read: {problem.strerror}", kind="unreadable-file", place=str(file.path)
+        ) from problem
 
 
 def tail_digest(path: Path, offset: int) -> str:

@@ -72,7 +72,9 @@ class ImageReader:
             )
         table = _parsed(images, wanted)
         columns = {
-            c.name: decoded(table.column(c.name), wanted[c.name]) if c.name in wanted else pa.nulls(len(images))
+            c.name: decoded(table.column(c.name).combine_chunks(), wanted[c.name])
+            if c.name in wanted
+            else pa.nulls(len(images))
             for c in self.relation.columns
         }
         return pa.table(columns)
@@ -109,11 +111,15 @@ def _parsed(images: Sequence[Raw], wanted: Mapping[str, Encoding]) -> pa.Table:
     block = b"\n".join(images)
     schema = pa.schema([(name, encoding.json) for name, encoding in wanted.items()])
     try:
-        if EXPONENT.search(block):
+        if any(pa.types.is_floating(t) for t in schema.types) and EXPONENT.search(block):
             return _one_by_one(images, schema)
         options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
         read = pajson.ReadOptions(use_threads=False, block_size=max(1 << 20, len(block) + 1))
-        return pajson.read_json(io.BytesIO(block), read_options=read, parse_options=options).select(schema.names).combine_chunks()
+        return (
+            pajson.read_json(io.BytesIO(block), read_options=read, parse_options=options)
+            .select(schema.names)
+            .combine_chunks()
+        )
     except pa.ArrowInvalid:
         return _one_by_one(images, schema)
 
@@ -160,7 +166,9 @@ def _stacked(parts: Sequence[pa.Table]) -> pa.Table:
         found = [part.column(name) for part in parts]
         types = {column.type for column in found if not pa.types.is_null(column.type)}
         target = types.pop() if len(types) == 1 else pa.string()
-        columns[name] = pa.chunked_array([pc.cast(chunk, target) for column in found for chunk in column.chunks], target)
+        columns[name] = pa.chunked_array(
+            [pc.cast(chunk, target) for column in found for chunk in column.chunks], target
+        )
     return pa.table(columns)
 
 

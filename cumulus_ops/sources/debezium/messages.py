@@ -68,7 +68,7 @@ class Counted(msgspec.Struct, gc=False):
     event_count: int | str
 
 
-class Message(msgspec.Struct):
+class Message(msgspec.Struct, gc=False):
     """An envelope, or the begin or end of a transaction (with ``status``)."""
 
     op: str | None = None
@@ -82,18 +82,18 @@ class Message(msgspec.Struct):
     data_collections: list[Counted] | None = None
 
 
-class _Value(Message):
+class _Value(Message, gc=False):
     """A message, or one wrapped with its schema."""
 
     schema: Raw = Raw()
-    payload: Message | None | UnsetType = UNSET
+    payload: Message | UnsetType | None = UNSET
 
 
-class _Line(_Value):
+class _Line(_Value, gc=False):
     """A value by itself, or with its key."""
 
     key: Raw = Raw()
-    value: _Value | None | UnsetType = UNSET
+    value: _Value | UnsetType | None = UNSET
 
 
 class BadLine(ValueError):

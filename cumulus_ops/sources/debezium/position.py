@@ -13,7 +13,9 @@ __all__ = ["Mark", "Position", "name_code"]
 
 def name_code(name: str) -> str:
     """Eight characters for a file's name."""
-    return base64.urlsafe_b64encode(hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=6).digest()).decode()
+    return base64.urlsafe_b64encode(
+        hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=6).digest()
+    ).decode()
 
 
 @dataclass(frozen=True)

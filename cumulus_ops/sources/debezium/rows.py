@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,8 +25,8 @@ PLACEHOLDER = "__debezium_unavailable_value"
 FULL = "ALTER TABLE {table} REPLICA IDENTITY FULL (MySQL: binlog_row_image=FULL), or `mode: upsert` with a key for the relation"
 
 
-class _Row(NamedTuple):
-    """``new`` rows of an update follow their old ones; ``whole``: its columns have to be known."""
+class _Row(msgspec.Struct, gc=False):
+    """A row of the relation. ``whole``: its columns have to be known, and not its key alone."""
 
     op: str
     image: Raw
@@ -34,7 +34,6 @@ class _Row(NamedTuple):
     event: int
     change: Change
     whole: bool = True
-    new: bool = False
 
 
 @dataclass
@@ -74,26 +73,28 @@ class RowMaker:
         return self._checked()
 
     def _add(self, event: int, change: Change) -> None:
-        row = (change.schema, event, change)
-        match change.op:
-            case "c" | "r" if change.after not in NULLS:
-                self.rows.append(_Row("U" if self.upsert else "I", change.after, *row))
-            case "u" if change.after not in NULLS and self.upsert:
-                self.rows.append(_Row("U", change.after, *row))
-            case "u" if change.after not in NULLS and change.before not in NULLS:
-                self.rows.append(_Row("D", change.before, *row))
-                self.rows.append(_Row("I", change.after, *row, new=True))
-            case "d" if change.before not in NULLS:
-                self.rows.append(_Row("D", change.before, *row, whole=not self.upsert))
+        row, message = (change.schema, event, change), change.message
+        match message.op:
+            case "c" | "r" if message.after not in NULLS:
+                self.rows.append(_Row("U" if self.upsert else "I", message.after, *row))
+            case "u" if message.after not in NULLS and self.upsert:
+                self.rows.append(_Row("U", message.after, *row))
+            case "u" if message.after not in NULLS and message.before not in NULLS:
+                self.rows.append(_Row("D", message.before, *row))
+                self.rows.append(_Row("I", message.after, *row))
+            case "d" if message.before not in NULLS:
+                self.rows.append(_Row("D", message.before, *row, whole=not self.upsert))
             case "d" if self.upsert and _payload(change.key) not in NULLS:
                 self.rows.append(_Row("D", self._by_key(change), *row, whole=False))
             case "u" | "d":
-                self._refuse_change(event, change, "no-before", "no row before the change: " + FULL.format(table=change.table))
+                self._refuse_change(
+                    event, change, "no-before", "no row before the change: " + FULL.format(table=change.table)
+                )
             case "t":
                 reason = "TRUNCATE says nothing of the rows that it takes away: delete them, or leave truncates out (skipped.operations)"
                 self._refuse_change(event, change, "truncate", f"{change.table}: {reason}")
             case _:
-                self._refuse_change(event, change, "malformed-line", f"op {change.op} without its row")
+                self._refuse_change(event, change, "malformed-line", f"op {message.op} without its row")
 
     def _by_key(self, change: Change) -> Raw:
         """A row of which the key alone is known."""
@@ -179,9 +180,10 @@ class RowMaker:
 
     def _old_value(self, row: _Row, name: str) -> str | None:
         """The text that a column had before the change, if it is known."""
-        if row.change.before in NULLS or row.change.op != "u":
+        message = row.change.message
+        if message.before in NULLS or message.op != "u":
             return None
-        value = json.loads(bytes(row.change.before)).get(name)
+        value = json.loads(bytes(message.before)).get(name)
         return value if isinstance(value, str) and value != self.placeholder else None
 
     def _filled(self, table: pa.Table) -> pa.Table:

@@ -172,7 +172,9 @@ class DebeziumStream:
         place = str(self._settings.folder / (begin.file or end.file))
         return [Part(r.name, place, partial(self._read, begin, end, r, place, r is wanted[0])) for r in names]
 
-    def _read(self, begin: Position, end: Position, relation: Relation, place: str, is_first: bool) -> Iterator[RawFile]:
+    def _read(
+        self, begin: Position, end: Position, relation: Relation, place: str, is_first: bool
+    ) -> Iterator[RawFile]:
         settings = self._settings
         reader = ImageReader(relation, place, settings.decimals, settings.timestamps)
         maker = RowMaker(reader, relation.name in settings.upserts, settings.placeholder)
@@ -240,7 +242,9 @@ class _Reading:
             assembler.end()
             assembler.late = key if self._until is None else self._until.open
             self._reach(file, at, number)
-        self.full = self._until is None and assembler.open is None and bool(assembler.done)  # the next file is another delivery
+        self.full = (
+            self._until is None and assembler.open is None and bool(assembler.done)
+        )  # the next file is another delivery
 
     def _may_end(self, text: bytes, is_last: bool, settled: bool) -> bool:
         """Whether a line without an end is all there."""

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.sources.debezium.schemas import Encoding
 
-__all__ = ["decoded", "decimal_text"]
+__all__ = ["decimal_text", "decoded"]
 
 #: Bytes of an unscaled value that fits an int64.
 NARROW = 8
@@ -35,7 +35,9 @@ def decoded(column: pa.Array, encoding: Encoding) -> pa.Array:
         case "decimal":
             return _decimals(column, encoding.scale)
         case "variable decimal":
-            return pa.array([v if v is None else decimal_text(v["value"], v["scale"]) for v in column.to_pylist()], pa.string())
+            return pa.array(
+                [v if v is None else decimal_text(v["value"], v["scale"]) for v in column.to_pylist()], pa.string()
+            )
         case "days":
             return _days(column)
         case "ms" | "us":
