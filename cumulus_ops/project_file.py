@@ -35,6 +35,7 @@ from cumulus_ops.config import (
     CorrectionSettings,
     EpochSettings,
     ExecutorSettings,
+    KeySettings,
     LayoutChoice,
     LayoutSettings,
     Patience,
@@ -66,6 +67,7 @@ KEYS = (
     ),
     *("state", "catalog", "publish", "validation", "executor", "layout", "memory"),
 )
+RELATION_KEYS = ("columns", "key", "rows", "mode", "writers")
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
 #: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
@@ -119,6 +121,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         memory=_memory(root.get("memory")),
         corrections=_corrections(root),
         patience=_patience(root.get("coordinators")),
+        keys=_keys(root.need("relations", "")),
     )
 
 
@@ -148,7 +151,7 @@ def _relations(item: Item) -> tuple[Relation, ...]:
 
 def _relation(name: str, item: Item) -> Relation:
     _identifier(name, item)
-    section = item.section(("columns", "key", "rows"))
+    section = item.section(RELATION_KEYS)
     columns = section.need("columns", "write `columns: {id: bigint}`").section()
     known = tuple(Column(_identifier(column, entry), column_type(entry)) for column, entry in columns.items())
     key_item = section.get("key")
@@ -160,6 +163,35 @@ def _relation(name: str, item: Item) -> Relation:
             )
     rows = section.get("rows")
     return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None)
+
+
+def _keys(item: Item) -> dict[str, KeySettings]:
+    """The relations whose keys mean something."""
+    found = {name: _key_settings(entry) for name, entry in item.section().items()}
+    return {name: settings for name, settings in found.items() if settings is not None}
+
+
+def _key_settings(item: Item) -> KeySettings | None:
+    section = item.section(RELATION_KEYS)
+    mode, writers, key = section.get("mode"), section.get("writers"), section.get("key")
+    chosen = mode.choice(("trusted", "strict", "upsert")) if mode else "trusted"
+    settings = KeySettings(chosen, writers.choice(("one", "any")) if writers else "one")
+    names = key.words() if key else ()
+    if writers and (chosen == "trusted" or not names):
+        raise writers.problem(
+            "`writers` says who may write a key", kind="bad-key", hint="give `key`, and `mode: strict`"
+        )
+    if mode is None or chosen == "trusted":
+        return None
+    if chosen == "upsert" and not names:
+        raise mode.problem("an upsert needs a key", kind="bad-key", hint="write `key: [id]`, or `mode: strict`")
+    columns = section.need("columns", "").section()
+    for name in names:
+        entry = columns.get(name)
+        if entry is not None and column_type(entry).nullable:
+            hint = f"write `{name}: {str(column_type(entry)).removesuffix(' null').lower()}`, without null"
+            raise entry.problem(f"the key's column {name} may be NULL", kind="bad-key", hint=hint)
+    return settings
 
 
 def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
@@ -13,7 +13,7 @@ from cumulus_ops.catalog.members import read_membership, unknown_coordinator
 from cumulus_ops.catalog.records import NewRun, ProgramRecord
 from cumulus_ops.errors import InputProblem, NotYet, SetupProblem
 
-__all__ = ["Control", "missing_votes", "not_sealed"]
+__all__ = ["Control", "complete_epochs", "missing_votes", "not_sealed"]
 
 
 class Control(Database):
@@ -103,11 +103,23 @@ class Control(Database):
         """The members of an epoch whose vote on it is missing, ascending."""
         return self._reading(lambda connection: missing_votes(connection, epoch))
 
+    def complete(self, first: int) -> range:
+        """The epochs from ``first`` on that all their members have sealed, up to the first one that they have not."""
+        return self._reading(lambda connection: complete_epochs(connection, first))
+
 
 def missing_votes(connection: Connection, epoch: int) -> tuple[int, ...]:
     """The members of an epoch that have not sealed it."""
     sealed = set(connection.execute(select(t.seal.c.coordinator).where(t.seal.c.epoch == epoch)).scalars())
     return tuple(c for c in read_membership(connection).of(epoch) if c not in sealed)
+
+
+def complete_epochs(connection: Connection, first: int) -> range:
+    """See :meth:`Control.complete`. A coordinator seals its epochs one after the other, so none is complete that one has open."""
+    membership = read_membership(connection)
+    newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+    stop = min((m.epoch for m in membership.active()), default=first)
+    return range(first, max(first, min(stop, (-1 if newest is None else newest) + 1)))
 
 
 def not_sealed(missing: Sequence[int], epoch: int) -> NotYet:

@@ -10,11 +10,13 @@ from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import not_a_member, read_membership
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
     Advance,
     Batch,
+    KeyChange,
     LogFile,
     NewBatch,
 )
@@ -41,13 +43,16 @@ class EventLog(Database):
         p = t.source_position.c
         return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
 
-    def append(self, batches: Sequence[NewBatch], advance: Advance | None = None) -> tuple[int, ...]:
+    def append(
+        self, batches: Sequence[NewBatch], advance: Advance | None = None, keys: Sequence[KeyChange] = ()
+    ) -> tuple[int, ...]:
         """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
         set aside.
 
         Args:
             batches: consecutive ones, at least one.
             advance: the move of the source that they come from, if it has a position.
+            keys: what it adds to key indexes.
 
         Returns:
             their ids.
@@ -55,7 +60,8 @@ class EventLog(Database):
         Raises:
             InputProblem: the coordinator has sealed its last epoch.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
-                set aside any more, the source is at another position, or the lease of the step that wrote its files is over.
+                set aside any more, the source is at another position, a key index is another one (``keys-moved``), or the lease of
+                the step that wrote its files is over.
         """
         c, new = t.coordinator.c, batches[0]
         with self._engine.begin() as connection:
@@ -75,11 +81,15 @@ class EventLog(Database):
             for batch in batches:
                 self._take_over(connection, batch)
             written = [f.path for b in batches for f in b.log_files]
+            written += [run.path for change in keys for run in change.runs]
             self._require_files(connection, {*written, *(p for b in batches for _, p, _ in b.quarantine_files)})
+            lock_key_indexes(connection, keys)
             try:
-                return tuple([self._insert_batch(connection, batch) for batch in batches])
+                ids = tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
                 raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
+            change_key_indexes(connection, keys)
+            return ids
 
     def _take_over(self, connection: Connection, new: NewBatch) -> None:
         """A retry's events count as its own from now on."""

@@ -74,13 +74,14 @@ def run_demo(options: DemoOptions, display: Display | None = None) -> int:
     )
     with (
         only_one(options.home / "demo.lock", hint="stop it with Ctrl-C, or give another folder (--home)"),
-        interruptible(),
+        interruptible() as stopping,
     ):
         try:
             demo.run()
         except KeyboardInterrupt:
             demo.display.say("interrupted")
         finally:
+            stopping.set()
             demo.stop()
     return demo.exit_code
 

@@ -27,6 +27,7 @@ from cumulus_ops.eventlog.delivery import Delivery
 from cumulus_ops.eventlog.readers import RelationEvents, check, split_duplicates
 from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
+from cumulus_ops.keys import KeyStage, tidy_keys
 
 __all__ = ["append_delivery"]
 
@@ -58,18 +59,23 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
             project.state, coordinator, delivery.name, epoch, sequence, project.batch_rows, step.label
         )
         try:
-            for events in _checked(project, delivery):
-                rows, duplicates = _new_rows(project, catalog, events)
-                for piece in _pieces(rows, piece_rows(project.batch_rows)):
-                    batches.add(events.relation, events.source, piece)
-                batches.leave_out(events.relation, events.rejected, duplicates)
-            new = batches.finish()
+            with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
+                for events in _checked(project, delivery):
+                    rows, duplicates = _new_rows(project, catalog, events)
+                    resolved = keys.resolve(events.relation, rows)
+                    for piece in _pieces(resolved.rows, piece_rows(project.batch_rows)):
+                        batches.add(events.relation, events.source, piece)
+                    rejected = pa.concat_tables([events.rejected, resolved.rejected])
+                    batches.leave_out(events.relation, rejected, duplicates)
+                new = batches.finish()
+                keys.finish()
+                reach("append.before-commit")
+                appended = keys.commit(lambda changes: catalog.append(new, _advance(delivery), changes))
         except BaseException:
             batches.discard()
             raise
-        reach("append.before-commit")
-        appended = catalog.append(new, _advance(delivery))
         reach("append.after-commit")
+        tidy_keys(project, catalog, step.label)
         return appended
 
 
@@ -77,7 +83,8 @@ def _checked(project: Project, delivery: Delivery) -> Iterator[RelationEvents]:
     relations = {relation.name: relation for relation in project.relations}
     for part in delivery.parts():
         source = f"{delivery.source}/{part.relation}"
-        yield from check(relations[part.relation], part.read(), source, part.place)
+        upsert = part.relation in project.keys and project.keys[part.relation].mode == "upsert"
+        yield from check(relations[part.relation], part.read(), source, part.place, upsert=upsert)
 
 
 def _advance(delivery: Delivery) -> Advance | None:

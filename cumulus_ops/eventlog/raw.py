@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 from cumulus_ops.errors import InputProblem
 
-__all__ = ["Malformed", "RawFile", "bad_columns", "check_names"]
+__all__ = ["Malformed", "RawFile", "bad_columns"]
 
 
 @dataclass(frozen=True)
@@ -35,21 +34,6 @@ class RawFile:
     row: np.ndarray
     ignored: tuple[str, ...] = ()
     malformed: tuple[Malformed, ...] = ()
-
-
-def check_names(path: Path, found: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """The columns to ignore.
-
-    Raises:
-        InputProblem: one of the wanted columns is missing, or there twice.
-    """
-    doubled = sorted({name for name in found if name in wanted and found.count(name) > 1})
-    if doubled:
-        raise bad_columns(path, f"has the column {doubled[0]!r} twice", "doubled-column")
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        raise bad_columns(path, f"has no column {', '.join(map(repr, missing))}", "missing-column")
-    return tuple(name for name in found if name not in wanted)
 
 
 def bad_columns(path: Path | str, message: str, kind: str) -> InputProblem:

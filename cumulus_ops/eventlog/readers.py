@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +21,20 @@ import pyarrow.compute as pc
 from cumulus_ops.config import LEAST_MEMORY, LandingSettings, Project
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.checks import Checks
-from cumulus_ops.eventlog.formats import FORMATS, read_raw
+from cumulus_ops.eventlog.formats import FORMATS, format_of, read_raw
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.types import OFFSET
 from m3.program import Relation
 
-__all__ = ["RelationEvents", "check", "files_by_relation", "read_relation", "read_rows", "split_duplicates"]
+__all__ = [
+    "RelationEvents",
+    "check",
+    "files_by_relation",
+    "read_relation",
+    "read_rows",
+    "relation_of",
+    "split_duplicates",
+]
 
 log = logging.getLogger(__name__)
 PLAIN = LandingSettings()
@@ -57,17 +65,30 @@ def files_by_relation(project: Project, drop: Path) -> dict[str, Path]:
     """
     if not drop.is_dir():
         raise InputProblem("is not a folder", kind="no-drop", place=str(drop), hint="a drop is a folder of files")
-    names = {relation.name for relation in project.relations}
+    names = [relation.name for relation in project.relations]
     files: dict[str, Path] = {}
     for path in sorted(p for p in drop.iterdir() if not p.name.startswith((".", "_"))):
-        if path.suffix not in FORMATS or path.stem not in names:
+        name = relation_of(path.name, names)
+        if not name:
             hint = f"files are <relation>{'|'.join(FORMATS)}, relations are {', '.join(sorted(names))}"
             raise InputProblem("belongs to no relation", kind="unknown-file", place=str(path), hint=hint)
-        if path.stem in files:
-            hint = f"remove it or {files[path.stem].name}"
+        if name in files:
+            hint = f"remove it or {files[name].name}"
             raise InputProblem("is a second file of its relation", kind="doubled-file", place=str(path), hint=hint)
-        files[path.stem] = path
+        files[name] = path
     return files
+
+
+def relation_of(name: str, relations: Sequence[str]) -> str:
+    """The relation that a file of a drop belongs to, "" for none; capitals count only where they tell relations apart.
+
+    >>> relation_of("Orders.csv", ["orders", "items"]), relation_of("readme.txt", ["orders"])
+    ('orders', '')
+    """
+    stem, kind = format_of(name)
+    alike = [r for r in relations if r.casefold() == stem.casefold()]
+    found = stem if stem in relations else alike[0] if len(alike) == 1 else ""
+    return found if kind else ""
 
 
 def read_relation(

@@ -34,7 +34,7 @@ def run_epochs(
         validating: False leaves out the validation.
     """
     _complete(rt, on_progress, validating)
-    committed = len(rt.catalog.snapshots())
+    committed = rt.catalog.newest_snapshot() + 1
     for epoch in range(committed, committed + epochs):
         while not sealed(rt, epoch):
             _step(rt, on_progress)
@@ -91,7 +91,7 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
             on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
     names = [view.name for view in rt.program.views]
     for epoch in to_validate(rt) if validating else ():
-        outcome = validate(rt, epoch, rt.project.validation.chosen(names, epoch))
+        outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.validations())))
         on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else f'FAILED, see {outcome.docs_index}'}")
         for line in (*outcome.failures, *outcome.remarks):
             on_progress(f"  {line}")

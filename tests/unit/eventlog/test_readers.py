@@ -118,7 +118,13 @@ def test_a_drop_is_read_relation_by_relation_in_project_order(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("stray.csv", "unknown-file"), ("items.csv.gz", "unknown-file"), ("items.csv", "doubled-file")]
+    ("name", "kind"),
+    [
+        ("stray.csv", "unknown-file"),
+        ("items.csv.bz2", "unknown-file"),
+        ("Items.CSV.gz", "doubled-file"),
+        ("items.csv", "doubled-file"),
+    ],
 )
 def test_a_file_that_nobody_would_read_is_an_error(tmp_path: Path, name: str, kind: str) -> None:
     drop = tmp_path / "landing" / "0" / "p0000"
