@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from cumulus_ops.config import LandingSettings
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
-from cumulus_ops.eventlog.raw import RawFile, bad_columns
+from cumulus_ops.eventlog.raw import Malformed, RawFile, bad_columns
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
 from m3.datatypes import INT, Type
 from m3.program import Relation
@@ -247,9 +247,14 @@ class _Piece:
             )
             for i, reasons, *values in zip(where, (self.reasons[i] for i in where), *columns.values(), strict=True)
         ]
-        found += [(m.row, m.kind, m.reason, _json({"line": m.text})) for m in self.raw.malformed]
+        found += [(m.row, m.kind, m.reason, _json(_line(m))) for m in self.raw.malformed]
         rows = [dict(zip(("row", "kind", "reason", "record"), row, strict=True)) for row in sorted(found)]
         return pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA)
+
+
+def _line(malformed: Malformed) -> dict[str, object]:
+    event = {} if malformed.event is None else {EVENT: malformed.event}
+    return {**event, "line": malformed.text}
 
 
 def _words(settings: LandingSettings) -> tuple[pa.Array, pa.Array]:

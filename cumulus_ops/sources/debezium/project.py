@@ -50,7 +50,7 @@ def _settings(project: Project, settings: SourceSettings) -> DebeziumSettings:
         project.folder / path,
         project.relations,
         _tables(project, options),
-        frozenset(name for name, key in getattr(project, "keys", {}).items() if key.mode == "upsert"),
+        frozenset(name for name, key in project.keys.items() if key.mode == "upsert"),
         settle.duration().total_seconds() if settle else 5.0,
         decimals.choice(("string", "base64")) if decimals else None,
         timestamps.choice(("ms", "us", "ns")) if timestamps else None,
