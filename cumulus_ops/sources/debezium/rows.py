@@ -15,7 +15,7 @@ from msgspec import Raw
 from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OP
 from cumulus_ops.sources.debezium.images import ImageReader, nulls_at
-from cumulus_ops.sources.debezium.messages import NULLS
+from cumulus_ops.sources.debezium.messages import is_object
 from cumulus_ops.sources.debezium.transactions import Change, Transaction
 
 __all__ = ["PLACEHOLDER", "RowMaker"]
@@ -74,17 +74,18 @@ class RowMaker:
 
     def _add(self, event: int, change: Change) -> None:
         row, message = (change.schema, event, change), change.message
+        old, new = is_object(message.before), is_object(message.after)
         match message.op:
-            case "c" | "r" if message.after not in NULLS:
+            case "c" | "r" if new:
                 self.rows.append(_Row("U" if self.upsert else "I", message.after, *row))
-            case "u" if message.after not in NULLS and self.upsert:
+            case "u" if new and self.upsert:
                 self.rows.append(_Row("U", message.after, *row))
-            case "u" if message.after not in NULLS and message.before not in NULLS:
+            case "u" if new and old:
                 self.rows.append(_Row("D", message.before, *row))
                 self.rows.append(_Row("I", message.after, *row))
-            case "d" if message.before not in NULLS:
+            case "d" if old:
                 self.rows.append(_Row("D", message.before, *row, whole=not self.upsert))
-            case "d" if self.upsert and _payload(change.key) not in NULLS:
+            case "d" if self.upsert and is_object(_payload(change.key)):
                 self.rows.append(_Row("D", self._by_key(change), *row, whole=False))
             case "u" | "d":
                 self._refuse_change(
@@ -181,7 +182,7 @@ class RowMaker:
     def _old_value(self, row: _Row, name: str) -> str | None:
         """The text that a column had before the change, if it is known."""
         message = row.change.message
-        if message.before in NULLS or message.op != "u":
+        if not is_object(message.before) or message.op != "u":
             return None
         value = json.loads(bytes(message.before)).get(name)
         return value if isinstance(value, str) and value != self.placeholder else None
@@ -200,12 +201,10 @@ class RowMaker:
 
 def _payload(key: Raw) -> Raw:
     """A key without its schema."""
-    if key in NULLS:
+    if not is_object(key):
         return key
     found = json.loads(bytes(key))
-    if isinstance(found, dict) and set(found) == {"schema", "payload"}:
-        return Raw(json.dumps(found["payload"]).encode())
-    return key if isinstance(found, dict) else Raw()
+    return Raw(json.dumps(found["payload"]).encode()) if set(found) == {"schema", "payload"} else key
 
 
 def _is(column: pa.ChunkedArray, text: str) -> np.ndarray:

@@ -240,7 +240,7 @@ class Assembler:
         mark = self._mark_of(found)
         if self._is_repeat(found, mark):
             self._count("repeat", len(found.changes))
-            return
+            found.changes, found.problem = [], None  # a line of it that cannot be read is told nevertheless
         if found.key is not None and found.problem is None:
             _check_orders(found)
         if found.place is not None and (found.place > mark.place):
