@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
-from cumulus_ops.eventlog.raw import RawFile, bad_columns
+from cumulus_ops.eventlog.raw import Malformed, RawFile, bad_columns
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
 from m3.datatypes import INT, Type
 from m3.program import Relation
@@ -194,7 +194,8 @@ class _Piece:
         if not self.reasons and not self.raw.malformed:
             return
         known = _truth(pc.is_valid(offset))
-        partly = offset.take(pa.array(np.fromiter(self.reasons, dtype=np.int64)))
+        lost = pa.array([m.event for m in self.raw.malformed if m.event is not None], pa.int64())
+        partly = pa.chunked_array([*offset.take(pa.array(np.fromiter(self.reasons, dtype=np.int64))).chunks, lost])
         beside = offset.take(pa.array(self.beside_unknown(known, offset)))
         beside_reason = Reason("beside-unknown", "beside a row whose event cannot be read")
         for events, reason in ((beside, beside_reason), (partly, Reason("part", "part of a rejected event"))):
@@ -207,7 +208,9 @@ class _Piece:
         """Indices of the known rows directly before and after those without a readable event."""
         indices = np.flatnonzero(known)
         rows = self.raw.row[indices]
-        unknown = np.concatenate([self.raw.row[~known], np.array([m.row for m in self.raw.malformed], dtype=np.int64)])
+        unknown = np.concatenate(
+            [self.raw.row[~known], np.array([m.row for m in self.raw.malformed if m.event is None], dtype=np.int64)]
+        )
         after = np.searchsorted(rows, unknown)
         if self.fill_gaps(after, pc.drop_null(offset).to_numpy()):
             return indices[:0]
@@ -241,9 +244,14 @@ class _Piece:
             )
             for i, reasons, *values in zip(where, (self.reasons[i] for i in where), *columns.values(), strict=True)
         ]
-        found += [(m.row, m.kind, m.reason, _json({"line": m.text})) for m in self.raw.malformed]
+        found += [(m.row, m.kind, m.reason, _json(_line(m))) for m in self.raw.malformed]
         rows = [dict(zip(("row", "kind", "reason", "record"), row, strict=True)) for row in sorted(found)]
         return pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA)
+
+
+def _line(malformed: Malformed) -> dict[str, object]:
+    event = {} if malformed.event is None else {EVENT: malformed.event}
+    return {**event, "line": malformed.text}
 
 
 def _words(ops: Mapping[str, str] | Literal["insert"]) -> tuple[pa.Array, pa.Array]:

@@ -17,12 +17,14 @@ __all__ = ["Malformed", "RawFile", "bad_columns"]
 
 @dataclass(frozen=True)
 class Malformed:
-    """A line that is not a row: its 0-based row number, the reason in words, its text, and the kind of reason."""
+    """A line that is not a row: its 0-based row number, the reason in words, its text, and the kind of reason. Where its ``event`` is
+    known, what else belongs to that is rejected with it, and no other."""
 
     row: int
     reason: str
     text: str
     kind: str = "malformed-line"
+    event: int | None = None
 
 
 @dataclass(frozen=True)
