@@ -99,6 +99,16 @@ class Control(Database):
             result.setdefault(epoch, set()).add(coordinator)
         return result
 
+    def last_seals(self) -> dict[int, int]:
+        """coordinator -> the newest epoch that it has sealed."""
+        s = t.seal.c
+        return {c: int(e) for c, e in self._read(select(s.coordinator, func.max(s.epoch)).group_by(s.coordinator))}
+
+    def newest_seal(self) -> int:
+        """The newest epoch that somebody has sealed, -1 while there is none."""
+        newest = self._read(select(func.max(t.seal.c.epoch)))[0][0]
+        return -1 if newest is None else int(newest)
+
     def unsealed(self, epoch: int) -> tuple[int, ...]:
         """The members of an epoch whose vote on it is missing, ascending."""
         return self._reading(lambda connection: missing_votes(connection, epoch))

@@ -142,7 +142,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
-            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch - 1):
+            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
             elif _is_over(last) and (here == epoch or patience.is_over):
                 break
