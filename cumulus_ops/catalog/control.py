@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
@@ -70,6 +70,15 @@ class Control(Database):
         )
         members = [{"coordinator": i, "first_epoch": 0} for i in range(record.coordinators)]
         connection.execute(insert(t.member), members)
+
+    def source(self) -> str | None:
+        """What :meth:`record_source` has recorded; None if nothing is registered, or that is not known."""
+        return next((row[0] for row in self._read(select(t.program.c.source))), None)
+
+    def record_source(self, source: str) -> None:
+        """Remember what the registered program was compiled from."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.program).values(source=source))
 
     def program(self) -> ProgramRecord:
         """The registered program.
