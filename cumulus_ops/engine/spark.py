@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from cumulus_ops.config import ExecutorSettings, LayoutSettings
 from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import rows_of
+from cumulus_ops.engine.spark_log import launch_logged, log_connect_client
 from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, plan_stages, result_batch, staged_steps
 from cumulus_ops.engine.steps import MinibatchTask, StepResult, Task, run_step
 from cumulus_ops.layout import ProgramPlan, fixed_labels
@@ -36,6 +37,7 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if settings.remote:
+        log_connect_client()
         return SparkSession.builder.remote(settings.remote).getOrCreate()  # a server is warm from whoever came before
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
     options = {
@@ -59,8 +61,6 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
 def _started(options: Mapping[str, str]) -> SparkConf:
     """The options as Spark has them. If this process has no JVM yet it has one now, whose words are logged."""
     from pyspark import SparkConf, SparkContext
-
-    from cumulus_ops.engine.spark_log import launch_logged
 
     conf = SparkConf().setAll(list(options.items()))
     if SparkContext._gateway is None and SparkContext._active_spark_context is None:

@@ -1,8 +1,9 @@
-"""What a JVM says, as log records of this process.
+"""What Spark says, as log records of this process like all others.
 
 A Java process that PySpark starts writes to this process's standard error: greetings, warnings, and the errors of its Python workers, all
 alike. Airflow logs as an error whatever a task writes there. So the stream is read, and each line is logged with the level that
-Spark's own pattern gives it.
+Spark's own pattern gives it. The Connect client has a logger, which is silent until somebody configures logging, as Airflow does for each
+task; then it writes to standard error, too.
 """
 
 from __future__ import annotations
@@ -18,14 +19,25 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-__all__ = ["launch_logged", "log_lines"]
+__all__ = ["launch_logged", "log_connect_client", "log_lines"]
 
 log = logging.getLogger("cumulus_ops.spark")
 #: Spark's pattern: date, time, level, class: message.
 PATTERN = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (.*)")
 LEVELS = {"TRACE": logging.DEBUG, "WARN": logging.WARNING, "FATAL": logging.CRITICAL}
+ASKED = "SPARK_CONNECT_LOG_LEVEL"
 JOIN_S = 5.0
 REMEMBERED = 20  # lines, for when it does not start
+
+
+def log_connect_client() -> None:
+    """Have the records of the Connect client go where all others go, with their levels; unless somebody has asked for them where they
+    are, by SPARK_CONNECT_LOG_LEVEL."""
+    from pyspark.sql.connect.logging import logger
+
+    if ASKED not in os.environ:
+        for handler in list(logger.handlers):
+            logger.removeHandler(handler)
 
 
 def launch_logged(conf: SparkConf) -> Any:

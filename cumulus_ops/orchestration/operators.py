@@ -155,7 +155,6 @@ class ValidateEpochs(BaseOperator):
         self._say_reports(context, list(outcomes))
         return {str(epoch): passed for epoch, passed in outcomes.items()}
 
-
     def _say_reports(self, context: Context, epochs: Sequence[int]) -> None:
         """In the log, which the UI shows first and whose addresses are links, and for the task's button, which is among its details."""
         project = load_project(Path(self.folder)).name

@@ -1,13 +1,14 @@
 """What Spark's JVM says is logged with its own level, and nothing of it is written to this process's standard error."""
 
 import logging
+import logging.config
 import os
 import time
 
 import pytest
 from pyspark import SparkConf
 
-from cumulus_ops.engine.spark_log import launch_logged, log_lines
+from cumulus_ops.engine.spark_log import launch_logged, log_connect_client, log_lines
 
 pytestmark = pytest.mark.spark
 
@@ -48,6 +49,16 @@ def test_a_jvm_says_nothing_on_standard_error(caplog, capfd):
         gateway.proc.wait(30)
     assert capfd.readouterr().err == ""
     assert "Somebody: careful" in caplog.messages
+
+
+def test_the_connect_client_logs_as_others_do_once_logging_is_configured(caplog, capfd):
+    from pyspark.sql.connect.logging import logger
+
+    log_connect_client()
+    logging.config.dictConfig({"version": 1, "disable_existing_loggers": False})  # as Airflow does for a task
+    logger.warning("the server is gone")
+    assert capfd.readouterr().err == ""
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("WARNING", "the server is gone")]
 
 
 def test_a_jvm_that_does_not_start_says_why(tmp_path, monkeypatch, caplog):
