@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from cumulus_ops.config import ExecutorSettings, LayoutSettings
 from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import rows_of
-from cumulus_ops.engine.spark_log import launch_logged, log_connect_client
+from cumulus_ops.engine.spark_log import launch_logged, quiet_client
 from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, plan_stages, result_batch, staged_steps
 from cumulus_ops.engine.steps import MinibatchTask, StepResult, Task, run_step
 from cumulus_ops.layout import ProgramPlan, fixed_labels
@@ -36,8 +36,8 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
     """The session of this process: Spark Connect when ``remote`` is set, else a classic one on ``master``."""
     from pyspark.sql import SparkSession
 
+    quiet_client(remote=bool(settings.remote))
     if settings.remote:
-        log_connect_client()
         return SparkSession.builder.remote(settings.remote).getOrCreate()  # a server is warm from whoever came before
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
     options = {

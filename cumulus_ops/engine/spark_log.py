@@ -19,25 +19,37 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-__all__ = ["launch_logged", "log_connect_client", "log_lines"]
+__all__ = ["launch_logged", "log_lines", "quiet_client"]
 
 log = logging.getLogger("cumulus_ops.spark")
 #: Spark's pattern: date, time, level, class: message.
 PATTERN = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (.*)")
 LEVELS = {"TRACE": logging.DEBUG, "WARN": logging.WARNING, "FATAL": logging.CRITICAL}
+QUERIES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 ASKED = "SPARK_CONNECT_LOG_LEVEL"
 JOIN_S = 5.0
 REMEMBERED = 20  # lines, for when it does not start
 
 
-def log_connect_client() -> None:
-    """Have the records of the Connect client go where all others go, with their levels; unless somebody has asked for them where they
-    are, by SPARK_CONNECT_LOG_LEVEL."""
-    from pyspark.sql.connect.logging import logger
+def quiet_client(*, remote: bool) -> None:
+    """Have nothing of PySpark write to standard error by itself. The Connect client's records go where all others go, with their levels,
+    unless somebody has asked for them where they are, by SPARK_CONNECT_LOG_LEVEL. Each failing query is an exception already, of
+    which whoever catches it says what is to be said: it need not be logged when it is made."""
+    from pyspark.logger import PySparkLogger
 
-    if ASKED not in os.environ:
-        for handler in list(logger.handlers):
-            logger.removeHandler(handler)
+    if remote and ASKED not in os.environ:
+        from pyspark.sql.connect.logging import logger as client
+
+        _without_handlers(client)
+    for name in QUERIES:
+        logger = PySparkLogger.getLogger(name)
+        _without_handlers(logger)
+        logging.Logger.addHandler(logger, logging.NullHandler())
+
+
+def _without_handlers(logger: logging.Logger) -> None:
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
 
 
 def launch_logged(conf: SparkConf) -> Any:

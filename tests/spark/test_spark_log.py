@@ -8,7 +8,7 @@ import time
 import pytest
 from pyspark import SparkConf
 
-from cumulus_ops.engine.spark_log import launch_logged, log_connect_client, log_lines
+from cumulus_ops.engine.spark_log import launch_logged, log_lines, quiet_client
 
 pytestmark = pytest.mark.spark
 
@@ -54,11 +54,19 @@ def test_a_jvm_says_nothing_on_standard_error(caplog, capfd):
 def test_the_connect_client_logs_as_others_do_once_logging_is_configured(caplog, capfd):
     from pyspark.sql.connect.logging import logger
 
-    log_connect_client()
+    quiet_client(remote=True)
     logging.config.dictConfig({"version": 1, "disable_existing_loggers": False})  # as Airflow does for a task
     logger.warning("the server is gone")
     assert capfd.readouterr().err == ""
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("WARNING", "the server is gone")]
+
+
+def test_a_query_that_fails_is_an_exception_and_nothing_else(spark, caplog, capfd):
+    quiet_client(remote=False)
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        spark.sql("SELECT 1 / id FROM range(1)").collect()
+    assert "QueryContext" not in capfd.readouterr().err
+    assert not [record for record in caplog.records if "QueryContext" in record.name]
 
 
 def test_a_jvm_that_does_not_start_says_why(tmp_path, monkeypatch, caplog):
