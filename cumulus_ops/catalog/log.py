@@ -44,7 +44,11 @@ class EventLog(Database):
         return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
 
     def append(
-        self, batches: Sequence[NewBatch], advance: Advance | None = None, keys: Sequence[KeyChange] = ()
+        self,
+        batches: Sequence[NewBatch],
+        advance: Advance | None = None,
+        keys: Sequence[KeyChange] = (),
+        drops: int | None = None,
     ) -> tuple[int, ...]:
         """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
         set aside.
@@ -53,6 +57,7 @@ class EventLog(Database):
             batches: consecutive ones, at least one.
             advance: the move of the source that they come from, if it has a position.
             keys: what it adds to key indexes.
+            drops: a batch that is set aside, and of which nothing else will ever count.
 
         Returns:
             their ids.
@@ -79,26 +84,18 @@ class EventLog(Database):
             if advance is not None:
                 _move(connection, advance)
             for batch in batches:
-                self._take_over(connection, batch)
+                _decide(connection, batch.retry_of, "retried")
+            _decide(connection, drops, "dropped")
+            lock_key_indexes(connection, keys)
             written = [f.path for b in batches for f in b.log_files]
             written += [run.path for change in keys for run in change.runs]
             self._require_files(connection, {*written, *(p for b in batches for _, p, _ in b.quarantine_files)})
-            lock_key_indexes(connection, keys)
             try:
                 ids = tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
                 raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
             change_key_indexes(connection, keys)
             return ids
-
-    def _take_over(self, connection: Connection, new: NewBatch) -> None:
-        """A retry's events count as its own from now on."""
-        if new.retry_of is None:
-            return
-        b = t.batch.c
-        aside = (b.id == new.retry_of, b.state == "aside")
-        if connection.execute(update(t.batch).where(*aside).values(state="retried")).rowcount != 1:
-            raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {new.retry_of}")
 
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
@@ -168,6 +165,14 @@ class EventLog(Database):
         """(batch, relation, path, rows) of everything quarantined."""
         q = t.quarantine.c
         return [tuple(row) for row in self._read(select(q.batch, q.relation, q.path, q.rows).order_by(q.id))]
+
+
+def _decide(connection: Connection, batch: int | None, state: str) -> None:
+    """What becomes of a batch that is set aside: a retry's events count as its own from now on."""
+    b = t.batch.c
+    aside = update(t.batch).where(b.id == batch, b.state == "aside")
+    if batch is not None and connection.execute(aside.values(state=state)).rowcount != 1:
+        raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {batch}")
 
 
 def _move(connection: Connection, advance: Advance) -> None:

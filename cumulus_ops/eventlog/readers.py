@@ -38,6 +38,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 PLAIN = LandingSettings()
+SHOWN_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def read_relation(
     memory: int = LEAST_MEMORY,
 ) -> Iterator[RelationEvents]:
     """Reads and checks a file of a relation: :func:`read_rows`, then :func:`check`."""
-    return check(relation, read_rows(relation, path, rows, settings, memory), source, str(path), settings)
+    return check(relation, read_rows(relation, path, rows, settings, memory), source, str(path))
 
 
 def read_rows(
@@ -126,7 +127,6 @@ def check(
     raws: Iterable[RawFile],
     source: str,
     place: str,
-    settings: LandingSettings = PLAIN,
     *,
     upsert: bool = False,
 ) -> Iterator[RelationEvents]:
@@ -138,13 +138,12 @@ def check(
             a column of the relation may be missing if it may be NULL.
         source: see :class:`RelationEvents`.
         place: where they came from, for people.
-        settings: the words of the column ``op``.
         upsert: whether rows may be updates by key (sign :data:`~cumulus_ops.eventlog.types.UPDATE`), and deletes by key alone.
 
     Raises:
         InputProblem: a column is missing, or has a type that cannot hold its values exactly; possibly after the first pieces.
     """
-    checks = Checks(relation, place, settings, upsert)
+    checks = Checks(relation, place, upsert)
     for raw in raws:
         if raw.ignored:
             _warn_ignored(source, raw.ignored)
@@ -155,7 +154,10 @@ def check(
 @functools.lru_cache(maxsize=1024)
 def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
     """Logs once per source and set of names: the cache is the memory."""
-    log.warning("%s: columns %s are not declared and will be ignored", source, ", ".join(names))
+    shown = ", ".join(names[:SHOWN_COLUMNS]) + (
+        f" and {len(names) - SHOWN_COLUMNS} more" if names[SHOWN_COLUMNS:] else ""
+    )
+    log.warning("%s: columns %s are not declared and will be ignored", source, shown)
 
 
 def split_duplicates(rows: pa.Table, seen_offsets: pa.Array | pa.ChunkedArray | np.ndarray) -> tuple[pa.Table, int]:

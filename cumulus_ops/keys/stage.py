@@ -117,8 +117,16 @@ class KeyStage:
         """None for a relation that is trusted."""
         if name not in self._project.keys or len(rows) == 0:
             return None
+        return self.look(name, rows)
+
+    def look(self, name: str, rows: pa.Table) -> Judged:
+        """What the index of a relation that is not trusted has to say of some rows."""
         index = self._index(name)
         return index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
+
+    def put(self, name: str, entries: Entries) -> None:
+        """Let the index of a relation that was looked at say something else of some keys."""
+        self._hold(self._indexes[name], name, entries)
 
     def _index(self, name: str) -> _Index:
         if name not in self._indexes:

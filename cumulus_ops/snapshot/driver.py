@@ -56,7 +56,7 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
         for coordinator in _everyone(rt):
             while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
                 pass
-        epoch = len(rt.catalog.snapshots())
+        epoch = rt.catalog.newest_snapshot() + 1
         while not sealed(rt, epoch):
             holder = rt.catalog.token()
             seal(rt, holder, current_epoch(rt, holder))
@@ -67,7 +67,7 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
 
 def _something_waits(rt: Runtime) -> bool:
     """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
-    committed = len(rt.catalog.snapshots())
+    committed = rt.catalog.newest_snapshot() + 1
     return any(b.epoch >= committed and b.counts for b in rt.catalog.batches()) or any(
         rt.sources.pending(c) for c in _everyone(rt)
     )

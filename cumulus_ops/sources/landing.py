@@ -64,7 +64,11 @@ def _parts(project: Project, drop: Path) -> tuple[Part, ...]:
     files = files_by_relation(project, drop)
     rows = piece_rows(project.batch_rows)
     return tuple(
-        Part(r.name, str(files[r.name]), partial(read_rows, r, files[r.name], rows))
+        Part(
+            r.name,
+            str(files[r.name]),
+            partial(read_rows, r, files[r.name], rows, project.settings_of(r.name), project.memory_bytes),
+        )
         for r in project.relations
         if r.name in files
     )

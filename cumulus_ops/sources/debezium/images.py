@@ -72,7 +72,9 @@ class ImageReader:
             )
         table = _parsed(images, wanted)
         columns = {
-            c.name: decoded(table.column(c.name), wanted[c.name]) if c.name in wanted else pa.nulls(len(images))
+            c.name: decoded(table.column(c.name).combine_chunks(), wanted[c.name])
+            if c.name in wanted
+            else pa.nulls(len(images))
             for c in self.relation.columns
         }
         return pa.table(columns)
@@ -109,7 +111,7 @@ def _parsed(images: Sequence[Raw], wanted: Mapping[str, Encoding]) -> pa.Table:
     block = b"\n".join(images)
     schema = pa.schema([(name, encoding.json) for name, encoding in wanted.items()])
     try:
-        if EXPONENT.search(block):
+        if any(pa.types.is_floating(t) for t in schema.types) and EXPONENT.search(block):
             return _one_by_one(images, schema)
         options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
         read = pajson.ReadOptions(use_threads=False, block_size=max(1 << 20, len(block) + 1))

@@ -22,10 +22,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-__all__ = ["IGNORED", "NULLS", "TOMBSTONE", "BadLine", "Counted", "Message", "Origin", "TransactionBlock", "decode"]
+__all__ = ["IGNORED", "TOMBSTONE", "BadLine", "Counted", "Message", "Origin", "TransactionBlock", "decode", "is_object"]
 
-#: How the absence of a row is written.
-NULLS = (b"", b"null")
 #: What is counted, and otherwise ignored.
 TOMBSTONE, IGNORED = "tombstone", "ignored"
 
@@ -68,7 +66,7 @@ class Counted(msgspec.Struct, gc=False):
     event_count: int | str
 
 
-class Message(msgspec.Struct):
+class Message(msgspec.Struct, gc=False):
     """An envelope, or the begin or end of a transaction (with ``status``)."""
 
     op: str | None = None
@@ -82,14 +80,14 @@ class Message(msgspec.Struct):
     data_collections: list[Counted] | None = None
 
 
-class _Value(Message):
+class _Value(Message, gc=False):
     """A message, or one wrapped with its schema."""
 
     schema: Raw = Raw()
     payload: Message | UnsetType | None = UNSET
 
 
-class _Line(_Value):
+class _Line(_Value, gc=False):
     """A value by itself, or with its key."""
 
     key: Raw = Raw()
@@ -138,6 +136,12 @@ def decode(line: bytes) -> tuple[Message | str, Raw, Raw]:
     if message.op is None and message.status is None:
         return _without_rows(line), Raw(), Raw()
     return message, value.schema, found.key
+
+
+def is_object(text: Raw) -> bool:
+    """Whether a JSON text is an object; a row that is not there is empty, or ``null``. Nothing else may come before Arrow's parser, which
+    does not survive a ``null`` in the place of a row."""
+    return bytes(text)[:1] == b"{"
 
 
 def _why(line: bytes, problem: Exception) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,7 @@ from msgspec import Raw
 from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OP
 from cumulus_ops.sources.debezium.images import ImageReader, nulls_at
-from cumulus_ops.sources.debezium.messages import NULLS
+from cumulus_ops.sources.debezium.messages import is_object
 from cumulus_ops.sources.debezium.transactions import Change, Transaction
 
 __all__ = ["PLACEHOLDER", "RowMaker"]
@@ -25,8 +25,8 @@ PLACEHOLDER = "__debezium_unavailable_value"
 FULL = "ALTER TABLE {table} REPLICA IDENTITY FULL (MySQL: binlog_row_image=FULL), or `mode: upsert` with a key for the relation"
 
 
-class _Row(NamedTuple):
-    """``new`` rows of an update follow their old ones; ``whole``: its columns have to be known."""
+class _Row(msgspec.Struct, gc=False):
+    """A row of the relation. ``whole``: its columns have to be known, and not its key alone."""
 
     op: str
     image: Raw
@@ -34,7 +34,6 @@ class _Row(NamedTuple):
     event: int
     change: Change
     whole: bool = True
-    new: bool = False
 
 
 @dataclass
@@ -74,18 +73,19 @@ class RowMaker:
         return self._checked()
 
     def _add(self, event: int, change: Change) -> None:
-        row = (change.schema, event, change)
-        match change.op:
-            case "c" | "r" if change.after not in NULLS:
-                self.rows.append(_Row("U" if self.upsert else "I", change.after, *row))
-            case "u" if change.after not in NULLS and self.upsert:
-                self.rows.append(_Row("U", change.after, *row))
-            case "u" if change.after not in NULLS and change.before not in NULLS:
-                self.rows.append(_Row("D", change.before, *row))
-                self.rows.append(_Row("I", change.after, *row, new=True))
-            case "d" if change.before not in NULLS:
-                self.rows.append(_Row("D", change.before, *row, whole=not self.upsert))
-            case "d" if self.upsert and _payload(change.key) not in NULLS:
+        row, message = (change.schema, event, change), change.message
+        old, new = is_object(message.before), is_object(message.after)
+        match message.op:
+            case "c" | "r" if new:
+                self.rows.append(_Row("U" if self.upsert else "I", message.after, *row))
+            case "u" if new and self.upsert:
+                self.rows.append(_Row("U", message.after, *row))
+            case "u" if new and old:
+                self.rows.append(_Row("D", message.before, *row))
+                self.rows.append(_Row("I", message.after, *row))
+            case "d" if old:
+                self.rows.append(_Row("D", message.before, *row, whole=not self.upsert))
+            case "d" if self.upsert and is_object(_payload(change.key)):
                 self.rows.append(_Row("D", self._by_key(change), *row, whole=False))
             case "u" | "d":
                 self._refuse_change(
@@ -95,7 +95,7 @@ class RowMaker:
                 reason = "TRUNCATE says nothing of the rows that it takes away: delete them, or leave truncates out (skipped.operations)"
                 self._refuse_change(event, change, "truncate", f"{change.table}: {reason}")
             case _:
-                self._refuse_change(event, change, "malformed-line", f"op {change.op} without its row")
+                self._refuse_change(event, change, "malformed-line", f"op {message.op} without its row")
 
     def _by_key(self, change: Change) -> Raw:
         """A row of which the key alone is known."""
@@ -181,9 +181,10 @@ class RowMaker:
 
     def _old_value(self, row: _Row, name: str) -> str | None:
         """The text that a column had before the change, if it is known."""
-        if row.change.before in NULLS or row.change.op != "u":
+        message = row.change.message
+        if not is_object(message.before) or message.op != "u":
             return None
-        value = json.loads(bytes(row.change.before)).get(name)
+        value = json.loads(bytes(message.before)).get(name)
         return value if isinstance(value, str) and value != self.placeholder else None
 
     def _filled(self, table: pa.Table) -> pa.Table:
@@ -200,12 +201,10 @@ class RowMaker:
 
 def _payload(key: Raw) -> Raw:
     """A key without its schema."""
-    if key in NULLS:
+    if not is_object(key):
         return key
     found = json.loads(bytes(key))
-    if isinstance(found, dict) and set(found) == {"schema", "payload"}:
-        return Raw(json.dumps(found["payload"]).encode())
-    return key if isinstance(found, dict) else Raw()
+    return Raw(json.dumps(found["payload"]).encode()) if set(found) == {"schema", "payload"} else key
 
 
 def _is(column: pa.ChunkedArray, text: str) -> np.ndarray:

@@ -142,8 +142,8 @@ class DebeziumStream:
         if begin.file and waiting and waiting[0].name == begin.file:
             check_unchanged(waiting[0], begin.offset, begin.tail)
         reading = _Reading(self._settings, begin)
-        for file, follower in zip(waiting, [*waiting[1:], None], strict=True):
-            reading.file(file, is_last=follower is None)
+        for file in waiting:
+            reading.file(file, is_last=file is waiting[-1])
             if reading.full:
                 break
         found = reading.span(files)

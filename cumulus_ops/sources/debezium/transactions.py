@@ -15,9 +15,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
+import msgspec
 from msgspec import Raw
 
 from cumulus_ops.sources.debezium.messages import BadLine, Message, Origin, decode
@@ -31,23 +30,26 @@ DATA = ("c", "u", "d", "r", "t")
 Place = tuple[int | str, ...]
 
 
-class Change(NamedTuple):
-    """One envelope that concerns a relation. ``line`` is its 0-based number."""
+class Change(msgspec.Struct, gc=False):
+    """One envelope that concerns a relation. ``line`` is its 0-based number, ``order`` its place among those of its table."""
 
     relation: str
+    table: str
     line: int
-    op: str
-    before: Raw
-    after: Raw
+    message: Message
     key: Raw
     schema: Raw
     text: bytes
-    table: str
-    order: int | None
     place: Place | None
 
+    @property
+    def order(self) -> int | None:
+        """Its 1-based place among the transaction's changes of its table."""
+        block = self.message.transaction
+        return None if block is None or block.data_collection_order is None else int(block.data_collection_order)
 
-class Rejected(NamedTuple):
+
+class Rejected(msgspec.Struct, gc=False):
     """A line that is not accepted, and why. ``relation`` is None if nobody knows."""
 
     relation: str | None
@@ -57,16 +59,18 @@ class Rejected(NamedTuple):
     text: bytes
 
 
-@dataclass
-class Transaction:
-    """What is accepted together, or not at all. ``key`` is None for a change by itself. ``begun``: there was a BEGIN."""
+class Transaction(msgspec.Struct, gc=False):
+    """What is accepted together, or not at all.
+
+    ``key`` is None for a change by itself. ``begun``: there was a BEGIN. ``place`` and ``source`` are those of the last change that has a
+    place, ``ts_ms`` the highest time."""
 
     key: str | None
     begun: bool = False
-    changes: list[Change] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
+    changes: list[Change] = msgspec.field(default_factory=list)
+    rejected: list[Rejected] = msgspec.field(default_factory=list)
     problem: tuple[str, str] | None = None
-    database: str = ""
+    source: Origin | None = None
     place: Place | None = None
     ts_ms: int = 0
 
@@ -98,6 +102,7 @@ class Assembler:
         self.open: Transaction | None = None
         self.counts: Counter[str] = Counter()
         self.counts_before: Counter[str] = Counter()  # without what belongs to the open one
+        self._counted = False  # since then
         self.done: list[Transaction] = []
         self._tables: dict[tuple[str | None, ...], tuple[str, str | None]] = {}
 
@@ -108,13 +113,13 @@ class Assembler:
         try:
             message, schema, key = decode(text)
             if isinstance(message, str):
-                self.counts[message] += 1
+                self._count(message)
             elif message.op in DATA:
                 self._change(number, text, message, schema, key)
             elif message.status is not None:
                 self._boundary(number, text, message)
             elif message.op == "m":
-                self.counts["logical message"] += 1
+                self._count("logical message")
             else:
                 raise BadLine(f"unknown op {message.op!r}")
         except BadLine as problem:
@@ -134,18 +139,12 @@ class Assembler:
         table, relation = self._table(source)
         transaction = self._transaction(_transaction_key(message, source), message)
         if relation is None:
-            self.counts[f"table {table}"] += 1
+            self._count(f"table {table}")
         else:
             place = None if message.op == "r" else _place(source)
-            order = message.transaction.data_collection_order if message.transaction else None
             if place is not None:
                 self._take_place(transaction, place, source)
-            transaction.changes.append(
-                Change(
-                    relation, number, message.op or "", message.before, message.after, key, schema, text, table,
-                    None if order is None else int(order), place,
-                )
-            )  # fmt: skip
+            transaction.changes.append(Change(relation, table, number, message, key, schema, text, place))
         if transaction.key is None:
             self._finish(transaction)
 
@@ -165,10 +164,11 @@ class Assembler:
     def _take_place(self, transaction: Transaction, place: Place, source: Origin) -> None:
         if transaction.place is not None and place < transaction.place:
             kept = [c for c in transaction.changes if c.place is None or c.place < place]
-            self.counts["repeat"] += len(transaction.changes) - len(kept)
+            self._count("repeat", len(transaction.changes) - len(kept))
             transaction.changes = kept
-        transaction.place, transaction.database = place, _database(source)
-        transaction.ts_ms = max(transaction.ts_ms, source.ts_ms or 0)
+        transaction.place, transaction.source = place, source
+        if source.ts_ms is not None and source.ts_ms > transaction.ts_ms:
+            transaction.ts_ms = source.ts_ms
 
     def _boundary(self, number: int, text: bytes, message: Message) -> None:
         key = _shortened(str(message.id))
@@ -214,7 +214,13 @@ class Assembler:
     # begins and ends of transactions
 
     def _open(self, found: Transaction) -> None:
-        self.open, self.counts_before = found, Counter(self.counts)
+        self.open = found
+        if self._counted:
+            self.counts_before, self._counted = Counter(self.counts), False
+
+    def _count(self, what: str, times: int = 1) -> None:
+        self.counts[what] += times
+        self._counted = True
 
     def _close(self) -> None:
         """End the open one without its END."""
@@ -231,25 +237,25 @@ class Assembler:
             )
         else:
             self.late = None if found.key is not None else self.late
-        if self._is_repeat(found):
-            self.counts["repeat"] += len(found.changes)
-            return
+        mark = self._mark_of(found)
+        if self._is_repeat(found, mark):
+            self._count("repeat", len(found.changes))
+            found.changes, found.problem = [], None  # a line of it that cannot be read is told nevertheless
         if found.key is not None and found.problem is None:
             _check_orders(found)
-        if found.place is not None and not (found.problem and found.problem[0] == "log-went-back"):
-            self.mark = Mark(found.database, found.place, max(found.ts_ms, self._mark_of(found).ts_ms))
+        if found.place is not None and (found.place > mark.place):
+            self.mark = Mark(mark.database, found.place, max(found.ts_ms, mark.ts_ms))
         found.settle()
         if found.changes or found.rejected:
             self.done.append(found)
 
     def _mark_of(self, found: Transaction) -> Mark:
         """The last place in the same database."""
-        mark = self.mark
-        return mark if mark is not None and mark.database == found.database else Mark(found.database, (), 0)
+        database = _database(found.source) if found.source else ""
+        return self.mark if self.mark is not None and self.mark.database == database else Mark(database, (), 0)
 
-    def _is_repeat(self, found: Transaction) -> bool:
+    def _is_repeat(self, found: Transaction, mark: Mark) -> bool:
         """Whether it comes again; if it only stands before what was read, but is younger, it is rejected."""
-        mark = self._mark_of(found)
         if found.place is None or found.place > mark.place:
             return False
         if found.ts_ms <= mark.ts_ms:
@@ -325,8 +331,10 @@ def _place(source: Origin) -> Place | None:
     if source.connector == "postgresql":
         if source.sequence and source.sequence.startswith('["'):
             committed, _, here = source.sequence[2:-2].partition('","')
-            if committed.isdigit() and here.isdigit():
+            try:
                 return int(committed), int(here)
+            except ValueError:
+                return None
         return None
     if source.file and source.pos is not None:
         number = source.file.rpartition(".")[2]
@@ -343,7 +351,7 @@ def _database(source: Origin) -> str:
 
 def _compare(found: Transaction, counts: Mapping[str, int]) -> None:
     """Reject it if it has not as many changes of each table as its END says."""
-    here = Counter(change.table for change in found.changes if change.op != "r")
+    here = Counter(change.table for change in found.changes if change.message.op != "r")
     for table in sorted({*counts, *here}):
         if counts and counts.get(table, 0) != here[table]:
             reason = f"of transaction {found.key}, {here[table]} changes of {table} are here, and {counts.get(table, 0)} were announced"
@@ -352,12 +360,14 @@ def _compare(found: Transaction, counts: Mapping[str, int]) -> None:
 
 def _check_orders(found: Transaction) -> None:
     """Reject it if a change is missing among those of its table."""
-    last: Counter[str] = Counter()
+    last: dict[str, int] = {}
     for change in found.changes:
-        if change.order is None or change.op == "r":
+        order = change.order
+        if order is None or change.message.op == "r":
             continue
-        last[change.table] += 1
-        if change.order != last[change.table]:
-            reason = f"of transaction {found.key}, change no. {last[change.table]} of {change.table} is missing"
-            found.reject("changes-missing", reason)
+        expected = last[change.table] = last.get(change.table, 0) + 1
+        if order != expected:
+            found.reject(
+                "changes-missing", f"of transaction {found.key}, change no. {expected} of {change.table} is missing"
+            )
             return
