@@ -5,19 +5,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from cumulus_ops.cli import main
+from cumulus_ops.config import load_project
+from cumulus_ops.engine import initialise
 from cumulus_ops.errors import NotYet, SetupProblem
+from cumulus_ops.snapshot import open_runtime, run_epochs
 from cumulus_ops.sources.postgres.connection import connect
 from cumulus_ops.sources.postgres.position import Position
 from cumulus_ops.sources.postgres.slot import our_slots
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+from tests.support.banking import Bank
 from tests.support.following import Database, Follower, table
 from tests.support.services import PostgreSQL
 
@@ -336,17 +344,28 @@ def test_an_unchanged_large_value_is_taken_from_the_old_row_or_rejected(database
         database.execute(
             f"CREATE TABLE {name} (id int PRIMARY KEY, item text, n int); ALTER TABLE {name} ALTER item SET STORAGE EXTERNAL"
         )
-        database.execute(
-            f"ALTER TABLE {name} REPLICA IDENTITY {identity}; INSERT INTO {name} VALUES (1, repeat('x', 9000), 1)"
-        )
+        database.execute(f"ALTER TABLE {name} REPLICA IDENTITY {identity}")
     columns = {"id": INT, "item": N, "n": INT}
     tables = table("whole", columns), table("keyed", columns, mode="upsert", key=("id",))
     follower = Follower(database.url, tmp_path, *tables)
     follower.catch_up()
+    for name in ("whole", "keyed"):
+        database.execute(f"INSERT INTO {name} VALUES (1, repeat('x', 9000), 1)")
     database.execute("UPDATE whole SET n = 2; UPDATE keyed SET n = 2")
     follower.catch_up()
     assert follower.rows["whole"] == database.rows(tables[0])
     assert [words[:50] for words in follower.rejected] == ["an update that does not send an unchanged large va"]
+
+
+def test_large_values_that_are_there_need_whole_old_rows(database: Database, tmp_path: Path) -> None:
+    database.execute(
+        "CREATE TABLE keyed (id int PRIMARY KEY, item text); ALTER TABLE keyed ALTER item SET STORAGE EXTERNAL"
+    )
+    database.execute("INSERT INTO keyed VALUES (1, repeat('x', 9000))")
+    follower = Follower(database.url, tmp_path, table("keyed", {"id": INT, "item": N}, mode="upsert", key=("id",)))
+    (copy,) = follower.source().poll(None)
+    with pytest.raises(SetupProblem, match=r"large values[\s\S]*ALTER TABLE public.keyed REPLICA IDENTITY FULL"):
+        copy.parts()
 
 
 def test_a_truncated_table_needs_its_living_rows(shop: Follower, database: Database) -> None:
@@ -430,3 +449,31 @@ def test_a_user_needs_no_more_than_the_docs_say(shop: Follower, database: Databa
     database.execute("INSERT INTO orders VALUES (2, 'ink')")
     shop.catch_up()
     assert shop.rows["orders"] == database.rows(shop.tables["orders"])
+
+
+def test_the_command_shows_what_the_server_keeps_and_lets_it_go(
+    logical_server: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = Bank(logical_server, tmp_path)
+    monkeypatch.setenv("CUMULUS_PROJECT", str(tmp_path))
+    project = load_project(tmp_path)
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        run_epochs(rt, 1, validating=False)
+
+    def call(*arguments: str) -> Any:
+        done = CliRunner().invoke(main, [*arguments, "--json"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.output)
+
+    (found,) = call("source", "list")
+    (slot,) = found["slots"]
+    assert Position.parse(found["position"]).slot == slot["name"]
+    assert slot["status"] == "reserved"
+    (dropped,) = call("source", "drop", "bank", "--yes")["dropped"]
+    assert dropped["name"] == slot["name"]
+    assert call("source", "list")[0]["slots"] == []
+    assert CliRunner().invoke(main, ["source", "list"]).exit_code == 0
+    refused = CliRunner().invoke(main, ["source", "drop", "landing"])
+    assert "no source of kind postgres" in refused.output
+    bank.database.session.close()
