@@ -8,6 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cumulus_ops.catalog.in_error import InError, in_error
+from cumulus_ops.catalog.intake import (
+    FileAside,
+    Intake,
+    KnownDelivery,
+    NewFileAside,
+    NewQuarantine,
+    QuarantinedRows,
+    Repeats,
+    Taken,
+    TakenFile,
+)
 from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, set_aside
 from cumulus_ops.catalog.membership import Boundary, FencedSeal, Member, Membership, Token
 from cumulus_ops.catalog.records import (
@@ -42,20 +53,29 @@ __all__ = [
     "Catalog",
     "Clock",
     "FencedSeal",
+    "FileAside",
     "HistoryEntry",
     "InError",
+    "Intake",
+    "KnownDelivery",
     "LeftOut",
     "LogFile",
     "Member",
     "Membership",
     "NewBatch",
+    "NewFileAside",
+    "NewQuarantine",
     "NewRun",
     "ProgramRecord",
+    "QuarantinedRows",
     "Refresh",
+    "Repeats",
     "Run",
     "SharedClock",
     "Snapshot",
     "Step",
+    "Taken",
+    "TakenFile",
     "Token",
     "Unsettled",
     "Validation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -10,6 +11,8 @@ from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.deliveries import move, record_intake
+from cumulus_ops.catalog.intake import Intake
 from cumulus_ops.catalog.members import not_a_member, read_membership
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
@@ -36,18 +39,16 @@ class EventLog(Database):
         """Names of the drops that have been appended for a coordinator."""
         return {row[0] for row in self._read(select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator))}
 
-    def source_position(self, source: str) -> str | None:
-        """Where a source is: what comes before is in the log; None if it has not begun, or has no position."""
-        p = t.source_position.c
-        return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
-
-    def append(self, batches: Sequence[NewBatch], advance: Advance | None = None) -> tuple[int, ...]:
+    def append(
+        self, batches: Sequence[NewBatch], advance: Advance | None = None, intake: Intake | None = None
+    ) -> tuple[int, ...]:
         """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
         set aside.
 
         Args:
             batches: consecutive ones, at least one.
             advance: the move of the source that they come from, if it has a position.
+            intake: what is recorded with them.
 
         Returns:
             their ids.
@@ -55,7 +56,7 @@ class EventLog(Database):
         Raises:
             InputProblem: the coordinator has sealed its last epoch.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
-                set aside any more, the source is at another position, or the lease of the step that wrote its files is over.
+                put aside any more, the source is at another position, or the lease of the step that wrote its files is over.
         """
         c, new = t.coordinator.c, batches[0]
         with self._engine.begin() as connection:
@@ -71,15 +72,18 @@ class EventLog(Database):
             if new.coordinator not in read_membership(connection).of(new.epoch):
                 raise not_a_member(new.coordinator, new.epoch)
             if advance is not None:
-                _move(connection, advance)
+                move(connection, advance)
             for batch in batches:
                 self._take_over(connection, batch)
             written = [f.path for b in batches for f in b.log_files]
-            self._require_files(connection, {*written, *(p for b in batches for _, p, _ in b.quarantine_files)})
+            self._require_files(connection, {*written, *(q.path for b in batches for q in b.quarantine_files)})
             try:
-                return tuple([self._insert_batch(connection, batch) for batch in batches])
+                ids = tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
                 raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
+            if intake is not None:
+                record_intake(connection, intake, ids[0])
+            return ids
 
     def _take_over(self, connection: Connection, new: NewBatch) -> None:
         """A retry's events count as its own from now on."""
@@ -101,8 +105,8 @@ class EventLog(Database):
         if files:
             connection.execute(insert(t.log_file), files)
         rejected = [
-            {"batch": batch, "relation": r, "path": p, "rows": n, "state": "kept", "reasons": "{}"}
-            for r, p, n in new.quarantine_files
+            {**vars(q), "batch": batch, "state": "kept", "reasons": json.dumps(dict(q.reasons))}
+            for q in new.quarantine_files
         ]
         if rejected:
             connection.execute(insert(t.quarantine), rejected)
@@ -154,21 +158,4 @@ class EventLog(Database):
                 found[row[0]] += (LogFile(*row),)
         return found
 
-    def quarantine_files(self) -> list[tuple[int, str, str, int]]:
-        """(batch, relation, path, rows) of everything quarantined."""
-        q = t.quarantine.c
-        return [tuple(row) for row in self._read(select(q.batch, q.relation, q.path, q.rows).order_by(q.id))]
 
-
-def _move(connection: Connection, advance: Advance) -> None:
-    """Move a source on from where it is said to be; the coordinator's row is locked, so nobody else does."""
-    p = t.source_position.c
-    now = connection.execute(select(p.position).where(p.source == advance.source)).scalar()
-    if now != advance.begin:
-        raise Conflict("the source moved on", kind="append-conflict", place=f"source {advance.source}")
-    if now is None:
-        connection.execute(insert(t.source_position).values(source=advance.source, position=advance.position))
-    else:
-        connection.execute(
-            update(t.source_position).where(p.source == advance.source).values(position=advance.position)
-        )

@@ -159,7 +159,7 @@ def test_what_is_left_out_is_counted_once(project: Project, catalog: Catalog, su
     assert sum(b.events for b in new) == offsets.total()
     reasons = [
         (r["row"], r["reason"])
-        for batch, relation, path, count in catalog.quarantine_files()
+        for batch, relation, path, count in ((q.batch, q.relation, q.path, q.rows) for q in catalog.quarantined())
         for r in pq.read_table(project.state / path).to_pylist()
     ]
     assert sorted(reasons) == [
