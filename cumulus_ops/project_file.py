@@ -68,6 +68,8 @@ KEYS = (
 )
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
+#: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
+REMOTE = "CUMULUS_SPARK_REMOTE"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|MiB|GB|GiB)", re.IGNORECASE)
@@ -263,7 +265,7 @@ def _batch_rows(root: Section) -> int:
 
 def _executor(root: Section) -> ExecutorSettings:
     section = _sub(root, "executor", ("kind", "master", "remote", "rows_per_task"))
-    settings = ExecutorSettings()
+    settings = ExecutorSettings(remote=root.item.environment.get(REMOTE) or None)
     if section is None:
         return settings
     master, remote = section.get("master"), section.get("remote")
@@ -271,7 +273,7 @@ def _executor(root: Section) -> ExecutorSettings:
         settings,
         kind=_choice(section, "kind", ("spark", "inprocess")),
         master=master.text() if master else settings.master,
-        remote=remote.text() if remote else None,
+        remote=remote.text() if remote else settings.remote,
         rows_per_task=_integer(section, "rows_per_task", settings.rows_per_task, 1, 2**31),
     )
 

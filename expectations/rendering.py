@@ -1,4 +1,4 @@
-"""How our expectations look in Data Docs: a sentence, a verdict, and a table of what is wrong."""
+"""How our expectations read in a report: a sentence, what was observed, and a table of what is wrong."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from great_expectations.expectations.expectation import BatchExpectation
-from great_expectations.render import (
-    LegacyDiagnosticRendererType,
-    LegacyRendererType,
-    RenderedStringTemplateContent,
-    RenderedTableContent,
-)
-from great_expectations.render.renderer.renderer import renderer
 
 __all__ = ["ReadableExpectation", "verdict"]
 
@@ -38,41 +31,3 @@ class ReadableExpectation(BatchExpectation, ABC):
     """Base of the expectations here: ``sentence`` is a template over the expectation's arguments (``$name``)."""
 
     sentence: ClassVar[str] = ""
-
-    @classmethod
-    @renderer(renderer_type=LegacyRendererType.PRESCRIPTIVE)  # type: ignore[untyped-decorator]
-    def _prescriptive_renderer(
-        cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
-    ) -> Any:
-        configuration = configuration or (result and result.expectation_config)
-        params = {key: _readable(value) for key, value in (configuration.kwargs if configuration else {}).items()}
-        template = {"template": cls.sentence, "params": params}
-        return [RenderedStringTemplateContent(content_block_type="string_template", string_template=template)]
-
-    @classmethod
-    def _prescriptive_template(cls, renderer_configuration: Any) -> Any:
-        renderer_configuration.template_str = cls.sentence.replace("$", "")
-        return renderer_configuration
-
-    @classmethod
-    @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)  # type: ignore[untyped-decorator]
-    def _diagnostic_unexpected_table_renderer(
-        cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
-    ) -> Any:
-        details = ((result.result if result is not None else None) or {}).get("details") or {}
-        if not details.get("table"):
-            return None
-        return [
-            RenderedTableContent(
-                content_block_type="table",
-                table=details["table"],
-                header_row=details["header"],
-                styling={"body": {"classes": ["table-bordered", "table-sm", "mt-3"]}},
-            )
-        ]
-
-
-def _readable(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "(all rows are one group)"
-    return str(value)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import networkx as nx
-
+from m3.graphs import components, condensed, generations, graph_of, reachable
 from m3.program import Program, Statement, Trigger
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = [
     "cycle_leader",
@@ -57,6 +59,8 @@ def dataflow(program: Program) -> nx.MultiDiGraph[Any]:
         Nodes ``("map", name)`` and ``("relation", name)``; edges with the attributes ``event`` (``"+R"``), ``statement``
         (index in the trigger) and, for map sources, ``read`` (position among the statement's map reads).
     """
+    import networkx as nx  # for whoever wants to look at the graph; its import costs more than a small command does
+
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     graph.add_nodes_from(("relation", r.name) for r in program.relations)
     graph.add_nodes_from(("map", m.name) for m in program.maps)
@@ -80,15 +84,12 @@ def _statements(program: Program) -> Iterator[tuple[Trigger, int, Statement]]:
 
 
 @_once
-def _map_graph(program: Program) -> nx.DiGraph[Any]:
+def _map_graph(program: Program) -> dict[str, dict[str, None]]:
     """An edge from each map to each map that some statement computes from it; nodes in order of declaration."""
-    graph: nx.DiGraph[Any] = nx.DiGraph()
-    graph.add_nodes_from(m.name for m in program.maps)
-    graph.add_edges_from((ref.map, s.target) for _, _, s in _statements(program) for ref in s.reads())
-    graph.add_edges_from((t.relation, s.target) for t, _, s in _statements(program) if t.sign == 0)
-    graph.add_edges_from((name, d.map) for d in program.derivations for name in d.reads())
-    nx.freeze(graph)
-    return graph
+    edges = [(ref.map, s.target) for _, _, s in _statements(program) for ref in s.reads()]
+    edges += [(t.relation, s.target) for t, _, s in _statements(program) if t.sign == 0]
+    edges += [(name, d.map) for d in program.derivations for name in d.reads()]
+    return graph_of((m.name for m in program.maps), edges)
 
 
 @_once
@@ -98,18 +99,14 @@ def strata(program: Program) -> tuple[tuple[str, ...], ...]:
     The order is deterministic: among components that could come next, by depth and then by declaration.
     """
     position = {m.name: i for i, m in enumerate(program.maps)}
-    groups = [tuple(sorted(c, key=position.__getitem__)) for c in nx.strongly_connected_components(_map_graph(program))]
     levels = depth(program)
-    return tuple(sorted(groups, key=lambda g: (levels[g[0]], position[g[0]])))
+    return tuple(sorted(components(_map_graph(program)), key=lambda g: (levels[g[0]], position[g[0]])))
 
 
 @_once
 def _depths(program: Program) -> tuple[tuple[str, int], ...]:
-    condensed = nx.condensation(_map_graph(program))
-    level: dict[int, int] = {}
-    for node in nx.topological_sort(condensed):
-        level[node] = max((level[p] + 1 for p in condensed.predecessors(node)), default=0)
-    return tuple((name, level[node]) for name, node in condensed.graph["mapping"].items())
+    levels = generations(condensed(_map_graph(program)))
+    return tuple((name, level) for level, parts in enumerate(levels) for part in parts for name in part)
 
 
 def depth(program: Program) -> dict[str, int]:
@@ -128,14 +125,14 @@ def derivation_ranks(program: Program) -> dict[str, int]:
     """
     ranks = {m.name: 0 for m in program.maps}
     for number, derived in enumerate(program.derivations, start=1):
-        for name in {derived.map} | nx.descendants(_map_graph(program), derived.map):
+        for name in reachable(_map_graph(program), derived.map):
             ranks[name] = max(ranks[name], number)
     return ranks
 
 
 def is_cyclic(program: Program, stratum: tuple[str, ...]) -> bool:
     """True when the maps of a stratum are computed, directly or not, from themselves."""
-    return len(stratum) > 1 or _map_graph(program).has_edge(stratum[0], stratum[0])
+    return len(stratum) > 1 or stratum[0] in _map_graph(program)[stratum[0]]
 
 
 def cycle_leader(stratum: tuple[str, ...]) -> str:

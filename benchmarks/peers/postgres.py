@@ -23,10 +23,10 @@ from benchmarks.contest import Contestant, Turn, Unsupported
 from benchmarks.peers.postgres_views import QUERIES, Incremental, incremental
 from benchmarks.processes import watch_memory
 from benchmarks.workload import drops_of, relations_of
-from cumulus_ops.demo.children import Child, stop_all
-from cumulus_ops.demo.machine import LOOPBACK, free_port
-from cumulus_ops.demo.spark_service import wait_for_port
 from cumulus_ops.demo.tpch import plain_schema
+from cumulus_ops.local.children import Child, stop_all
+from cumulus_ops.local.machine import LOOPBACK, free_port
+from cumulus_ops.local.spark_service import wait_for_port
 
 __all__ = ["postgres_stream"]
 

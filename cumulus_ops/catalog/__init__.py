@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cumulus_ops.catalog.epochs import EpochNumbers, Newest, Quarantined, Transition
 from cumulus_ops.catalog.in_error import InError, in_error
 from cumulus_ops.catalog.intake import (
     FileAside,
@@ -19,7 +20,7 @@ from cumulus_ops.catalog.intake import (
     Taken,
     TakenFile,
 )
-from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, set_aside
+from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, missing_from, set_aside
 from cumulus_ops.catalog.membership import Boundary, FencedSeal, Member, Membership, Token
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
@@ -52,6 +53,7 @@ __all__ = [
     "Boundary",
     "Catalog",
     "Clock",
+    "EpochNumbers",
     "FencedSeal",
     "FileAside",
     "HistoryEntry",
@@ -66,7 +68,9 @@ __all__ = [
     "NewFileAside",
     "NewQuarantine",
     "NewRun",
+    "Newest",
     "ProgramRecord",
+    "Quarantined",
     "QuarantinedRows",
     "Refresh",
     "Repeats",
@@ -77,12 +81,14 @@ __all__ = [
     "Taken",
     "TakenFile",
     "Token",
+    "Transition",
     "Unsettled",
     "Validation",
     "ViewError",
     "failed_batches",
     "in_error",
     "left_out",
+    "missing_from",
     "set_aside",
     "step_of",
 ]

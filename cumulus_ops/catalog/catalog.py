@@ -11,6 +11,7 @@ from cumulus_ops.catalog.boundaries import Boundaries
 from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.control import Control
 from cumulus_ops.catalog.deliveries import Deliveries
+from cumulus_ops.catalog.history import History
 from cumulus_ops.catalog.log import EventLog
 from cumulus_ops.catalog.members import Members
 from cumulus_ops.catalog.results import Results
@@ -21,7 +22,20 @@ from cumulus_ops.catalog.view_errors import ViewErrors
 __all__ = ["Catalog"]
 
 
-class Catalog(Control, Members, Boundaries, Seals, Deliveries, EventLog, Commits, Asides, Results, Retention, ViewErrors):
+class Catalog(
+    Control,
+    Members,
+    Boundaries,
+    Seals,
+    Deliveries,
+    EventLog,
+    Commits,
+    Asides,
+    Results,
+    Retention,
+    ViewErrors,
+    History,
+):
     """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes.
 
     Args:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
@@ -18,7 +16,7 @@ from cumulus_ops.errors import SetupProblem
 __all__ = ["READ_ONLY", "SCHEMA", "connect", "migrate", "retry_busy", "schema_version"]
 
 #: The newest migration.
-SCHEMA = "0010"
+SCHEMA = "0012"
 
 T = TypeVar("T")
 BUSY_TIMEOUT_MS = 60_000
@@ -64,6 +62,9 @@ def migrate(engine: Engine) -> None:
     Raises:
         SetupProblem: the database cannot be reached.
     """
+    from alembic import command  # most often nothing is to be migrated
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Table, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, now
@@ -21,6 +21,7 @@ from cumulus_ops.catalog.intake import (
     Taken,
     TakenFile,
 )
+from cumulus_ops.catalog.membership import moment_of
 from cumulus_ops.catalog.records import Advance
 from cumulus_ops.errors import Conflict, InputProblem
 
@@ -45,7 +46,9 @@ class Deliveries(Database):
         if len(names) <= FEW:
             query = query.where(d.name.in_(names))
         rows = (row for row in self._read(query) if row[1] in names)
-        return {name: KnownDelivery(id_, name, at, i, _files(files), digest) for id_, name, at, i, files, digest in rows}
+        return {
+            name: KnownDelivery(id_, name, at, i, _files(files), digest) for id_, name, at, i, files, digest in rows
+        }
 
     def see(self, coordinator: int, arrivals: Mapping[str, float]) -> None:
         """Record drops that are seen for the first time; of others nothing changes.
@@ -90,8 +93,9 @@ class Deliveries(Database):
                 if connection.execute(select(f.id).where(*same)).first() is None:
                     _set_aside(connection, [aside], None)
 
-    def files_aside(self, *, state: str | None = None, coordinator: int | None = None) -> list[FileAside]:
-        """Files that are set aside, or were, in the order in which that was recorded."""
+    def files_aside(self, *, state: str | None = "aside", batch: int | None = None) -> list[FileAside]:
+        """Files that are set aside (``state`` None: or were), of all deliveries or that whose first batch it is, in the order in which that
+        was recorded."""
         f = t.file_aside.c
         fields = (f.coordinator, f.delivery, f.relation, f.place, f.kind, f.reason, f.hint, f.bytes, f.id, f.state)
         query = (
@@ -101,12 +105,12 @@ class Deliveries(Database):
         )
         if state is not None:
             query = query.where(f.state == state)
-        if coordinator is not None:
-            query = query.where(f.coordinator == coordinator)
-        return [FileAside(*row) for row in self._read(query)]
+        if batch is not None:
+            query = query.where(f.batch == batch)
+        return [FileAside(**{**row._asdict(), "recorded_at": moment_of(row.recorded_at)}) for row in self._read(query)]
 
-    def quarantined(self, *, state: str | None = None) -> list[QuarantinedRows]:
-        """Rejected rows, a record per relation and batch, in the order in which they came."""
+    def quarantined_rows(self, *, state: str | None = "kept") -> list[QuarantinedRows]:
+        """Rejected rows that wait for a decision (``state`` None: all), a record per relation and batch, in the order in which they came."""
         q, b = t.quarantine.c, t.batch.c
         fields = (q.id, q.batch, b.coordinator, b["drop"].label("delivery"), b.epoch, q.relation, q.rows)
         query = (
@@ -218,7 +222,7 @@ def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: in
 
 def _insert_new(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> None:
     """Insert the rows that are not there yet."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
     connection.execute(dialect.insert(table).on_conflict_do_nothing(), values)
 
 

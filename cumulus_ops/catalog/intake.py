@@ -9,6 +9,7 @@ kept, aside ──► retried     read again, as a delivery of its own
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -89,12 +90,12 @@ class NewFileAside:
 @dataclass(frozen=True)
 class FileAside(NewFileAside):
     """A file that is set aside, or was (``state``: aside, retried, dropped). ``epoch`` is that of the delivery's batch, None if it has none;
-    ``recorded_at`` seconds since 1970."""
+    ``recorded_at`` is when that was found."""
 
     id: int = 0
     state: str = "aside"
     epoch: int | None = None
-    recorded_at: float = 0.0
+    recorded_at: datetime.datetime = datetime.datetime.min
 
     @property
     def label(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cumulus_ops.catalog.records import Batch
 
-__all__ = ["LeftOut", "failed_batches", "left_out", "set_aside"]
+__all__ = ["LeftOut", "failed_batches", "left_out", "missing_from", "set_aside"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,12 @@ def left_out(batches: Sequence[Batch], epoch: int) -> tuple[LeftOut, ...]:
         batches: all batches.
         epoch: the snapshot's epoch.
     """
-    return tuple(b for b in failed_batches(batches) if b.epoch <= epoch and _is_missed(b, epoch))
+    return missing_from(failed_batches(batches), epoch)
+
+
+def missing_from(failed: Sequence[LeftOut], epoch: int) -> tuple[LeftOut, ...]:
+    """The same, of all batches that failed."""
+    return tuple(b for b in failed if b.epoch <= epoch and _is_missed(b, epoch))
 
 
 def _is_missed(batch: LeftOut, epoch: int) -> bool:

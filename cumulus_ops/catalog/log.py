@@ -157,5 +157,3 @@ class EventLog(Database):
             for row in self._read(select(*fields).where(f.batch.in_(batches[i : i + AT_ONCE])).order_by(f.id)):
                 found[row[0]] += (LogFile(*row),)
         return found
-
-

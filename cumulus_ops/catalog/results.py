@@ -109,13 +109,14 @@ class Results(Leases):
             for row in self._read(select(*[s[n] for n in Snapshot.__dataclass_fields__]).order_by(s.epoch))
         ]
 
-    def record_published(self, view: str, epoch: int, delta_version: int) -> None:
-        """Remember which table version holds a view's snapshot; a no-op when it is remembered."""
+    def record_published(self, view: str, epoch: int, delta_version: int, rows: int | None = None) -> None:
+        """Remember which table version holds a view's snapshot, and its rows; a no-op when it is remembered."""
         p = t.published.c
         with self._engine.begin() as connection:
             self._lock(connection)
             if not connection.execute(select(p.view).where(p.view == view, p.epoch == epoch)).first():
-                connection.execute(insert(t.published).values(view=view, epoch=epoch, delta_version=delta_version))
+                values = {"view": view, "epoch": epoch, "delta_version": delta_version, "rows": rows}
+                connection.execute(insert(t.published).values(**values))
 
     def published(self) -> dict[tuple[str, int], int]:
         """(view, epoch) -> version of the published table."""

@@ -188,7 +188,9 @@ delivery = Table(
         "arrived_at", Float, nullable=False
     ),  # seconds since 1970; decides its epoch, recorded when it is first seen
     Column("identity", String(200), nullable=False),  # what its folder looked like when it was taken; cheap to compare
-    Column("files", Text, nullable=False),  # JSON: name -> [bytes, change time in ns, digest] of the files that were taken
+    Column(
+        "files", Text, nullable=False
+    ),  # JSON: name -> [bytes, change time in ns, digest] of the files that were taken
     Column("digest", String(64), index=True),  # of their contents; NULL: not taken
     UniqueConstraint("coordinator", "name"),
 )
@@ -280,6 +282,7 @@ published = Table(
     Column("view", String(200), primary_key=True),
     Column("epoch", Integer, primary_key=True),
     Column("delta_version", BigInteger, nullable=False),
+    Column("rows", BigInteger),  # NULL: it was not counted
 )
 
 view_error = Table(

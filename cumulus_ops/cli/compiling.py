@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cumulus_ops.config import Project
 from cumulus_ops.errors import InputProblem
-from m3 import Program, check, compile_views, emit, format_program, parse
+from m3 import Program, check, format_program
 from m3.errors import M3Error
 
 __all__ = ["Source", "rows_by_relation", "source_of"]
@@ -39,8 +39,12 @@ class Source:
     @cached_property
     def _whole(self) -> Program:
         if self.text is None:
+            from m3 import compile_views
+
             project = self.project
             return compile_views(self.name, project.relations, self.views, project.dialect, others=project.views)
+        from m3 import parse  # M3's parser makes its tables when it is imported first
+
         return check(parse(self.text, str(self.file)))
 
     def explained(self, view: str | None, rows: Mapping[str, float], *, full: bool) -> str:
@@ -69,6 +73,8 @@ class Source:
             InputProblem: an M3 program has no algebra.
         """
         if self.text is None:
+            from m3 import emit
+
             project, views = self.project, self._chosen(view)
             return emit(stage, self.name, project.relations, views, project.dialect, others=project.views)
         if stage not in ("m3", "dataflow"):

@@ -11,41 +11,59 @@ import click
 
 from cumulus_ops.cli.batches import batch
 from cumulus_ops.cli.coordinators import coordinators
+from cumulus_ops.cli.doctor import doctor
 from cumulus_ops.cli.epochs import epoch
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
+from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
 from cumulus_ops.config import Project, load_project
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
     from m3 import Program
 
 __all__ = ["main"]
 
+#: The commands that answer at once: their processes make no data frames.
+QUICK = ("batch", "compile", "coordinators", "epoch", "explain", "query", "status")
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="cumulus")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """SQL aggregates over changing tables: always fresh, periodically consistent, provably right."""
+    if context.invoked_subcommand in QUICK:
+        from cumulus_ops.light import without_pandas
+
+        without_pandas()
 
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("."))
 @click.option("--name", help="The project's name; by default the folder's.")
-def init(folder: Path, name: str | None) -> None:
-    """Write a first project into FOLDER, and check an existing one and prepare its catalog."""
-    from cumulus_ops.cli.scaffold import write_project
+@click.option("--empty", is_flag=True, help="Without the sample data.")
+def init(folder: Path, name: str | None, empty: bool) -> None:
+    """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
+    from cumulus_ops.cli.scaffold import land_sample, write_project
 
     with explained():
         written = write_project(folder, name)
+        if written and not empty:
+            written += land_sample(folder)
         project = load_project(folder)
         _initialise(project)
     for path in written:
         click.echo(f"wrote {path}")
     click.echo(f"{project.name}: {len(project.relations)} relations, {len(project.views)} views; the catalog is ready")
+    if written:
+        where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
+        click.echo(f"next: {where}cumulus run && cumulus query {next(iter(project.views))}")
 
 
 @main.command("compile")
@@ -170,11 +188,15 @@ def _progress(out: Console, rows: int, *, silent: bool) -> None:
 @main.command()
 @PROJECT
 @EXECUTOR
-@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="How many epochs to complete.")
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help="Complete so many epochs, each with a share of what has landed, or none; by default, as many as all of it takes.",
+)
 @JSON
-def run(folder: Path, executor: str | None, epochs: int, as_json: bool) -> None:
-    """Apply what has landed, commit, publish and validate epochs, all in this process, without Airflow."""
-    from cumulus_ops.snapshot import open_runtime, run_epochs, status
+def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -> None:
+    """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow."""
+    from cumulus_ops.snapshot import open_runtime, run_epochs, run_waiting, status
 
     out = console()
     with explained():
@@ -182,7 +204,11 @@ def run(folder: Path, executor: str | None, epochs: int, as_json: bool) -> None:
         _initialise(project)
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
-            run_epochs(runtime, epochs, (lambda _: None) if as_json else partial(out.print, markup=False))
+            tell: Callable[[str], None] = (lambda _: None) if as_json else partial(out.print, markup=False)
+            if epochs is not None:
+                run_epochs(runtime, epochs, tell)
+            elif not run_waiting(runtime, tell):
+                tell(f"nothing waits in {project.landing}")
             done = status(runtime)
     if as_json:
         print_json(done)
@@ -333,6 +359,9 @@ main.add_command(batch)
 main.add_command(simulate)
 main.add_command(coordinators)
 main.add_command(epoch)
+main.add_command(doctor)
+main.add_command(up)
+main.add_command(down)
 
 
 def _initialise(project: Project) -> None:

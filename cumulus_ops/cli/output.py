@@ -75,7 +75,7 @@ def _is_number(type_name: str) -> bool:
 
 def print_status(status: Status) -> None:
     """Coordinators and epochs as two tables; and the views in error, and the batches that are set aside, if there are any."""
-    from cumulus_ops.demo.display import epoch_table
+    from cumulus_ops.local.display import epoch_table
 
     out = console()
     out.print(coordinator_table(f"Coordinators of {status.program}", status.coordinators))

@@ -1,20 +1,22 @@
-"""The first files of a new project."""
+"""The first files of a new project: it runs as it is, on the sample data that comes with it."""
 
 from __future__ import annotations
 
+import datetime
 import re
 from pathlib import Path
 
+from cumulus_ops.config import load_project
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.project_file import FILE_NAME
 
-__all__ = ["write_project"]
+__all__ = ["land_sample", "write_project"]
 
 CUMULUS_YAML = """\
 # What this project maintains. Values may use ${{NAME}} and ${{NAME:-default}} from the environment.
 name: {name}
 
-# The tables whose inserts and deletes arrive. Types: bigint, int, decimal(p,s), string, date, timestamp, boolean;
+# The tables whose inserts and deletes arrive. Types: bigint, int, decimal(p,s), string, date, timestamp, boolean, double;
 # ` null` after the type: may be NULL. Without a key, rows may repeat.
 relations:
   orders:
@@ -24,33 +26,43 @@ relations:
       o_price: decimal(15,2)
       o_note: string null
     key: [o_id]
+  customers:
+    columns:
+      c_name: string
+      c_city: string
+    key: [c_name]
 
-# Where drops appear: <landing>/<coordinator>/<drop>/<relation>.<parquet|csv|ndjson>, each drop by one rename.
+# Where drops appear: <landing>/<coordinator>/<drop>/<relation>.<csv|ndjson|parquet>, each drop by one rename.
 sources:
   landing: ${{CUMULUS_HOME:-var}}/landing
 
 coordinators: 1
 
-# One snapshot per epoch; the DAGs follow this rhythm.
+# One snapshot per epoch. Under Airflow epochs follow this rhythm; `cumulus run` ends one when all that waits is in it.
 epochs:
-  length: 15m
-  start: 2026-01-01T00:00:00Z
+  length: 5m
+  start: {start}
 
-# What to keep fresh: SELECT ... SUM/COUNT/AVG ... GROUP BY.
+# What to keep fresh: one file with a SELECT for each view.
 views:
   revenue: views/revenue.sql
+  revenue_by_city: views/revenue_by_city.sql
 
+# Everything that Cumulus writes: its state (log, maps, catalog), the views as Delta tables, the reports.
 state: ${{CUMULUS_HOME:-var}}/state
 publish:
   path: ${{CUMULUS_HOME:-var}}/published
-# Snapshots are compared with recomputation on Spark: fail, warn or off; every N epochs; all views, or so many in turn.
+
+# Each snapshot is compared with recomputation on Spark: fail, warn or off; every N epochs; all views, or so many in turn.
 validation:
   policy: fail
   every: 1 epoch
   views: all
   reports: ${{CUMULUS_HOME:-var}}/reports
+
+# Where batches are applied: inprocess is the fastest on one machine, spark (master, or remote: sc://...) for large ones.
 executor:
-  kind: spark
+  kind: inprocess
   master: local[2]
 """
 REVENUE_SQL = """\
@@ -58,10 +70,66 @@ SELECT o_customer, SUM(o_price) AS revenue, COUNT(*) AS orders
 FROM orders
 GROUP BY o_customer
 """
+REVENUE_BY_CITY_SQL = """\
+SELECT c_city, SUM(o_price) AS revenue, COUNT(*) AS orders
+FROM orders JOIN customers ON o_customer = c_name
+GROUP BY c_city
+"""
+GITIGNORE = """\
+var/
+__pycache__/
+"""
+README = """\
+# {name}
+A Cumulus project: SQL views that stay right while their tables change.
+
+```console
+cumulus run               # apply what has landed, commit, publish and validate a snapshot
+cumulus query revenue     # its rows
+cumulus status            # where it is
+cumulus up                # Airflow, Spark and the UI on this machine; Ctrl-C stops them
+```
+
+`cumulus.yaml` says what the tables, the views and the folders are. Data arrives in `var/landing/0`: a folder with a file for each
+table, such as `orders.csv`, that appears there by one rename. The two sample drops, `sample-1` and `sample-2`, show the columns: those
+of the table, `op` (`I` inserts the row, `D` deletes it) and `event`, a number that grows (rows that share one happen at once, which makes an
+update of a delete and an insert).
+"""
+SAMPLE = {
+    "sample-1": {
+        "customers": """\
+c_name,c_city,op,event
+ann,Lisbon,I,1
+bob,Porto,I,2
+cleo,Porto,I,3
+""",
+        "orders": """\
+o_id,o_customer,o_price,o_note,op,event
+1,ann,19.90,,I,1
+2,bob,5.00,gift,I,2
+3,ann,7.25,,I,3
+4,cleo,12.00,,I,4
+""",
+    },
+    "sample-2": {
+        "orders": """\
+o_id,o_customer,o_price,o_note,op,event
+2,bob,5.00,gift,D,5
+3,ann,7.25,,D,6
+3,ann,8.25,price corrected,I,6
+5,cleo,30.10,,I,7
+""",
+    },
+}
 
 
-def write_project(folder: Path, name: str | None = None) -> list[Path]:
+def write_project(folder: Path, name: str | None = None, now: datetime.datetime | None = None) -> list[Path]:
     """Write the files of a first project, unless ``folder`` has one already.
+
+    Args:
+        folder: where.
+        name: the project's; by default the folder's.
+        now: when its epochs begin.
 
     Returns:
         the files written.
@@ -71,8 +139,37 @@ def write_project(folder: Path, name: str | None = None) -> list[Path]:
     chosen = name or re.sub(r"\W+", "_", folder.resolve().name).strip("_") or "project"
     if not re.fullmatch(r"[A-Za-z_]\w*", chosen):
         raise InputProblem(f"{chosen!r} is not a name", kind="bad-name", hint="give one: --name my_project")
-    (folder / "views").mkdir(parents=True, exist_ok=True)
-    files = {folder / FILE_NAME: CUMULUS_YAML.format(name=chosen), folder / "views" / "revenue.sql": REVENUE_SQL}
+    start = (now or datetime.datetime.now(datetime.UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    texts = {
+        FILE_NAME: CUMULUS_YAML.format(name=chosen, start=start),
+        "views/revenue.sql": REVENUE_SQL,
+        "views/revenue_by_city.sql": REVENUE_BY_CITY_SQL,
+        ".gitignore": GITIGNORE,
+        "README.md": README.format(name=chosen),
+    }
+    files = {folder / path: text for path, text in texts.items() if not (folder / path).exists()}
     for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return list(files)
+
+
+def land_sample(folder: Path) -> list[Path]:
+    """Land the sample drops of the project in ``folder``, as a source would: each appears by one rename.
+
+    Returns:
+        the drops.
+    """
+    landing = load_project(folder).landing / "0"
+    landed = []
+    for name, files in SAMPLE.items():
+        drop, made = landing / name, landing / f".{name}"
+        if drop.exists():
+            continue
+        made.mkdir(parents=True, exist_ok=True)
+        for relation, text in files.items():
+            (made / f"{relation}.csv").write_text(text, encoding="utf-8")
+        (made / "_SUCCESS").touch()
+        made.rename(drop)
+        landed.append(drop)
+    return landed

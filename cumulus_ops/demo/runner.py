@@ -8,27 +8,22 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from cumulus_ops import names
 from cumulus_ops.config import Project, load_project
-from cumulus_ops.demo import machine
-from cumulus_ops.demo.airflow_api import AirflowApi
-from cumulus_ops.demo.airflow_service import airflow_environment, migrate_database, start_components
-from cumulus_ops.demo.children import Child, stop_all
-from cumulus_ops.demo.display import Display, epoch_table
 from cumulus_ops.demo.feeder import Feeder
-from cumulus_ops.demo.lock import only_one
-from cumulus_ops.demo.spark_service import start_connect_server, wait_for_port
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.local import machine
+from cumulus_ops.local.airflow_api import AirflowApi
+from cumulus_ops.local.display import Display, epoch_table
+from cumulus_ops.local.interrupts import interruptible
+from cumulus_ops.local.lock import only_one
+from cumulus_ops.local.servers import Servers
 from cumulus_ops.rhythm import Rhythm
 
 if TYPE_CHECKING:
@@ -38,6 +33,8 @@ __all__ = ["DemoOptions", "run_demo"]
 
 BOOT_S = 20  # Airflow's way from here to healthy; the first epoch begins then (and later does no harm)
 POLL_S = 1.0
+DISK_BASE_BYTES = 1 << 30
+DISK_PER_SCALE_FACTOR_BYTES = 6 << 30
 FINAL = ("validated", "failed")
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
 
@@ -71,8 +68,14 @@ def run_demo(options: DemoOptions, display: Display | None = None) -> int:
     machine.check_java()
     machine.check_port(options.port, "the Airflow UI", f"make run PORT={options.port + 1}")
     options.home.mkdir(parents=True, exist_ok=True)
-    machine.check_disk(options.home, options.scale_factor)
-    with only_one(options.home / "demo.lock"), _interruptible():
+    needed = int(DISK_BASE_BYTES + options.scale_factor * DISK_PER_SCALE_FACTOR_BYTES)
+    machine.check_disk(
+        options.home, needed, "choose a smaller scale factor (make run SF=0.01), or another folder (--home)"
+    )
+    with (
+        only_one(options.home / "demo.lock", hint="stop it with Ctrl-C, or give another folder (--home)"),
+        interruptible(),
+    ):
         try:
             demo.run()
         except KeyboardInterrupt:
@@ -88,28 +91,23 @@ class _Demo:
     def __init__(self, options: DemoOptions, display: Display) -> None:
         self.options, self.display = options, display
         self.home = (options.home / "demo").resolve()
-        self.children: list[Child] = []
+        self.servers: Servers | None = None
         self.feeder: Feeder | None = None
         self.exit_code = INTERRUPTED
-        self.api = AirflowApi(options.port)
 
     def run(self) -> None:
         """Everything, from the data to the table."""
         shutil.rmtree(self.home, ignore_errors=True)
-        spark_port = machine.free_port()
-        environment = airflow_environment(self.home / "airflow", self.options.port, self.options.dags.resolve())
-        migration = migrate_database(self.home / "log", environment)
-        spark = start_connect_server(spark_port, self.home)
-        self.children += [migration, spark]
+        self.servers = servers = Servers(self.home, self.options.port, self.options.dags.resolve())
+        servers.begin()
         staging = self._make_data()
         with self.display.working("starting Spark and Airflow"):
-            migration.wait(120)
-            project = self._start_airflow(environment, spark_port)
-            wait_for_port(spark_port, spark)
+            project = self._start(servers)
             self._feed(project, staging)
-            self._open_airflow(project)
-        self._watch(project)
-        self._report(project)
+            servers.wait_ready(project)
+        self.display.say(f"Airflow is up: {servers.api.url}   login: {servers.login.user} / {servers.login.password}")
+        self._watch(servers, project)
+        self._report(servers, project)
         if not self.options.once:
             self.display.say("Ctrl-C stops everything")
             threading.Event().wait()
@@ -119,7 +117,8 @@ class _Demo:
         self.display.say("stopping")
         if self.feeder and self.feeder.is_alive():
             self.feeder.stop()
-        stop_all(self.children[::-1])
+        if self.servers:
+            self.servers.stop()
 
     def _make_data(self) -> Path:
         from cumulus_ops.demo.events import make_events
@@ -135,22 +134,20 @@ class _Demo:
         self.display.say(f"TPC-H data at scale factor {o.scale_factor:g}: {staging}")
         return staging
 
-    def _start_airflow(self, environment: dict[str, str], spark_port: int) -> Project:
+    def _start(self, servers: Servers) -> Project:
         """Choose the beginning of epoch 0, and start Airflow with a project that knows it."""
         from cumulus_ops.snapshot import initialise
 
         start = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=BOOT_S)
         settings = {
-            "CUMULUS_PROJECT": str(self.options.project.resolve()),
             "CUMULUS_HOME": str(self.home),
             "CUMULUS_START": start.isoformat(),
             "CUMULUS_EPOCH_LENGTH": f"{self.options.epoch_s:g}s",
             "CUMULUS_EPOCHS": str(self.options.epochs),
-            "CUMULUS_SPARK_REMOTE": f"sc://{machine.LOOPBACK}:{spark_port}",
         }
         project = load_project(self.options.project, {**os.environ, **settings})
         initialise(project)
-        self.children += start_components(self.home / "log", {**environment, **settings})
+        servers.start(self.options.project, settings)
         return project
 
     def _feed(self, project: Project, staging: Path) -> None:
@@ -160,21 +157,7 @@ class _Demo:
         self.feeder = Feeder(staging, project.landing, Rhythm.of(project), count)
         self.feeder.start()
 
-    def _open_airflow(self, project: Project) -> None:
-        coordinators = [names.coordinator_dag(project.name, i) for i in range(project.coordinators)]
-        dags = [
-            *coordinators,
-            names.commit_dag(project.name),
-            names.validate_dag(project.name),
-            names.run_epochs_dag(project.name),
-        ]
-        self.api.wait_healthy(self.children[1:])
-        self.api.wait_for_dags(dags, self.children[1:])
-        for dag in reversed(dags):  # consumers first
-            self.api.unpause(dag)
-        self.display.say(f"Airflow is up: {self.api.url}")
-
-    def _watch(self, project: Project) -> None:
+    def _watch(self, servers: Servers, project: Project) -> None:
         """Show what happens until every epoch is validated."""
         from cumulus_ops.snapshot import open_runtime, status
 
@@ -182,13 +165,12 @@ class _Demo:
         with open_runtime(project, "inprocess") as runtime, self.display.working("epochs are running"):
             while not _is_complete(now := status(runtime), self.options.epochs):
                 self.display.show_changes(now)
-                self._require_progress(project, now, deadline)
+                self._require_progress(servers, project, now, deadline)
                 time.sleep(POLL_S)
             self.display.show_changes(now)
 
-    def _require_progress(self, project: Project, now: Status, deadline: float) -> None:
-        for child in self.children[1:]:
-            child.require_running()
+    def _require_progress(self, servers: Servers, project: Project, now: Status, deadline: float) -> None:
+        servers.require_running()
         if self.feeder and self.feeder.error:
             raise SetupProblem(f"the feeder failed: {self.feeder.error}", kind="feeder") from self.feeder.error
         if time.monotonic() > deadline:
@@ -199,21 +181,21 @@ class _Demo:
         if not any(epoch.state == "failed" for epoch in now.epochs):  # else that is why the validation failed
             dags.append(names.validate_dag(project.name))
         for dag in dags:
-            self._require_no_failure(dag)
+            self._require_no_failure(servers.api, dag)
 
-    def _require_no_failure(self, dag: str) -> None:
+    def _require_no_failure(self, api: AirflowApi, dag: str) -> None:
         try:
-            failed = [run["dag_run_id"] for run in self.api.runs(dag) if run["state"] == "failed"]
+            failed = [run["dag_run_id"] for run in api.runs(dag) if run["state"] == "failed"]
         except OSError:  # busy; the next look will tell
             return
         if failed:
-            tasks = ", ".join(self.api.failed_tasks(dag, failed[0]))
+            tasks = ", ".join(api.failed_tasks(dag, failed[0]))
             place = self.home / "airflow" / "logs" / f"dag_id={dag}" / f"run_id={failed[0]}"
             raise SetupProblem(
                 f"{dag} failed at {tasks}", kind="dag-failed", place=str(place), hint="read the task's log there"
             )
 
-    def _report(self, project: Project) -> None:
+    def _report(self, servers: Servers, project: Project) -> None:
         """Print the table and where things are."""
         from cumulus_ops.snapshot import open_runtime, status
 
@@ -224,30 +206,9 @@ class _Demo:
         reports = [e.report for e in epochs if e.report]
         self.display.say(f"reports:  {reports[-1] if reports else project.reports}")
         self.display.say(f"views:    {project.published} (Delta tables, one version per epoch)")
-        self.display.say(f"Airflow:  {self.api.url}")
+        self.display.say(f"Airflow:  {servers.api.url}   login: {servers.login.user} / {servers.login.password}")
         self.exit_code = 0 if all(e.state == "validated" for e in epochs) else 1
 
 
 def _is_complete(status: Status, epochs: int) -> bool:
     return sum(e.state in FINAL for e in status.epochs if e.epoch < epochs) == epochs
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt, once: what is being stopped then is stopped in peace.
-
-    Installing a handler also gives children the default action for SIGINT, which a shell's background job ignores.
-    """
-    seen = threading.Event()
-
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        if not seen.is_set():
-            seen.set()
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,22 +1,22 @@
 """apply and correct: the engine, the same on every executor.
 
-A Spark worker computes, and needs neither the catalog's database libraries nor the SQL compiler: what opens a project is
-imported on first use.
+Everything is imported on first use: a Spark worker computes, and needs neither the catalog's database libraries nor the SQL compiler;
+who looks at a status computes nothing.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from cumulus_ops.engine.apply import ApplyTask
-from cumulus_ops.engine.correct import CorrectTask, History, is_due
-from cumulus_ops.engine.executor import Executor, InProcess
-from cumulus_ops.engine.refresh import RefreshTask
-from cumulus_ops.engine.steps import MergeTask, MinibatchTask, StepResult, run_step
-from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
-
 if TYPE_CHECKING:
+    from cumulus_ops.engine.apply import ApplyTask
+    from cumulus_ops.engine.correct import CorrectTask, History, is_due
+    from cumulus_ops.engine.executor import Executor, InProcess
+    from cumulus_ops.engine.refresh import RefreshTask
     from cumulus_ops.engine.runtime import Runtime, build_program, initialise, open_runtime
+    from cumulus_ops.engine.steps import MergeTask, MinibatchTask, StepResult, run_step
+    from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
 
 __all__ = [
     "ApplyTask",
@@ -40,10 +40,30 @@ __all__ = [
     "select",
 ]
 
+_HOMES = {
+    "ApplyTask": "apply",
+    "CorrectTask": "correct",
+    "Executor": "executor",
+    "Frame": "vector",
+    "History": "correct",
+    "InProcess": "executor",
+    "MergeTask": "steps",
+    "MinibatchTask": "steps",
+    "RefreshTask": "refresh",
+    "Runtime": "runtime",
+    "StepResult": "steps",
+    "build_program": "runtime",
+    "evaluate": "vector",
+    "evaluate_logical": "vector",
+    "initialise": "runtime",
+    "is_due": "correct",
+    "open_runtime": "runtime",
+    "run_step": "steps",
+    "select": "vector",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("Runtime", "build_program", "initialise", "open_runtime"):
-        from cumulus_ops.engine import runtime
-
-        return getattr(runtime, name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"cumulus_ops.engine.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from cumulus_ops.engine.steps import StepResult, Task, run_step
 from cumulus_ops.layout import ProgramPlan
+
+if TYPE_CHECKING:
+    from cumulus_ops.engine.steps import StepResult, Task
 
 __all__ = ["Executor", "InProcess"]
 
@@ -34,6 +36,8 @@ class InProcess:
 
     def run(self, task: Task) -> StepResult:
         """See :class:`Executor`."""
+        from cumulus_ops.engine.steps import run_step  # the kernel: many who open a project run no step
+
         return run_step(task)
 
     def close(self) -> None:

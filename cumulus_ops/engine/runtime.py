@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
 from cumulus_ops.config import Project
 from cumulus_ops.coordination import scheme_of
-from cumulus_ops.engine.events import BatchRef
 from cumulus_ops.engine.executor import Executor, InProcess
-from cumulus_ops.engine.sources import write_deltas
-from cumulus_ops.engine.start import start_deltas
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
 from cumulus_ops.mapstore import FORMAT
 from cumulus_ops.sources import Sources
-from m3 import check, compile_views, format_program, parse
 from m3.program import Program
+
+if TYPE_CHECKING:
+    from cumulus_ops.engine.events import BatchRef
 
 __all__ = ["Runtime", "build_program", "initialise", "open_runtime"]
 
@@ -46,6 +46,8 @@ class Runtime:
 
     def references(self, batches: Sequence[Batch]) -> tuple[BatchRef, ...]:
         """Batches as the engine sees them."""
+        from cumulus_ops.engine.events import BatchRef
+
         files = self.catalog.log_files_of([batch.id for batch in batches])
         return tuple(
             BatchRef(b.id, b.epoch, b.ticket or 0, files[b.id], b.coordinator, b.first_sequence, b.events)
@@ -59,6 +61,8 @@ def build_program(project: Project) -> Program:
     Raises:
         M3Error: the text or a view is wrong.
     """
+    from m3 import check, compile_views, parse  # the SQL parser and the compiler: open programs are compiled already
+
     if project.program_file is not None:
         program = parse(project.program_file.read_text(encoding="utf-8"), str(project.program_file))
         declared = {r.name: r for r in project.relations}
@@ -76,6 +80,8 @@ def build_program(project: Project) -> Program:
 
 def initialise(project: Project) -> None:
     """Create or migrate the catalog, compile and register the program. Running it again changes nothing."""
+    from m3 import format_program
+
     program = build_program(project)
     text = format_program(program)
     plan = plan_program(program, scheme_of(from_sql=project.program_file is None))
@@ -110,6 +116,9 @@ def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: 
     if catalog.registered():
         catalog.register(record)
         return
+    from cumulus_ops.engine.sources import write_deltas
+    from cumulus_ops.engine.start import start_deltas
+
     with catalog.step() as step:
         catalog.register(record, write_deltas(plan, root, start_deltas(plan), step.label))
 

@@ -193,7 +193,14 @@ class _Reading:
     def _aside(self, part: Part, problem: InputProblem) -> NewFileAside:
         size = None
         return NewFileAside(
-            self.coordinator, self.delivery.name, part.relation, part.place, problem.kind, problem.message, problem.hint, size
+            self.coordinator,
+            self.delivery.name,
+            part.relation,
+            part.place,
+            problem.kind,
+            problem.message,
+            problem.hint,
+            size,
         )
 
     def _repeated(self, taken: Taken) -> NewFileAside | None:

@@ -14,16 +14,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cumulus_ops.config import LEAST_MEMORY, LandingSettings, Project
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.config import LEAST_MEMORY, LandingSettings
 from cumulus_ops.eventlog.checks import Checks
-from cumulus_ops.eventlog.formats import FORMATS, read_raw
+from cumulus_ops.eventlog.formats import read_raw
 from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.eventlog.types import OFFSET
 from m3.program import Relation
 
 __all__ = ["RelationEvents", "check", "read_relation", "read_rows"]
@@ -114,4 +110,3 @@ def check(
 def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
     """Logs once per source and set of names: the cache is the memory."""
     log.warning("%s: columns %s are not declared and will be ignored", source, ", ".join(names))
-

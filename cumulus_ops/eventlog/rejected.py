@@ -18,7 +18,7 @@ from m3.program import Relation
 
 __all__ = ["events_of", "json_records", "read_rejected", "rejected_rows"]
 
-SIGNS, OPS = pa.array([1, -1, UPDATE], pa.int8()), pa.array(["I", "D", "U"])
+WORDS = {1: "I", -1: "D", UPDATE: "U"}
 CONTROL = [chr(code) for code in range(32)]
 #: What is read of a quarantine file at once.
 PIECE_ROWS = 1 << 16
@@ -48,12 +48,15 @@ def json_records(rows: pa.Table) -> pa.Array:
     ['{"op": "D", "event": 7, "n": "a \\\\"b\\\\""}']
     """
     signs = _whole(rows[SIGN])
-    columns = {OP: OPS.take(pc.index_in(signs, value_set=SIGNS)), EVENT: rows[OFFSET]}
+    spelled = pc.index_in(signs, value_set=pa.array(WORDS, pa.int8()))
+    columns = {OP: pa.array(WORDS.values()).take(spelled), EVENT: rows[OFFSET]}
     columns |= {name: rows[name] for name in rows.column_names if name not in (SIGN, OFFSET)}
     parts: list[pa.Array | str] = []
     for name, column in columns.items():
         parts += ["{" if not parts else ", ", json.dumps(name, ensure_ascii=False) + ": ", _json_texts(_whole(column))]
-    return pc.binary_join_element_wise(*[_scalar(p) if isinstance(p, str) else p for p in parts], _scalar("}"), _scalar(""))
+    return pc.binary_join_element_wise(
+        *[_scalar(p) if isinstance(p, str) else p for p in parts], _scalar("}"), _scalar("")
+    )
 
 
 def _json_texts(values: pa.Array) -> pa.Array:
@@ -108,8 +111,12 @@ def read_rejected(file: Path, relation: Relation, *, as_new: bool = False) -> It
 
 def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str]) -> RawFile:
     """In the order of the events, as a file is to have them."""
-    records = [json.loads(r, parse_float=str, parse_int=str, parse_constant=str) for r in rejected["record"].to_pylist()]
-    lost = {i for i, r in enumerate(records) if set(r) == {"line"} and not any(c.name == "line" for c in relation.columns)}
+    records = [
+        json.loads(r, parse_float=str, parse_int=str, parse_constant=str) for r in rejected["record"].to_pylist()
+    ]
+    lost = {
+        i for i, r in enumerate(records) if set(r) == {"line"} and not any(c.name == "line" for c in relation.columns)
+    }
     kept = sorted(set(range(len(records))) - lost, key=lambda i: _number(records[i]))
     given = [n for n in names if any(n in records[i] for i in kept)]
     columns = {n: pa.array([_text(records[i].get(n)) for i in kept], pa.string()) for n in given}

@@ -7,7 +7,6 @@ rows are compared as multisets, all at once: those of the log count -1, the new 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 from cumulus_ops.catalog import Catalog, LogFile
 from cumulus_ops.config import Project
 from cumulus_ops.eventlog.rejected import json_records, rejected_rows
-from cumulus_ops.eventlog.types import OFFSET, REJECTED_SCHEMA, SIGN, event_schema
+from cumulus_ops.eventlog.types import OFFSET, REJECTED_SCHEMA, event_schema
 from m3.program import Relation
 
 __all__ = ["Known", "split_known"]
@@ -63,17 +62,21 @@ def split_known(project: Project, catalog: Catalog, relation: Relation, source: 
     seen = np.isin(offsets, np.concatenate(list(files.values()))) if files else np.zeros(len(rows), dtype=bool)
     if not seen.any():
         return Known(rows, 0, REJECTED_SCHEMA.empty_table())
-    numbers = np.unique(offsets[seen])
+    old = _LogRows(project, catalog, relation, np.unique(offsets[seen]))
+    old.read(files)
     again = _plain(rows.filter(pa.array(seen)), relation)
-    old = _known_rows(project, catalog, relation, [f for f, known in files.items() if np.isin(known, numbers).any()], numbers)
-    other = _different(again, old)
-    conflicts = np.isin(again[OFFSET].to_numpy(), other)
-    fresh = rows.filter(pa.array(~seen))
-    repeated = int(len(again) - conflicts.sum())
-    if not conflicts.any():
-        return Known(fresh, repeated, REJECTED_SCHEMA.empty_table())
-    rejected = _rejected(again.filter(pa.array(conflicts)), old, source, offsets, files)
-    return Known(fresh, repeated, rejected)
+    fresh, lost = rows.filter(pa.array(~seen)), np.isin(again[OFFSET].to_numpy(), old.lost)
+    other = np.isin(again[OFFSET].to_numpy(), _different(again, old.rows)) & ~lost
+    rejected = [
+        rejected_rows(
+            again.filter(pa.array(lost)),
+            "not-comparable",
+            f"its event is in {old.damaged} already, whose log cannot be read",
+        )
+    ]
+    if other.any():
+        rejected.append(_rejected(again.filter(pa.array(other)), old.rows, source, offsets, files))
+    return Known(fresh, int((~(lost | other)).sum()), pa.concat_tables(rejected))
 
 
 def _offsets_of(project: Project, file: LogFile) -> np.ndarray:
@@ -90,17 +93,36 @@ def _offsets(file: Path) -> np.ndarray:
 _known_offsets = lru_cache(maxsize=1024)(_offsets)
 
 
-def _known_rows(
-    project: Project, catalog: Catalog, relation: Relation, files: Sequence[LogFile], numbers: np.ndarray
-) -> pa.Table:
-    """The rows of the log with these numbers, and where they are."""
-    names, tables = event_schema(relation).names, []
-    for file in files:
-        table = _plain(pq.read_table(project.state / file.path, columns=names, use_threads=False), relation)
-        table = table.filter(pa.array(np.isin(table[OFFSET].to_numpy(), numbers)))
-        place = f"batch {file.batch} (drop {catalog.batch(file.batch).drop})"
-        tables.append(table.append_column(PLACE, pa.repeat(place, len(table))))
-    return pa.concat_tables(tables)
+class _LogRows:
+    """The rows of the log with given numbers, and where they are (column :data:`PLACE`). ``lost`` are the numbers in files that cannot be read,
+    those of batches that are ``damaged``."""
+
+    def __init__(self, project: Project, catalog: Catalog, relation: Relation, numbers: np.ndarray) -> None:
+        self._project, self._catalog, self._relation, self._numbers = project, catalog, relation, numbers
+        self._tables = [event_schema(relation).append(pa.field(PLACE, pa.string())).empty_table()]
+        self.lost, self.damaged = np.array([], dtype=np.int64), ""
+
+    @property
+    def rows(self) -> pa.Table:
+        return pa.concat_tables(self._tables)
+
+    def read(self, files: dict[LogFile, np.ndarray]) -> None:
+        for file, offsets in files.items():
+            wanted = np.isin(offsets, self._numbers)
+            if not wanted.any():
+                continue
+            place = f"batch {file.batch} (drop {self._catalog.batch(file.batch).drop})"
+            try:
+                table = self._read(file).filter(pa.array(wanted))
+            except (pa.ArrowException, OSError, KeyError):
+                self.lost, self.damaged = np.union1d(self.lost, offsets[wanted]), place
+            else:
+                self._tables.append(table.append_column(PLACE, pa.repeat(place, len(table))))
+
+    def _read(self, file: LogFile) -> pa.Table:
+        with pq.ParquetFile(self._project.state / file.path, pre_buffer=False) as log:
+            names = event_schema(self._relation).names
+            return _plain(log.read(columns=names, use_threads=False), self._relation)
 
 
 def _plain(rows: pa.Table, relation: Relation) -> pa.Table:

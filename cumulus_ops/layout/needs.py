@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-import networkx as nx
-
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan
+from m3.graphs import components, graph_of
 from m3.scalars import Scalar, Var, variables
 
 __all__ = ["Need", "Ref", "bare_columns", "columns_of", "find_cycles", "find_needs", "statements_of", "used_columns"]
@@ -58,9 +57,8 @@ def find_cycles(needs: Sequence[Need]) -> tuple[frozenset[Ref], ...]:
     """The sets of statements that need each other's deltas, directly or not: what they add within one batch is a fixpoint.
 
     That it is reached is sure, since every read finds earlier versions only; after how many rounds depends on the data."""
-    graph: nx.DiGraph[Ref] = nx.DiGraph((n.producer, n.consumer) for n in needs)
-    found = nx.strongly_connected_components(graph)
-    return tuple(frozenset(c) for c in found if len(c) > 1 or graph.has_edge(*2 * tuple(c)))
+    graph = graph_of((), ((n.producer, n.consumer) for n in needs))
+    return tuple(frozenset(c) for c in components(graph) if len(c) > 1 or c[0] in graph[c[0]])
 
 
 def _sees(plan: ProgramPlan, consumer: StatementPlan, read: ReadPlan, producer: StatementPlan) -> bool:

@@ -13,14 +13,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.layout.costs import ANYWHERE, IMPOSSIBLE, REPLICATED, Label, Labels, Node, Problem, pose
 from cumulus_ops.layout.estimates import Estimates
 from cumulus_ops.layout.needs import Need
 from cumulus_ops.layout.plans import ProgramPlan
+from m3.graphs import connected
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["Layout", "choose_labels", "choose_layout", "impossible", "unmet_needs"]
 
@@ -138,14 +141,8 @@ def impossible(problem: Problem, labels: Labels, need: Need, place: str = "") ->
 
 def _proposals(problem: Problem) -> Iterator[Cut]:
     """For each class the label that each node would have in it; and what every node would have on its own."""
-    graph: nx.Graph[tuple[Node, str]] = nx.Graph()
-    for node, options in problem.labels.items():
-        graph.add_nodes_from((node, column) for label in options for column in label)
-    for item, columns in problem.equal.items():
-        ref, name = (item.consumer, item.map) if isinstance(item, Need) else (item, item[0])
-        relation = problem.statements[ref].relation
-        graph.add_edges_from(((("map", name), key), (("events", relation), column)) for key, column in columns.items())
-    for members in nx.connected_components(graph):
+    columns = ((node, column) for node, options in problem.labels.items() for label in options for column in label)
+    for members in connected(columns, _equal_columns(problem)):
         proposal: Cut = {}
         for node, options in problem.labels.items():
             label = next((o for o in options if o and all((node, c) in members for c in o)), None)
@@ -155,8 +152,17 @@ def _proposals(problem: Problem) -> Iterator[Cut]:
     yield {n: o[0] for n, o in problem.labels.items()}
 
 
+def _equal_columns(problem: Problem) -> Iterator[tuple[tuple[Node, str], tuple[Node, str]]]:
+    for item, columns in problem.equal.items():
+        ref, name = (item.consumer, item.map) if isinstance(item, Need) else (item, item[0])
+        relation = problem.statements[ref].relation
+        yield from (((("map", name), key), (("events", relation), column)) for key, column in columns.items())
+
+
 def _expand(problem: Problem, labels: Labels, proposal: Labels) -> Cut:
     """The best mixture of ``labels`` and ``proposal``: a minimum cut, exact where the pairs' costs are submodular."""
+    import networkx as nx  # most projects never have a batch that is large enough
+
     graph: nx.DiGraph[object] = nx.DiGraph()
     graph.add_nodes_from([KEEP, SWITCH])
     free = {n for n, label in proposal.items() if labels[n] != label}

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import networkx as nx
-
 from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, Label
 from cumulus_ops.layout.needs import Ref, used_columns
 from cumulus_ops.layout.partitioning import Layout
 from cumulus_ops.layout.plans import ProgramPlan
+from m3.graphs import Graph, condensed, generations, graph_of, in_order, predecessors
 
 __all__ = ["Schedule", "Shipment", "Stage", "levels", "schedule"]
 
@@ -68,15 +67,11 @@ class Schedule:
 
 def levels(plan: ProgramPlan) -> list[tuple[str, ...]]:
     """The maps that apply maintains by depth: a map's statements read only maps of earlier levels, and of a cycle that it is in."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
     names = [name for name in plan.statements if name in plan.base]
-    graph.add_nodes_from(names)
-    for name in names:
-        graph.add_edges_from((read.path.map, name) for s in plan.statements[name] for read in s.reads)
-    cycles = nx.condensation(graph)
+    reads = [(read.path.map, name) for name in names for s in plan.statements[name] for read in s.reads]
     return [
-        tuple(sorted(name for cycle in generation for name in cycles.nodes[cycle]["members"]))
-        for generation in nx.topological_generations(cycles)
+        tuple(sorted(name for part in parts for name in part))
+        for parts in generations(condensed(graph_of(names, reads)))
     ]
 
 
@@ -91,9 +86,8 @@ class _Scheduler:
         self.statements, self.needs = self.problem.statements, self.problem.needs
         self.partitioned = frozenset(ref for ref in self.statements if self._is_partitioned(ref))
         self.local = frozenset(ref for ref in self.problem.deltas if self._fits(ref))
-        self.graph: nx.DiGraph[Ref] = nx.DiGraph()
-        self.graph.add_nodes_from(self.statements)
-        self.graph.add_edges_from((n.producer, n.consumer) for n in self.needs)
+        self.graph = graph_of(self.statements, ((n.producer, n.consumer) for n in self.needs))
+        self.before = predecessors(self.graph)
         self.stage_of = self._stages()
         self._gather()
         self.last_use = self._last_uses()
@@ -121,23 +115,26 @@ class _Scheduler:
     def _stages(self) -> dict[Ref, int]:
         found: dict[Ref, int] = {}
         for refs in self._groups(self.statements):
-            before = {p for ref in refs for p in self.graph.predecessors(ref)} - {*refs}
+            before = {p for ref in refs for p in self.before[ref]} - {*refs}
             waits = [found[p] + (p not in self.local) for p in before]
             found |= dict.fromkeys(refs, max([*(int(ref in self.partitioned) for ref in refs), *waits]))
         return found
 
     def _groups(self, refs: Iterable[Ref]) -> Iterable[tuple[Ref, ...]]:
         """Statements in an order in which none needs a later one, the ones that need each other together."""
-        cycles = nx.condensation(self.graph.subgraph(refs))
-        for number in nx.lexicographical_topological_sort(cycles, lambda n: min(cycles.nodes[n]["members"])):
-            yield tuple(sorted(cycles.nodes[number]["members"]))
+        for group in in_order(condensed(self._part(refs)), min) or []:
+            yield tuple(sorted(group))
+
+    def _part(self, refs: Iterable[Ref]) -> Graph[Ref]:
+        """The graph of some of the statements."""
+        mine = dict.fromkeys(refs)
+        return {ref: [target for target in self.graph[ref] if target in mine] for ref in mine}
 
     def _steps(self, refs: Iterable[Ref]) -> tuple[tuple[Ref, ...], ...]:
         """Statements in groups, one group after the other: cycles, and as many others at once as do not need each other."""
-        cycles = nx.condensation(self.graph.subgraph(refs))
         steps: list[tuple[Ref, ...]] = []
-        for generation in nx.topological_generations(cycles):
-            groups = [tuple(sorted(cycles.nodes[number]["members"])) for number in generation]
+        for generation in generations(condensed(self._part(refs))):
+            groups = [tuple(sorted(group)) for group in generation]
             single = sorted(group[0] for group in groups if group[0] not in self.problem.cycle_of)
             steps += [*([tuple(single)] if single else []), *sorted(g for g in groups if g[0] in self.problem.cycle_of)]
         return tuple(steps)

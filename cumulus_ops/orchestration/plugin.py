@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
 
+from cumulus_ops.orchestration.hosts import host_check
 from cumulus_ops.orchestration.timetable import StaggeredTimetable
 
 __all__ = ["CumulusPlugin"]
@@ -16,3 +17,4 @@ class CumulusPlugin(AirflowPlugin):
 
     name = "cumulus"
     timetables: ClassVar = [StaggeredTimetable]
+    fastapi_root_middlewares: ClassVar = host_check()

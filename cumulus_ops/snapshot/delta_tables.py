@@ -29,6 +29,7 @@ __all__ = [
     "SINCE",
     "UPTO",
     "WITHOUT",
+    "first_rows",
     "publish_error",
     "publish_view",
     "published_versions",
@@ -156,6 +157,21 @@ def published_versions(path: Path) -> dict[int, int]:
         ) from problem
     newest_first = [(int(commit[EPOCH]), int(commit["version"])) for commit in history if EPOCH in commit]
     return dict(sorted(newest_first, key=lambda item: (item[0], -item[1])))  # an epoch's first version wins
+
+
+def first_rows(path: Path, version: int, limit: int) -> pa.Table:
+    """The first rows of a version, in the order in which they were written; the rest is not read.
+
+    Raises:
+        IntegrityProblem: the folder holds no such version that can be read.
+    """
+    try:
+        return DeltaTable(str(path), version=version).to_pyarrow_dataset().head(limit)
+    except (DeltaError, OSError) as problem:
+        hint = "move the folder away; publishing writes it again from the snapshot"
+        raise IntegrityProblem(
+            f"unreadable: {problem}", kind="delta-unreadable", place=str(path), hint=hint
+        ) from problem
 
 
 def _history(path: Path) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ the next epoch while the others still finish this one, as they would under a clo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from cumulus_ops.catalog import Batch, Membership, in_error
@@ -17,7 +18,7 @@ from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.sealing import seal, sealed
 from cumulus_ops.validation.run import validate
 
-__all__ = ["run_epochs"]
+__all__ = ["run_epochs", "run_waiting"]
 
 
 def run_epochs(
@@ -34,13 +35,73 @@ def run_epochs(
         validating: False leaves out the validation.
     """
     _complete(rt, on_progress, validating)
+    _await_copies(rt, on_progress)
     committed = len(rt.catalog.snapshots())
     for epoch in range(committed, committed + epochs):
         while not sealed(rt, epoch):
             _step(rt, on_progress)
-        report = commit(rt, epoch)
-        on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
-        _complete(rt, on_progress, validating)
+        _finish(rt, epoch, on_progress, validating)
+
+
+def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None, *, validating: bool = True) -> int:
+    """Apply all that has landed, and complete the epochs that this takes: one, or more if an epoch is full before
+    (``epochs: events``), or if some coordinators are ahead of others. When nothing waits, no epoch is ended.
+
+    What a killed run left undone is done first. Arguments as in :func:`run_epochs`.
+
+    Returns:
+        how many epochs were completed.
+    """
+    _complete(rt, on_progress, validating)
+    _await_copies(rt, on_progress)
+    done = 0
+    while _something_waits(rt):
+        for coordinator in _everyone(rt):
+            while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
+                pass
+        epoch = len(rt.catalog.snapshots())
+        while not sealed(rt, epoch):
+            holder = rt.catalog.token()
+            seal(rt, holder, current_epoch(rt, holder))
+        _finish(rt, epoch, on_progress, validating)
+        done += 1
+    return done
+
+
+def _something_waits(rt: Runtime) -> bool:
+    """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
+    committed = len(rt.catalog.snapshots())
+    return any(b.epoch >= committed and b.counts for b in rt.catalog.batches()) or any(
+        rt.sources.pending(c) for c in _everyone(rt)
+    )
+
+
+def _everyone(rt: Runtime) -> list[int]:
+    return sorted(m.coordinator for m in rt.catalog.membership().active())
+
+
+def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
+    """Commit an epoch that all have sealed, publish and validate it."""
+    report = commit(rt, epoch)
+    on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
+    _complete(rt, on_progress, validating)
+
+
+def _await_copies(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Wait for drops that somebody may be writing, as long as that can be told in a `settle` time."""
+    everyone = _everyone(rt)
+    deadline = time.monotonic() + 2 * rt.project.settle.total_seconds()
+    told = False
+    while True:
+        for coordinator in everyone:
+            rt.sources.pending(coordinator)
+        left = rt.sources.settles_in(everyone)
+        if left is None or time.monotonic() + left > deadline:
+            return
+        if not told:
+            on_progress(f"waiting for drops that may be incomplete, {left:.1f} s")
+        told = True
+        time.sleep(left + 0.01)
 
 
 def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
@@ -59,7 +120,7 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
 def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was."""
     membership = rt.catalog.membership()
-    everyone = sorted(m.coordinator for m in membership.active())
+    everyone = _everyone(rt)
     batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
     drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
     period = max(drops.values())
@@ -98,7 +159,17 @@ def _had_its_periods(rt: Runtime, coordinator: int, membership: Membership, batc
     return sum(b.epoch == epoch and b.part == 0 for b in batches) >= length
 
 
-def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> None:
+def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> bool:
+    """Apply the coordinator's next drop; returns whether there was one."""
     done = run_minibatch(rt, coordinator)
-    if done is not None:
-        on_progress(f"coordinator {coordinator}, epoch {done.epoch}: {done.events} events in {done.seconds:.1f} s")
+    if done is None:
+        return False
+    left_out = "".join(
+        f", {count:,} {what}"
+        for count, what in ((done.quarantined, "quarantined"), (done.duplicates, "duplicates"))
+        if count
+    )
+    on_progress(
+        f"coordinator {coordinator}, epoch {done.epoch}: {done.drop}, {done.events:,} events{left_out}, {done.seconds:.1f} s"
+    )
+    return True

@@ -69,7 +69,7 @@ def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
             continue
         version = publish_view(rows, folder / view.name, epoch=epoch, program=rt.program.name, without=without)
         reach("publish.before-commit")
-        rt.catalog.record_published(view.name, epoch, version)
+        rt.catalog.record_published(view.name, epoch, version, len(rows))
         reach("publish.after-commit")
 
 

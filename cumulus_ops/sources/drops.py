@@ -25,7 +25,19 @@ from cumulus_ops.catalog import NewFileAside, TakenFile
 from cumulus_ops.errors import NotYet
 from cumulus_ops.eventlog.formats import FORMATS
 
-__all__ = ["COMPLETE", "DropFolder", "Entry", "Hashes", "Ignored", "digest_of", "hash_file", "is_hidden", "name_problem", "printable", "sort_files"]
+__all__ = [
+    "COMPLETE",
+    "DropFolder",
+    "Entry",
+    "Hashes",
+    "Ignored",
+    "digest_of",
+    "hash_file",
+    "is_hidden",
+    "name_problem",
+    "printable",
+    "sort_files",
+]
 
 COMPLETE = "_SUCCESS"
 NAME_CHARACTERS = 180

@@ -21,7 +21,17 @@ from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.cuts import piece_rows
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.readers import read_rows
-from cumulus_ops.sources.drops import COMPLETE, DropFolder, Entry, Hashes, Ignored, digest_of, name_problem, printable, sort_files
+from cumulus_ops.sources.drops import (
+    COMPLETE,
+    DropFolder,
+    Entry,
+    Hashes,
+    Ignored,
+    digest_of,
+    name_problem,
+    printable,
+    sort_files,
+)
 from cumulus_ops.sources.reuse import find_changed
 from m3.program import Relation
 
@@ -199,7 +209,8 @@ class _Opened:
         Raises:
             NotYet: it has changed meanwhile.
         """
-        assert self._hashes is not None and self._drop is not None
+        assert self._hashes is not None
+        assert self._drop is not None
         try:
             files = self._hashes.files()
         except NotYet:
@@ -282,7 +293,9 @@ def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignore
             continue
         if not entry.is_dir():
             hint = "drops are folders in a coordinator's folder, such as 0/2026-01-31"
-            yield Ignored(printable(entry.path), "beside-coordinators", "is a file beside the coordinators' folders", hint)
+            yield Ignored(
+                printable(entry.path), "beside-coordinators", "is a file beside the coordinators' folders", hint
+            )
         elif not entry.name.isdecimal() or str(int(entry.name)) != entry.name:
             hint = f"the folders here are those of coordinators: {', '.join(map(str, sorted(members)))}"
             yield Ignored(printable(entry.path), "unknown-coordinator", "is no coordinator's folder", hint)
@@ -301,4 +314,9 @@ def _ignored_drops(folder: Path) -> Iterator[Ignored]:
         elif problem is None and (drop := _look(Path(entry.path))) is None:
             yield Ignored(printable(entry.path), "no-drop", "cannot be read", "see who may read it")
         elif problem is None and drop is not None and not _has_something(drop):
-            yield Ignored(printable(entry.path), "empty-drop", "is empty", "it is taken when there is a file in it; remove it otherwise")
+            yield Ignored(
+                printable(entry.path),
+                "empty-drop",
+                "is empty",
+                "it is taken when there is a file in it; remove it otherwise",
+            )

@@ -12,9 +12,7 @@ __all__ = ["find_changed"]
 HINT = "deliver it under a name of its own, or count its events now by `cumulus quarantine retry`"
 
 
-def find_changed(
-    coordinator: int, drop: DropFolder, known: KnownDelivery
-) -> tuple[list[NewFileAside], Taken | None]:
+def find_changed(coordinator: int, drop: DropFolder, known: KnownDelivery) -> tuple[list[NewFileAside], Taken | None]:
     """The files of a drop that are not what was taken; contents are compared only where sizes are equal and times are not.
 
     Args:

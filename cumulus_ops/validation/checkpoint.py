@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -62,7 +63,6 @@ def validate_snapshot(spark: SparkSession, request: ValidationRequest) -> Valida
         imported.result()
     with _quiet():
         result = _checked(request, found)
-    index = request.reports_folder / "gx" / "uncommitted" / "data_docs" / "local_site" / "index.html"
     outcomes = [outcome for suite in result.run_results.values() for outcome in suite.results]
     statistics = {
         "views": len(request.views),
@@ -76,7 +76,7 @@ def validate_snapshot(spark: SparkSession, request: ValidationRequest) -> Valida
     verdicts = tuple(found.verdicts)
     remarks = tuple(f"view {v.view}: {v.observed}" for v in verdicts if v.outcome == UNPROVED)
     return ValidationReport(
-        request.epoch, bool(result.success), statistics, failures, index, seconds, verdicts, remarks
+        request.epoch, bool(result.success), statistics, failures, _page(request, result), seconds, verdicts, remarks
     )
 
 
@@ -143,6 +143,7 @@ def _checked(request: ValidationRequest, found: _Found) -> Any:
     from great_expectations.checkpoint import UpdateDataDocsAction
     from great_expectations.core.run_identifier import RunIdentifier
 
+    from cumulus_ops.validation.data_docs import use_plain_site
     from cumulus_ops.validation.frames import SnapshotCheckpoint, frame
 
     request.reports_folder.mkdir(parents=True, exist_ok=True)
@@ -156,6 +157,7 @@ def _checked(request: ValidationRequest, found: _Found) -> Any:
         suites[GROUPS] = (expectations.groups_suite(), frame(request.groups))
     context = gx.get_context(mode="file", project_root_dir=str(request.reports_folder))
     context.variables.progress_bars = {"globally": False}
+    use_plain_site(context, request.reports_folder)
     source = context.data_sources.add_or_update_pandas(SOURCE)
     definitions = [_definition(context, source, name, suite) for name, (suite, _) in suites.items()]
     checkpoint = SnapshotCheckpoint(
@@ -164,6 +166,15 @@ def _checked(request: ValidationRequest, found: _Found) -> Any:
     context.checkpoints.add_or_update(checkpoint)
     run = RunIdentifier(run_name=f"{request.project_name}, epoch {request.epoch}", run_time=datetime.now(UTC))
     return checkpoint.run(batch_parameters={name: batch for name, (_, batch) in suites.items()}, run_id=run)
+
+
+def _page(request: ValidationRequest, result: Any) -> Path:
+    """The page to open: the verdicts on the views."""
+    from cumulus_ops.validation.data_docs import page_path
+
+    return page_path(
+        request.reports_folder, next(key for key, suite in result.run_results.items() if suite.suite_name == VIEWS)
+    )
 
 
 def _definition(context: Any, source: Any, name: str, suite: Any) -> Any:

@@ -1,29 +1,21 @@
-"""One page for people over all validations: what was proved, what failed and how, with links to the detailed pages.
-
-Great Expectations' own start page is built by scripts from the web; this one is plain HTML and opens anywhere.
-"""
+"""One page for people over all validations: what was proved, what failed and how, with links to the detailed pages."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from cumulus_ops.catalog import Validation
+from cumulus_ops.validation.pages import render_page
 
-__all__ = ["INDEX", "write_index"]
+__all__ = ["INDEX", "report_pages", "write_index"]
 
 INDEX = "index.html"
 PAGES = Path("gx/uncommitted/data_docs/local_site/validations")
-STYLE = (
-    "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.5em .8em;"
-    "border-bottom:1px solid #ccc}.passed{color:#17692d}.failed{color:#b00020;font-weight:bold}"
-    ".expired{color:#8a5a00}pre{white-space:pre-wrap;margin:.3em 0}"
-)
-EXPIRED = '<tr><td>{}<td class="expired">expired<td><td>not compared: validation came too late for this snapshot</tr>'
+EXPIRED = "not compared: validation came too late for this snapshot"
 
 
 def write_index(
@@ -45,33 +37,43 @@ def write_index(
     Returns:
         the page's path.
     """
-    found = {epoch: EXPIRED.format(epoch) for epoch in expired}
-    found |= {v.epoch: _row(folder, project, v, (remarks or {}).get(v.epoch, ())) for v in validations}
-    rows = "\n".join(row for _, row in sorted(found.items(), reverse=True))
-    page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(project)}: snapshots</title>'
-        f"<style>{STYLE}</style><h1>{escape(project)}: snapshots</h1>"
-        "<p>Every committed snapshot is compared, value by value and in both directions, with the views' SQL run from "
-        "scratch on Spark over the event log up to the end of its epoch.</p>"
-        f"<table><tr><th>Epoch<th>Result<th>Seconds<th>Details</tr>\n{rows}\n</table></html>\n"
-    )
+    found = {epoch: _row(epoch, "expired", failures=[EXPIRED]) for epoch in expired}
+    for v in validations:
+        links = [{"text": suite, "href": quote(page)} for suite, page in report_pages(folder, project, v.epoch).items()]
+        result = "passed" if v.success else "failed"
+        found[v.epoch] = _row(v.epoch, result, f"{v.seconds:.1f}", (remarks or {}).get(v.epoch, ()), v.failures, links)
+    text = render_page("start.html", project=project, rows=[found[epoch] for epoch in sorted(found, reverse=True)])
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f".{INDEX}.{os.getpid()}"
-    fresh.write_text(page, encoding="utf-8")
+    fresh.write_text(text, encoding="utf-8")
     return fresh.replace(folder / INDEX)
 
 
-def _row(folder: Path, project: str, validation: Validation, remarks: Sequence[str]) -> str:
-    word = "passed" if validation.success else "failed"
-    notes = "".join(f'<pre class="expired">{escape(remark)}</pre>' for remark in remarks)
-    failures = notes + "".join(f"<pre>{escape(failure)}</pre>" for failure in validation.failures)
-    links = " · ".join(_links(folder, f"{project}, epoch {validation.epoch}"))
-    return f'<tr><td>{validation.epoch}<td class="{word}">{word}<td>{validation.seconds:.1f}<td>{failures}{links}</tr>'
+def _row(
+    epoch: int,
+    result: str,
+    seconds: str = "",
+    remarks: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    links: Sequence[Mapping[str, str]] = (),
+) -> dict[str, Any]:
+    return {
+        "epoch": epoch,
+        "result": result,
+        "seconds": seconds,
+        "remarks": remarks,
+        "failures": failures,
+        "links": links,
+    }
 
 
-def _links(folder: Path, run: str) -> Iterable[str]:
-    """A link to the newest page of each suite in a run."""
+def report_pages(folder: Path, project: str, epoch: int) -> dict[str, str]:
+    """Suite -> the page of its newest result for an epoch, relative to the reports folder."""
+    return dict(_pages(folder, f"{project}, epoch {epoch}"))
+
+
+def _pages(folder: Path, run: str) -> Iterator[tuple[str, str]]:
     for suite in sorted((folder / PAGES).glob("*")):
         pages = sorted((suite / run).glob("*/*.html"))
         if pages:
-            yield f'<a href="{quote(str(pages[-1].relative_to(folder)))}">{escape(suite.name)}</a>'
+            yield suite.name, str(pages[-1].relative_to(folder))

@@ -83,7 +83,7 @@ class ViewVerdict:
 @dataclass(frozen=True)
 class ValidationReport:
     """``failures``: one sentence per failed expectation, naming view, group and values; ``verdicts`` one per view.
-    ``docs_index``: the page to open. ``statistics``: numbers of views and expectations, and seconds per part. ``remarks``: what
+    ``docs_index``: the page to open, with the verdicts on the views. ``statistics``: numbers of views and expectations, and seconds per part. ``remarks``: what
     else is to be known of the snapshot: views that are in error or could not be proved, a batch that is not in it."""
 
     epoch: int

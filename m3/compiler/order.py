@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import networkx as nx
-
 from m3.compiler.draft import Draft
+from m3.graphs import graph_of, in_order
 from m3.program import Factor, Statement
 from m3.scalars import Const, Scalar, const
 
@@ -70,12 +69,12 @@ def _ordered(statements: list[Statement], draft: Draft) -> list[Statement]:
     writers: dict[str, list[int]] = {}
     for i, statement in enumerate(statements):
         writers.setdefault(statement.target, []).append(i)
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(range(len(statements)))
-    for i, statement in enumerate(statements):
-        for ref in statement.reads():
-            graph.add_edges_from((w, i) if ref.after else (i, w) for w in writers.get(ref.map, ()))
+    edges = [
+        (w, i) if ref.after else (i, w)
+        for i, statement in enumerate(statements)
+        for ref in statement.reads()
+        for w in writers.get(ref.map, ())
+    ]
     places = {i: (*sizes[s.target], i) for i, s in enumerate(statements)}
-    if nx.is_directed_acyclic_graph(graph):
-        return [statements[i] for i in nx.lexicographical_topological_sort(graph, key=places.__getitem__)]
-    return [statements[i] for i in sorted(places, key=places.__getitem__)]
+    order = in_order(graph_of(range(len(statements)), edges), places.__getitem__)
+    return [statements[i] for i in order or sorted(places, key=places.__getitem__)]

@@ -12,12 +12,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-
-import networkx as nx
+from collections.abc import Collection, Iterator, Mapping
 
 from m3.explain.access import Access, accesses
 from m3.explain.amount import ONE, ZERO, Amount, number, symbol
+from m3.graphs import connected
 from m3.program import MapRef, Program, Statement, Trigger, Windowing
 from m3.scalars import Scalar, Var, variables
 
@@ -146,17 +145,15 @@ def _product(values: Iterator[float | None]) -> float | None:
 
 def _domain_values(program: Program, rows: Mapping[str, float]) -> dict[Node, float]:
     """For each map key whose domain is some relation's key, how many values it has."""
-    graph: nx.Graph[Node] = nx.Graph()
-    graph.add_edges_from(_equated(program))
     found: dict[Node, float] = {}
-    for domain in nx.connected_components(graph):
+    for domain in connected((), _equated(program)):
         counts = [rows[r.name] for r in program.relations if r.name in rows and _is_key_of(r.name, r.key, domain)]
         if counts:
             found |= dict.fromkeys(domain, max(1.0, min(counts)))
     return found
 
 
-def _is_key_of(name: str, key: tuple[str, ...], domain: set[Node]) -> bool:
+def _is_key_of(name: str, key: tuple[str, ...], domain: Collection[Node]) -> bool:
     return len(key) == 1 and ("relation", name, key[0]) in domain
 
 

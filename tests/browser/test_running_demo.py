@@ -1,5 +1,6 @@
 """The demo as a person meets it: the terminal, the Airflow UI with its form, the report; and a clean end at Ctrl-C."""
 
+import http.client
 import os
 import re
 import signal
@@ -7,19 +8,23 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 import pytest
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+from pyspark.sql.connect.client import SparkConnectClient
 
-from cumulus_ops.demo.airflow_api import AirflowApi
-from cumulus_ops.demo.machine import free_port
+from cumulus_ops.local.airflow_api import AirflowApi
+from cumulus_ops.local.machine import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = Path("/usr/bin/chromium")
 #: The demo's views, each with a verdict of its own.
 VIEWS = ("q1", "q3", "q5", "q6", "q10", "example21")
+BINDING = re.compile(r"spark\.connect\.grpc\.binding\.port=(\d+)")
 LOCAL = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -87,29 +92,6 @@ def demo(tmp_path_factory):
         reader.join(10)
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium of Debian's package."""
-    if not CHROMIUM.exists():
-        message = "no Chromium: apt-get install chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser):
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    yield page
-    page.close()
-
-
 def test_the_table_has_a_validated_line_per_epoch_and_corrections(demo):
     rows = [re.split(r"\s*[│┃|]\s*", line.strip("│ ")) for line in demo.lines if re.search(r"passed\s*│", line)]
     assert [row[0] for row in rows] == ["0", "1"]
@@ -164,14 +146,59 @@ def test_each_epochs_report_shows_success(demo, page, epoch):
 
 @pytest.mark.browser
 def test_chosen_epochs_are_run_from_the_form(demo, page):
+    user, password = login(demo)
     api = AirflowApi(demo.port)
-    api.token = api.call("GET", "/auth/token")["access_token"]
+    api.log_in(user, password)
+    page.goto(f"http://127.0.0.1:{demo.port}/dags/tpch_run_epochs")
+    page.get_by_role("textbox", name="Username").fill(user)
+    page.get_by_role("textbox", name="Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
     page.goto(f"http://127.0.0.1:{demo.port}/dags/tpch_run_epochs")
     page.get_by_role("button", name=re.compile("Trigger")).first.click()
     page.get_by_text("How many epochs to run.").wait_for(timeout=30_000)
     page.get_by_text("Where steps run", exact=False).wait_for(timeout=30_000)
     page.get_by_role("button", name=re.compile("Trigger")).last.click()
     assert wait_for_run(api, "tpch_run_epochs") == "success"
+
+
+def login(demo):
+    """The user and the password that were printed."""
+    user, password = demo.wait_for("login:", 1).split("login:")[1].split(" / ")
+    return user.strip(), password.strip()
+
+
+def test_it_asks_for_the_login(demo):
+    user, password = login(demo)
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        AirflowApi(demo.port).dags()
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        AirflowApi(demo.port).log_in(user, password + "x")
+
+
+def test_it_answers_to_its_own_names_only(demo):
+    assert [status_for(demo.port, host) for host in ("127.0.0.1", "localhost", "evil.example")] == [200, 200, 400]
+
+
+def test_its_spark_wants_a_token(demo):
+    (port,) = {match[1] for part in command_lines(demo) if (match := BINDING.fullmatch(part))}
+    client = SparkConnectClient(f"sc://localhost:{port}")
+    with pytest.raises(SparkConnectGrpcException, match=r"(?i)authorization|unauthenticated"):
+        client.get_configs("spark.version")
+    client.close()
+
+
+def command_lines(demo):
+    """The arguments of all processes; those of tasks that have ended meanwhile are left out."""
+    for process in demo.family():
+        with suppress(psutil.NoSuchProcess):
+            yield from process.cmdline()
+
+
+def status_for(port, host):
+    """The status of the health page when it is asked for by that name."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", "/api/v2/monitor/health", headers={"Host": f"{host}:{port}"})
+    return connection.getresponse().status
 
 
 def wait_for_run(api, dag, timeout_s=300):

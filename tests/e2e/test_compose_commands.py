@@ -7,10 +7,10 @@ import pytest
 from cryptography.fernet import Fernet
 
 from cumulus_ops.config import load_project
-from cumulus_ops.demo.airflow_api import AirflowApi
-from cumulus_ops.demo.children import Child, stop_all
-from cumulus_ops.demo.machine import LOOPBACK
-from cumulus_ops.demo.spark_service import spark_environment, wait_for_port
+from cumulus_ops.local.airflow_api import AirflowApi
+from cumulus_ops.local.children import Child, stop_all
+from cumulus_ops.local.machine import LOOPBACK
+from cumulus_ops.local.spark_service import spark_environment, wait_for_port
 from tests.support.compose import COMPOSE, Loopback, services
 from tests.support.services import postgresql, wait_for_log
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from cumulus_ops.demo.machine import LOOPBACK, free_port
-from cumulus_ops.demo.spark_service import spark_home
+from cumulus_ops.local.machine import LOOPBACK, free_port
+from cumulus_ops.local.spark_service import spark_home
 
 __all__ = ["COMPOSE", "Loopback", "services"]
 

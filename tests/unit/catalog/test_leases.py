@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewRun, Step, leases, step_of
+from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewQuarantine, NewRun, Step, leases, step_of
 from cumulus_ops.errors import Conflict
 from tests.support.catalogs import NOBODY, append, make_catalog, new_run, url_of
 from tests.support.leases import lapse

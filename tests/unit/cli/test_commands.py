@@ -1,5 +1,6 @@
 """The `cumulus` command as a user types it: results, errors that explain themselves, exit codes."""
 
+import datetime
 import json
 import shutil
 from decimal import Decimal
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from cumulus_ops.cli import main
+from cumulus_ops.config import load_project
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
 
@@ -29,7 +31,7 @@ def call(tmp_path, monkeypatch):
 
 @pytest.fixture
 def shop(call, tmp_path):
-    assert call("init", tmp_path / "shop").exit_code == 0
+    assert call("init", "--empty", tmp_path / "shop").exit_code == 0
     return tmp_path / "shop"
 
 
@@ -38,6 +40,7 @@ def land(folder, drop, rows):
     landing = folder / "0"
     (landing / ".new").mkdir(parents=True)
     (landing / ".new" / "orders.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (landing / ".new" / "_SUCCESS").touch()
     (landing / ".new").rename(landing / drop)
 
 
@@ -169,7 +172,7 @@ def test_tentative_query_sees_no_rows_before_anything_landed(call, shop):
 def test_query_of_an_unknown_view_names_the_known_ones(call, shop):
     done = call("query", "sales", "--project", shop)
     assert done.exit_code == 2
-    assert "known views: revenue" in done.stderr
+    assert "known views: revenue, revenue_by_city" in done.stderr
 
 
 def test_snapshot_and_tentative_exclude_each_other(call, shop):
@@ -188,8 +191,34 @@ def test_run_and_query_as_of_each_epoch(call, shop):
     assert first == [{"o_customer": "ann", "revenue": "10.50", "orders": 1}]
     assert newest == [{"o_customer": "ann", "revenue": "10.75", "orders": 2}]
     proof = json.loads(call("validate", "0", "--project", shop, "--json").stdout)
-    assert [(v["view"], v["outcome"]) for v in proof["verdicts"]] == [("revenue", "equal")]
+    assert [(v["view"], v["outcome"]) for v in proof["verdicts"]] == [
+        ("revenue", "equal"),
+        ("revenue_by_city", "equal"),
+    ]
     assert Path(proof["docs_index"]).exists()
+
+
+@pytest.mark.spark
+def test_a_new_project_runs_as_it_is(call, tmp_path):
+    made = call("init", tmp_path / "first")
+    assert "next: " in made.stdout
+    done = call("run", "--project", tmp_path / "first")
+    assert done.exit_code == 0
+    assert "epoch 0: validation passed" in done.stdout
+    rows = json.loads(call("query", "revenue_by_city", "--project", tmp_path / "first", "--json").stdout)
+    assert {r["c_city"]: (r["revenue"], r["orders"]) for r in rows} == {"Lisbon": ("28.15", 2), "Porto": ("42.10", 2)}
+    (waits,) = json.loads(call("status", "--project", tmp_path / "first", "--json").stdout)["epochs"]
+    assert (waits["events"], waits["quarantined"], waits["duplicates"]) == (11, 0, 0)
+    again = call("run", "--project", tmp_path / "first")
+    assert "nothing waits" in again.stdout
+    assert len(json.loads(call("status", "--project", tmp_path / "first", "--json").stdout)["epochs"]) == 1
+
+
+def test_a_new_project_begins_now(call, tmp_path):
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    assert call("init", "--empty", tmp_path / "first").exit_code == 0
+    start = load_project(tmp_path / "first").epoch.start
+    assert before <= start <= datetime.datetime.now(datetime.UTC)
 
 
 def test_existing_tables_are_loaded_once_in_batches_before_all_drops(call, shop, tmp_path):
@@ -200,11 +229,13 @@ def test_existing_tables_are_loaded_once_in_batches_before_all_drops(call, shop,
     (shop / "cumulus.yaml").write_text(text + "\nbatches: {rows: 4}\n")
     nothing = call("load", tables, "--project", shop)
     assert nothing.exit_code != 0
-    assert "orders.parquet" in nothing.output
+    assert ".parquet" in nothing.output
     pq.write_table(pa.Table.from_pylist(rows), tables / "orders.parquet")
+    cities = [{"c_name": f"c{i}", "c_city": "x"} for i in range(3)]
+    pq.write_table(pa.Table.from_pylist(cities), tables / "customers.parquet")
     done = call("load", tables, "--project", shop, "--executor", "inprocess")
     assert done.exit_code == 0, done.output
-    assert "loaded 10 rows" in done.output
+    assert "loaded 13 rows" in done.output
     assert "4 rows applied" in done.output
     assert "before" in call("load", tables, "--project", shop).output
     found = json.loads(call("query", "revenue", "--project", shop, "--tentative", "--json").output)

@@ -1,4 +1,4 @@
-"""Is this machine able to run the demo? Each check that fails is one line with what to do."""
+"""Is this machine able to run the servers? Each check that fails is one line with what to do."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from pathlib import Path
 
 from cumulus_ops.errors import SetupProblem
 
-__all__ = ["LOOPBACK", "check_disk", "check_java", "check_port", "free_port", "java_version"]
+__all__ = ["LOOPBACK", "check_disk", "check_java", "check_port", "find_java", "free_port", "java_version"]
 
 LOOPBACK = "127.0.0.1"
 JAVA_MINIMUM = 17
-DISK_BASE_BYTES = 1 << 30
-DISK_PER_SCALE_FACTOR_BYTES = 6 << 30
 
 
 def check_java() -> int:
@@ -25,8 +23,7 @@ def check_java() -> int:
     Raises:
         SetupProblem: there is none, or it is older than 17.
     """
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    home, java = os.environ.get("JAVA_HOME"), find_java()
     hint = "install a JRE, e.g. apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
     if not java or not Path(java).exists():
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the PATH"
@@ -40,6 +37,12 @@ def check_java() -> int:
             hint=hint,
         )
     return version
+
+
+def find_java() -> str | None:
+    """The program that Spark will use, which need not be there: JAVA_HOME's, or the first on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else shutil.which("java")
 
 
 def java_version(output: str) -> int:
@@ -69,13 +72,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def check_disk(folder: Path, scale_factor: float) -> None:
-    """Refuse when the disk of ``folder`` has too little room for data, log, runs and reports."""
-    needed = int(DISK_BASE_BYTES + scale_factor * DISK_PER_SCALE_FACTOR_BYTES)
+def check_disk(folder: Path, needed: int, otherwise: str = "") -> None:
+    """Refuse when the disk of ``folder`` has less than ``needed`` bytes free; ``otherwise``: what to do but make room."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise SetupProblem(
             f"{free / 2**30:.1f} GiB free in {folder}, {needed / 2**30:.1f} GiB needed",
             kind="disk-full",
-            hint="make room, choose a smaller scale factor (make run SF=0.01), or another folder (--home)",
+            hint="make room" + (f", {otherwise}" if otherwise else ""),
         )

@@ -1,4 +1,4 @@
-"""One demo at a time: a lock file that the operating system frees when its process ends, however it ends."""
+"""One at a time: a lock file that the operating system frees when its process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ __all__ = ["only_one"]
 
 
 @contextmanager
-def only_one(file: Path) -> Iterator[None]:
+def only_one(file: Path, message: str = "", hint: str = "stop it with Ctrl-C") -> Iterator[None]:
     """Hold ``file``'s lock.
+
+    Args:
+        file: it has the process's id in it.
+        message: what is wrong if another process holds it; by default, that it uses the folder.
+        hint: what to do then.
 
     Raises:
         SetupProblem: another process holds it.
@@ -25,10 +30,9 @@ def only_one(file: Path) -> Iterator[None]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             held.seek(0)
+            what = message or f"another run is using {file.parent}"
             raise SetupProblem(
-                f"another run is using {file.parent} (process {held.read().strip() or 'unknown'})",
-                kind="locked",
-                hint="stop it with Ctrl-C, or give another folder (--home)",
+                f"{what} (process {held.read().strip() or 'unknown'})", kind="locked", hint=hint
             ) from error
         held.truncate(0)
         held.write(str(os.getpid()))

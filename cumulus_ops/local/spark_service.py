@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from cumulus_ops.demo.children import Child
-from cumulus_ops.demo.machine import LOOPBACK
 from cumulus_ops.engine.spark import WORKER_DAEMON
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.local.children import Child
+from cumulus_ops.local.machine import LOOPBACK
 
-__all__ = ["spark_environment", "spark_home", "start_connect_server", "wait_for_port"]
+__all__ = ["connect_token", "spark_environment", "spark_home", "start_connect_server", "wait_for_port"]
 
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+TOKEN_BYTES = 32
 
 
 def spark_home() -> Path:
@@ -48,8 +51,19 @@ def _code_folder() -> str:
     return str(Path(__file__).resolve().parents[2])
 
 
+def connect_token() -> dict[str, str]:
+    """A new token, in the environment variable that both a Connect server and its Python clients read: so it is in no
+    command line and in no file. Clients have to call the server ``localhost``: for other names they insist on TLS with a token."""
+    return {"SPARK_CONNECT_AUTHENTICATE_TOKEN": secrets.token_urlsafe(TOKEN_BYTES)}
+
+
 def start_connect_server(
-    port: int, home: Path, master: str = "local[2]", driver_memory: str = "1g", settings: dict[str, str] | None = None
+    port: int,
+    home: Path,
+    master: str = "local[2]",
+    driver_memory: str = "1g",
+    settings: dict[str, str] | None = None,
+    token: Mapping[str, str] | None = None,
 ) -> Child:
     """Start the server; it is ready when its port answers (:func:`wait_for_port`).
 
@@ -59,6 +73,7 @@ def start_connect_server(
         master: a Spark master URL.
         driver_memory: the JVM's heap.
         settings: more Spark settings.
+        token: what :func:`connect_token` made. The server then refuses clients without the token.
     """
     scratch = home / "spark"
     (scratch / "warehouse").mkdir(parents=True, exist_ok=True)
@@ -88,7 +103,7 @@ def start_connect_server(
         CONNECT_CLASS,
         "spark-internal",
     ]
-    return Child("spark-connect", command, home / "log", spark_environment(scratch))
+    return Child("spark-connect", command, home / "log", {**spark_environment(scratch), **(token or {})})
 
 
 def wait_for_port(port: int, child: Child, timeout_s: float = 90.0) -> None:

@@ -7,12 +7,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.local.processes import KnownProcess, end_family, family_of
 
 __all__ = ["Child", "stop_all"]
 
@@ -52,6 +50,11 @@ class Child:
             )
 
     @property
+    def known(self) -> KnownProcess:
+        """What another process needs to end it."""
+        return KnownProcess.of(self.name, self.process.pid, self.stop_signal)
+
+    @property
     def is_running(self) -> bool:
         """True while the process itself has not ended."""
         return self.process.poll() is None
@@ -85,35 +88,19 @@ class Child:
 
 def stop_all(children: Sequence[Child], grace_s: float = GRACE_S) -> None:
     """Ask all children to end, then end by force whatever is left of them and their descendants."""
-    family = [process for child in children for process in _family(child)]
+    family = [process for child in children for process in family_of(child.process.pid)]
     for child in children:
         if child.is_running:
             child.process.send_signal(child.stop_signal)
     deadline = time.monotonic() + grace_s
     for child in children:
         _reap(child, deadline - time.monotonic())
-    _, alive = psutil.wait_procs(family, timeout=max(0.0, deadline - time.monotonic()))
-    for process in alive:
-        _kill(process)
-    psutil.wait_procs(alive, timeout=GRACE_S)
-
-
-def _family(child: Child) -> list[psutil.Process]:
-    try:
-        leader = psutil.Process(child.process.pid)
-        return [leader, *leader.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
+    end_family(family, deadline)
 
 
 def _reap(child: Child, timeout_s: float) -> None:
     try:
         child.process.wait(max(0.1, timeout_s))
     except subprocess.TimeoutExpired:
-        _kill(psutil.Process(child.process.pid))
+        child.process.kill()
         child.process.wait()
-
-
-def _kill(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):
-        process.kill()

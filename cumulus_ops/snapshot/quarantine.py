@@ -64,7 +64,7 @@ class PutAside:
 def put_aside(rt: Runtime, *, everything: bool = False) -> PutAside:
     """Read what was put aside from the catalog and the landing folder; with ``everything`` also what was retried or dropped."""
     return PutAside(
-        tuple(rt.catalog.quarantined(state=None if everything else "kept")),
+        tuple(rt.catalog.quarantined_rows(state=None if everything else "kept")),
         tuple(rt.catalog.files_aside(state=None if everything else "aside")),
         rt.sources.ignored(),
         tuple(rt.catalog.repeats()),

@@ -41,17 +41,24 @@ class Display:
 
     def show_changes(self, status: Status) -> None:
         """A line for each thing that changed since the last call."""
-        for coordinator in status.coordinators:
-            self._once(f"c{coordinator.index}", f"coordinator {coordinator.index} is in epoch {coordinator.epoch}")
-        for epoch in status.epochs:
-            self._once(f"e{epoch.epoch}", _epoch_line(epoch))
-        for error in status.in_error:
-            self._once(f"v{error.view}", f"view {error.view} is in error {escape(str(error))}")
+        for key, text in _lines(status):
+            if self._seen.get(key) != text:
+                self._seen[key] = text
+                self.say(text)
 
-    def _once(self, key: str, text: str) -> None:
-        if self._seen.get(key) != text:
-            self._seen[key] = text
-            self.say(text)
+    def remember(self, status: Status) -> None:
+        """Take what is true now for shown: only what changes from now on is."""
+        self._seen = dict(_lines(status))
+
+
+def _lines(status: Status) -> Iterator[tuple[str, str]]:
+    """What there is to say of each thing, by the thing."""
+    for coordinator in status.coordinators:
+        yield f"c{coordinator.index}", f"coordinator {coordinator.index} is in epoch {coordinator.epoch}"
+    for epoch in status.epochs:
+        yield f"e{epoch.epoch}", _epoch_line(epoch)
+    for error in status.in_error:
+        yield f"v{error.view}", f"view {error.view} is in error {escape(str(error))}"
 
 
 def _epoch_line(epoch: EpochReport) -> str:

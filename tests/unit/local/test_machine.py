@@ -7,9 +7,9 @@ from collections import namedtuple
 
 import pytest
 
-from cumulus_ops.demo import machine
-from cumulus_ops.demo.lock import only_one
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.local import machine
+from cumulus_ops.local.lock import only_one
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_full_disk_is_refused(tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10, 10, 1 << 20))
     with pytest.raises(SetupProblem, match="needed") as caught:
-        machine.check_disk(tmp_path, 0.1)
+        machine.check_disk(tmp_path, 1 << 30, "choose a smaller SF=")
     assert "SF=" in caught.value.hint
 
 

@@ -1,4 +1,4 @@
-"""The few calls of Airflow's REST API that the demo and the tests make."""
+"""The few calls of Airflow's REST API that the demo, ``cumulus up`` and the tests make."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
-from cumulus_ops.demo.children import Child
-from cumulus_ops.demo.machine import LOOPBACK
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.local.airflow_service import Login
+from cumulus_ops.local.children import Child
+from cumulus_ops.local.machine import LOOPBACK
 
 __all__ = ["AirflowApi"]
 
@@ -44,10 +45,14 @@ class AirflowApi:
             return False
         return all(health.get(name, {}).get("status") == "healthy" for name in COMPONENTS)
 
-    def wait_healthy(self, children: Sequence[Child], timeout_s: float = 180.0) -> None:
+    def wait_healthy(self, children: Sequence[Child], login: Login, timeout_s: float = 180.0) -> None:
         """Wait until Airflow is healthy, watching its processes; then log in."""
         self._wait(self.is_healthy, children, timeout_s, "Airflow is not healthy")
-        self.token = self.call("GET", "/auth/token")["access_token"]
+        self.log_in(login.user, login.password)
+
+    def log_in(self, user: str, password: str) -> None:
+        """Get the token that later calls send."""
+        self.token = self.call("POST", "/auth/token", {"username": user, "password": password})["access_token"]
 
     def wait_for_dags(self, dags: Sequence[str], children: Sequence[Child], timeout_s: float = 120.0) -> None:
         """Wait until all ``dags`` are known."""

@@ -1,0 +1,196 @@
+"""What has happened, epoch by epoch, in numbers and moments: for people who look. Reads only, each of a few statements, and
+none longer for a long history than for the epochs that are asked for."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.epochs import EpochNumbers, Newest, Quarantined, Transition
+from cumulus_ops.catalog.left_out import LeftOut, failed_batches
+from cumulus_ops.catalog.log import BATCH_FIELDS
+from cumulus_ops.catalog.membership import moment_of
+from cumulus_ops.catalog.records import LEFT_OUT, Batch
+
+__all__ = ["History"]
+
+NO_EPOCH = 2**31 - 1  # beyond all
+
+
+class History(Database):
+    """Past epochs."""
+
+    def newest_epoch(self) -> int:
+        """The newest epoch that anybody has begun; -1 before the first event."""
+        newest = select(func.max(t.coordinator.c.epoch)).scalar_subquery()
+        found = self._read(select(newest))[0][0]
+        return -1 if found is None else int(found)
+
+    def newest_snapshot(self) -> int | None:
+        """The epoch of the newest snapshot."""
+        found = self._read(select(func.max(t.snapshot.c.epoch)))[0][0]
+        return None if found is None else int(found)
+
+    def epoch_numbers(self, first: int, last: int | None = None) -> list[EpochNumbers]:
+        """The epochs from ``first`` to ``last`` (inclusive; None: to the newest) of which there is anything to say, ascending."""
+
+        end = NO_EPOCH if last is None else last
+
+        def look(connection: Connection) -> list[EpochNumbers]:
+            found: dict[int, dict[str, Any]] = {}
+            for query in (
+                _sums(first, end),
+                _corrections(first, end),
+                _snapshots(first, end),
+                _validations(first, end),
+            ):
+                for row in connection.execute(query).mappings():
+                    found.setdefault(row["epoch"], {}).update(row)
+            return [_numbers(found[epoch]) for epoch in sorted(found)]
+
+        return self._reading(look)
+
+    def transitions(self, first: int, last: int | None = None) -> list[Transition]:
+        """Boundaries and seals of the epochs from ``first`` to ``last`` (inclusive), by epoch and coordinator."""
+        end = NO_EPOCH if last is None else last
+
+        def look(connection: Connection) -> list[Transition]:
+            b, s = t.boundary.c, t.seal.c
+            found: dict[tuple[int, int], Transition] = {}
+            for e, c, ends_at, reason in connection.execute(
+                select(b.epoch, b.coordinator, b.ends_at, b.reason).where(b.epoch.between(first, end))
+            ):
+                found[e, c] = Transition(e, c, moment_of(ends_at), reason)
+            for e, c, sealed_at, fenced in connection.execute(
+                select(s.epoch, s.coordinator, s.sealed_at, s.reason).where(s.epoch.between(first, end))
+            ):
+                at = _utc(sealed_at)
+                found[e, c] = replace(found.get((e, c), Transition(e, c)), sealed_at=at, fenced=fenced)
+            return [found[place] for place in sorted(found)]
+
+        return self._reading(look)
+
+    def published_rows(self, first: int) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """view -> (epoch, rows) of what was published of the epochs from ``first`` on, ascending."""
+        p = t.published.c
+        query = select(p.view, p.epoch, p.rows).where(p.epoch >= first, p.rows.is_not(None)).order_by(p.epoch)
+        found: dict[str, list[tuple[int, int]]] = {}
+        for view, epoch, rows in self._read(query):
+            found.setdefault(view, []).append((epoch, rows))
+        return found
+
+    def newest_published(self, view: str) -> tuple[int, int] | None:
+        """The newest epoch of which a view was published, and the version of its table."""
+        p = t.published.c
+        query = select(p.epoch, p.delta_version).where(p.view == view).order_by(p.epoch.desc()).limit(1)
+        return next(((int(e), int(v)) for e, v in self._read(query)), None)
+
+    def newest_right(self, views: Sequence[str]) -> Mapping[str, Newest]:
+        """view -> the newest snapshot in which it is not in error; without those that have none."""
+
+        def look(connection: Connection) -> dict[str, Newest]:
+            s, e = t.snapshot.c, t.view_error.c
+            newest = connection.execute(select(s.epoch, s.committed_at).order_by(s.epoch.desc()).limit(1)).first()
+            if newest is None:
+                return {}
+            found = dict.fromkeys(views, Newest(newest.epoch, _utc(newest.committed_at)))
+            for view in connection.execute(select(e.view).where(e.epoch == newest.epoch)).scalars().all():
+                found.pop(view, None)
+                wrong = select(e.epoch).where(e.view == view)
+                right = select(s.epoch, s.committed_at).where(s.epoch.not_in(wrong)).order_by(s.epoch.desc()).limit(1)
+                before = connection.execute(right).first()
+                if before is not None and view in views:
+                    found[view] = Newest(before.epoch, _utc(before.committed_at))
+            return found
+
+        return self._reading(look)
+
+    def waiting_rows(self) -> Mapping[int, tuple[int, int]]:
+        """coordinator -> (batches, rows) that are in the log, and not applied yet."""
+        b = t.batch.c
+        query = select(b.coordinator, func.count(), func.sum(b.inserts + b.deletes)).where(b.state == "appended")
+        return {c: (int(n), int(rows)) for c, n, rows in self._read(query.group_by(b.coordinator))}
+
+    def failed(self) -> list[LeftOut]:
+        """All batches that failed, whatever was decided about them since."""
+        b = t.batch.c
+        query = select(*BATCH_FIELDS).where(b.state.in_(LEFT_OUT) | b.retry_of.is_not(None)).order_by(b.id)
+        return failed_batches([Batch(*row) for row in self._read(query)])
+
+    def quarantined(self, epoch: int | None = None) -> list[Quarantined]:
+        """Rows that wait in quarantine, of one epoch or of all, grouped by relation and kind of reason; most first."""
+        q = t.quarantine.c
+        query = select(q.relation, q.rows, q.reasons).where(q.state == "kept")
+        if epoch is not None:
+            query = query.join(t.batch, t.batch.c.id == q.batch).where(t.batch.c.epoch == epoch)
+        rows: dict[tuple[str, str], list[int]] = {}
+        for relation, count, reasons in self._read(query):
+            for kind, number in (json.loads(reasons) or {"no reason is known": count}).items():
+                rows.setdefault((relation, kind), []).append(number)
+        found = [Quarantined(relation, kind, sum(n), len(n)) for (relation, kind), n in rows.items()]
+        return sorted(found, key=lambda one: (-one.rows, one.relation, one.reason))
+
+    def totals(self) -> EpochNumbers:
+        """The sums over all epochs, as one that has the number of the newest."""
+        b = t.batch.c
+        query = select(func.max(b.epoch).label("epoch"), *_summed())
+        row = self._reading(lambda connection: connection.execute(query).mappings().one())
+        return _numbers({**row, "epoch": -1 if row["epoch"] is None else row["epoch"]})
+
+
+def _summed() -> list[Any]:
+    b = t.batch.c
+    names = ("inserts", "deletes", "quarantined", "duplicates", "seconds")
+    return [func.coalesce(func.sum(b[name]), 0).label(name) for name in names]
+
+
+def _sums(first: int, last: int) -> Any:
+    b = t.batch.c
+    return select(b.epoch, *_summed()).where(b.epoch.between(first, last), b.state.not_in(LEFT_OUT)).group_by(b.epoch)
+
+
+def _corrections(first: int, last: int) -> Any:
+    c = t.correction.c
+    return select(c.epoch, func.sum(c.rows).label("corrections")).where(c.epoch.between(first, last)).group_by(c.epoch)
+
+
+def _snapshots(first: int, last: int) -> Any:
+    s = t.snapshot.c
+    return select(s.epoch, s.entries, s.committed_at, s.seconds.label("commit_seconds")).where(
+        s.epoch.between(first, last)
+    )
+
+
+def _validations(first: int, last: int) -> Any:
+    v = t.validation.c
+    return select(v.epoch, v.success, v.validated_at).where(v.epoch.between(first, last))
+
+
+def _numbers(found: Mapping[str, Any]) -> EpochNumbers:
+    whole = {name: int(found.get(name) or 0) for name in ("inserts", "deletes", "quarantined", "duplicates")}
+    return EpochNumbers(
+        found["epoch"],
+        **whole,
+        seconds=float(found.get("seconds") or 0.0) + float(found.get("commit_seconds") or 0.0),
+        corrections=int(found.get("corrections") or 0),
+        entries=int(found.get("entries") or 0),
+        committed_at=_moment(found.get("committed_at")),
+        validated_at=_moment(found.get("validated_at")),
+        success=found.get("success"),
+    )
+
+
+def _moment(at: datetime.datetime | None) -> datetime.datetime | None:
+    return None if at is None else _utc(at)
+
+
+def _utc(at: datetime.datetime) -> datetime.datetime:
+    """SQLite forgets time zones; all of ours are UTC."""
+    return at.replace(tzinfo=datetime.UTC) if at.tzinfo is None else at.astimezone(datetime.UTC)

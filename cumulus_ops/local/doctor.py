@@ -1,0 +1,245 @@
+"""What ``cumulus doctor`` looks at: this machine, and a project if there is one. Each finding is a line, with what to do."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from packaging.requirements import Requirement
+
+from cumulus_ops.config import Project, load_project
+from cumulus_ops.errors import CumulusError
+from cumulus_ops.local import machine
+from cumulus_ops.local.record import read_record
+from cumulus_ops.local.up import servers_folder
+from cumulus_ops.project_file import FILE_NAME
+
+__all__ = ["FIX", "OK", "WARN", "Finding", "examine"]
+
+OK, WARN, FIX = "ok", "warning", "fix"
+PACKAGE = "cumulus"
+PYTHON_MINIMUM = (3, 11)
+GIB = 1 << 30
+DISK_MINIMUM_BYTES, DISK_GOOD_BYTES = 1 * GIB, 5 * GIB
+#: Airflow's three processes with their workers, and a Spark with its: what they were seen to take, rounded up.
+MEMORY_BYTES = 3 * GIB
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``state``: ok, warning, or fix (something does not work until it is mended); ``hint``: what to do."""
+
+    check: str
+    state: str
+    message: str
+    hint: str = ""
+
+
+def examine(folder: Path, port: int) -> list[Finding]:
+    """Everything that can be looked at without changing it.
+
+    Args:
+        folder: the project's; there need not be one.
+        port: where the UI is to be.
+    """
+    found = [_python(), *_java(), *_packages(), _memory(), _localhost()]
+    if not (folder / FILE_NAME if folder.is_dir() else folder).exists():
+        hint = "`cumulus init FOLDER` makes one, `cumulus doctor FOLDER` looks at another"
+        return [*found, _disk(folder), _port(port, None), Finding("project", OK, f"none in {folder.resolve()}", hint)]
+    try:
+        project = load_project(folder)
+    except CumulusError as error:
+        return [*found, _problem("project", error)]
+    found += [Finding("project", OK, f"{project.name}: {len(project.relations)} relations"), _disk(project.state)]
+    return [*found, *_folders(project), _catalog(project), *_servers(project), _port(port, project)]
+
+
+def _problem(check: str, error: CumulusError, state: str = FIX) -> Finding:
+    place = f"{error.place}: " if error.place else ""
+    return Finding(check, state, f"{place}{error.message}", error.hint)
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < PYTHON_MINIMUM:
+        return Finding("python", FIX, f"{version}: too old", "install Python 3.11 or newer, and Cumulus in it")
+    return Finding("python", OK, f"{version}, {sys.executable}")
+
+
+def _java() -> Iterator[Finding]:
+    try:
+        version = machine.check_java()
+    except CumulusError as error:
+        yield _problem("java", error)
+    else:
+        yield Finding("java", OK, f"{version}, {machine.find_java()}")
+
+
+def _packages() -> Iterator[Finding]:
+    """What is installed, against what Cumulus requires and, in a checkout, against the versions that were tested together."""
+    try:
+        required = [Requirement(text) for text in importlib.metadata.requires(PACKAGE) or ()]
+    except importlib.metadata.PackageNotFoundError:
+        yield Finding("packages", FIX, f"{PACKAGE} itself is not installed", "make install, or pip install cumulus")
+        return
+    required = [r for r in required if r.marker is None or r.marker.evaluate({"extra": ""})]
+    installed = {r.name: _version(r.name) for r in required}
+    reinstall = "install Cumulus anew in an environment of its own: make install"
+    for r in required:
+        version = installed[r.name]
+        if version is None:
+            yield Finding("packages", FIX, f"{r.name} is not installed", reinstall)
+        elif not r.specifier.contains(version, prereleases=True):
+            yield Finding("packages", FIX, f"{r.name} is {version}, {r.specifier} is required", reinstall)
+    if _version("pyspark-client"):
+        hint = "pip uninstall pyspark-client, then pip install --force-reinstall --no-deps pyspark"
+        yield Finding("packages", FIX, "pyspark-client is installed: its files overwrite those of pyspark", hint)
+    tested = _tested()
+    other = [f"{name} {v} (tested: {tested[name]})" for name, v in installed.items() if v and tested.get(name, v) != v]
+    if other:
+        yield Finding("packages", WARN, "other versions than tested: " + ", ".join(other), reinstall)
+    else:
+        known = ", ".join(
+            f"{name} {installed.get(name)}" for name in ("apache-airflow", "pyspark", "great-expectations")
+        )
+        yield Finding("packages", OK, known)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _tested() -> dict[str, str]:
+    """The versions of a checkout's constraints; none where Cumulus was installed as a package."""
+    file = Path(__file__).resolve().parents[2] / "constraints.txt"
+    if not file.is_file():
+        return {}
+    lines = (re.match(r"([\w.-]+)==([^\s;]+)", line) for line in file.read_text(encoding="utf-8").splitlines())
+    return {match[1]: match[2] for match in lines if match}
+
+
+def _memory() -> Finding:
+    memory = psutil.virtual_memory()
+    text = f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f}"
+    if memory.available < MEMORY_BYTES:
+        hint = f"end other programs; or go without `cumulus up`: `cumulus run` needs less than its {MEMORY_BYTES / GIB:g} GiB"
+        return Finding("memory", WARN, text, hint)
+    return Finding("memory", OK, text)
+
+
+def _localhost() -> Finding:
+    """Clients of Spark Connect call their server so."""
+    try:
+        addresses = {info[4][0] for info in socket.getaddrinfo("localhost", None, type=socket.SOCK_STREAM)}
+    except OSError as error:
+        addresses, reason = set(), str(error)
+    else:
+        reason = ", ".join(map(str, sorted(map(str, addresses))))
+    if machine.LOOPBACK in addresses:
+        return Finding("localhost", OK, reason)
+    hint = f"add the line `{machine.LOOPBACK} localhost` to /etc/hosts"
+    return Finding("localhost", FIX, f"does not lead to {machine.LOOPBACK}: {reason}", hint)
+
+
+def _disk(folder: Path) -> Finding:
+    there = _existing(folder)
+    free = psutil.disk_usage(str(there)).free
+    text = f"{free / GIB:.1f} GiB free in {there}"
+    if free < DISK_MINIMUM_BYTES:
+        return Finding("disk", FIX, text, "make room, or move the state: CUMULUS_HOME, or `state:` in cumulus.yaml")
+    return Finding(
+        "disk", OK if free >= DISK_GOOD_BYTES else WARN, text, "" if free >= DISK_GOOD_BYTES else "make room soon"
+    )
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    return next(p for p in (folder.resolve(), *folder.resolve().parents) if p.is_dir())
+
+
+def _folders(project: Project) -> Iterator[Finding]:
+    """Whether what is to be written can be, and whether a rename between landing and state is one."""
+    folders = {"landing": project.landing, "state": project.state, "reports": project.reports}
+    if project.published:
+        folders["publish"] = project.published
+    for name, folder in folders.items():
+        reason = _why_not_writable(folder)
+        if reason:
+            yield Finding(
+                name, FIX, f"{folder}: {reason}", "give this user the right to write there, or name another folder"
+            )
+        else:
+            yield Finding(name, OK, str(folder))
+    if len({_existing(folder).stat().st_dev for folder in (project.landing, project.state)}) > 1:
+        hint = "drops have to be made on the landing folder's filesystem, so that they appear in it by one rename"
+        yield Finding("filesystems", WARN, "landing and state are on different ones", hint)
+
+
+def _why_not_writable(folder: Path) -> str:
+    try:
+        with tempfile.TemporaryFile(dir=_existing(folder)):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _catalog(project: Project) -> Finding:
+    from cumulus_ops.catalog import Catalog
+
+    where = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", project.catalog_url)
+    hint = f"cumulus init {project.folder}"
+    file = project.catalog_url.removeprefix("sqlite:///")
+    if file != project.catalog_url and not Path(file).is_file():
+        return Finding("catalog", FIX, f"{where}: not made yet", hint)
+    try:
+        catalog = Catalog(project.catalog_url, project.state)
+        try:
+            catalog.check_schema()
+        finally:
+            catalog.close()
+    except CumulusError as error:
+        return _problem("catalog", error)
+    except Exception as error:  # of the database's driver, of which only the catalog knows
+        reason = str(getattr(error, "orig", error)).strip().splitlines()
+        hint = "check `catalog:` in cumulus.yaml, and that the server runs and knows the user"
+        return Finding("catalog", FIX, f"{where}: {reason[0] if reason else type(error).__name__}", hint)
+    return Finding("catalog", OK, where)
+
+
+def _servers(project: Project) -> Iterator[Finding]:
+    """Whether it is up; and what is left of an ``up`` that was killed."""
+    try:
+        record = read_record(servers_folder(project))
+    except CumulusError as error:
+        yield _problem("servers", error)
+        return
+    if record is None:
+        yield Finding("servers", OK, "not up", "`cumulus up` starts them")
+    elif record.supervisor.find():
+        yield Finding("servers", OK, f"up: {record.url}")
+    elif names := record.running():
+        hint = f"cumulus down {project.folder}"
+        yield Finding("servers", FIX, f"`cumulus up` was killed, and these are left: {', '.join(names)}", hint)
+    else:
+        yield Finding("servers", OK, "not up; the last `cumulus up` was killed, and nothing is left of it")
+
+
+def _port(port: int, project: Project | None) -> Finding:
+    record = read_record(servers_folder(project)) if project else None
+    if record and record.url.endswith(f":{port}") and record.supervisor.find():
+        return Finding("port", OK, f"{port}: the UI of this project")
+    try:
+        machine.check_port(port, "the UI", f"cumulus up --port {port + 1}")
+    except CumulusError as error:
+        return _problem("port", error, WARN)
+    return Finding("port", OK, f"{port} is free")

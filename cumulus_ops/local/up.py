@@ -1,0 +1,237 @@
+"""``cumulus up`` and ``down``: the servers of one's own project, started together, watched, and stopped together.
+
+The process that runs :func:`run_up` is their parent; it holds a lock as long as it lives, and writes down what it has started
+(:mod:`cumulus_ops.local.record`). If it is killed, the servers live on, and the next ``up`` or ``down`` ends them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from cumulus_ops.config import Project, load_project
+from cumulus_ops.errors import SetupProblem
+from cumulus_ops.local import machine
+from cumulus_ops.local.airflow_service import Login
+from cumulus_ops.local.children import Child
+from cumulus_ops.local.display import Display
+from cumulus_ops.local.interrupts import interruptible
+from cumulus_ops.local.lock import only_one
+from cumulus_ops.local.processes import KnownProcess, end_all
+from cumulus_ops.local.record import Record, read_record, remove_record, write_record
+from cumulus_ops.local.servers import Servers
+
+__all__ = ["UpOptions", "run_down", "run_up", "servers_folder", "start_detached"]
+
+DISK_BYTES = 1 << 30
+WATCH_S = 1.0
+SHOW_EVERY = 5  # looks
+STOP_S = 60.0
+START_S = 600.0
+POLL_S = 0.3
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """The project's folder, and the port of the UI."""
+
+    folder: Path
+    port: int = 8080
+
+
+def servers_folder(project: Project) -> Path:
+    """What the servers of a project write, below its state: kept from run to run."""
+    return project.state / "servers"
+
+
+def run_up(options: UpOptions, display: Display | None = None) -> None:
+    """Start everything and stay until Ctrl-C, or until :func:`run_down` asks for the end; then stop everything.
+
+    Raises:
+        SetupProblem: the machine is not able to, the project is up already, or a server has died.
+    """
+    display = display or Display()
+    project, home = _prepared(options)
+    with _only_up(project, home), interruptible():
+        supervisor = _Supervisor(project, home, options, display)
+        try:
+            supervisor.run()
+        except KeyboardInterrupt:
+            display.say("stopping")
+        finally:
+            supervisor.stop()
+    display.say(f"{project.name} is down; its state is kept in {project.state}")
+
+
+def start_detached(options: UpOptions, display: Display | None = None) -> None:
+    """Have another process do :func:`run_up`, and return when everything is up.
+
+    Raises:
+        SetupProblem: it has ended before that.
+    """
+    display = display or Display()
+    project, home = _prepared(options)
+    with _only_up(project, home):
+        _end_leftovers(home, display)
+        machine.check_port(options.port, "the Airflow UI", f"--port {options.port + 1}")
+    code = "from cumulus_ops.cli import main; main()"
+    command = [sys.executable, "-c", code, "up", str(options.folder.resolve()), "--port", str(options.port)]
+    (home / "log" / "up.log").unlink(missing_ok=True)
+    child = Child("up", command, home / "log")
+    with display.working("starting Spark and Airflow"):
+        record = _wait_ready(home, child)
+    _welcome(project, home, record, display)
+    display.say(f"it goes on by itself, with the log {child.log}; `cumulus down` stops it")
+
+
+def run_down(folder: Path, display: Display | None = None) -> bool:
+    """Stop the servers of a project, whoever started them: exactly the processes that its record names, and what these started.
+
+    Returns:
+        whether anything was running.
+    """
+    display = display or Display()
+    project = load_project(folder)
+    home = servers_folder(project)
+    record = read_record(home)
+    if record is None:
+        display.say(f"{project.name} is not up")
+        return False
+    stopped = _stop_supervisor(record)
+    stopped |= bool(end_all(record.servers))
+    remove_record(home)
+    display.say(f"{project.name} is down" if stopped else f"{project.name} was not running any more")
+    return stopped
+
+
+class _Supervisor:
+    """What one ``up`` has started, to be stopped in the end."""
+
+    def __init__(self, project: Project, home: Path, options: UpOptions, display: Display) -> None:
+        self.project, self.home, self.options, self.display = project, home, options, display
+        self.record = Record(f"http://{machine.LOOPBACK}:{options.port}", KnownProcess.of("cumulus up", os.getpid()))
+        self.servers: Servers | None = None
+
+    def run(self) -> None:
+        """Everything, until it is interrupted or a server has died."""
+        from cumulus_ops.snapshot import initialise
+
+        _end_leftovers(self.home, self.display)
+        machine.check_port(self.options.port, "the Airflow UI", f"--port {self.options.port + 1}")
+        initialise(self.project)
+        write_record(self.home, self.record)
+        self.servers = servers = Servers(self.home, self.options.port, _dag_folder(), self._write_down)
+        with self.display.working("starting Spark and Airflow"):
+            servers.begin(_spark_master(self.project))
+            servers.start(self.project.folder)
+            servers.wait_ready(self.project)
+        self.record = replace(self.record, ready=True)
+        write_record(self.home, self.record)
+        _welcome(self.project, self.home, self.record, self.display)
+        self.display.say("Ctrl-C stops everything")
+        self._watch(servers)
+
+    def _write_down(self, servers: Servers) -> None:
+        self.record = replace(self.record, servers=tuple(child.known for child in servers.children))
+        write_record(self.home, self.record)
+
+    def _watch(self, servers: Servers) -> None:
+        """Show what happens, and see to it that all are alive."""
+        from cumulus_ops.snapshot import open_runtime, status
+
+        with open_runtime(self.project, "inprocess") as runtime:
+            self.display.remember(status(runtime))
+            looks = 0
+            while True:
+                time.sleep(WATCH_S)
+                servers.require_running()
+                looks += 1
+                if looks % SHOW_EVERY == 0:
+                    self.display.show_changes(status(runtime))
+
+    def stop(self) -> None:
+        """Stop all that was started."""
+        if self.servers:
+            self.servers.stop()
+        remove_record(self.home)
+
+
+def _prepared(options: UpOptions) -> tuple[Project, Path]:
+    """The project, and the servers' folder; what the machine lacks is said."""
+    project = load_project(options.folder)
+    if _spark_master(project):
+        machine.check_java()
+    home = servers_folder(project)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    machine.check_disk(home, DISK_BYTES)
+    return project, home
+
+
+def _spark_master(project: Project) -> str | None:
+    """On which master a Spark is needed: for the executor or the validation, and if the project does not name one that runs."""
+    needed = project.executor.kind == "spark" or project.validation.policy != "off"
+    return project.executor.master if needed and project.executor.remote is None else None
+
+
+def _only_up(project: Project, home: Path):  # type: ignore[no-untyped-def]
+    record = read_record(home)
+    where = f": {record.url}" if record else ""
+    message = f"{project.name} is up already{where}"
+    return only_one(home / "lock", message, f"`cumulus down --project {project.folder}` stops it")
+
+
+def _end_leftovers(home: Path, display: Display) -> None:
+    """End what an ``up`` has left that was killed; only while holding the lock."""
+    record = read_record(home)
+    if record is None:
+        return
+    if names := record.running():
+        display.say(f"the last `cumulus up` was killed: stopping what it left ({', '.join(names)})")
+        end_all(record.servers)
+    remove_record(home)
+
+
+def _stop_supervisor(record: Record) -> bool:
+    """Ask the ``up`` itself to end, which stops its servers first."""
+    process = record.supervisor.find()
+    if process is None:
+        return False
+    process.terminate()
+    _, alive = psutil.wait_procs([process], timeout=STOP_S)
+    for left in alive:
+        left.kill()
+    return True
+
+
+def _wait_ready(home: Path, child: Child) -> Record:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        record = read_record(home)
+        if record and record.ready and record.supervisor.pid == child.process.pid:
+            return record
+        child.require_running()
+        time.sleep(POLL_S)
+    raise SetupProblem(f"not up after {START_S:.0f} s", kind="slow", place=str(child.log), hint=child.tail())
+
+
+def _welcome(project: Project, home: Path, record: Record, display: Display) -> None:
+    login = Login.kept_in(home / "airflow" / "passwords.json")
+    length = project.epoch.length.total_seconds()
+    display.say(f"{project.name} is up: {record.url}")
+    display.say(f"login:    {login.user} / {login.password}")
+    display.say(f"data:     land drops in {project.landing}/<coordinator>/")
+    display.say(f"epochs:   a snapshot every {length:g} s, or now: cumulus epoch end --project {project.folder}")
+    display.say(f"reports:  {project.reports}")
+
+
+def _dag_folder() -> Path:
+    spec = importlib.util.find_spec("cumulus_ops")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "orchestration" / "dag_folder"

@@ -1,0 +1,129 @@
+"""Data Docs, Great Expectations' pages over its results, made of our own templates.
+
+Its own view escapes some of the values and not others, and its pages load styles, fonts and scripts from other hosts. This site
+builder, which a reports folder's ``great_expectations.yml`` names, makes one page of each result, by :mod:`cumulus_ops.validation.pages`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+from urllib.parse import quote
+
+from great_expectations.data_context.store.html_site_store import HtmlSiteStore
+from great_expectations.data_context.types.resource_identifiers import (
+    SiteSectionIdentifier,
+    ValidationResultIdentifier,
+)
+from great_expectations.exceptions import ExpectationNotFoundError
+from great_expectations.expectations.registry import get_expectation_impl
+
+from cumulus_ops.validation.pages import render_page
+
+__all__ = ["PlainSite", "page_path", "use_plain_site"]
+
+SITE = "local_site"
+#: The site within the reports folder; its pages are one level below it, in folders of their own.
+FOLDER = Path("gx/uncommitted/data_docs") / SITE
+SECTION = "validations"
+STORE = {"class_name": "TupleFilesystemStoreBackend", "base_directory": f"uncommitted/data_docs/{SITE}/"}
+CONFIGURATION = {"class_name": "PlainSite", "module_name": __name__, "store_backend": STORE}
+
+
+def use_plain_site(context: Any, reports: Path) -> None:
+    """Have the context's pages made by :class:`PlainSite`. Pages that were made otherwise are made anew, once."""
+    sites = context.variables.data_docs_sites or {}
+    if sites.get(SITE) == CONFIGURATION:
+        return
+    shutil.rmtree(reports / FOLDER, ignore_errors=True)
+    PlainSite(context, STORE, {"root_directory": context.root_directory}).build()
+    context.variables.data_docs_sites = {SITE: CONFIGURATION}
+    context.variables.save()
+
+
+class PlainSite:
+    """What Great Expectations calls to build its site.
+
+    Args:
+        data_context: where results are read.
+        store_backend: where pages are written.
+        runtime_environment: what the store needs to know besides.
+        options: what else a site builder is told, of no concern here.
+    """
+
+    def __init__(
+        self,
+        data_context: Any,
+        store_backend: Mapping[str, Any],
+        runtime_environment: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self._results = data_context.stores[data_context.validation_results_store_name]
+        self._pages = HtmlSiteStore(dict(store_backend), runtime_environment)
+
+    def build(self, resource_identifiers: Sequence[Any] | None = None, build_index: bool = True) -> None:
+        """Write the pages of some results; of all when None. The index is the start page of the reports, see
+        :mod:`cumulus_ops.validation.index`."""
+        keys = self._results.list_keys() if resource_identifiers is None else resource_identifiers
+        for key in keys:
+            if isinstance(key, ValidationResultIdentifier):
+                page = result_page(self._results.get(key), key)
+                self._pages.set(SiteSectionIdentifier(SECTION, key), page)
+
+    def get_resource_url(self, resource_identifier: Any = None, only_if_exists: bool = True) -> str | None:
+        """Where a result's page is."""
+        url: str | None = self._pages.get_url_for_resource(resource_identifier, only_if_exists)
+        return url
+
+
+def page_path(reports: Path, key: ValidationResultIdentifier) -> Path:
+    """Where the page of a result is, in a reports folder."""
+    *folders, name = key.to_tuple()
+    return Path(reports, FOLDER, SECTION, *folders, f"{name}.html")
+
+
+def result_page(result: Any, key: ValidationResultIdentifier) -> str:
+    """The page of one suite's result."""
+    outcomes = [_outcome(outcome) for outcome in result.results]
+    depth = len((*FOLDER.parts, SECTION, *key.to_tuple())) - 1
+    return render_page(
+        "suite.html",
+        start=quote("../" * depth + "index.html"),
+        suite=result.suite_name,
+        run=key.run_id.run_name,
+        time=key.run_id.run_time.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        success=bool(result.success),
+        holding=sum(outcome["success"] for outcome in outcomes),
+        outcomes=outcomes,
+    )
+
+
+def _outcome(outcome: Any) -> dict[str, Any]:
+    found: Mapping[str, Any] = outcome.result or {}
+    details = found.get("details") or {}
+    return {
+        "success": bool(outcome.success),
+        "sentence": _sentence(outcome.expectation_config),
+        "observed": found.get("observed_value", "it could not be evaluated"),
+        "header": details.get("header") or (),
+        "table": details.get("table") or (),
+    }
+
+
+def _sentence(configuration: Any) -> str:
+    """What is expected, in words: the expectation's own sentence over its arguments, if it has one."""
+    arguments = {name: _readable(value) for name, value in configuration.kwargs.items() if name != "batch_id"}
+    try:
+        sentence = getattr(get_expectation_impl(configuration.type), "sentence", "")
+    except ExpectationNotFoundError:
+        sentence = ""
+    if sentence:
+        return Template(sentence).safe_substitute(arguments)
+    return f"{configuration.type}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
+
+
+def _readable(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,129 @@
+"""What each page shows: values for its template, from the read-only functions of :mod:`cumulus_ops.query`."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from cumulus_ops.catalog import EpochNumbers
+from cumulus_ops.query import ViewState, epoch_story, lags, overview, view_states
+from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.web.opened import Opened, program_of
+from cumulus_ops.web.reports import report_address
+from cumulus_ops.web.rows import newest_rows
+from cumulus_ops.web.sparkline import Sparkline, sparkline
+from cumulus_ops.web.timeline import draw_timeline
+from m3.explain import restrict
+from m3.picture import to_svg
+
+__all__ = ["dataflow", "epoch_page", "epochs_page", "overview_page", "quarantine_page", "view_page"]
+
+Values = dict[str, Any]
+#: How many epochs the charts show, and how many of them the timeline.
+EPOCHS, DRAWN = 60, 8
+LATEST = 10
+ROWS = 50
+
+
+def overview_page(found: Opened) -> Values:
+    """The project at a glance."""
+    now = datetime.datetime.now(datetime.UTC)
+    with found.catalog() as catalog:
+        names = [view.name for view in program_of(catalog.program().compiled).views]
+        state, waiting = overview(catalog, names, EPOCHS, DRAWN), lags(found.project, catalog)
+    latest = state.epochs[::-1][:LATEST]
+    shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
+    committed = [e for e in state.epochs if e.committed_at is not None]
+    return {
+        "project": found.project.name,
+        "state": state,
+        "newest": committed[-1] if committed else None,
+        "validated": next((e for e in reversed(state.epochs) if e.success is not None), None),
+        "timeline": draw_timeline(state.transitions, shown, Rhythm.of(found.project), now),
+        "views": [(view, chart(view, state.epochs)) for view in state.views],
+        "lags": waiting,
+        "latest": latest,
+    }
+
+
+def chart(view: ViewState, epochs: Sequence[EpochNumbers]) -> Sparkline:
+    """A view's rows, and the project's corrections, over some epochs."""
+    return sparkline([e.epoch for e in epochs], view.rows, _corrections(epochs))
+
+
+def _corrections(epochs: Sequence[EpochNumbers]) -> Mapping[int, int]:
+    return {e.epoch: e.corrections for e in epochs if e.corrections}
+
+
+def view_page(found: Opened, name: str) -> Values | None:
+    """A view: its state, its newest rows, its SQL; None if there is no such view."""
+    with found.catalog() as catalog:
+        program = program_of(catalog.program().compiled)
+        view = next((view for view in program.views if view.name == name), None)
+        if view is None:
+            return None
+        first = catalog.newest_epoch() - EPOCHS + 1
+        epochs = catalog.epoch_numbers(first)
+        (state,) = view_states(catalog, [name], first)
+        rows = newest_rows(found.project, catalog, name, ROWS)
+    return {
+        "project": found.project.name,
+        "view": state,
+        "chart": chart(state, epochs),
+        "rows": rows,
+        "limit": ROWS,
+        "sql": view.sql,
+    }
+
+
+def dataflow(found: Opened, name: str) -> str | None:
+    """The picture of how a view is computed; None if there is no such view."""
+    with found.catalog() as catalog:
+        return _picture(catalog.program().compiled, name)
+
+
+@lru_cache(128)
+def _picture(compiled: str, name: str) -> str | None:
+    program = program_of(compiled)
+    known = any(view.name == name for view in program.views)
+    return to_svg(restrict(program, name), name) if known else None
+
+
+def epochs_page(found: Opened, before: int | None, count: int) -> Values:
+    """Epochs, newest first: as many before ``before`` (exclusive; None: the newest)."""
+    with found.catalog() as catalog:
+        last = catalog.newest_epoch() if before is None else before - 1
+        epochs = catalog.epoch_numbers(last - count + 1, last)
+        expired = catalog.expired()
+    return {
+        "project": found.project.name,
+        "epochs": epochs[::-1],
+        "expired": expired,
+        "earlier": epochs[0].epoch if epochs and epochs[0].epoch > 0 else None,
+    }
+
+
+def epoch_page(found: Opened, epoch: int) -> Values | None:
+    """All about an epoch; None for one that nobody has begun."""
+    with found.catalog() as catalog:
+        if not 0 <= epoch <= catalog.newest_epoch():
+            return None
+        story = epoch_story(catalog, epoch)
+        quarantined = catalog.quarantined(epoch)
+    address = report_address(found.project, epoch)
+    return {"project": found.project.name, "story": story, "report": address, "quarantined": quarantined}
+
+
+def quarantine_page(found: Opened) -> Values:
+    """What was put aside: rows by reason, files, batches, duplicates."""
+    with found.catalog() as catalog:
+        failed = [batch for batch in catalog.failed() if batch.state == "aside"]
+        return {
+            "project": found.project.name,
+            "quarantined": catalog.quarantined(),
+            "files": catalog.files_aside(),
+            "batches": failed,
+            "totals": catalog.totals(),
+        }

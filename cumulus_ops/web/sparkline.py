@@ -1,0 +1,61 @@
+"""A small chart of a view: rows as a line, corrections as bars, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Sparkline", "sparkline"]
+
+WIDTH, HEIGHT = 180.0, 30.0
+MARGIN = 2.0
+
+
+@dataclass(frozen=True)
+class Sparkline:
+    """``line``: the points of rows, as SVG has them; ``bars``: (x, y, width, height) of corrections; ``title``: what it says."""
+
+    line: str
+    last: tuple[float, float] | None
+    bars: Sequence[tuple[float, float, float, float]]
+    title: str
+    width: float = WIDTH
+    height: float = HEIGHT
+
+
+def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], corrections: Mapping[int, int]) -> Sparkline:
+    """The chart.
+
+    >>> sparkline([0, 1], [(0, 5), (1, 10)], {1: 3}).line
+    '46.0,15.0 134.0,2.0'
+
+    Args:
+        epochs: those on the axis, ascending.
+        rows: (epoch, rows of the view).
+        corrections: epoch -> corrected map entries.
+    """
+    step = (WIDTH - 2 * MARGIN) / max(1, len(epochs))
+    place = {epoch: MARGIN + step * (i + 0.5) for i, epoch in enumerate(epochs)}
+    shown = [(place[epoch], count) for epoch, count in rows if epoch in place]
+    most = max((count for _, count in shown), default=0) or 1
+    points = [(round(x, 1), round(_y(count / most), 1)) for x, count in shown]
+    high = max((corrections.get(epoch, 0) for epoch in epochs), default=0) or 1
+    bars = [_bar(place[e], step, corrections[e] / high) for e in epochs if corrections.get(e)]
+    return Sparkline(
+        " ".join(f"{x},{y}" for x, y in points), points[-1] if points else None, bars, _title(rows, corrections)
+    )
+
+
+def _y(share: float) -> float:
+    return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
+
+
+def _bar(x: float, step: float, share: float) -> tuple[float, float, float, float]:
+    width, height = max(1.0, step * 0.6), max(1.5, share * (HEIGHT - 2 * MARGIN))
+    return round(x - width / 2, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1)
+
+
+def _title(rows: Sequence[tuple[int, int]], corrections: Mapping[int, int]) -> str:
+    said = [f"{rows[-1][1]:,} rows in epoch {rows[-1][0]}"] if rows else []
+    said.append(f"{sum(corrections.values()):,} corrected entries in these epochs")
+    return "; ".join(said)

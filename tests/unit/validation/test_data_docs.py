@@ -1,0 +1,45 @@
+"""The pages of results are made by our own templates, those of older reports, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+
+from cumulus_ops.validation import data_docs
+from cumulus_ops.validation.checkpoint import _checked, _Found, _no_rows
+from cumulus_ops.validation.index import report_pages
+from cumulus_ops.validation.request import ValidationRequest, ViewToValidate, ViewVerdict
+
+DIFFERENCES = (("differing", "region = <b>", "total", "1", "2"),)
+
+
+def checked(folder: Path, epoch: int) -> None:
+    request = ValidationRequest(
+        "shop", epoch, (ViewToValidate("q", "", (), None),), (), {}, folder, (0,), {0: epoch}, None
+    )
+    _checked(request, _Found([ViewVerdict("q", "differs", "1 row", DIFFERENCES)], pa.concat_tables([_no_rows()])))
+
+
+def test_older_pages_are_made_anew_and_newer_ones_are_left_alone(tmp_path: Path) -> None:
+    with patch.object(data_docs, "use_plain_site"):
+        checked(tmp_path, 0)  # as Great Expectations makes them
+    old = (tmp_path / report_pages(tmp_path, "shop", 0)["views"]).read_text()
+    assert "<script" in old
+    checked(tmp_path, 1)
+    pages = list((tmp_path / data_docs.FOLDER).rglob("*.html"))
+    assert len(pages) == 6
+    assert not any(word in page.read_text() for page in pages for word in ("<script", "://", "<b>"))
+    assert all("region = &lt;b&gt;" in page.read_text() for page in pages if "/views/" in str(page))
+    for page in pages:
+        page.write_text("kept")
+    checked(tmp_path, 2)
+    assert sum(page.read_text() == "kept" for page in pages) == len(pages)
+
+
+def test_expectations_without_a_sentence_are_named(tmp_path: Path) -> None:
+    class Configuration:
+        type, kwargs = "expect_nothing", {"column": "<x>", "batch_id": "b"}
+
+    assert data_docs._sentence(Configuration()) == "expect_nothing(column=<x>)"

@@ -1,0 +1,264 @@
+"""The pages: right numbers, refusals, addresses that stay inside, headers; quick for a long history, and in nobody's way."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from fastapi import HTTPException, Request
+from fastapi.testclient import TestClient
+
+from cumulus_ops.catalog import EpochNumbers, Transition
+from cumulus_ops.config import Project
+from cumulus_ops.engine import initialise
+from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.validation.index import PAGES
+from cumulus_ops.web import create_app
+from cumulus_ops.web.reports import report_file
+from cumulus_ops.web.sparkline import sparkline
+from cumulus_ops.web.timeline import draw_timeline
+from tests.support.projects import make_project
+from tests.support.shown import SALES, shown_project
+
+ADDRESSES = ("", "views/by_region", "views/ratio", "views/by_region/dataflow.svg", "epochs", "epochs/1", "quarantine")
+
+
+async def anyone(request: Request, project: str) -> None:
+    """Lets everybody in."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return shown_project(tmp_path_factory.mktemp("shown"))
+
+
+@pytest.fixture(scope="module")
+def client(project: Project) -> TestClient:
+    return TestClient(create_app(lambda: [project], anyone))
+
+
+def words(client: TestClient, address: str) -> str:
+    """What a page says, without its markup."""
+    response = client.get(f"/test/{address}")
+    assert response.status_code == 200, response.text
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", response.text))
+
+
+def test_the_start_leads_to_the_only_project(client: TestClient) -> None:
+    assert client.get("/", follow_redirects=False).headers["location"] == "/test/"
+    assert client.get("/").status_code == 200
+
+
+def test_the_overview_says_how_things_are(client: TestClient) -> None:
+    said = words(client, "")
+    assert "by_region right epoch 3" in said
+    assert "ratio in error since epoch 3 epoch 2" in said, "the newest snapshot that has rows of it"
+    assert "View ratio is in error since epoch 3: ratio:1:12" in said
+    assert "1 drop" in said
+    assert "4 rows in the log, not applied" in said
+    assert "4 rows 1 file, 0 batches" in said
+    assert "0 has the token 4 works 0 – 1 4" in said
+    svg = client.get("/test/").text
+    assert svg.count('<g class="bar sealed">') == 8, "four epochs of two coordinators"
+    assert svg.count('<g class="bar open">') == 2
+    assert svg.count('<g class="mark commit">') == 4
+    assert (svg.count('<g class="mark passed">'), svg.count('<g class="mark failed">')) == (2, 1)
+
+
+def test_a_view_shows_its_newest_rows_its_sql_and_its_dataflow(client: TestClient) -> None:
+    said = words(client, "views/by_region")
+    assert "region total n east 12 8 north 12 8 south 12 8 west 12 8" in said
+    assert "SELECT region, SUM(amount) AS total" in said
+    picture = client.get("/test/views/by_region/dataflow.svg")
+    assert picture.headers["content-type"] == "image/svg+xml"
+    assert "by_region_total" in picture.text
+    assert "ratio" not in picture.text
+    assert "In error since epoch 3" in words(client, "views/ratio")
+    assert client.get("/test/views/nothing").status_code == 404
+    assert client.get("/test/views/nothing/dataflow.svg").status_code == 404
+
+
+def test_rows_are_read_from_the_maps_where_nothing_is_published(project: Project) -> None:
+    unpublished = dataclasses.replace(project, published=None)
+    client = TestClient(create_app(lambda: [unpublished], anyone))
+    assert "region total n east 12 8 north 12 8" in words(client, "views/by_region")
+    assert "100 / amount fails for 8 rows" in words(client, "views/ratio")
+
+
+def test_an_epoch_says_what_its_validation_found(client: TestClient) -> None:
+    said = words(client, "epochs/1")
+    assert "failed : it differs from its recomputation" in said
+    assert "view x: north" in said
+    assert "Not validated yet." in words(client, "epochs/3")
+    assert "There is no snapshot yet." in words(client, "epochs/4")
+    assert client.get("/test/epochs/99").status_code == 404
+    assert client.get("/test/epochs/-1").status_code == 404
+
+
+def test_epochs_are_listed_newest_first_and_page_by_page(client: TestClient) -> None:
+    numbers = re.findall(r'epochs/(\d+)">\d+</a></td>', client.get("/test/epochs").text)
+    assert numbers == ["4", "3", "2", "1", "0"]
+    assert re.findall(r'epochs/(\d+)">\d+</a></td>', client.get("/test/epochs?before=2").text) == ["1", "0"]
+
+
+def test_what_was_put_aside_is_said_with_reason_and_hint(client: TestClient) -> None:
+    said = words(client, "quarantine")
+    assert "sales east 1 1" in said
+    assert "0 north – south east" in said, "file, relation, reason, what to do"
+
+
+def test_a_report_is_found_by_its_epoch(client: TestClient, project: Project) -> None:
+    page = project.reports / PAGES / "views" / "test, epoch 1" / "2026" / "x.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("<p>the report")
+    answer = client.get("/test/epochs/1/report")
+    assert answer.text == "<p>the report"
+    assert answer.url.path.startswith("/test/reports/")
+    assert "style-src 'unsafe-inline'" in answer.headers["content-security-policy"]
+    assert "script" not in answer.headers["content-security-policy"]
+    assert client.get("/test/epochs/3/report").url.path == "/test/epochs/3", "there is none yet"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../state/catalog.db", "..%2f..%2fetc%2fpasswd", "%2fetc%2fhostname", "gx/great_expectations.yml", ".", "",
+     "link.html", "index.html%00", "a" * 5000],
+)  # fmt: skip
+def test_reports_are_pages_of_their_folder_and_nothing_else(client: TestClient, project: Project, path: str) -> None:
+    link = project.reports / "link.html"
+    if not link.is_symlink():
+        (project.folder / "secret.html").write_text("secret")
+        link.symlink_to(project.folder / "secret.html")
+    assert client.get(f"/test/reports/{path}").status_code == 404
+
+
+def test_a_report_file_is_itself(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.html").write_text("")
+    assert report_file(tmp_path, "a/b.html") == (tmp_path / "a" / "b.html").resolve()
+    assert report_file(tmp_path, "a/../../b.html") is None
+
+
+def test_every_answer_is_framed_by_its_own_host_only_and_loads_nothing_else(client: TestClient) -> None:
+    for address in (*ADDRESSES, "reports/index.html", "nowhere"):
+        headers = client.get(f"/test/{address}").headers
+        assert "frame-ancestors 'self'" in headers["content-security-policy"], address
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "SAMEORIGIN"
+    for address in ADDRESSES:
+        text = client.get(f"/test/{address}").text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert "://" not in text
+        assert not re.search(r"<script>|\son\w+=|\sstyle=", text), "what the policy would stop"
+
+
+def test_nothing_is_said_to_who_may_not_read(project: Project) -> None:
+    asked = []
+
+    async def nobody(request: Request, name: str) -> None:
+        asked.append(name)
+        raise HTTPException(401, "Not authenticated")
+
+    client = TestClient(create_app(lambda: [project], nobody))
+    for address in ("/", *(f"/test/{a}" for a in (*ADDRESSES, "reports/index.html", "epochs/1/report")), "/other/"):
+        answer = client.get(address, follow_redirects=False)
+        assert (answer.status_code, answer.text) == (401, '{"detail":"Not authenticated"}'), address
+    assert set(asked) == {"test", "other"}
+    assert client.get("/static/style.css").status_code == 200
+
+
+def test_a_project_that_is_not_there_or_not_ready_is_said_so(client: TestClient, tmp_path: Path) -> None:
+    assert client.get("/other/").status_code == 404
+    raw = make_project(tmp_path, [SALES], views={"v": "SELECT COUNT(*) AS n FROM sales"})
+    answer = TestClient(create_app(lambda: [raw], anyone)).get("/test/")
+    assert answer.status_code == 503
+    assert "cumulus init" in answer.text
+    initialise(raw)
+    fresh = TestClient(create_app(lambda: [raw], anyone))
+    assert "no snapshot yet" in words(fresh, "")
+    assert "there is no snapshot yet" in words(fresh, "views/v")
+
+
+def test_pages_are_quick_for_a_long_history_and_wait_for_no_writer(tmp_path: Path) -> None:
+    views = {f"v{i}": f"SELECT region, SUM(amount) + {i} AS total FROM sales GROUP BY region" for i in range(50)}
+    project = make_project(tmp_path, [SALES], views=views, coordinators=3)
+    initialise(project)
+    database = sqlite3.connect(project.state / "catalog.db", isolation_level=None)
+    long_history(database, views, 1000)
+    client = TestClient(create_app(lambda: [project], anyone))
+    client.get("/test/")  # compiles templates, reads the program
+    database.execute("BEGIN IMMEDIATE")  # somebody writes
+    for address in ("", "views/v7", "epochs", "epochs/500", "quarantine"):
+        started = time.process_time()
+        answer = client.get(f"/test/{address}")
+        assert answer.status_code == 200
+        assert time.process_time() - started < 0.8, f"{address}: CPU seconds, so that others do not count"
+    database.execute("COMMIT")
+    database.close()
+    assert "v49" in client.get("/test/").text
+
+
+def long_history(database: sqlite3.Connection, views: dict[str, str], epochs: int) -> None:
+    """As the catalog is after many epochs, without running them."""
+    at = "2026-01-01 00:00:00.000000"
+    database.execute("BEGIN")
+    for epoch in range(epochs):
+        database.execute("INSERT INTO snapshot VALUES (?, ?, ?, 1000, 0.5, ?)", (epoch, epoch, epoch + 1, at))
+        database.execute("INSERT INTO validation VALUES (?, 1, '[]', '', 1.0, ?)", (epoch, at))
+        database.execute("INSERT INTO correction VALUES (?, ?, 12)", (epoch + 1, epoch))
+        for c in range(3):
+            database.execute("INSERT INTO boundary VALUES (?, ?, ?, 'clock')", (epoch, c, 1767225600.0 + epoch * 60))
+            database.execute("INSERT INTO seal VALUES (?, ?, ?, NULL, NULL)", (c, epoch, at))
+            for part in range(3):
+                database.execute(BATCH, (c, f"d{epoch}", epoch, part))
+        for view in views:
+            database.execute("INSERT INTO published VALUES (?, ?, ?, ?)", (view, epoch, epoch, epoch))
+        database.execute("INSERT INTO view_error VALUES ('v3', ?, 'k', 'm', 'p', 'h')", (epoch,))
+    database.execute("UPDATE coordinator SET epoch = ?", (epochs,))
+    database.execute("COMMIT")
+
+
+BATCH = """INSERT INTO batch (coordinator, "drop", epoch, first_sequence, next_sequence, inserts, deletes, quarantined,
+    duplicates, state, seconds, part, failures, unended) VALUES (?, ?, ?, 0, 10, 10, 0, 1, 1, 'retired', 0.1, ?, 0, 0)"""
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+SECOND = datetime.timedelta(seconds=1)
+
+
+def test_a_timeline_is_staggered_as_it_was() -> None:
+    rhythm = Rhythm(START, 30 * SECOND, 3)
+    ends = [Transition(e, c, rhythm.end(c, e), "clock", rhythm.end(c, e) + SECOND) for e in (0, 1) for c in range(3)]
+    ends[4] = dataclasses.replace(ends[4], fenced="gone for 1 h")
+    numbers = [EpochNumbers(0, committed_at=START + 52 * SECOND, validated_at=START + 55 * SECOND, success=True)]
+    drawn = draw_timeline(ends, numbers, rhythm, START + 90 * SECOND)
+    assert drawn is not None
+    begins = {(b.title.split(",")[0], b.epoch): b.x for b in drawn.bars}
+    period = begins["coordinator 1", 1] - begins["coordinator 0", 1]
+    assert period == pytest.approx(begins["coordinator 2", 1] - begins["coordinator 1", 1], abs=0.2)
+    assert [b.state for b in drawn.bars].count("open") == 3
+    assert [(b.epoch, b.state) for b in drawn.bars if b.state == "fenced"] == [(1, "fenced")]
+    assert {m.kind for m in drawn.marks} == {"seal", "fence", "commit", "passed"}
+    assert all(b.x + b.width <= drawn.width for b in drawn.bars)
+
+
+def test_a_timeline_of_who_catches_up_follows_the_seals() -> None:
+    rhythm = Rhythm(START, 30 * SECOND, 1)
+    late = START + datetime.timedelta(days=300)
+    ends = [Transition(e, 0, rhythm.end(0, e), "clock", late + e * SECOND) for e in range(4)]
+    drawn = draw_timeline(ends, [], rhythm, late + 5 * SECOND)
+    assert drawn is not None
+    widths = [b.width for b in drawn.bars if b.epoch in (1, 2, 3)]
+    assert min(widths) > 5, "they would be too small to see beside 300 days"
+    assert draw_timeline([], [], rhythm, late) is None
+
+
+def test_a_sparkline_has_gaps_where_there_are_no_rows() -> None:
+    drawn = sparkline([3, 4, 5, 6], [(3, 10), (5, 20)], {4: 7, 9: 1})
+    assert len(drawn.line.split()) == 2
+    assert len(drawn.bars) == 1
+    assert drawn.title == "20 rows in epoch 5; 8 corrected entries in these epochs"
+    assert sparkline([], [], {}).line == ""
