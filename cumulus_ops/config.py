@@ -25,6 +25,7 @@ __all__ = [
     "CorrectionSettings",
     "EpochSettings",
     "ExecutorSettings",
+    "KeySettings",
     "LandingSettings",
     "LayoutChoice",
     "LayoutSettings",
@@ -143,31 +144,45 @@ SETTLE = datetime.timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
+class KeySettings:
+    """What a relation's key means (docs/keys.md). ``mode``: ``strict``, events that its rows contradict are quarantined; ``upsert``, they
+    say what a key's row is now. ``writers``: a key belongs to ``one`` coordinator, or ``any`` may write it."""
+
+    mode: str
+    writers: str = "one"
+
+
+@dataclass(frozen=True)
 class ValidationSettings:
     """How snapshots are proved. ``policy``: a wrong one is to ``fail`` its task, to ``warn``, or is not looked for (``off``);
-    ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them."""
+    ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them. The snapshots of epochs
+    to which nothing is appended are the one before them, and proved with it."""
 
     policy: str = "fail"
     every: int = 1
     views: int | None = None
 
-    def due(self, epoch: int) -> bool:
-        """Whether the snapshot of an epoch is to be proved.
+    def due(self, epoch: int, last: int | None = None) -> bool:
+        """Whether the snapshot of an epoch is to be proved, which may be that of all epochs from there to ``last`` (inclusive).
 
         >>> [e for e in range(7) if ValidationSettings(every=3).due(e)]
         [0, 3, 6]
+        >>> ValidationSettings(every=3).due(4, 5), ValidationSettings(every=3).due(4, 6)
+        (False, True)
         """
-        return self.policy != "off" and epoch % self.every == 0
+        return self.policy != "off" and any(
+            e % self.every == 0 for e in range(epoch, (last or epoch) + 1)[: self.every]
+        )
 
-    def chosen(self, names: Sequence[str], epoch: int) -> tuple[str, ...]:
-        """The views that are proved in an epoch that is due: a sample goes round, so that all have their turn.
+    def chosen(self, names: Sequence[str], turn: int) -> tuple[str, ...]:
+        """The views that are proved next, after ``turn`` validations: a sample goes round, so that all have their turn.
 
-        >>> [ValidationSettings(views=2).chosen("abc", e) for e in range(3)]
+        >>> [ValidationSettings(views=2).chosen("abc", turn) for turn in range(3)]
         [('a', 'b'), ('c', 'a'), ('b', 'c')]
         """
         if self.views is None or self.views >= len(names):
             return tuple(names)
-        first = epoch // self.every * self.views
+        first = turn * self.views
         return tuple(names[(first + i) % len(names)] for i in range(self.views))
 
 
@@ -178,7 +193,7 @@ class Project:
     ``landing`` holds what sources deliver: ``<landing>/<coordinator>/<drop>/<relation>.<parquet|csv|ndjson>``; a drop is
     a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows. ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
-    what to maintain; one of them is set. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
+    what to maintain; one of them is set. ``keys``: the relations that are not trusted, by name. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
     how many bytes one step may hold, in each process. ``coordinators`` is how many there are at first; who they are later, the catalog
     says. ``patience`` is had with those that are late. ``files`` says how landed files are read, ``files_of`` for single relations.
@@ -214,6 +229,8 @@ class Project:
     def settings_of(self, relation: str) -> LandingSettings:
         """How the landed files of a relation are read: as it says itself, or else as all are."""
         return self.files_of.get(relation, self.files)
+
+    keys: Mapping[str, KeySettings] = field(default_factory=dict)
 
     @property
     def consumers(self) -> tuple[str, ...]:

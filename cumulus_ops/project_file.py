@@ -35,6 +35,8 @@ from cumulus_ops.config import (
     CorrectionSettings,
     EpochSettings,
     ExecutorSettings,
+    KeySettings,
+    LandingSettings,
     LayoutChoice,
     LayoutSettings,
     Patience,
@@ -43,6 +45,7 @@ from cumulus_ops.config import (
     ValidationSettings,
 )
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.file_settings import FILE_KEYS, check_column_name, file_settings
 from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
 from cumulus_ops.yaml_nodes import Item, Section, read_yaml
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
@@ -66,6 +69,7 @@ KEYS = (
     ),
     *("state", "catalog", "publish", "validation", "executor", "layout", "memory"),
 )
+RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers")
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
 #: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
@@ -95,6 +99,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
     state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
     views, program = _what(root, file.parent)
+    files = _files(root)
     validation = _sub(root, "validation", ("policy", "every", "views", "reports"))
     return Project(
         name=_name(root.need("name", "the first line is `name: my_project`")),
@@ -119,6 +124,9 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         memory=_memory(root.get("memory")),
         corrections=_corrections(root),
         patience=_patience(root.get("coordinators")),
+        keys=_keys(root.need("relations", "")),
+        files=files,
+        files_of=_files_of(root, files),
     )
 
 
@@ -148,8 +156,10 @@ def _relations(item: Item) -> tuple[Relation, ...]:
 
 def _relation(name: str, item: Item) -> Relation:
     _identifier(name, item)
-    section = item.section(("columns", "key", "rows"))
+    section = item.section(RELATION_KEYS)
     columns = section.need("columns", "write `columns: {id: bigint}`").section()
+    for column, entry in columns.items():
+        check_column_name(column, entry)
     known = tuple(Column(_identifier(column, entry), column_type(entry)) for column, entry in columns.items())
     key_item = section.get("key")
     key = key_item.words() if key_item else ()
@@ -160,6 +170,35 @@ def _relation(name: str, item: Item) -> Relation:
             )
     rows = section.get("rows")
     return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None)
+
+
+def _keys(item: Item) -> dict[str, KeySettings]:
+    """The relations whose keys mean something."""
+    found = {name: _key_settings(entry) for name, entry in item.section().items()}
+    return {name: settings for name, settings in found.items() if settings is not None}
+
+
+def _key_settings(item: Item) -> KeySettings | None:
+    section = item.section(RELATION_KEYS)
+    mode, writers, key = section.get("mode"), section.get("writers"), section.get("key")
+    chosen = mode.choice(("trusted", "strict", "upsert")) if mode else "trusted"
+    settings = KeySettings(chosen, writers.choice(("one", "any")) if writers else "one")
+    names = key.words() if key else ()
+    if writers and (chosen == "trusted" or not names):
+        raise writers.problem(
+            "`writers` says who may write a key", kind="bad-key", hint="give `key`, and `mode: strict`"
+        )
+    if mode is None or chosen == "trusted":
+        return None
+    if chosen == "upsert" and not names:
+        raise mode.problem("an upsert needs a key", kind="bad-key", hint="write `key: [id]`, or `mode: strict`")
+    columns = section.need("columns", "").section()
+    for name in names:
+        entry = columns.get(name)
+        if entry is not None and column_type(entry).nullable:
+            hint = f"write `{name}: {str(column_type(entry)).removesuffix(' null').lower()}`, without null"
+            raise entry.problem(f"the key's column {name} may be NULL", kind="bad-key", hint=hint)
+    return settings
 
 
 def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
@@ -331,7 +370,7 @@ def _layout_columns(item: Item, word: str) -> tuple[str, ...]:
 
 
 #: What `sources: {landing: ...}` may say beside the path.
-LANDING_KEYS = ("path", "settle")
+LANDING_KEYS = ("path", "settle", *FILE_KEYS)
 LANDING_HINT = "write `sources: {landing: FOLDER}`"
 
 
@@ -354,6 +393,20 @@ def _settle(root: Section) -> datetime.timedelta:
     if settle is None:
         return SETTLE
     return datetime.timedelta(0) if ZERO.fullmatch(settle.text()) else settle.duration()
+
+
+def _files(root: Section) -> LandingSettings:
+    """How landed files are read."""
+    item = root.need("sources", LANDING_HINT).section().get("landing")
+    mapping = item is not None and item.is_mapping
+    return file_settings(item.section(LANDING_KEYS), LandingSettings()) if item and mapping else LandingSettings()
+
+
+def _files_of(root: Section, base: LandingSettings) -> dict[str, LandingSettings]:
+    """The same, for relations that say so themselves."""
+    relations = root.need("relations", "list the tables whose changes are the events").section().items()
+    own = {name: item.section().get("file") for name, item in relations}
+    return {name: file_settings(item.section(FILE_KEYS), base) for name, item in own.items() if item is not None}
 
 
 def _sources(root: Section) -> tuple[SourceSettings, ...]:

@@ -90,7 +90,9 @@ class Rhythm:
         since, moment = last or ((-1, -1), self.start)
         if not self.staggered:
             return moment + self.length * (place[0] - since[0])
-        for epoch in range(max(0, since[0]), place[0] + 1):
+        first = max(0, since[0])
+        moment += self.length * max(0, place[0] - first - 1)  # in an epoch that lies between them all have moved
+        for epoch in sorted({first, place[0]}):
             who = members(epoch)
             steps = sum(since < (epoch, coordinator) <= place for coordinator in who)
             if last is None and epoch == 0:

@@ -3,12 +3,8 @@
 (Airflow only looks into files that contain the words "airflow" and "dag"; this one does.)
 """
 
-import os
-from pathlib import Path
-
 from cumulus_ops.config import load_project
 from cumulus_ops.orchestration import build_dags
+from cumulus_ops.orchestration.projects import project_folder
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "tpch"
-
-globals().update(build_dags(load_project(Path(os.environ.get("CUMULUS_PROJECT") or EXAMPLE))))
+globals().update(build_dags(load_project(project_folder())))

@@ -51,7 +51,7 @@ class _Postgres:
     note: str = ""
 
     def turn(self, number: int) -> Turn:
-        import psycopg2  # type: ignore[import-untyped]
+        import psycopg2
 
         view = incremental(self.query)
         relations = relations_of([self.query])

@@ -12,6 +12,8 @@ appended yet belongs to the next epoch, or else the backlog of one coordinator w
 from __future__ import annotations
 
 import datetime
+from bisect import bisect_right
+from collections import deque
 
 from sqlalchemy import Connection, func, insert, select
 
@@ -25,7 +27,7 @@ from cumulus_ops.errors import InputProblem
 from cumulus_ops.rhythm import Place, Rhythm
 from cumulus_ops.timeline import Stay
 
-__all__ = ["FENCE", "Boundaries", "find_boundary", "write_boundary"]
+__all__ = ["FENCE", "Boundaries", "find_boundary", "write_boundaries", "write_boundary"]
 
 #: Proposed times are rounded; a moment that is said to be a boundary's is that boundary's if it is so near.
 ROUNDING = datetime.timedelta(milliseconds=1)
@@ -76,6 +78,53 @@ def write_boundary(
     return new
 
 
+def write_boundaries(
+    connection: Connection,
+    coordinator: int,
+    epochs: range,
+    rhythm: Rhythm,
+    membership: Membership,
+    until: float,
+    reason: str,
+) -> range:
+    """Let several epochs end for a coordinator at once: the first as :func:`write_boundary` does, and those behind it that are over by
+    the moment ``until``, in seconds since 1970. However many, it takes a few statements.
+
+    Returns:
+        those of the epochs that have ended.
+    """
+    write_boundary(connection, (epochs[0], coordinator), rhythm, membership, reason)
+    b = t.boundary.c
+    near = select(b.epoch, b.coordinator, b.ends_at, b.reason).where(b.epoch.between(epochs[0], epochs[-1]))
+    rows = connection.execute(near.order_by(b.epoch, b.coordinator)).all() if len(epochs) > 1 else []
+    mine = {row.epoch: moment_of(row.ends_at) for row in rows if row.coordinator == coordinator}
+    paces = deque(((row.epoch, row.coordinator), moment_of(row.ends_at)) for row in rows if row.reason != FENCE)
+    pace: tuple[Place, datetime.datetime] | None = None  # the last boundary before the place, as in `find_boundary`
+    limit, new = moment_of(until), []
+    for epoch in epochs[1:]:
+        place = epoch, coordinator
+        while paces and paces[0][0] < place:
+            pace = paces.popleft() if pace is None else max(pace, paces.popleft())
+        if epoch not in mine:
+            if pace is None:
+                ends_at = find_boundary(connection, place, rhythm, membership).ends_at
+            else:
+                ends_at = rhythm.end_after(place, pace, membership.of)
+            ends_at = max(ends_at, mine[epoch - 1] + 2 * ROUNDING)
+            if ends_at > limit:
+                break
+            new.append((place, ends_at))
+            mine[epoch] = ends_at
+            pace = place, ends_at
+        elif mine[epoch] > limit:
+            break
+    values = ({"epoch": e, "coordinator": c, "ends_at": seconds_of(at), "reason": "clock"} for (e, c), at in new)
+    if new:
+        connection.execute(insert(t.boundary), list(values))
+    ended = next((epoch for epoch in epochs[1:] if epoch not in mine or mine[epoch] > limit), epochs.stop)
+    return range(epochs[0], ended)
+
+
 def _begin(connection: Connection, place: Place, rhythm: Rhythm, membership: Membership) -> datetime.datetime:
     """When a coordinator enters an epoch: when it leaves the one before, or would if it took part in that."""
     epoch, coordinator = place
@@ -119,13 +168,12 @@ class Boundaries(Database):
             passed = select(func.max(b.epoch)).where(b.coordinator == coordinator, b.ends_at <= seconds_of(moment))
             known = connection.execute(passed).scalar()
             mine = membership.find(coordinator)
-            first, here = (0, 0) if mine is None else (mine.first, mine.epoch)
-            epoch = here if known is None else max(first, int(known) + 1)
-            while known is None and epoch > first and ends_at(epoch - 1) > moment:
-                epoch -= 1  # without rows, as in an older catalog, from the open epoch back
-            while ends_at(epoch) <= moment:
-                epoch += 1
-            return epoch
+            first = 0 if mine is None else mine.first
+            low = first if known is None else max(first, int(known) + 1)
+            ahead = 1
+            while ends_at(low + ahead - 1) <= moment:  # however far that is: no more than some dozens of looks
+                ahead *= 2
+            return bisect_right(range(low, low + ahead), moment, key=ends_at) + low
 
         return self._reading(look)
 

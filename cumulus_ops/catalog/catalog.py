@@ -12,6 +12,7 @@ from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.control import Control
 from cumulus_ops.catalog.deliveries import Deliveries
 from cumulus_ops.catalog.history import History
+from cumulus_ops.catalog.key_indexes import KeyIndexes
 from cumulus_ops.catalog.log import EventLog
 from cumulus_ops.catalog.members import Members
 from cumulus_ops.catalog.results import Results
@@ -29,6 +30,7 @@ class Catalog(
     Seals,
     Deliveries,
     EventLog,
+    KeyIndexes,
     Commits,
     Asides,
     Results,

@@ -16,7 +16,7 @@ from cumulus_ops.errors import SetupProblem
 __all__ = ["READ_ONLY", "SCHEMA", "connect", "migrate", "retry_busy", "schema_version"]
 
 #: The newest migration.
-SCHEMA = "0012"
+SCHEMA = "0013"
 
 T = TypeVar("T")
 BUSY_TIMEOUT_MS = 60_000

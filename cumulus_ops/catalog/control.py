@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
@@ -13,7 +13,7 @@ from cumulus_ops.catalog.members import read_membership, unknown_coordinator
 from cumulus_ops.catalog.records import NewRun, ProgramRecord
 from cumulus_ops.errors import InputProblem, NotYet, SetupProblem
 
-__all__ = ["Control", "missing_votes", "not_sealed"]
+__all__ = ["Control", "complete_epochs", "missing_votes", "not_sealed"]
 
 
 class Control(Database):
@@ -71,6 +71,15 @@ class Control(Database):
         members = [{"coordinator": i, "first_epoch": 0} for i in range(record.coordinators)]
         connection.execute(insert(t.member), members)
 
+    def source(self) -> str | None:
+        """What :meth:`record_source` has recorded; None if nothing is registered, or that is not known."""
+        return next((row[0] for row in self._read(select(t.program.c.source))), None)
+
+    def record_source(self, source: str) -> None:
+        """Remember what the registered program was compiled from."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.program).values(source=source))
+
     def program(self) -> ProgramRecord:
         """The registered program.
 
@@ -99,15 +108,37 @@ class Control(Database):
             result.setdefault(epoch, set()).add(coordinator)
         return result
 
+    def last_seals(self) -> dict[int, int]:
+        """coordinator -> the newest epoch that it has sealed."""
+        s = t.seal.c
+        return {c: int(e) for c, e in self._read(select(s.coordinator, func.max(s.epoch)).group_by(s.coordinator))}
+
+    def newest_seal(self) -> int:
+        """The newest epoch that somebody has sealed, -1 while there is none."""
+        newest = self._read(select(func.max(t.seal.c.epoch)))[0][0]
+        return -1 if newest is None else int(newest)
+
     def unsealed(self, epoch: int) -> tuple[int, ...]:
         """The members of an epoch whose vote on it is missing, ascending."""
         return self._reading(lambda connection: missing_votes(connection, epoch))
+
+    def complete(self, first: int) -> range:
+        """The epochs from ``first`` on that all their members have sealed, up to the first one that they have not."""
+        return self._reading(lambda connection: complete_epochs(connection, first))
 
 
 def missing_votes(connection: Connection, epoch: int) -> tuple[int, ...]:
     """The members of an epoch that have not sealed it."""
     sealed = set(connection.execute(select(t.seal.c.coordinator).where(t.seal.c.epoch == epoch)).scalars())
     return tuple(c for c in read_membership(connection).of(epoch) if c not in sealed)
+
+
+def complete_epochs(connection: Connection, first: int) -> range:
+    """See :meth:`Control.complete`. A coordinator seals its epochs one after the other, so none is complete that one has open."""
+    membership = read_membership(connection)
+    newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+    stop = min((m.epoch for m in membership.active()), default=first)
+    return range(first, max(first, min(stop, (-1 if newest is None else newest) + 1)))
 
 
 def not_sealed(missing: Sequence[int], epoch: int) -> NotYet:

@@ -107,6 +107,10 @@ class Database:
         with self._reader.connect() as connection:
             return list(connection.execute(select(literal_column(column)).select_from(table("program"))).scalars())
 
+    def is_current(self) -> bool:
+        """Whether there is a schema, this version's."""
+        return retry_busy(lambda: schema_version(self._reader)) == SCHEMA
+
     def check_schema(self) -> None:
         """See that the schema is this version's.
 

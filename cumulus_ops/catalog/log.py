@@ -13,11 +13,13 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.deliveries import move, record_intake
 from cumulus_ops.catalog.intake import Intake
+from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import not_a_member, read_membership
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
     Advance,
     Batch,
+    KeyChange,
     LogFile,
     NewBatch,
 )
@@ -40,7 +42,12 @@ class EventLog(Database):
         return {row[0] for row in self._read(select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator))}
 
     def append(
-        self, batches: Sequence[NewBatch], advance: Advance | None = None, intake: Intake | None = None
+        self,
+        batches: Sequence[NewBatch],
+        advance: Advance | None = None,
+        keys: Sequence[KeyChange] = (),
+        drops: int | None = None,
+        intake: Intake | None = None,
     ) -> tuple[int, ...]:
         """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
         set aside.
@@ -48,6 +55,8 @@ class EventLog(Database):
         Args:
             batches: consecutive ones, at least one.
             advance: the move of the source that they come from, if it has a position.
+            keys: what it adds to key indexes.
+            drops: a batch that is set aside, and of which nothing else will ever count.
             intake: what is recorded with them.
 
         Returns:
@@ -56,7 +65,8 @@ class EventLog(Database):
         Raises:
             InputProblem: the coordinator has sealed its last epoch.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
-                put aside any more, the source is at another position, or the lease of the step that wrote its files is over.
+                put aside any more, the source is at another position, a key index is another one (``keys-moved``), or the lease of
+                the step that wrote its files is over.
         """
         c, new = t.coordinator.c, batches[0]
         with self._engine.begin() as connection:
@@ -74,25 +84,20 @@ class EventLog(Database):
             if advance is not None:
                 move(connection, advance)
             for batch in batches:
-                self._take_over(connection, batch)
+                _decide(connection, batch.retry_of, "retried")
+            _decide(connection, drops, "dropped")
+            lock_key_indexes(connection, keys)
             written = [f.path for b in batches for f in b.log_files]
+            written += [run.path for change in keys for run in change.runs]
             self._require_files(connection, {*written, *(q.path for b in batches for q in b.quarantine_files)})
             try:
                 ids = tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
                 raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
+            change_key_indexes(connection, keys)
             if intake is not None:
                 record_intake(connection, intake, ids[0])
             return ids
-
-    def _take_over(self, connection: Connection, new: NewBatch) -> None:
-        """A retry's events count as its own from now on."""
-        if new.retry_of is None:
-            return
-        b = t.batch.c
-        aside = (b.id == new.retry_of, b.state == "aside")
-        if connection.execute(update(t.batch).where(*aside).values(state="retried")).rowcount != 1:
-            raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {new.retry_of}")
 
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
@@ -157,3 +162,11 @@ class EventLog(Database):
             for row in self._read(select(*fields).where(f.batch.in_(batches[i : i + AT_ONCE])).order_by(f.id)):
                 found[row[0]] += (LogFile(*row),)
         return found
+
+
+def _decide(connection: Connection, batch: int | None, state: str) -> None:
+    """What becomes of a batch that is set aside: a retry's events count as its own from now on."""
+    b = t.batch.c
+    aside = update(t.batch).where(b.id == batch, b.state == "aside")
+    if batch is not None and connection.execute(aside.values(state=state)).rowcount != 1:
+        raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {batch}")

@@ -16,8 +16,12 @@ __all__ = [
     "Batch",
     "Clock",
     "HistoryEntry",
+    "KeyChange",
+    "KeyIndex",
+    "KeyRun",
     "LogFile",
     "NewBatch",
+    "NewKeyRun",
     "NewRun",
     "ProgramRecord",
     "Refresh",
@@ -255,13 +259,15 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A committed snapshot of all maps at ``version`` (inclusive). ``entries``: stored map entries, one copy per map."""
+    """A committed snapshot of all maps at ``version`` (inclusive). ``entries``: stored map entries, one copy per map. ``repeats``: the
+    epoch whose snapshot it is the same as, because nothing was appended to an epoch since; None if it is one of its own."""
 
     epoch: int
     version: int
     commit: int
     entries: int
     seconds: float
+    repeats: int | None = None
 
 
 @dataclass(frozen=True)
@@ -287,3 +293,48 @@ class ViewError:
     message: str
     place: str
     hint: str
+
+
+@dataclass(frozen=True)
+class NewKeyRun:
+    """A written run of a relation's key index. It occupies ``bytes`` bytes from ``offset`` on in the file ``path`` (relative to the state
+    folder), of which the first ``rows_bytes`` are the rows; its codes are from ``lowest`` to ``highest``, inclusive."""
+
+    relation: str
+    path: str
+    offset: int
+    rows_bytes: int
+    bytes: int
+    rows: int
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True)
+class KeyRun(NewKeyRun):
+    """A run that counts; it holds what the versions ``first`` to ``last`` of the index have added, inclusive."""
+
+    id: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class KeyIndex:
+    """The key index of a relation as of a ``version``. It has what is in the relation's log files up to the id ``covers``."""
+
+    relation: str
+    version: int
+    signature: str
+    covers: int
+    runs: tuple[KeyRun, ...]
+
+
+@dataclass(frozen=True)
+class KeyChange:
+    """What an append adds to the key index of a relation, which it has judged by ``version``; nothing, if all was rejected."""
+
+    relation: str
+    version: int
+    signature: str
+    runs: tuple[NewKeyRun, ...]

@@ -9,8 +9,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import forget_clocks
-from cumulus_ops.catalog.control import missing_votes, not_sealed
+from cumulus_ops.catalog.control import complete_epochs, missing_votes, not_sealed
 from cumulus_ops.catalog.database import now
+from cumulus_ops.catalog.key_indexes import forget_key_runs
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.records import (
     SETTLED,
@@ -21,10 +22,27 @@ from cumulus_ops.catalog.records import (
     step_of,
 )
 from cumulus_ops.catalog.retention import record_outcome
-from cumulus_ops.catalog.view_errors import insert_view_errors
+from cumulus_ops.catalog.view_errors import insert_view_errors, repeat_view_errors
 from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.versions import epoch_end
 
 __all__ = ["Results"]
+
+SNAPSHOT_FIELDS = [t.snapshot.c[name] for name in Snapshot.__dataclass_fields__]
+
+
+def _newest(epoch: int | None) -> int:
+    return -1 if epoch is None else int(epoch)
+
+
+def _empty_epochs(connection: Connection) -> range:
+    """The epochs behind the newest snapshot that all their members have sealed, and to which nothing was appended."""
+    first = _newest(connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()) + 1
+    if first == 0:
+        return range(0)
+    used = connection.execute(select(func.min(t.batch.c.epoch)).where(t.batch.c.epoch >= first)).scalar()
+    sealed = complete_epochs(connection, first)
+    return sealed if used is None else range(first, min(sealed.stop, int(used)))
 
 
 class Results(Leases):
@@ -101,12 +119,49 @@ class Results(Leases):
             if not all(clock.covers(o) for o in origins):
                 raise Conflict("a correction is due", kind="correction-due", place=f"batch {batch}")
 
+    def repeat_snapshots(self) -> range:
+        """Record the snapshots of the sealed epochs that follow the newest snapshot, as long as nothing was appended to them: each is the
+        same as that one. However many, it is one transaction.
+
+        Returns:
+            the epochs that have their snapshots now; empty if there is no first snapshot yet, or nothing to repeat it for.
+        """
+        if not self._reading(_empty_epochs):  # most often: who asks need not wait for others
+            return range(0)
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            epochs = _empty_epochs(connection)
+            if epochs:
+                self._repeat(connection, epochs)
+            return epochs
+
+    def _repeat(self, connection: Connection, epochs: range) -> None:
+        s = t.snapshot.c
+        before = connection.execute(select(t.snapshot).where(s.epoch == epochs[0] - 1)).one()
+        same = before.epoch if before.repeats is None else before.repeats
+        values = {"commit": before.commit, "entries": before.entries, "seconds": 0.0, "repeats": same}
+        at = now()
+        rows = [{**values, "epoch": e, "version": epoch_end(e), "committed_at": at} for e in epochs]
+        connection.execute(insert(t.snapshot), rows)
+        repeat_view_errors(connection, epochs[0] - 1, epochs)
+
+    def newest_snapshot(self) -> int:
+        """The epoch of the newest snapshot, -1 while there is none. Every epoch before it has one, too."""
+        return _newest(self._read(select(func.max(t.snapshot.c.epoch)))[0][0])
+
+    def snapshot(self, epoch: int) -> Snapshot:
+        """The snapshot of an epoch that has one."""
+        return Snapshot(*self._read(select(*SNAPSHOT_FIELDS).where(t.snapshot.c.epoch == epoch))[0])
+
     def snapshots(self) -> list[Snapshot]:
         """All snapshots, oldest first."""
+        return [Snapshot(*row) for row in self._read(select(*SNAPSHOT_FIELDS).order_by(t.snapshot.c.epoch))]
+
+    def own_snapshots(self) -> list[Snapshot]:
+        """Those that repeat no other one, oldest first."""
         s = t.snapshot.c
         return [
-            Snapshot(*row)
-            for row in self._read(select(*[s[n] for n in Snapshot.__dataclass_fields__]).order_by(s.epoch))
+            Snapshot(*row) for row in self._read(select(*SNAPSHOT_FIELDS).where(s.repeats.is_(None)).order_by(s.epoch))
         ]
 
     def record_published(self, view: str, epoch: int, delta_version: int, rows: int | None = None) -> None:
@@ -157,7 +212,8 @@ class Results(Leases):
 
     def known_paths(self) -> set[str]:
         """Every file that a row names, retired runs included."""
-        paths = select(t.run.c.path).union(select(t.log_file.c.path), select(t.quarantine.c.path))
+        others = (t.log_file, t.quarantine, t.key_run)
+        paths = select(t.run.c.path).union(*(select(table.c.path) for table in others))
         return {row[0] for row in self._read(paths)}
 
     def forget_retired(self) -> list[str]:
@@ -173,4 +229,4 @@ class Results(Leases):
                 connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
-            return sorted(paths - needed)
+            return sorted(paths - needed | forget_key_runs(connection, program.last_commit if floor is None else floor))

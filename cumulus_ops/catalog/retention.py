@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
 from typing import cast
 
@@ -25,10 +26,19 @@ class Retention(Database):
     """Snapshots and their consumers: those who have something to do with each of them, such as publishing it."""
 
     def awaiting(self, consumer: str) -> list[int]:
-        """Epochs of the snapshots that a consumer has neither dealt with nor missed, ascending."""
+        """Epochs of the snapshots that a consumer has neither dealt with nor missed, ascending. Those that repeat another one are none:
+        what becomes of that holds for them."""
         c, s = t.consumption.c, t.snapshot.c
         settled = select(c.epoch).where(c.consumer == consumer)
-        return [row[0] for row in self._read(select(s.epoch).where(s.epoch.not_in(settled)).order_by(s.epoch))]
+        waiting = select(s.epoch).where(s.repeats.is_(None), s.epoch.not_in(settled))
+        return [row[0] for row in self._read(waiting.order_by(s.epoch))]
+
+    def last_repeat(self, epoch: int) -> tuple[int, bool]:
+        """The last epoch whose snapshot is the same as that of ``epoch``, and whether another one has come since."""
+        s = t.snapshot.c
+        next_own = select(func.min(s.epoch)).where(s.epoch > epoch, s.repeats.is_(None)).scalar_subquery()
+        following, newest = self._read(select(next_own, select(func.max(s.epoch)).scalar_subquery()))[0]
+        return (int(newest), False) if following is None else (int(following) - 1, True)
 
     def outcome(self, consumer: str, epoch: int) -> str | None:
         """``done`` or ``expired``; None while the consumer has yet to deal with the snapshot."""
@@ -61,28 +71,31 @@ class Retention(Database):
         in any case, which is recorded for whoever was still to deal with them. Oldest first: what is newer than one that
         stays, stays as well.
 
+        Those that repeat another one are not counted: keeping them costs nothing, and a quiet night makes nobody forget the day.
+
         Args:
-            retain: as many snapshots stay, the newest.
+            retain: as many different snapshots stay, the newest.
             pin: as many stay at the most.
             consumers: who has to deal with every snapshot.
 
         Returns:
             the oldest epoch that stays readable. It never comes down again, so versions before it may be folded.
         """
-        oldest, newest = self._read(
-            select(t.program.c.oldest_readable, select(func.max(t.snapshot.c.epoch)).scalar_subquery())
-        )[0]
-        if newest is None or oldest > newest - retain:
-            return int(oldest)
+        s, p = t.snapshot.c, t.program.c
+        own = select(s.epoch).where(s.repeats.is_(None), s.epoch >= select(p.oldest_readable).scalar_subquery())
+        if len(self._read(own.limit(retain + 1))) <= retain:
+            return self.oldest_readable()
         with self._engine.begin() as connection:
             oldest = self._lock(connection).oldest_readable
-            while oldest <= newest - retain:
-                missing = self._missing(connection, oldest, consumers)
-                if missing and oldest > newest - pin:
+            left = deque(connection.execute(own.order_by(s.epoch)).scalars())
+            while len(left) > retain:
+                missing = self._missing(connection, left[0], consumers)
+                if missing and len(left) <= pin:
                     break
                 for consumer in missing:
-                    record_outcome(connection, consumer, oldest, "expired")
-                oldest += 1
+                    record_outcome(connection, consumer, left[0], "expired")
+                left.popleft()
+                oldest = left[0]
             connection.execute(update(t.program).values(oldest_readable=oldest))
         return int(oldest)
 

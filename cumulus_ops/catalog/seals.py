@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.boundaries import FENCE, find_boundary, write_boundary
+from cumulus_ops.catalog.boundaries import FENCE, find_boundary, write_boundaries
 from cumulus_ops.catalog.clock import clock_s
 from cumulus_ops.catalog.database import Database, now
 from cumulus_ops.catalog.members import lock_coordinator, not_a_member, read_membership, unknown_coordinator
@@ -73,13 +73,22 @@ class Seals(Database):
                 _await(connection, asked.holder, clock_s(connection))
             return asked.token
 
-    def seal(self, coordinator: int, epoch: int, token: Token | None = None, rhythm: Rhythm | None = None) -> None:
+    def seal(
+        self,
+        coordinator: int,
+        epoch: int,
+        token: Token | None = None,
+        rhythm: Rhythm | None = None,
+        upto: int | None = None,
+    ) -> None:
         """Seal ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
 
         Args:
             coordinator, epoch: what is sealed.
             token: what :meth:`take_token` gave; None to take what is there.
             rhythm: when epochs are to end; None keeps no boundary.
+            upto: seal the epochs behind it as well, up to this one (inclusive), as far as they are over by the clock. For a coordinator
+                that is behind, and for which nothing has come that belongs to them.
 
         Raises:
             NotYet: the token is elsewhere, or was passed on since; an earlier epoch is open; or a batch is not applied.
@@ -99,7 +108,16 @@ class Seals(Database):
                 _refuse_token(f"coordinator {program.token} has the token", "no-token", coordinator, epoch)
             if token is not None and token.number != program.token_number:
                 _refuse_token(f"its token, number {token.number}, was passed on", "old-token", coordinator, epoch)
-            _end(connection, coordinator, epoch, rhythm, membership, "sealed")
+            now_s = clock_s(connection)
+            _end(
+                connection,
+                coordinator,
+                _run_of(membership, coordinator, epoch, upto),
+                rhythm,
+                membership,
+                "sealed",
+                now_s,
+            )
             mine = membership.find(coordinator)
             if mine is not None and mine.awaited_since is not None:
                 _await(connection, mine, None)
@@ -123,8 +141,9 @@ class Seals(Database):
         reason: str,
         rhythm: Rhythm,
         patience: datetime.timedelta | None = None,
-    ) -> bool:
-        """Seal ``epoch`` in the name of a coordinator that is gone, so that it completes without it.
+    ) -> int:
+        """Seal ``epoch`` in the name of a coordinator that is gone, so that it completes without it; and, given a patience, the epochs
+        behind it for which it is as late: there is nothing of it in them.
 
         Args:
             coordinator, epoch: what is sealed.
@@ -134,7 +153,7 @@ class Seals(Database):
             patience: how long it has been awaited at the least; None when that does not matter.
 
         Returns:
-            whether it was; False when it has sealed by itself, was fenced by somebody else, or is not late any more.
+            how many epochs were sealed; 0 when it has sealed by itself, was fenced by somebody else, or is not late any more.
 
         Raises:
             NotYet: a batch of its epoch is not applied.
@@ -145,14 +164,17 @@ class Seals(Database):
             membership = read_membership(connection)
             mine = _active(membership, coordinator)
             if current != epoch or mine is None:
-                return False
+                return 0
             if patience is not None and not _is_to_be_fenced(connection, mine, rhythm, membership, patience):
-                return False
+                return 0
             _check_open(connection, membership, coordinator, epoch, epoch)
+            upto = None if patience is None else connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+            epochs = _run_of(membership, coordinator, epoch, upto)
+            until = clock_s(connection) - (patience or datetime.timedelta()).total_seconds()
             # awaited it stays: as long as it is silent, its next epoch waits no longer than this one
-            _end(connection, coordinator, epoch, rhythm, membership, FENCE, by, reason)
+            done = _end(connection, coordinator, epochs, rhythm, membership, FENCE, until, by, reason)
             _hand_on(connection, program)
-            return True
+            return len(done)
 
     def fenced(self) -> list[FencedSeal]:
         """The seals that somebody else has made, in the order of the epochs."""
@@ -236,23 +258,35 @@ def _refuse_token(message: str, kind: str, coordinator: int, epoch: int) -> NoRe
     raise NotYet(message, kind=kind, place=place, hint="it must seal first, or be late for longer than the patience")
 
 
+def _run_of(membership: Membership, coordinator: int, first: int, upto: int | None) -> range:
+    """The epochs from ``first`` to ``upto`` (inclusive, if there is one) in which a coordinator takes part."""
+    mine = membership.find(coordinator)
+    last = mine.last if mine is not None and mine.last is not None else upto
+    return range(first, max(first, min(first if upto is None else upto, first if last is None else last)) + 1)
+
+
 def _end(
     connection: Connection,
     coordinator: int,
-    epoch: int,
+    epochs: range,
     rhythm: Rhythm | None,
     membership: Membership,
     why: str,
+    until: float,
     by: int | None = None,
     reason: str | None = None,
-) -> None:
-    """The seal, its boundary, and the coordinator's next epoch."""
-    if rhythm is not None:
-        write_boundary(connection, (epoch, coordinator), rhythm, membership, why)
-    values = {"coordinator": coordinator, "epoch": epoch, "sealed_at": now(), "fenced_by": by, "reason": reason}
-    connection.execute(insert(t.seal).values(**values))
+) -> range:
+    """The seals, their boundaries, and the coordinator's next epoch: of the first epoch, and of those behind it that are over."""
+    if rhythm is None:
+        epochs = epochs[:1]
+    else:
+        epochs = write_boundaries(connection, coordinator, epochs, rhythm, membership, until, why)
+    values = {"coordinator": coordinator, "sealed_at": now(), "fenced_by": by, "reason": reason}
+    connection.execute(insert(t.seal), [{**values, "epoch": epoch} for epoch in epochs])
     c = t.coordinator.c
-    connection.execute(update(t.coordinator).where(c.index == coordinator).values(epoch=epoch + 1, next_sequence=0))
+    following = {"epoch": epochs.stop, "next_sequence": 0}
+    connection.execute(update(t.coordinator).where(c.index == coordinator).values(**following))
+    return epochs
 
 
 def _hand_on(connection: Connection, program: Row[Any]) -> None:

@@ -30,6 +30,8 @@ __all__ = [
     "correction",
     "delivery",
     "file_aside",
+    "key_index",
+    "key_run",
     "lease",
     "log_file",
     "member",
@@ -70,6 +72,7 @@ program = Table(
     Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
     Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
     Column("token_number", BigInteger, nullable=False),  # grows with each hand-over: fences off who had it before
+    Column("source", String(64)),  # digest of what it was compiled from; NULL: not known
 )
 
 coordinator = Table(
@@ -219,6 +222,35 @@ file_aside = Table(
     Column("state", String(10), nullable=False),  # 'aside', 'retried', 'dropped'
 )
 
+#: What is known of a relation's keys. An append that has judged events by it changes it in its own transaction, if it is as it was.
+key_index = Table(
+    "key_index",
+    metadata,
+    Column("relation", String(200), primary_key=True),
+    Column("version", BigInteger, nullable=False),  # grows by one with each run that is added
+    Column("signature", String(64), nullable=False),  # of the relation's columns and key
+    Column("covers", BigInteger, nullable=False),  # log files of the relation with higher ids are not in it
+)
+
+key_run = Table(
+    "key_run",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("relation", String(200), nullable=False, index=True),
+    Column("path", Text, nullable=False, index=True),
+    Column("offset", BigInteger, nullable=False),  # where in the file, in bytes
+    Column("rows_bytes", BigInteger, nullable=False),  # of the rows, before its arrays
+    Column("bytes", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("lowest", BigInteger, nullable=False),  # code, inclusive
+    Column("highest", BigInteger, nullable=False),  # code, inclusive
+    Column("first", BigInteger, nullable=False),  # the versions of the index that it holds, inclusive
+    Column(
+        "last", BigInteger, nullable=False
+    ),  # inclusive; of a key's entries the one in the run with the highest counts
+    Column("retired_by", BigInteger, index=True),  # the first commit after it was replaced, NULL while it counts
+)
+
 commit = Table(
     "commit",
     metadata,
@@ -274,6 +306,7 @@ snapshot = Table(
     Column("entries", BigInteger, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("committed_at", DateTime(timezone=True), nullable=False),
+    Column("repeats", Integer),  # the epoch that it is the same as, for nothing was appended since; NULL: none
 )
 
 published = Table(

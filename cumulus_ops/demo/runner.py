@@ -74,13 +74,14 @@ def run_demo(options: DemoOptions, display: Display | None = None) -> int:
     )
     with (
         only_one(options.home / "demo.lock", hint="stop it with Ctrl-C, or give another folder (--home)"),
-        interruptible(),
+        interruptible() as stopping,
     ):
         try:
             demo.run()
         except KeyboardInterrupt:
             demo.display.say("interrupted")
         finally:
+            stopping.set()
             demo.stop()
     return demo.exit_code
 
@@ -211,4 +212,5 @@ class _Demo:
 
 
 def _is_complete(status: Status, epochs: int) -> bool:
-    return sum(e.state in FINAL for e in status.epochs if e.epoch < epochs) == epochs
+    done = (e for e in status.epochs if e.state in FINAL)
+    return sum(min(e.through, epochs - 1) - e.epoch + 1 for e in done if e.epoch < epochs) == epochs

@@ -3,6 +3,6 @@
 from cumulus_ops.eventlog.append import append_delivery
 from cumulus_ops.eventlog.bootstrap import TABLES, land_tables
 from cumulus_ops.eventlog.delivery import Delivery, Part
-from cumulus_ops.eventlog.restamp import restamp
+from cumulus_ops.eventlog.restamp import drop, restamp
 
-__all__ = ["TABLES", "Delivery", "Part", "append_delivery", "land_tables", "restamp"]
+__all__ = ["TABLES", "Delivery", "Part", "append_delivery", "drop", "land_tables", "restamp"]

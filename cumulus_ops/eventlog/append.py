@@ -30,6 +30,8 @@ from cumulus_ops.eventlog.rejected import events_of, rejected_rows
 from cumulus_ops.eventlog.repeats import split_known
 from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
+from cumulus_ops.keys import KeyStage, tidy_keys
+from m3.program import Relation
 
 __all__ = ["append_delivery", "offset_base"]
 
@@ -55,22 +57,26 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         epoch, sequence = catalog.position(coordinator)
         reach("append.before-files")
         reading = _Reading(project, catalog, coordinator, delivery)
-        while True:
+        appended = None
+        while appended is None:
             batches = DropBatches(
                 project.state, coordinator, delivery.name, epoch, sequence, project.batch_rows, step.label
             )
             try:
-                if reading.fill(batches):
-                    new = batches.finish()
-                    break
+                with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
+                    appended = reading.append(batches, keys)
+            except _ReadAgain:
+                batches.discard()
             except BaseException:
                 batches.discard()
                 raise
-            batches.discard()
-        reach("append.before-commit")
-        appended = catalog.append(new, _advance(delivery), reading.intake())
         reach("append.after-commit")
+        tidy_keys(project, catalog, step.label)
         return appended
+
+
+class _ReadAgain(Exception):
+    """More of a delivery is left out than was known when it was read: what was written is in vain."""
 
 
 def _advance(delivery: Delivery) -> Advance | None:
@@ -93,7 +99,8 @@ class _Reading:
     """One delivery, read until it is known what of it is left out: then all the rest has been written in one go.
 
     Most often that is so at once. It is read again without a part that turned out to be unreadable when rows of it were written
-    already, or, if it is transactional, without the transactions that have a rejected row in a later relation.
+    already, or, if it is transactional, without the transactions that have a rejected row. Which of these their keys reject is not asked
+    again: ``judged`` are the relation, the source and the rows, as of the readings before.
     """
 
     project: Project
@@ -104,6 +111,8 @@ class _Reading:
     asides: list[NewFileAside] = field(default_factory=list)
     left_out: dict[str, NewFileAside] = field(default_factory=dict)  # place of a part -> why
     transactions: np.ndarray = field(default_factory=lambda: np.array([], dtype=np.int64))  # rejected ones
+    judged: list[tuple[str, str, pa.Table]] = field(default_factory=list)
+    judged_now: list[tuple[str, str, pa.Table]] = field(default_factory=list)
     nothing: NewFileAside | None = None  # why all of it is set aside
     taken: Taken | None = None
 
@@ -114,62 +123,90 @@ class _Reading:
         self._relations = {relation.name: relation for relation in self.project.relations}
         self._base: int | None = None
 
-    def fill(self, batches: DropBatches) -> bool:
-        """Write what is accepted, and what is rejected.
+    def append(self, batches: DropBatches, keys: KeyStage) -> tuple[int, ...]:
+        """Read it, write what is accepted and what is rejected, and append that.
 
-        Returns:
-            whether that is all; if not, it has to be done again, for more is left out.
+        Raises:
+            _ReadAgain: it has to be done again, for more is left out.
         """
-        rejected = [self.transactions]
+        lost = [self.transactions]
         for part in self.parts if self.nothing is None else ():
-            if part.place not in self.left_out and not self._fill_part(part, batches, rejected):
-                return False
-        if self.delivery.transactional and (len(new := np.unique(np.concatenate(rejected))) > len(self.transactions)):
-            self.transactions = new
-            return False
+            if part.place not in self.left_out:
+                lost += self._read(part, batches, keys)
+        if self.delivery.transactional:
+            self._require(np.unique(np.concatenate(lost)))
         if self.nothing is None and self.delivery.taken is not None:
             self.taken = self.delivery.taken()
             self.nothing = self._repeated(self.taken)
-            return self.nothing is None
-        return True
+            if self.nothing is not None:
+                raise _ReadAgain
+        for relation, source, rejected in self.judged:
+            batches.leave_out(relation, source, rejected, transactional=True)
+        new = batches.finish()
+        keys.finish()
+        reach("append.before-commit")
+        advance = _advance(self.delivery)
+        return keys.commit(lambda changes: self.catalog.append(new, advance, changes, intake=self._intake()))
 
-    def _fill_part(self, part: Part, batches: DropBatches, rejected: list[np.ndarray]) -> bool:
-        """Write a part; False if that was in vain."""
+    def _require(self, lost: np.ndarray) -> None:
+        """See that all transactions that are lost were known to be when this reading began."""
+        if len(lost) > len(self.transactions):
+            self.judged += self.judged_now
+            self.transactions, self.judged_now = lost, []
+            raise _ReadAgain
+
+    def _read(self, part: Part, batches: DropBatches, keys: KeyStage) -> list[np.ndarray]:
+        """Write a part. Returns the rejected transactions."""
         pieces = self._pieces(part)
-        first = True
+        lost: list[np.ndarray] = []
+        is_first = True
         while True:
             try:
                 events = next(pieces, None)
             except InputProblem as problem:
                 self.left_out[part.place] = self._aside(part, problem)
-                return first and not self.delivery.transactional
+                if is_first and not self.delivery.transactional:
+                    return lost
+                raise _ReadAgain from problem
             if events is None:
-                return True
-            self._write(events, batches, rejected)
-            first = False
+                return lost
+            lost.append(self._write(events, batches, keys))
+            is_first = False
 
     def _pieces(self, part: Part) -> Iterator[RelationEvents]:
         source = f"{self.delivery.source}/{part.relation}"
-        settings = self.project.settings_of(part.relation)
-        return check(self._relations[part.relation], part.read(), source, part.place, settings)
+        relation = self._relations[part.relation]
+        return check(relation, part.read(), source, part.place, upsert=self._is_upsert(relation))
 
-    def _write(self, events: RelationEvents, batches: DropBatches, rejections: list[np.ndarray]) -> None:
-        rows, rejected, source, relation = events.rows, [events.rejected], events.source, events.relation
+    def _is_upsert(self, relation: Relation) -> bool:
+        return relation.name in self.project.keys and self.project.keys[relation.name].mode == "upsert"
+
+    def _write(self, events: RelationEvents, batches: DropBatches, keys: KeyStage) -> np.ndarray:
+        """Write a piece. Returns the transactions of rejected rows."""
+        rows, rejected, source, name = events.rows, [events.rejected], events.source, events.relation
+        relation, lost = self._relations[name], np.array([], dtype=np.int64)
         if events.numbered:
-            known = split_known(self.project, self.catalog, self._relations[relation], source, rows)
-            rows, repeated = known.fresh, known.repeated
+            known = split_known(self.project, self.catalog, relation, source, rows, upsert=self._is_upsert(relation))
+            rows = known.fresh
             rejected.append(known.rejected)
-            batches.count_repeats(repeated)
+            batches.count_repeats(known.repeated)
         else:
             source, rows = f"{source}/rows", self._renumbered(rows)
         if self.delivery.transactional:
-            rejections.append(events_of(pa.concat_tables(rejected)))
-            rows, more = self._whole_transactions(rows)
-            rejected.append(more)
-        for piece in _pieces(rows, piece_rows(self.project.batch_rows)):
-            batches.add(relation, source, piece)
+            lost = events_of(pa.concat_tables(rejected))
+            rows, others = self._whole_transactions(name, rows)
+            rejected.append(others)
+        resolved = keys.resolve(name, rows)
+        if self.delivery.transactional and resolved.lost:
+            self.judged_now.append((name, events.source, resolved.rejected))
+            lost = np.concatenate([lost, np.array(sorted(resolved.lost), dtype=np.int64)])
+        else:
+            rejected.append(resolved.rejected)
+        for piece in _pieces(resolved.rows, piece_rows(self.project.batch_rows)):
+            batches.add(name, source, piece)
         for table in rejected:
-            batches.leave_out(relation, events.source, table, transactional=self.delivery.transactional)
+            batches.leave_out(name, events.source, table, transactional=self.delivery.transactional)
+        return lost
 
     def _renumbered(self, rows: pa.Table) -> pa.Table:
         """With offsets that no other delivery's rows have, in the place of their row numbers."""
@@ -179,15 +216,17 @@ class _Reading:
         offsets = pc.add(rows[OFFSET], self._base)
         return rows.set_column(rows.column_names.index(OFFSET), OFFSET, offsets)
 
-    def _whole_transactions(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """The rows whose transactions are accepted, and the others."""
+    def _whole_transactions(self, relation: str, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """The rows whose transactions are accepted, and the others, but for those that are rejected for their keys."""
         if self.left_out:
-            places = ", ".join(self.left_out)
-            return rows.slice(0, 0), rejected_rows(rows, "transaction", f"its delivery lacks {places}")
+            reason = f"its delivery lacks {', '.join(self.left_out)}"
+            return rows.slice(0, 0), rejected_rows(rows, "transaction", reason)
         out = np.isin(rows[OFFSET].to_numpy(), self.transactions)
-        if not out.any():
-            return rows, rejected_rows(rows.slice(0, 0), "transaction", "")
-        others = rejected_rows(rows.filter(pa.array(out)), "transaction", "other rows of its transaction are rejected")
+        judged = [events_of(table) for name, _, table in self.judged if name == relation]
+        other = out & ~np.isin(rows[OFFSET].to_numpy(), np.concatenate([*judged, np.array([], dtype=np.int64)]))
+        others = rejected_rows(
+            rows.filter(pa.array(other)), "transaction", "other rows of its transaction are rejected"
+        )
         return rows.filter(pa.array(~out)), others
 
     def _aside(self, part: Part, problem: InputProblem) -> NewFileAside:
@@ -221,7 +260,7 @@ class _Reading:
             sum(file.bytes for file in taken.files.values()),
         )
 
-    def intake(self) -> Intake:
+    def _intake(self) -> Intake:
         """What is recorded with the batches."""
         asides = [*self.asides, *self.left_out.values()] if self.nothing is None else [self.nothing]
         return replace(self.delivery.intake, taken=self.taken, asides=tuple(asides))

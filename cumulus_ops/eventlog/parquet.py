@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,52 +11,141 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.cuts import PIECE_ROWS, changes, event_cuts
-from cumulus_ops.eventlog.raw import RawFile, check_names
+from cumulus_ops.eventlog.headers import found_columns, ignored_columns
+from cumulus_ops.eventlog.landed import file_on_disk, too_large
+from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.types import EVENT
+from cumulus_ops.versions import SEQUENCES_MAX
 
 __all__ = ["read_parquet"]
 
+#: A piece may take so much of the memory.
+SHARE = 4
+#: What a value takes at the least while it is checked, in bytes.
+VALUE_BYTES = 16
+#: A text that is longer on the average than so many bytes is read in smaller pieces.
+LONG_TEXT = 4096
 
-def read_parquet(path: Path, schema: pa.Schema, _required: Sequence[str], rows: int) -> Iterator[RawFile]:
+
+def read_parquet(path: Path, wanted: Sequence[str], rows: int, memory: int) -> Iterator[RawFile]:
     """Reads a file as typed in the file; see :func:`~cumulus_ops.eventlog.formats.read_raw`.
 
     A file of several pieces is first read for the order of its events alone. Where they are out of order or missing, an
-    event may have rows anywhere, and all comes as one piece.
+    event may have rows anywhere, and all comes as one piece. Files without events come in pieces of any rows.
     """
-    footer = pq.read_metadata(path)
-    ignored = check_names(path, footer.schema.to_arrow_schema().names, schema.names)
-    texts = _repeating(footer, schema.names)
-    with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, pre_buffer=False) as file:
-        ends = _ends(file, footer.num_rows, rows)
-        if len(ends) == 1:
-            pieces = iter([file.read(columns=schema.names)])
+    descriptor = file_on_disk(path)
+    try:
+        with pa.OSFile(f"/dev/fd/{descriptor}") as source:
+            yield from _read(path, source, wanted, rows, memory)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, memory: int) -> Iterator[RawFile]:
+    footer = pq.read_metadata(source)
+    schema = footer.schema.to_arrow_schema()
+    places = found_columns(path, schema.names, wanted)
+    names = {name: schema.names[place] for name, place in places.items()}
+    ignored = ignored_columns(schema.names, places)
+    _check_nesting(path, schema, names)
+    texts = _repeating(footer, schema, list(names.values()))
+    batch = _check_sizes(path, footer, list(names.values()), texts, memory)
+    with pq.ParquetFile(
+        source,
+        metadata=footer,
+        read_dictionary=texts,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit="us",  # nanoseconds would overflow unseen
+    ) as file:
+        columns = list(names.values())
+        limit = memory // SHARE // (VALUE_BYTES * max(1, len(columns)))
+        ends = _ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
+        begins = [0, *ends]
+        if max(b - a for a, b in pairwise(begins)) > max(limit, PIECE_ROWS):
+            raise _unwieldy(path, len(ends) == 1)
+        if len(ends) == 1 and batch >= footer.num_rows:
+            pieces = iter([file.read(columns=columns)])
         else:
-            pieces = _pieces(file.iter_batches(PIECE_ROWS, columns=schema.names), ends)
-        for (begin, end), piece in zip(pairwise([0, *ends]), pieces, strict=True):
-            yield RawFile(piece.select(schema.names), np.arange(begin, end), ignored)
+            pieces = _pieces(file.iter_batches(min(PIECE_ROWS, batch), columns=columns), ends)
+        for (begin, end), piece in zip(pairwise(begins), pieces, strict=True):
+            yield RawFile(piece.select(columns).rename_columns(list(names)), np.arange(begin, end), ignored)
 
 
-def _repeating(footer: pq.FileMetaData, names: Sequence[str]) -> list[str]:
+def _check_nesting(path: Path, schema: pa.Schema, names: Mapping[str, str]) -> None:
+    for name, found in names.items():
+        type_ = schema.field(found).type
+        if pa.types.is_nested(type_):
+            hint = "write one value per row and column"
+            raise InputProblem(f"column {name} is {type_}", kind="wrong-type", place=str(path), hint=hint)
+
+
+def _unwieldy(path: Path, whole: bool) -> InputProblem:
+    if not whole:
+        return too_large(path, "has an event of more rows than fit into memory")
+    return InputProblem(
+        "has events that are not in order, and is too large to be sorted here",
+        kind="unsorted",
+        place=str(path),
+        hint="sort it by event, as 64-bit integers without NULL, or write it in smaller files",
+    )
+
+
+def _repeating(footer: pq.FileMetaData, found: pa.Schema, names: Sequence[str]) -> list[str]:
     """The text columns that are stored as dictionaries, which are cheaper to check and to write than their texts. Texts
     themselves take at least four bytes each, for their lengths."""
-    found = footer.schema.to_arrow_schema()
-    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
     return [
-        chunks[0].path_in_schema
-        for chunks in zip(*([g.column(i) for i in range(g.num_columns)] for g in groups), strict=True)
-        if chunks[0].path_in_schema in names
-        and pa.types.is_string(found.field(chunks[0].path_in_schema).type)
+        name
+        for name, chunks in _chunks(footer, names).items()
+        if pa.types.is_string(found.field(name).type)
         and sum(c.total_uncompressed_size for c in chunks) < 4 * footer.num_rows
     ]
 
 
-def _ends(file: pq.ParquetFile, total: int, rows: int) -> list[int]:
+def _chunks(footer: pq.FileMetaData, names: Sequence[str]) -> Mapping[str, list[pq.ColumnChunkMetaData]]:
+    """name -> the column's chunks; columns are flat."""
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    columns = zip(*([g.column(i) for i in range(g.num_columns)] for g in groups), strict=True)
+    return {chunks[0].path_in_schema: list(chunks) for chunks in columns if chunks[0].path_in_schema in names}
+
+
+def _check_sizes(path: Path, footer: pq.FileMetaData, names: Sequence[str], texts: Sequence[str], memory: int) -> int:
+    """How many rows may be read at once.
+
+    Raises:
+        InputProblem: the file unfolds to more than can be read.
+    """
+    if footer.num_rows > SEQUENCES_MAX:
+        raise too_large(path, f"has {footer.num_rows:,} rows, more than an epoch takes")
+    batch: int = max(PIECE_ROWS, footer.num_rows)
+    for name, chunks in _chunks(footer, names).items():
+        largest = max(chunk.total_uncompressed_size for chunk in chunks)
+        if largest > memory // SHARE:
+            raise too_large(path, f"has {largest:,} bytes of {name} in one row group")
+        if name in texts or not any(chunk.physical_type == "BYTE_ARRAY" for chunk in chunks):
+            continue
+        longest = max(_average(chunk) for chunk in chunks)
+        if longest > LONG_TEXT:
+            batch = min(batch, max(1, memory // SHARE // largest))
+    return batch
+
+
+def _average(chunk: pq.ColumnChunkMetaData) -> int:
+    """The bytes of a text on the average: a dictionary of few long texts may stand for a great many."""
+    return int(chunk.total_uncompressed_size // max(1, chunk.num_values))
+
+
+def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int]:
     """Where pieces end (exclusive); the last is the end of the file."""
-    if total <= rows or not pa.types.is_int64(file.schema_arrow.field(EVENT).type):
+    if total <= rows:
+        return [total]
+    if event is None:
+        return [*range(rows, total, rows), total]
+    if not pa.types.is_int64(file.schema_arrow.field(event).type):
         return [total]
     try:
-        return event_cuts(_event_changes(file), total, rows)
+        return event_cuts(_event_changes(file, event), total, rows)
     except _OutOfOrder:
         return [total]
 
@@ -64,10 +154,10 @@ class _OutOfOrder(Exception):
     pass
 
 
-def _event_changes(file: pq.ParquetFile) -> Iterator[np.ndarray]:
+def _event_changes(file: pq.ParquetFile, event: str) -> Iterator[np.ndarray]:
     """Where another event begins, in portions."""
     position, last = 0, None
-    for batch in file.iter_batches(PIECE_ROWS, columns=[EVENT]):
+    for batch in file.iter_batches(PIECE_ROWS, columns=[event]):
         column = batch.column(0)
         offsets = column.to_numpy(zero_copy_only=False)
         if len(offsets) == 0:

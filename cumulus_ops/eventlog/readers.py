@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +18,15 @@ import pyarrow as pa
 
 from cumulus_ops.config import LEAST_MEMORY, LandingSettings
 from cumulus_ops.eventlog.checks import Checks
-from cumulus_ops.eventlog.formats import read_raw
+from cumulus_ops.eventlog.formats import format_of, read_raw
 from cumulus_ops.eventlog.raw import RawFile
 from m3.program import Relation
 
-__all__ = ["RelationEvents", "check", "read_relation", "read_rows"]
+__all__ = ["RelationEvents", "check", "read_relation", "read_rows", "relation_of"]
 
 log = logging.getLogger(__name__)
 PLAIN = LandingSettings()
+SHOWN_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,18 @@ class RelationEvents:
     numbered: bool = True
 
 
+def relation_of(name: str, relations: Sequence[str]) -> str:
+    """The relation that a file of a drop belongs to, "" for none; capitals count only where they tell relations apart.
+
+    >>> relation_of("Orders.csv", ["orders", "items"]), relation_of("readme.txt", ["orders"])
+    ('orders', '')
+    """
+    stem, kind = format_of(name)
+    alike = [r for r in relations if r.casefold() == stem.casefold()]
+    found = stem if stem in relations else alike[0] if len(alike) == 1 else ""
+    return found if kind else ""
+
+
 def read_relation(
     relation: Relation,
     path: Path,
@@ -54,7 +67,7 @@ def read_relation(
     memory: int = LEAST_MEMORY,
 ) -> Iterator[RelationEvents]:
     """Reads and checks a file of a relation: :func:`read_rows`, then :func:`check`."""
-    return check(relation, read_rows(relation, path, rows, settings, memory), source, str(path), settings)
+    return check(relation, read_rows(relation, path, rows, settings, memory), source, str(path))
 
 
 def read_rows(
@@ -80,7 +93,6 @@ def check(
     raws: Iterable[RawFile],
     source: str,
     place: str,
-    settings: LandingSettings = PLAIN,
     *,
     upsert: bool = False,
 ) -> Iterator[RelationEvents]:
@@ -92,13 +104,12 @@ def check(
             a column of the relation may be missing if it may be NULL.
         source: see :class:`RelationEvents`.
         place: where they came from, for people.
-        settings: the words of the column ``op``.
         upsert: whether rows may be updates by key (sign :data:`~cumulus_ops.eventlog.types.UPDATE`), and deletes by key alone.
 
     Raises:
         InputProblem: a column is missing, or has a type that cannot hold its values exactly; possibly after the first pieces.
     """
-    checks = Checks(relation, place, settings, upsert)
+    checks = Checks(relation, place, upsert)
     for raw in raws:
         if raw.ignored:
             _warn_ignored(source, raw.ignored)
@@ -109,4 +120,7 @@ def check(
 @functools.lru_cache(maxsize=1024)
 def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
     """Logs once per source and set of names: the cache is the memory."""
-    log.warning("%s: columns %s are not declared and will be ignored", source, ", ".join(names))
+    shown = ", ".join(names[:SHOWN_COLUMNS]) + (
+        f" and {len(names) - SHOWN_COLUMNS} more" if names[SHOWN_COLUMNS:] else ""
+    )
+    log.warning("%s: columns %s are not declared and will be ignored", source, shown)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from cumulus_ops.catalog import Catalog, LogFile
 from cumulus_ops.config import Project
 from cumulus_ops.eventlog.rejected import json_records, rejected_rows
-from cumulus_ops.eventlog.types import OFFSET, REJECTED_SCHEMA, event_schema
+from cumulus_ops.eventlog.types import OFFSET, REJECTED_SCHEMA, SIGN, event_schema
 from m3.program import Relation
 
 __all__ = ["Known", "split_known"]
@@ -32,7 +32,7 @@ KEPT_ROWS = 8192
 RESTART_EVENTS = 10
 #: How much of the rows in the log a reason shows.
 SHOWN_CHARACTERS = 500
-WEIGHT, PLACE, JSON = "__weight", "__place", "__json"
+WEIGHT, PLACE, JSON, ROW = "__weight", "__place", "__json", "__row"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class Known:
     rejected: pa.Table
 
 
-def split_known(project: Project, catalog: Catalog, relation: Relation, source: str, rows: pa.Table) -> Known:
+def split_known(
+    project: Project, catalog: Catalog, relation: Relation, source: str, rows: pa.Table, *, upsert: bool = False
+) -> Known:
     """Tell apart the events that the log has from those that it does not have.
 
     Args:
@@ -53,6 +55,7 @@ def split_known(project: Project, catalog: Catalog, relation: Relation, source: 
         relation: whose rows they are.
         source: within which offsets identify events.
         rows: :func:`~cumulus_ops.eventlog.types.event_schema`, their offsets ascending.
+        upsert: whether rows may be updates and deletes by key, which the log has as what they meant.
     """
     if len(rows) == 0:
         return Known(rows, 0, REJECTED_SCHEMA.empty_table())
@@ -66,7 +69,7 @@ def split_known(project: Project, catalog: Catalog, relation: Relation, source: 
     old.read(files)
     again = _plain(rows.filter(pa.array(seen)), relation)
     fresh, lost = rows.filter(pa.array(~seen)), np.isin(again[OFFSET].to_numpy(), old.lost)
-    other = np.isin(again[OFFSET].to_numpy(), _different(again, old.rows)) & ~lost
+    other = np.isin(again[OFFSET].to_numpy(), _different(again, old.rows, relation if upsert else None)) & ~lost
     rejected = [
         rejected_rows(
             again.filter(pa.array(lost)),
@@ -131,14 +134,30 @@ def _plain(rows: pa.Table, relation: Relation) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
-def _different(again: pa.Table, old: pa.Table) -> np.ndarray:
-    """The numbers of the events that have other rows than in the log."""
+def _different(again: pa.Table, old: pa.Table, upsert: Relation | None) -> np.ndarray:
+    """The numbers of the events that have other rows than in the log; of a relation with updates by key, what they do to each key."""
     sides = [(again, 1), (old.drop_columns([PLACE]), -1)]
+    if upsert is not None:
+        sides = [(_effects(rows, upsert), weight) for rows, weight in sides]
     both = pa.concat_tables([t.append_column(WEIGHT, pa.repeat(weight, len(t))) for t, weight in sides])
     keys = [name for name in both.column_names if name != WEIGHT]
     sums = both.group_by(keys, use_threads=False).aggregate([(WEIGHT, "sum")])
     left = sums.filter(pc.not_equal(sums[f"{WEIGHT}_sum"], 0))
     return np.unique(left[OFFSET].to_numpy())
+
+
+def _effects(rows: pa.Table, relation: Relation) -> pa.Table:
+    """What each event leaves of each key: the last row with it, and of a delete only the key."""
+    numbered = rows.append_column(ROW, pa.array(np.arange(len(rows))))
+    last = numbered.group_by([OFFSET, *relation.key], use_threads=False).aggregate([(ROW, "max")])
+    rows = rows.take(last[f"{ROW}_max"])
+    gone = pc.equal(rows[SIGN], -1)
+    for i, name in enumerate(rows.column_names):
+        if name == SIGN:
+            rows = rows.set_column(i, name, pc.if_else(gone, pa.scalar(-1, pa.int8()), pa.scalar(1, pa.int8())))
+        elif name not in (OFFSET, *relation.key):
+            rows = rows.set_column(i, name, pc.if_else(gone, pa.scalar(None, rows[name].type), rows[name]))
+    return rows
 
 
 def _rejected(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -92,15 +91,6 @@ def stop_all(children: Sequence[Child], grace_s: float = GRACE_S) -> None:
     for child in children:
         if child.is_running:
             child.process.send_signal(child.stop_signal)
-    deadline = time.monotonic() + grace_s
+    end_family(family, grace_s)
     for child in children:
-        _reap(child, deadline - time.monotonic())
-    end_family(family, deadline)
-
-
-def _reap(child: Child, timeout_s: float) -> None:
-    try:
-        child.process.wait(max(0.1, timeout_s))
-    except subprocess.TimeoutExpired:
-        child.process.kill()
-        child.process.wait()
+        child.process.wait(GRACE_S)

@@ -230,6 +230,11 @@ def _servers(project: Project) -> Iterator[Finding]:
     elif names := record.running():
         hint = f"cumulus down {project.folder}"
         yield Finding("servers", FIX, f"`cumulus up` was killed, and these are left: {', '.join(names)}", hint)
+    elif record.ended:
+        log = servers_folder(project) / "log"
+        yield Finding(
+            "servers", WARN, f"not up: {record.ended}", f"look into {log}, then start them again: `cumulus up`"
+        )
     else:
         yield Finding("servers", OK, "not up; the last `cumulus up` was killed, and nothing is left of it")
 

@@ -14,8 +14,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal raise KeyboardInterrupt, once: what is being stopped then is stopped in peace.
+def interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C, SIGTERM and a closed terminal raise KeyboardInterrupt, once: what is being stopped then is stopped in peace. Who stops
+    things for another reason sets the event that is given.
 
     Installing a handler also gives children the default action for SIGINT, which a shell's background job ignores.
     """
@@ -28,7 +29,7 @@ def interruptible() -> Iterator[None]:
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
-        yield
+        yield seen
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -19,6 +19,8 @@ import psutil
 __all__ = ["KnownProcess", "end_all", "family_of"]
 
 GRACE_S = 15.0
+GENTLE_S = 3.0
+POLL_S = 0.05
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 START_FIELD = 19  # of /proc/PID/stat, counted from the state, which follows the name in parentheses
 
@@ -41,7 +43,7 @@ class KnownProcess:
         """The process, None if it has ended, whoever has its id now."""
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(self.pid)
-            if start_of(self.pid) == self.start and process.status() != psutil.STATUS_ZOMBIE:
+            if start_of(self.pid) == self.start and _is_alive(process):
                 return process
         return None
 
@@ -78,7 +80,7 @@ def family_of(leader: int) -> list[psutil.Process]:
         with suppress(OSError, psutil.NoSuchProcess):
             if pid not in found and os.getsid(pid) == leader:
                 found[pid] = psutil.Process(pid)
-    return list(found.values())
+    return [process for process in found.values() if _is_alive(process)]
 
 
 def end_all(known: Sequence[KnownProcess], grace_s: float = GRACE_S) -> list[str]:
@@ -93,14 +95,33 @@ def end_all(known: Sequence[KnownProcess], grace_s: float = GRACE_S) -> list[str
             with suppress(psutil.NoSuchProcess):
                 running.send_signal(process.stop_signal)
     everybody = [member for family in families.values() for member in family]
-    end_family(everybody, time.monotonic() + grace_s)
+    end_family(everybody, grace_s)
     return [process.name for process, family in families.items() if family]
 
 
-def end_family(family: Sequence[psutil.Process], deadline: float) -> None:
-    """Wait until the deadline for processes to end, then end those that are left by force."""
-    _, alive = psutil.wait_procs(family, timeout=max(0.0, deadline - time.monotonic()))
-    for process in alive:
+def end_family(family: Sequence[psutil.Process], grace_s: float) -> None:
+    """Wait until processes whose leaders were asked to end have done so. What is at work meanwhile is asked, too, after a while: a leader
+    may wait for it, and it may be killed at any time. What is left in the end is ended by force."""
+    asked = time.monotonic()
+    for process in _wait(family, asked + min(GENTLE_S, grace_s)):
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
+    for process in _wait(family, asked + grace_s):
         with suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(alive, timeout=GRACE_S)
+    _wait(family, time.monotonic() + GRACE_S)
+
+
+def _wait(family: Sequence[psutil.Process], deadline: float) -> list[psutil.Process]:
+    """Those that are still running at the deadline. One that nobody has taken note of (a zombie) is not: that is its parent's affair, and
+    in a container perhaps nobody's."""
+    while (alive := [process for process in family if _is_alive(process)]) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    return alive
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

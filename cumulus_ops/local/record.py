@@ -18,12 +18,14 @@ FILE = "running.json"
 
 @dataclass(frozen=True)
 class Record:
-    """``supervisor`` is the ``cumulus up`` itself; ``servers``: what it has started. ``ready``: Airflow answers and knows the DAGs."""
+    """``supervisor`` is the ``cumulus up`` itself; ``servers``: what it has started. ``ready``: Airflow answers and knows the DAGs.
+    ``ended``: why it came to an end that nobody asked for."""
 
     url: str
     supervisor: KnownProcess
     servers: tuple[KnownProcess, ...] = ()
     ready: bool = False
+    ended: str = ""
 
     def running(self) -> list[str]:
         """The names of the servers of which something runs."""
@@ -40,7 +42,7 @@ def read_record(home: Path) -> Record | None:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         servers = tuple(KnownProcess(**server) for server in found["servers"])
-        return Record(found["url"], KnownProcess(**found["supervisor"]), servers, found["ready"])
+        return Record(found["url"], KnownProcess(**found["supervisor"]), servers, found["ready"], found["ended"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

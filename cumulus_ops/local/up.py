@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
+from rich.markup import escape
 
 from cumulus_ops.config import Project, load_project
 from cumulus_ops.errors import SetupProblem
@@ -58,13 +59,18 @@ def run_up(options: UpOptions, display: Display | None = None) -> None:
     """
     display = display or Display()
     project, home = _prepared(options)
-    with _only_up(project, home), interruptible():
+    with _only_up(project, home), interruptible() as stopping:
         supervisor = _Supervisor(project, home, options, display)
         try:
             supervisor.run()
         except KeyboardInterrupt:
             display.say("stopping")
+        except SetupProblem as problem:
+            supervisor.ended = problem.message
+            display.say(f"[red]{escape(problem.message)}[/red]: stopping the others")
+            raise
         finally:
+            stopping.set()
             supervisor.stop()
     display.say(f"{project.name} is down; its state is kept in {project.state}")
 
@@ -106,7 +112,8 @@ def run_down(folder: Path, display: Display | None = None) -> bool:
     stopped = _stop_supervisor(record)
     stopped |= bool(end_all(record.servers))
     remove_record(home)
-    display.say(f"{project.name} is down" if stopped else f"{project.name} was not running any more")
+    left = f"{project.name} was not running any more" + (f": {record.ended}" if record.ended else "")
+    display.say(f"{project.name} is down" if stopped else left)
     return stopped
 
 
@@ -117,6 +124,7 @@ class _Supervisor:
         self.project, self.home, self.options, self.display = project, home, options, display
         self.record = Record(f"http://{machine.LOOPBACK}:{options.port}", KnownProcess.of("cumulus up", os.getpid()))
         self.servers: Servers | None = None
+        self.ended = ""
 
     def run(self) -> None:
         """Everything, until it is interrupted or a server has died."""
@@ -156,10 +164,14 @@ class _Supervisor:
                     self.display.show_changes(status(runtime))
 
     def stop(self) -> None:
-        """Stop all that was started."""
-        if self.servers:
-            self.servers.stop()
-        remove_record(self.home)
+        """Stop all that was started; if there was a reason, it is written down for whoever asks."""
+        if self.servers is None:
+            return
+        self.servers.stop()
+        if self.ended:
+            write_record(self.home, replace(self.record, servers=(), ended=self.ended))
+        else:
+            remove_record(self.home)
 
 
 def _prepared(options: UpOptions) -> tuple[Project, Path]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
 
+from cumulus_ops.config import load_project
 from cumulus_ops.orchestration import steps
+from cumulus_ops.orchestration.links import EPOCH, ReportLink, SnapshotLink, absolute_page
 
 __all__ = [
     "ApplyEpoch",
@@ -52,15 +56,15 @@ class SealEpoch(BaseSensorOperator):
         self.folder, self.coordinator, self.asset = folder, coordinator, asset
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Done when the epoch is sealed; the value is the list of epochs that await their snapshots, sealed by all."""
+        """Done when the epoch is sealed; the value says which epochs await their snapshots, sealed by all: ``first`` and ``last``."""
         sealed = steps.seal_scheduled(self.folder, self.coordinator, began(context))
         if sealed is None:
             return PokeReturnValue(is_done=False)
         event = context["outlet_events"][self.asset]
-        event.extra = {"epochs": sealed.epochs}
+        event.extra = ends_of(sealed.epochs)
         if sealed.epochs:
-            event.add_partitions([str(e) for e in sealed.epochs])
-        return PokeReturnValue(is_done=True, xcom_value=sealed.complete)
+            event.add_partitions(str(sealed.epochs[-1]))
+        return PokeReturnValue(is_done=True, xcom_value=ends_of(sealed.complete))
 
 
 class Vote(BaseOperator):
@@ -76,17 +80,18 @@ class Vote(BaseOperator):
         super().__init__(outlets=[asset], **kwargs)
         self.complete, self.asset = complete, asset
 
-    def execute(self, context: Context) -> list[int]:
-        """Returns the epochs."""
+    def execute(self, context: Context) -> dict[str, int]:
+        """Returns ``first`` and ``last`` of the epochs."""
         from airflow.sdk.exceptions import AirflowSkipException
 
-        epochs = list(self.complete or ())
-        if not epochs:
-            raise AirflowSkipException("not all members have sealed the epoch yet")
+        if not self.complete:
+            raise AirflowSkipException(
+                "not all members have sealed the epoch yet, or it is empty and has its snapshot already"
+            )
         event = context["outlet_events"][self.asset]
-        event.extra = {"epochs": epochs}
-        event.add_partitions(str(epochs[-1]))  # one wake-up: the commit takes all that are complete
-        return epochs
+        event.extra = dict(self.complete)
+        event.add_partitions(str(self.complete["last"]))  # one wake-up: the commit takes all that are complete
+        return dict(self.complete)
 
 
 class CommitEpochs(BaseOperator):
@@ -100,7 +105,7 @@ class CommitEpochs(BaseOperator):
         self.folder, self.engine = folder, engine
 
     def execute(self, context: Context) -> list[int]:
-        """Returns the epochs committed now."""
+        """Returns the epochs committed now, without those that repeat another one's snapshot."""
         return steps.commit_sealed(self.folder, executor=chosen(self.engine))
 
 
@@ -109,16 +114,21 @@ class PublishEpochs(BaseOperator):
 
     ui_color = GREEN
 
+    operator_extra_links = (SnapshotLink(),)
+
     def __init__(self, *, folder: str, asset: Asset | None = None, **kwargs: Any) -> None:
         super().__init__(outlets=[asset] if asset else [], **kwargs)
         self.folder, self.asset = folder, asset
 
     def execute(self, context: Context) -> list[int]:
-        """Returns the published epochs that await validation. The asset event's extra also has the views in error, and why."""
+        """Returns the published epochs that await validation. The asset event's extra also has the views in error, and why, and where the
+        report of the newest of the epochs will be."""
         epochs, in_error = steps.publish_committed(self.folder)
+        say_epoch(context, epochs[-1:])
         if self.asset and epochs:
             event = context["outlet_events"][self.asset]
-            event.extra = {"epochs": list(epochs), "in_error": in_error}
+            report = absolute_page(load_project(Path(self.folder)).name, "epochs", epochs[-1], "report")
+            event.extra = {"epochs": list(epochs), "in_error": in_error, "report": report}
             event.add_partitions(str(epochs[-1]))  # one wake-up: the validation takes all that await it
         return epochs
 
@@ -127,6 +137,7 @@ class ValidateEpochs(BaseOperator):
     """Prove every committed snapshot that has no report yet equal to full recomputation."""
 
     ui_color = PURPLE
+    operator_extra_links = (ReportLink(),)
 
     def __init__(self, *, folder: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -137,9 +148,19 @@ class ValidateEpochs(BaseOperator):
         from airflow.sdk.exceptions import AirflowFailException
 
         try:
-            return {str(epoch): passed for epoch, passed in steps.validate_committed(self.folder).items()}
+            outcomes = steps.validate_committed(self.folder)
         except steps.SnapshotInvalid as error:
+            self._say_reports(context, error.epochs)
             raise AirflowFailException(str(error)) from error
+        self._say_reports(context, list(outcomes))
+        return {str(epoch): passed for epoch, passed in outcomes.items()}
+
+    def _say_reports(self, context: Context, epochs: Sequence[int]) -> None:
+        """In the log, which the UI shows first and whose addresses are links, and for the task's button, which is among its details."""
+        project = load_project(Path(self.folder)).name
+        for epoch in epochs:
+            self.log.info("report of epoch %d: %s", epoch, absolute_page(project, "epochs", epoch, "report"))
+        say_epoch(context, epochs[-1:])
 
 
 class PlanEpochs(BaseOperator):
@@ -190,12 +211,23 @@ class SealShare(BaseSensorOperator):
         return PokeReturnValue(is_done=sealed is not None, xcom_value=sealed)
 
 
+def say_epoch(context: Context, epochs: Sequence[int]) -> None:
+    """Say which epoch the task's button is about, if any; see :mod:`cumulus_ops.orchestration.links`."""
+    for epoch in epochs:
+        context["ti"].xcom_push(key=EPOCH, value=epoch)
+
+
 def began(context: Context) -> datetime.datetime:
     """When the epoch of a coordinator's run began: the beginning of its data interval."""
     start = context.get("data_interval_start")
     if start is None:
         raise ValueError("the run has no data interval: trigger it with a logical date, or use the run_epochs DAG")
     return datetime.datetime.fromtimestamp(start.timestamp(), datetime.UTC)
+
+
+def ends_of(epochs: range) -> dict[str, int]:
+    """``first`` and ``last`` of some epochs; empty if there are none. They may be thousands."""
+    return {"first": epochs[0], "last": epochs[-1]} if epochs else {}
 
 
 def chosen(executor: str) -> str | None:

@@ -40,20 +40,22 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
+PATIENCE_S = 30.0  # with the one who has the token, before the seal's task waits for it, and gives its slot back
 TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "set_aside")
-COMMITTED = ("committed", "validated", "failed")
 
 
 class SnapshotInvalid(CumulusError):
-    """A snapshot differs from full recomputation, and the project's policy is to fail."""
+    """A snapshot differs from full recomputation, and the project's policy is to fail. ``epochs``: which ones do, ascending."""
+
+    epochs: tuple[int, ...] = ()
 
 
 class Sealed(NamedTuple):
     """What a seal has done: ``epochs`` are sealed by the coordinator; ``complete`` are all epochs that every member has sealed, and that await
-    their snapshots."""
+    their snapshots. Whoever was away for long has thousands."""
 
-    epochs: list[int]
-    complete: list[int]
+    epochs: range
+    complete: range
 
 
 class Published(NamedTuple):
@@ -65,10 +67,15 @@ class Published(NamedTuple):
 
 
 @contextmanager
-def _running(folder: str, executor: str | None) -> Iterator[tuple[Project, Runtime]]:
+def _running(folder: str, executor: str | None, *, frames: bool = False) -> Iterator[tuple[Project, Runtime]]:
+    """A project's runtime; ``frames``: where data frames are made, by what proves snapshots."""
+    project = load_project(Path(folder))
+    if (executor or project.executor.kind) == "inprocess" and not frames:
+        from cumulus_ops.light import without_pandas
+
+        without_pandas()
     from cumulus_ops.snapshot import initialise, open_runtime
 
-    project = load_project(Path(folder))
     initialise(project)
     with open_runtime(project, executor or None) as runtime:
         yield project, runtime
@@ -118,7 +125,8 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
     """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early.
 
     What landed before an epoch's boundary belongs to it. Of an epoch that ends early, only what is appended does. An earlier epoch
-    that a failed run has left open gets what is its, and is sealed first.
+    that a failed run has left open gets what is its, and is sealed first. Later ones that are over already, for the scheduler was away or
+    the project's start is long ago, are made up for in the same way; those among them for which nothing has landed are sealed at once.
 
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
@@ -128,7 +136,8 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
     totals = dict.fromkeys(TOTALS, 0)
     with _running(folder, None) as (project, runtime):
         rhythm = Rhythm.of(project)
-        epoch = runtime.catalog.epoch_at(coordinator, moment, rhythm)
+        epoch = _last_epoch(runtime, coordinator, moment)
+        patience = Patience(PATIENCE_S)
         while _is_in(runtime, coordinator, epoch):
             here = current_epoch(runtime, coordinator)
             boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
@@ -138,9 +147,9 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
-            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here):
-                continue
-            elif _is_over(last):
+            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
+                patience = Patience(PATIENCE_S)
+            elif _is_over(last) and (here == epoch or patience.is_over):
                 break
             else:
                 settle_if_due(runtime)
@@ -150,16 +159,34 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
     return totals
 
 
+def _last_epoch(runtime: Runtime, coordinator: int, moment: datetime.datetime) -> int:
+    """The last epoch that is a run's to end: the one of its moment, or the newest that is over, if that is later."""
+    own, current = (
+        runtime.catalog.epoch_at(coordinator, at, Rhythm.of(runtime.project)) for at in (moment, max(moment, _now()))
+    )
+    return max(own, current - 1)
+
+
 def _is_over(boundary: Boundary) -> bool:
     return boundary.is_early or _now() >= boundary.ends_at
 
 
-def _sealed(runtime: Runtime, coordinator: int, epoch: int) -> bool:
-    """Seal an epoch; False while the token is elsewhere."""
+def _quiet_until(runtime: Runtime, coordinator: int, upto: int) -> int:
+    """The last epoch, ``upto`` at most, before the first one for which something has landed that is not appended yet."""
+    first = min((delivery.arrived for delivery in _pending(runtime, coordinator)), default=None)
+    if first is None:
+        return upto
+    return min(upto, runtime.catalog.epoch_at(coordinator, first, Rhythm.of(runtime.project)) - 1)
+
+
+def _sealed(runtime: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> bool:
+    """Seal an epoch, and the empty ones behind it up to ``upto`` that are over; False while the token is elsewhere."""
     from cumulus_ops.snapshot import seal
 
+    if upto is not None and upto > epoch:
+        upto = _quiet_until(runtime, coordinator, upto)
     try:
-        seal(runtime, coordinator, epoch)
+        seal(runtime, coordinator, epoch, upto)
     except NotYet as problem:
         if problem.kind not in ("no-token", "old-token"):
             raise
@@ -174,29 +201,33 @@ def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float =
         The epochs that are sealed now and were to be, those of which the coordinator is a member; None when the token did not come.
     """
     with _running(folder, "inprocess") as (_, runtime):
-        sealed = _seal(runtime, coordinator, epoch, patience_s)
-        return None if sealed is None else sealed.epochs
+        sealed = _seal(runtime, coordinator, epoch, epoch, patience_s)
+        return None if sealed is None else list(sealed.epochs)
 
 
 def seal_scheduled(
     folder: str, coordinator: int, moment: datetime.datetime, *, patience_s: float = 30.0
 ) -> Sealed | None:
-    """Seal the epoch that ``coordinator`` was in at a moment, as :func:`seal_epoch` does.
+    """Seal the epoch that ``coordinator`` was in at a moment, as :func:`seal_epoch` does, and the empty ones behind it that are over
+    already. Those in which something has landed are left to the next run, which applies it.
 
     Returns:
         what is sealed now; None when the token did not come.
     """
     with _running(folder, "inprocess") as (project, runtime):
         epoch = runtime.catalog.epoch_at(coordinator, moment, Rhythm.of(project))
-        return _seal(runtime, coordinator, epoch, patience_s)
+        return _seal(runtime, coordinator, epoch, _last_epoch(runtime, coordinator, moment), patience_s)
 
 
-def _seal(runtime: Runtime, coordinator: int, epoch: int, patience_s: float) -> Sealed | None:
+def _seal(runtime: Runtime, coordinator: int, epoch: int, upto: int, patience_s: float) -> Sealed | None:
+    """Seal the epochs up to ``epoch``, and on as long as they are empty and over, up to ``upto``."""
     from cumulus_ops.snapshot import current_epoch, fence_the_gone, tell_where_coordinators_are
 
     def seal_all() -> bool:
-        while (here := current_epoch(runtime, coordinator)) <= epoch and _is_in(runtime, coordinator, here):
-            if not _sealed(runtime, coordinator, here):
+        while (here := current_epoch(runtime, coordinator)) <= upto and _is_in(runtime, coordinator, here):
+            if here > epoch and _quiet_until(runtime, coordinator, upto) < here:
+                break
+            if not _sealed(runtime, coordinator, here, upto):
                 return False
         return True
 
@@ -205,20 +236,18 @@ def _seal(runtime: Runtime, coordinator: int, epoch: int, patience_s: float) -> 
         return None
     fence_the_gone(runtime, coordinator)
     tell_where_coordinators_are(runtime)
-    membership = runtime.catalog.membership()
-    return Sealed([e for e in range(first, epoch + 1) if coordinator in membership.of(e)], _complete(runtime))
+    return Sealed(_epochs_of(runtime, coordinator, first), _complete(runtime))
 
 
-def _complete(runtime: Runtime) -> list[int]:
+def _epochs_of(runtime: Runtime, coordinator: int, first: int) -> range:
+    """The epochs from ``first`` on that a coordinator has sealed, in those of its memberships."""
+    mine = runtime.catalog.membership().find(coordinator)
+    return range(first, first) if mine is None else range(max(first, mine.first), mine.epoch)
+
+
+def _complete(runtime: Runtime) -> range:
     """The epochs that all their members have sealed, and that have no snapshot yet."""
-    from cumulus_ops.snapshot import sealed
-
-    epoch = max((s.epoch for s in runtime.catalog.snapshots()), default=-1) + 1
-    complete = []
-    while sealed(runtime, epoch):
-        complete.append(epoch)
-        epoch += 1
-    return complete
+    return runtime.catalog.complete(runtime.catalog.newest_snapshot() + 1)
 
 
 def _is_in(runtime: Runtime, coordinator: int, epoch: int) -> bool:
@@ -228,21 +257,33 @@ def _is_in(runtime: Runtime, coordinator: int, epoch: int) -> bool:
 
 
 def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
-    """Correct and checkpoint every epoch that all coordinators sealed, in order; returns the epochs done now."""
-    from cumulus_ops.snapshot import commit, sealed, status
+    """Correct and checkpoint every epoch that all coordinators sealed, in order; those to which nothing was appended repeat the snapshot
+    before them, however many they are.
+
+    Returns:
+        the epochs that have snapshots of their own now, without those that repeat one.
+    """
+    from cumulus_ops.snapshot import commit
 
     done: list[int] = []
     with _running(folder, executor) as (_, runtime):
-        committed = [e.epoch for e in status(runtime).epochs if e.state in COMMITTED]
-        epoch = max(committed, default=-1) + 1
-        while sealed(runtime, epoch):
+        _say_repeated(runtime.catalog.repeat_snapshots())
+        while epochs := _complete(runtime):
+            epoch = epochs[0]
             report = commit(runtime, epoch)
             log.info("snapshot %s", report)
             for batch in report.without:
                 log.warning("the snapshot of epoch %d is without %s", epoch, batch)
             done.append(epoch)
-            epoch += 1
+            _say_repeated(range(epoch + 1, runtime.catalog.newest_snapshot() + 1))
     return done
+
+
+def _say_repeated(epochs: range) -> None:
+    if epochs:
+        log.info(
+            "epochs %d to %d: nothing was appended to them, their snapshots are the one before", epochs[0], epochs[-1]
+        )
 
 
 def publish_committed(folder: str) -> Published:
@@ -279,9 +320,12 @@ def validate_committed(folder: str) -> dict[int, bool]:
     from cumulus_ops.snapshot import to_validate, validate
     from cumulus_ops.snapshot.notices import write_notices
 
-    with _running(folder, None) as (project, runtime):
+    with _running(folder, None, frames=True) as (project, runtime):
         settings, names = project.validation, [view.name for view in runtime.program.views]
-        reports = [validate(runtime, e, settings.chosen(names, e)) for e in to_validate(runtime)]
+        reports = [
+            validate(runtime, e, settings.chosen(names, len(runtime.catalog.validations())))
+            for e in to_validate(runtime)
+        ]
         write_notices(runtime)  # without publishing, this is where reading has found views in error
         _warn_of_expired(runtime, "validate")
     for report in reports:
@@ -315,12 +359,14 @@ def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, o
 def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
     epochs = ", ".join(str(report.epoch) for report in failed)
     lines = [f"epoch {report.epoch}: {failure}" for report in failed for failure in report.failures]
-    return SnapshotInvalid(
+    problem = SnapshotInvalid(
         f"{len(failed)} of {total} snapshots differ from full recomputation (epoch {epochs}):\n  " + "\n  ".join(lines),
         kind="snapshot-invalid",
         place=str(failed[0].docs_index),
         hint="open the report; the table of differing groups shows expected and maintained values",
     )
+    problem.epochs = tuple(report.epoch for report in failed)
+    return problem
 
 
 def _pending(runtime: Runtime, coordinator: int) -> list[Delivery]:
@@ -334,11 +380,23 @@ def _add(totals: dict[str, int], report: BatchReport) -> None:
         totals[name] += getattr(report, name)
 
 
+class Patience:
+    """So many seconds from now."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether they have passed."""
+        return time.monotonic() >= self._deadline
+
+
 def _wait_until(condition: Callable[[], bool], patience_s: float) -> bool:
     """Poll ``condition``; False when it did not become true in time."""
-    deadline = time.monotonic() + patience_s
+    patience = Patience(patience_s)
     while not condition():
-        if time.monotonic() >= deadline:
+        if patience.is_over:
             return False
         time.sleep(POLL_S)
     return True

@@ -1,8 +1,9 @@
-"""The staggered timetable: when a coordinator's DAG runs, one run per epoch."""
+"""The staggered timetable: when a coordinator's DAG runs, one run per epoch, and one for all epochs that it is behind."""
 
 from __future__ import annotations
 
 import datetime
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from cumulus_ops.timeline import Stay, read_timeline
 
 __all__ = ["StaggeredTimetable"]
 
+#: Moments are rounded to microseconds: what is so near to the end of an epoch is in the next one.
+ROUNDING = datetime.timedelta(milliseconds=1)
+
 
 class StaggeredTimetable(Timetable):
     """One run per epoch of one coordinator, its data interval being the coordinator's time in that epoch.
@@ -21,6 +25,9 @@ class StaggeredTimetable(Timetable):
     Unlike a batch job, which starts when its interval is over, a coordinator works *during* its epoch: the run starts
     at the interval's beginning. Coordinator i is i*T/N later than coordinator 0 (Cumulus paper, section 4.2). After
     ``rhythm.count`` epochs the schedule ends.
+
+    When the scheduler was away, or the first epoch is long ago, the next run's interval is that of all epochs that are over: however many
+    they are, they are one run, which does for each of them what is left to do.
 
     When epochs have really ended, the catalog knows. This is evaluated in Airflow's own processes, which need not reach it; they read what
     the steps have written of it into the file :mod:`cumulus_ops.timeline` in the state folder. Airflow asks again whenever it parses the DAG file, and so
@@ -90,21 +97,34 @@ class StaggeredTimetable(Timetable):
         """The open epoch, if its run has not been made yet; else the one after it. None is left out: all want to be sealed."""
         begins_at, ends_at, next_ends_at = map(pendulum.instance, (stay.begins_at, stay.ends_at, stay.next_ends_at))
         if last is None or last.start < begins_at:
-            return stay.epoch, DataInterval(begins_at, ends_at)
-        if last.start < ends_at:
-            return stay.epoch + 1, DataInterval(ends_at, next_ends_at)
-        return stay.epoch + 2, DataInterval(last.end, last.end + self.rhythm.length)  # a run has left its epoch open
+            return stay.epoch, self._upto_now(stay.epoch, begins_at, ends_at)
+        if last.end <= ends_at:
+            return stay.epoch + 1, self._upto_now(stay.epoch + 1, ends_at, next_ends_at)
+        # runs that have left epochs open were for those up to there
+        epoch = stay.epoch + 1 + round(self._lengths(ends_at, last.end))
+        return epoch, self._upto_now(epoch, last.end, last.end + self.rhythm.length)
 
     def _after(self, last: DataInterval | None, restriction: TimeRestriction) -> tuple[int, DataInterval]:
         """The epoch after the last run's, by the clock alone."""
         epoch = 0
         if last is not None:
-            epoch = self.rhythm.epoch_at(self.coordinator, last.start) + 1
+            epoch = self.rhythm.epoch_at(self.coordinator, last.end + ROUNDING)
         if restriction.earliest is not None and restriction.earliest > self._begin(epoch):
             epoch = max(epoch, self.rhythm.epoch_at(self.coordinator, restriction.earliest))
         if not restriction.catchup:
             epoch = max(epoch, self.rhythm.epoch_at(self.coordinator, pendulum.now("UTC")))
-        return epoch, self._interval(epoch)
+        return epoch, self._upto_now(epoch, self._begin(epoch), self._begin(epoch + 1))
+
+    def _upto_now(self, epoch: int, begin: pendulum.DateTime, end: pendulum.DateTime) -> DataInterval:
+        """The time of an epoch, and if it is over, of all that are over since."""
+        over = max(0, math.floor(self._lengths(end, pendulum.now("UTC"))))
+        if self.rhythm.count is not None:
+            over = max(0, min(over, self.rhythm.count - 1 - epoch))
+        return DataInterval(begin, end + over * self.rhythm.length)
+
+    def _lengths(self, since: pendulum.DateTime, until: pendulum.DateTime) -> float:
+        """How many lengths of an epoch lie between two moments."""
+        return (until - since).total_seconds() / self.rhythm.length.total_seconds()
 
     def _interval(self, epoch: int) -> DataInterval:
         return DataInterval(self._begin(epoch), self._begin(epoch + 1))

@@ -43,7 +43,7 @@ def views_in_error(rt: Runtime, epoch: int) -> Mapping[str, str]:
 def newest_errors(rt: Runtime) -> tuple[InError, ...]:
     """The views that are in error in the newest snapshot, as far as is known: what only reading finds is known when it has been
     published or validated. Empty without a snapshot."""
-    newest = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    newest = rt.catalog.newest_snapshot()
     return in_error(rt.catalog.view_errors(), newest)
 
 
@@ -68,7 +68,7 @@ def described_error(
         "message": problem.message,
         "place": problem.place,
     }
-    newest = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    newest = rt.catalog.newest_snapshot()
     epoch: int | None = None
     since: int | None = None
     if tentative:

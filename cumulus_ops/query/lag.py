@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from cumulus_ops.catalog import Catalog, Member
 from cumulus_ops.config import Project
@@ -36,8 +37,17 @@ def lags(project: Project, catalog: Catalog) -> Sequence[Lag]:
     return [_lag(project, catalog, m, token, waiting.get(m.coordinator, (0, 0))) for m in members]
 
 
+def _changed(drop: Path) -> datetime.datetime | None:
+    """When a drop's folder got its name, as far as that can be seen now; None if it is gone."""
+    try:
+        return datetime.datetime.fromtimestamp(drop.stat().st_ctime, datetime.UTC)
+    except OSError:
+        return None
+
+
 def _lag(project: Project, catalog: Catalog, member: Member, token: int, waiting: tuple[int, int]) -> Lag:
     who = member.coordinator
-    arrived = [drop.arrived for drop in Landing(project, catalog, who).poll(None)]
+    landing = project.landing / str(who)
+    arrived = [at for name in Landing(project, catalog, who).waiting() if (at := _changed(landing / name)) is not None]
     late, drains = member.awaited_since is not None, member.last is not None
     return Lag(who, member.epoch, who == token, late, drains, len(arrived), min(arrived, default=None), *waiting)

@@ -163,16 +163,14 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
 
 
 def _snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
-    epochs = [s.epoch for s in rt.catalog.snapshots()]
-    if not epochs:
+    newest = rt.catalog.newest_snapshot()
+    if newest < 0:
         raise NotYet(
             "there is no snapshot yet", kind="no-snapshot", hint="wait for an epoch to end, or read --tentative"
         )
-    epoch = epochs[-1] if as_of is None else as_of
-    if epoch not in epochs:
-        raise NotYet(
-            f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: {epochs[0]} to {epochs[-1]}"
-        )
+    epoch = newest if as_of is None else as_of
+    if epoch > newest:
+        raise NotYet(f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: 0 to {newest}")
     _require_retained(rt, epoch)
     return epoch
 

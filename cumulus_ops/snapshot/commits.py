@@ -39,7 +39,7 @@ __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
 ATTEMPTS = 25
 #: Merging holds fewer columns of a row than a join does, and one path at a time.
 MERGE_SHARE = 2
-FOLDERS = ("runs", "log", "quarantine")
+FOLDERS = ("runs", "log", "quarantine", "keys")
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,17 @@ class SnapshotReport:
 
 
 def commit(rt: Runtime, epoch: int) -> SnapshotReport:
-    """Turn a sealed epoch into a snapshot of all maps; when it is one, only report it.
+    """Turn a sealed epoch into a snapshot of all maps; when it is one, only report it. Those after it to which nothing was appended
+    repeat it.
 
     Raises:
         NotYet: a coordinator has not sealed it, or an earlier epoch is not committed.
     """
-    if all(s.epoch != epoch for s in rt.catalog.snapshots()):
+    rt.catalog.repeat_snapshots()
+    if epoch > rt.catalog.newest_snapshot():
         _require_sealed(rt, epoch)
         _commit(rt, epoch)
+        rt.catalog.repeat_snapshots()
     merge(rt)
     collect_garbage(rt)
     write_notices(rt)
@@ -108,7 +111,7 @@ def _entries(rt: Runtime, at: int, epoch: int) -> int:
 
 
 def _report(rt: Runtime, epoch: int) -> SnapshotReport:
-    snapshot = next(s for s in rt.catalog.snapshots() if s.epoch == epoch)
+    snapshot = rt.catalog.snapshot(epoch)
     everything = rt.catalog.batches()
     batches = [b for b in everything if b.epoch == epoch and b.counts]
     inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
@@ -212,7 +215,7 @@ def _merge(rt: Runtime, step: Step) -> int:
 
 
 def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
-    committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    committed = rt.catalog.newest_snapshot()
     limit = MERGE_SHARE * rows_within(rt.project.memory_bytes)
     by_path: dict[AccessPath, list[Run]] = {}
     paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}

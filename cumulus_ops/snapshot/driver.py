@@ -36,7 +36,7 @@ def run_epochs(
     """
     _complete(rt, on_progress, validating)
     _await_copies(rt, on_progress)
-    committed = len(rt.catalog.snapshots())
+    committed = rt.catalog.newest_snapshot() + 1
     for epoch in range(committed, committed + epochs):
         while not sealed(rt, epoch):
             _step(rt, on_progress)
@@ -59,7 +59,7 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
         for coordinator in _everyone(rt):
             while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
                 pass
-        epoch = len(rt.catalog.snapshots())
+        epoch = rt.catalog.newest_snapshot() + 1
         while not sealed(rt, epoch):
             holder = rt.catalog.token()
             seal(rt, holder, current_epoch(rt, holder))
@@ -70,7 +70,7 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
 
 def _something_waits(rt: Runtime) -> bool:
     """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
-    committed = len(rt.catalog.snapshots())
+    committed = rt.catalog.newest_snapshot() + 1
     return any(b.epoch >= committed and b.counts for b in rt.catalog.batches()) or any(
         rt.sources.pending(c) for c in _everyone(rt)
     )
@@ -111,7 +111,7 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
             on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
     names = [view.name for view in rt.program.views]
     for epoch in to_validate(rt) if validating else ():
-        outcome = validate(rt, epoch, rt.project.validation.chosen(names, epoch))
+        outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.validations())))
         on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else f'FAILED, see {outcome.docs_index}'}")
         for line in (*outcome.failures, *outcome.remarks):
             on_progress(f"  {line}")

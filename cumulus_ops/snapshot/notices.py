@@ -36,7 +36,7 @@ def _last_stay(rt: Runtime, coordinator: int, epoch: int, rhythm: Rhythm) -> Sta
 def write_notices(rt: Runtime) -> None:
     """Write the file as the catalog has it now, by one rename; delete it when there is nothing to say."""
     batches = rt.catalog.batches()
-    newest = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    newest = rt.catalog.newest_snapshot()
     text = _text(set_aside(batches), left_out(batches, newest), newest) + _of_views(newest_errors(rt))
     text += _of_coordinators([seal for seal in rt.catalog.fenced() if seal.epoch >= newest])
     file = rt.project.state / NOTICES

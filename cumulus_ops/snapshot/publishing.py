@@ -27,11 +27,14 @@ def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
 
 
 def to_validate(rt: Runtime) -> Iterator[int]:
-    """The epochs that await validation and are due by the project's settings; the others need not wait any longer."""
+    """The epochs that await validation and are due by the project's settings; the others need not wait any longer. One is due as well if
+    one is that repeats its snapshot; as long as no other has come, that may be so later."""
+    settings = rt.project.validation
     for epoch in awaiting(rt, "validate"):
-        if rt.project.validation.due(epoch):
+        last, has_successor = rt.catalog.last_repeat(epoch)
+        if settings.due(epoch, last):
             yield epoch
-        else:
+        elif has_successor or settings.policy == "off":
             rt.catalog.record_done("validate", epoch)
 
 

@@ -80,7 +80,7 @@ def refresh_task(
     floor = rt.plan.versions.whole(min(starts))
     live = [e.batch for e in rt.catalog.history(at, place=rt.plan.versions.batch_at(floor))]
     late = [b for b in live if (b.commit or 0) <= refreshed and rt.plan.versions.span(b)[1] >= floor]
-    committed = max((s.epoch for s in rt.catalog.snapshots()), default=-1)
+    committed = rt.catalog.newest_snapshot()
     batches = rt.references(fresh), rt.references(late)
     changed = {r.map for r in runs if r.origin > refreshed}
     concerned = rt.plan.concerned({name for b in batches[0] for name in b.relations()}, changed)

@@ -19,8 +19,14 @@ __all__ = ["apply_appended", "fence_the_gone", "open_epoch", "remove_coordinator
 log = logging.getLogger(__name__)
 
 
-def seal(rt: Runtime, coordinator: int, epoch: int) -> None:
-    """Seal an epoch for a coordinator: no event of it will come any more. A no-op when done before.
+def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> None:
+    """Seal an epoch for a coordinator: no event of it will come any more. A no-op when done before. An epoch that this completes, and
+    to which nothing was appended, has its snapshot at once: the one before.
+
+    Args:
+        rt: the open project.
+        coordinator, epoch: what is sealed.
+        upto: seal the epochs behind it as well, up to this one, as far as they are over; nothing must have come that belongs to them.
 
     Raises:
         NotYet: the token is with another coordinator, or was passed on meanwhile; or a batch is not applied yet.
@@ -34,8 +40,9 @@ def seal(rt: Runtime, coordinator: int, epoch: int) -> None:
         place = f"coordinator {coordinator}, epoch {epoch}"
         raise NotYet(f"coordinator {holder} has the token", kind="no-token", place=place, hint="it must seal first")
     reach("seal.before-commit")
-    rt.catalog.seal(coordinator, epoch, token, rhythm)
+    rt.catalog.seal(coordinator, epoch, token, rhythm, upto)
     reach("seal.after-commit")
+    rt.catalog.repeat_snapshots()
 
 
 def sealed(rt: Runtime, epoch: int) -> bool:
@@ -66,15 +73,17 @@ def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
             apply_appended(rt, coordinator, epoch)
             reach("fence.before-commit")
             try:
-                is_fenced = rt.catalog.fence(coordinator, epoch, by, reason, rhythm, patience)
+                fenced = rt.catalog.fence(coordinator, epoch, by, reason, rhythm, patience)
             except NotYet:  # it appends: it is not gone
                 continue
             reach("fence.after-commit")
-            if is_fenced:
-                done.append(FencedSeal(epoch, coordinator, by, reason))
-                log.warning("%s", done[-1])
+            done += (FencedSeal(e, coordinator, by, reason) for e in range(epoch, epoch + fenced))
+            if fenced:
+                log.warning("%s%s", done[-1], f", and in the {fenced - 1} epochs before" if fenced > 1 else "")
         if len(done) == before:
             break
+    if done:
+        rt.catalog.repeat_snapshots()
     return done
 
 
@@ -93,7 +102,7 @@ def remove_coordinator(rt: Runtime, coordinator: int) -> bool:
     if member.is_gone:
         return False
     apply_appended(rt, coordinator, member.epoch)
-    return rt.catalog.fence(coordinator, member.epoch, None, "it was removed", Rhythm.of(rt.project))
+    return bool(rt.catalog.fence(coordinator, member.epoch, None, "it was removed", Rhythm.of(rt.project)))
 
 
 def apply_appended(rt: Runtime, coordinator: int, epoch: int) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from cumulus_ops.catalog import NewFileAside, TakenFile
 from cumulus_ops.errors import NotYet
 from cumulus_ops.eventlog.formats import FORMATS
+from cumulus_ops.eventlog.readers import relation_of
 
 __all__ = [
     "COMPLETE",
@@ -174,7 +175,7 @@ def sort_files(
     files: dict[str, Entry] = {}
     asides = []
     for entry in (e for e in drop.visible if wanted is None or e.name in wanted):
-        relation = _relation_of(entry.name, relations)
+        relation = relation_of(entry.name, relations) or None
         problem = _problem(entry, relation, files, relations)
         if problem is None and relation is not None:
             files[relation] = entry
@@ -199,13 +200,6 @@ def _problem(
         hint = f"if it has other events than {files[relation].name}, `cumulus quarantine retry` takes it as well"
         return "doubled-file", f"is a second file of {relation}", hint
     return None
-
-
-def _relation_of(name: str, relations: Sequence[str]) -> str | None:
-    """The relation whose file it is by its name."""
-    suffix = next((s for s in sorted(FORMATS, key=len, reverse=True) if name.endswith(s)), None)
-    stem = name.removesuffix(suffix) if suffix else ""
-    return stem if stem in relations else None
 
 
 class Hashes:

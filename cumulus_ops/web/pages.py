@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from cumulus_ops.catalog import EpochNumbers
-from cumulus_ops.query import ViewState, epoch_story, lags, overview, view_states
+from cumulus_ops.query.lag import lags
+from cumulus_ops.query.overview import ViewState, epoch_story, overview, view_states
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.web.opened import Opened, program_of
 from cumulus_ops.web.reports import report_address

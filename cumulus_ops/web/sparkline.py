@@ -9,6 +9,7 @@ __all__ = ["Sparkline", "sparkline"]
 
 WIDTH, HEIGHT = 180.0, 30.0
 MARGIN = 2.0
+BAR = 8.0  # at most as wide
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def _y(share: float) -> float:
 
 
 def _bar(x: float, step: float, share: float) -> tuple[float, float, float, float]:
-    width, height = max(1.0, step * 0.6), max(1.5, share * (HEIGHT - 2 * MARGIN))
+    width, height = min(BAR, max(1.0, step * 0.6)), max(1.5, share * (HEIGHT - 2 * MARGIN))
     return round(x - width / 2, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1)
 
 

@@ -110,9 +110,9 @@ def test_the_vote_is_an_event_when_it_is_unanimous_and_skipped_else(dags):
             self.keys = keys
 
     task, event = dags["tpch_coordinator_0"].get_task("vote"), Event()
-    task.complete = [4, 5]
-    assert task.execute({"outlet_events": {task.asset: event}}) == [4, 5]
-    assert (event.keys, event.extra) == ("5", {"epochs": [4, 5]})
-    task.complete = []
+    task.complete = {"first": 4, "last": 5}
+    assert task.execute({"outlet_events": {task.asset: event}}) == {"first": 4, "last": 5}
+    assert (event.keys, event.extra) == ("5", {"first": 4, "last": 5})
+    task.complete = {}
     with pytest.raises(AirflowSkipException):
         task.execute({})

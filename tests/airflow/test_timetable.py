@@ -10,7 +10,8 @@ from cumulus_ops.orchestration import StaggeredTimetable
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.timeline import Stay, write_timeline
 
-START = datetime.datetime(2026, 1, 1, 6, tzinfo=datetime.UTC)
+#: Yet to come, however long the tests are kept.
+START = datetime.datetime(2126, 1, 1, 6, tzinfo=datetime.UTC)
 RHYTHM = Rhythm(START, datetime.timedelta(seconds=30), coordinators=3, count=4)
 
 
@@ -97,3 +98,37 @@ def test_serialised_it_reads_the_same_file(tmp_path):
     timetable = StaggeredTimetable(RHYTHM, 2, tmp_path)
     assert runs(StaggeredTimetable.deserialize(timetable.serialize())) == runs(timetable)
     assert runs(timetable)[0].run_after == seconds(17)
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["by-the-clock", "by-the-timeline"])
+def test_all_that_is_behind_is_one_run(tmp_path, written):
+    hour = datetime.timedelta(hours=1)
+    long_ago = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), hour, 3)
+    if written:
+        begin = [long_ago.begin(1, epoch) for epoch in range(3)]
+        write_timeline(tmp_path, [Stay(1, 0, *begin)])
+    first, second, third = runs(StaggeredTimetable(long_ago, 1, tmp_path), earliest=long_ago.start, limit=3)
+    now = pendulum.now("UTC")
+    assert first.run_after == first.data_interval.start == long_ago.begin(1, 0)
+    assert first.data_interval.end <= now < first.data_interval.end.add(hours=1), "all that is over"
+    assert second.data_interval.start == first.data_interval.end, "and then the epoch of now"
+    assert second.data_interval.end - second.data_interval.start == hour
+    assert third.run_after == second.data_interval.end
+
+
+def test_a_run_that_stopped_on_its_way_is_followed_by_one_for_the_rest(tmp_path):
+    hour = datetime.timedelta(hours=1)
+    long_ago = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), hour, 3)
+    timetable = StaggeredTimetable(long_ago, 1, tmp_path)
+    (first,) = runs(timetable, earliest=long_ago.start, limit=1)
+    begin = [long_ago.begin(1, epoch) for epoch in range(500, 503)]
+    write_timeline(tmp_path, [Stay(1, 500, *begin)])  # something had landed in epoch 500
+    restriction = TimeRestriction(pendulum.instance(long_ago.start), None, True)
+    second = timetable.next_dagrun_info(last_automated_data_interval=first.data_interval, restriction=restriction)
+    assert second.data_interval == DataInterval(pendulum.instance(begin[0]), first.data_interval.end)
+
+
+def test_what_is_behind_ends_with_the_schedule():
+    over = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(hours=1), 3, count=5)
+    (only,) = runs(StaggeredTimetable(over, 2), earliest=over.start)
+    assert only.data_interval == DataInterval(pendulum.instance(over.begin(2, 0)), pendulum.instance(over.begin(2, 5)))

@@ -8,6 +8,16 @@ from cumulus_ops.orchestration import build_dags, steps
 from tests.support.failing_shop import land_order, make_failing_shop
 
 
+class Instance:
+    """As much of a task instance as an operator asks for."""
+
+    def __init__(self):
+        self.pushed = {}
+
+    def xcom_push(self, key, value):
+        self.pushed[key] = value
+
+
 @pytest.fixture
 def epoch(tmp_path, monkeypatch):
     """Runs the tasks of one epoch with one event; returns the publish task's event for the snapshot asset, and the pages."""
@@ -23,7 +33,9 @@ def epoch(tmp_path, monkeypatch):
         assert steps.commit_sealed(folder) == [number]
         dags = build_dags(load_project(tmp_path))
         task, events = dags["shop_commit"].get_task("publish"), OutletEventAccessors()
-        assert task.execute({"outlet_events": events}) == list(range(number + 1))
+        context = {"outlet_events": events, "ti": Instance()}
+        assert task.execute(context) == list(range(number + 1))
+        assert context["ti"].pushed == {"epoch": number}
         return events[task.asset].extra, [dag.doc_md for dag in build_dags(load_project(tmp_path)).values()]
 
     return run
@@ -31,7 +43,8 @@ def epoch(tmp_path, monkeypatch):
 
 def test_publishing_goes_on_and_says_which_views_are_in_error(epoch, caplog):
     extra, pages = epoch("I", 1)
-    assert extra == {"epochs": [0], "in_error": {}}
+    report = "/plugin/cumulus/cumulus/shop/epochs/0/report"
+    assert extra == {"epochs": [0], "in_error": {}, "report": report}
     assert not any("Views in error" in page for page in pages)
     epoch("I", 0)
     extra, pages = epoch("I", 2)

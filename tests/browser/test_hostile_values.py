@@ -2,19 +2,26 @@
 
 import random
 import re
+import threading
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
+import uvicorn
 
 from cumulus_ops.catalog import Validation
+from cumulus_ops.local.machine import free_port
 from cumulus_ops.validation.checkpoint import _checked, _Found
 from cumulus_ops.validation.index import report_pages, write_index
 from cumulus_ops.validation.request import ValidationRequest, ViewToValidate, ViewVerdict
+from cumulus_ops.web import create_app
 from tests.support.payloads import payloads
+from tests.support.shown import shown_project
 
 pytestmark = pytest.mark.browser
 SEED = random.randrange(10_000)
-PAYLOADS = payloads(SEED, 150)
+PAYLOADS = payloads(SEED, 80)
+ODD = '<b onclick=alert(1)>odd & "name"'
 VIEW = '"odd <script>name</script>"'
 
 
@@ -36,9 +43,9 @@ def reports(tmp_path_factory):
     return folder
 
 
-def opened(page, address):
+def opened(page, address, *, offline=True):
     """What the page asked for, and what it did, when it was opened and had the time to."""
-    page.context.set_offline(True)
+    page.context.set_offline(offline)
     asked, done = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("dialog", lambda dialog: (done.append(dialog.message), dialog.dismiss()))
@@ -74,6 +81,57 @@ def test_reports_show_payloads_exactly(reports, page):
     assert VIEW in page.locator("td:nth-child(2)").first.text_content()
     page.goto((reports / "index.html").as_uri())
     assert page.locator("pre:not(.expired)").all_text_contents() == PAYLOADS, f"seed {SEED}"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The address of Cumulus's pages about a project with payloads wherever a value can be."""
+
+    async def anyone(request, project):
+        """Lets everybody in."""
+
+    project = shown_project(tmp_path_factory.mktemp("shown"), PAYLOADS, name=ODD)
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(lambda: [project], anyone), port=free_port(), log_level="critical", lifespan="off")
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        thread.join(0.05)
+    yield f"http://127.0.0.1:{server.config.port}/test/"
+    server.should_exit = True
+    thread.join()
+
+
+def test_pages_show_payloads_as_text(site, page):
+    page.route("**/*", lambda route: route.continue_() if route.request.url.startswith(site[:-5]) else route.abort())
+    for path in ("", f"views/{quote(ODD, safe='')}", "views/ratio", "epochs", "epochs/1", "quarantine"):
+        asked, done = opened(page, site + path, offline=False)
+        assert done == [], f"seed {SEED}, {path}"
+        assert all(url.startswith(site[:-5]) for url in asked), f"seed {SEED}, {path}: {asked}"
+        assert page.title().endswith("· Cumulus"), f"seed {SEED}, {path}"
+        assert styled(page)
+        assert page.locator("iframe, form, base, object, template, style, math, [onload], [onerror]").count() == 0
+        assert page.locator("script").count() == 1, "our own"
+    page.goto(site + f"views/{quote(ODD, safe='')}")
+    shown = page.locator("table.data tbody tr td:first-child").all_text_contents()
+    assert shown == sorted(PAYLOADS)[: len(shown)], f"seed {SEED}"
+    assert len(shown) == 50
+    assert page.locator("h1").text_content() == ODD
+    assert page.locator("img").evaluate("image => image.naturalWidth > 100")
+
+
+def test_pages_are_light_or_dark_as_the_system_or_airflow_is(site, browser):
+    for system, chosen, dark in (("light", None, 0), ("dark", None, 1), ("light", "dark", 1), ("dark", "light", 0)):
+        page = browser.new_page(color_scheme=system)
+        page.goto(site)
+        if chosen:
+            page.evaluate("chosen => localStorage.setItem('theme', chosen)", chosen)
+            page.reload()
+        color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert color == ("rgb(16, 21, 28)" if dark else "rgb(255, 255, 255)"), (system, chosen)
+        page.close()
 
 
 def test_a_page_that_lets_markup_through_would_be_noticed(tmp_path, page):

@@ -23,14 +23,14 @@ from cumulus_ops.sources.delta.position import Position, Reached
 from cumulus_ops.sources.delta.table import CHANGE, ChangingTable
 from m3.program import Relation
 
-__all__ = ["DeltaSource"]
+__all__ = ["DeltaTables"]
 
 VERSION_BITS = 32
 PIECE_ROWS = 1 << 17
 OLD, NEW = pa.array(["delete", "update_preimage"]), pa.array(["insert", "update_postimage"])
 
 
-class DeltaSource:
+class DeltaTables:
     """Delta tables whose changes are events.
 
     Args:
@@ -89,7 +89,7 @@ class DeltaSource:
         place = f"{table.uri}@{version}"
         return Delivery(
             self.name,
-            f"{self.name}/{relation}/{version}",
+            f"{self.name}.{relation}.{version}",
             committed,
             lambda: [Part(relation, place, read)],
             begin.text() if begin.reached else None,

@@ -93,7 +93,7 @@ def test_what_is_validated_when_can_be_chosen(write):
     settings = load_project(write(text), {}).validation
     assert settings == ValidationSettings("warn", 3, 2)
     assert [e for e in range(10) if settings.due(e)] == [0, 3, 6, 9]
-    everything = {name for epoch in (0, 3, 6) for name in settings.chosen("abcde", epoch)}
+    everything = {name for turn in range(3) for name in settings.chosen("abcde", turn)}
     assert everything == set("abcde")
     off = load_project(write(MINIMAL + "validation: {policy: off}\n"), {}).validation
     assert not any(off.due(e) for e in range(5))

@@ -34,6 +34,7 @@ def test_what_a_child_started_ends_too_even_if_it_will_not(tmp_path):
     (grandchild,) = psutil.Process(child.process.pid).children()
     stop_all([child], grace_s=0.5)
     assert not child.is_running
+    psutil.wait_procs([grandchild], 10)
     assert not grandchild.is_running()
 
 

@@ -54,6 +54,18 @@ def look(folder):
         return status(runtime)
 
 
+def seal(folder, coordinator, moment):
+    """What :func:`steps.seal_scheduled` says at once, as lists."""
+    sealed = steps.seal_scheduled(folder, coordinator, moment, patience_s=0)
+    return list(sealed.epochs), list(sealed.complete)
+
+
+def newest(folder):
+    """The epoch of the newest snapshot."""
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        return runtime.catalog.newest_snapshot()
+
+
 def folder_path(folder):
     from pathlib import Path
 
@@ -86,7 +98,7 @@ def test_apply_takes_what_landed_before_the_epochs_end_and_nothing_later(folder,
     land(0, "d2", 2)
     assert steps.apply_scheduled(folder, 0, end - HOUR)["batches"] == 1
     assert look(folder).coordinators[0].pending_drops == 1
-    assert steps.seal_scheduled(folder, 0, end - HOUR) == ([0], [])
+    assert seal(folder, 0, end - HOUR) == ([0], [])
     begin(folder, end - 2 * HOUR)  # the boundary is a row now: the schedule cannot change it any more
     assert steps.apply_scheduled(folder, 0, end - HOUR)["batches"] == 0
 
@@ -193,8 +205,8 @@ def test_an_epoch_that_is_ended_early_takes_nothing_more_and_the_next_begins_the
         ended = runtime.catalog.end_epoch(0, Rhythm.of(runtime.project))
     assert [b.coordinator for b in ended] == [0, 1]
     assert steps.apply_scheduled(folder, 0, start)["batches"] == 0
-    assert steps.seal_scheduled(folder, 0, start) == ([0], [])
-    assert steps.seal_scheduled(folder, 1, start) == ([0], [0]), "all have sealed it"
+    assert seal(folder, 0, start) == ([0], [])
+    assert seal(folder, 1, start) == ([0], [0]), "all have sealed it"
     stay = read_timeline(load_project(folder_path(folder)).state)[0]
     assert (stay.epoch, stay.begins_at) == (1, ended[0].ends_at)
     assert stay.ends_at == ended[1].ends_at + HOUR / 2
@@ -219,16 +231,17 @@ def test_an_epoch_with_more_events_than_it_is_to_hold_ends_by_itself(folder, lan
 
 
 def test_whoever_seals_goes_on_without_those_that_are_gone(folder, land):
-    begin(folder, PAST)
+    start = now() - 2.75 * HOUR
+    begin(folder, start)
     land(0, "d1", 1)
     steps.apply_epoch(folder, 0, 0)
-    assert steps.seal_scheduled(folder, 1, PAST, patience_s=0) is None
+    assert steps.seal_scheduled(folder, 1, start, patience_s=0) is None
     has_been_awaited(load_project(folder_path(folder)).catalog_url)
-    assert steps.seal_scheduled(folder, 1, PAST, patience_s=0) == ([0], [0])
-    (epoch,) = look(folder).epochs
+    assert seal(folder, 1, start) == ([0, 1], [0]), "for epoch 1 nobody has waited that long"
+    epoch = look(folder).epochs[0]
     assert [(f.coordinator, f.by) for f in epoch.fenced] == [(0, 1)]
     assert (epoch.state, epoch.events, epoch.members) == ("sealed", 1, (0, 1))
-    assert steps.seal_scheduled(folder, 0, PAST) == ([0], [0]), "it awakes: its epoch is sealed"
+    assert seal(folder, 0, start) == ([0, 1], [0, 1]), "it awakes: its first epoch is sealed"
 
 
 def test_the_vote_follows_the_members(folder):
@@ -238,11 +251,12 @@ def test_the_vote_follows_the_members(folder):
         runtime.catalog.drain_coordinator(1)
     assert steps.seal_epoch(folder, 1, 5) == [0], "which was its last"
     assert steps.seal_epoch(folder, 0, 1) == [1]
-    assert steps.commit_sealed(folder) == [0, 1]
+    assert steps.commit_sealed(folder) == [0], "nothing was appended to epoch 1: it is as 0"
+    assert newest(folder) == 1
     assert steps.seal_epoch(folder, 0, 2) == [2]
-    assert steps.commit_sealed(folder) == []
+    assert (steps.commit_sealed(folder), newest(folder)) == ([], 1)
     assert steps.seal_epoch(folder, 2, 2) == [2]
-    assert steps.commit_sealed(folder) == [2]
+    assert (steps.commit_sealed(folder), newest(folder)) == ([], 2), "committed with its last seal"
     assert [e.members for e in look(folder).epochs] == [(0, 1), (0,), (0, 2)]
 
 

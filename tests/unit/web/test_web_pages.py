@@ -56,7 +56,7 @@ def test_the_start_leads_to_the_only_project(client: TestClient) -> None:
 
 def test_the_overview_says_how_things_are(client: TestClient) -> None:
     said = words(client, "")
-    assert "by_region right epoch 3" in said
+    assert "by_region ok epoch 3" in said
     assert "ratio in error since epoch 3 epoch 2" in said, "the newest snapshot that has rows of it"
     assert "View ratio is in error since epoch 3: ratio:1:12" in said
     assert "1 drop" in said

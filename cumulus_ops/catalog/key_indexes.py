@@ -1,0 +1,157 @@
+"""The key indexes' rows: which runs they consist of, and what they know of the log.
+
+An append changes the indexes that it has judged events by in its own transaction, if they are as they were: so of two appends to one
+relation the second finds out, and looks whether the first has changed its keys. A merge changes nothing that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.members import read_membership
+from cumulus_ops.catalog.records import KeyChange, KeyIndex, KeyRun, NewKeyRun
+from cumulus_ops.errors import Conflict
+
+__all__ = ["KeyIndexes", "change_key_indexes", "forget_key_runs", "lock_key_indexes"]
+
+#: States of batches whose events a key index has not: of a retried one the retry has them.
+WITHOUT = ("retried", "dropped")
+
+
+def _moved(relation: str) -> Conflict:
+    return Conflict("the key index moved on", kind="keys-moved", place=f"relation {relation}", hint="run it again")
+
+
+def lock_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> None:
+    """Lock the indexes, in the order of their names, and see that they are as they were when events were judged by them.
+
+    Raises:
+        Conflict: one is not.
+    """
+    i = t.key_index.c
+    for change in sorted(changes, key=lambda change: change.relation):
+        query = select(i.version, i.signature).where(i.relation == change.relation).with_for_update()
+        if connection.execute(query).first() != (change.version, change.signature):
+            raise _moved(change.relation)
+
+
+def change_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> None:
+    """Add what an append has written, which are locked; its log files are in them from now on."""
+    newest = connection.execute(select(func.max(t.log_file.c.id))).scalar() or 0 if changes else 0
+    for change in changes:
+        values = {"version": change.version + len(change.runs), "covers": newest}
+        connection.execute(update(t.key_index).where(t.key_index.c.relation == change.relation).values(**values))
+        _insert(connection, change.runs, [change.version + 1 + n for n in range(len(change.runs))])
+
+
+def _insert(
+    connection: Connection, runs: Sequence[NewKeyRun], versions: Sequence[int], first: int | None = None
+) -> None:
+    rows = [
+        {**vars(run), "first": version if first is None else first, "last": version}
+        for run, version in zip(runs, versions, strict=True)
+    ]
+    if rows:
+        connection.execute(insert(t.key_run), rows)
+
+
+def forget_key_runs(connection: Connection, floor: int) -> set[str]:
+    """Drop the rows of runs that were replaced before a commit that all who read read at, or later; the files that may go."""
+    r = t.key_run.c
+    gone = r.retired_by <= floor
+    paths = set(connection.execute(select(r.path).where(gone)).scalars())
+    if not paths:
+        return paths
+    connection.execute(delete(t.key_run).where(gone))
+    return paths - set(connection.execute(select(r.path).where(r.path.in_(paths))).scalars())
+
+
+class KeyIndexes(Database):
+    """What is known of keys."""
+
+    def key_index(self, relation: str) -> KeyIndex | None:
+        """The key index of a relation; None if there is none."""
+        i, r = t.key_index.c, t.key_run.c
+        names = KeyRun.__dataclass_fields__
+        query = select(i.version, i.signature, i.covers, *[r[name] for name in names]).select_from(
+            t.key_index.outerjoin(t.key_run, (r.relation == i.relation) & r.retired_by.is_(None))
+        )
+        rows = self._read(query.where(i.relation == relation))  # one statement: they fit each other
+        if not rows:
+            return None
+        runs = tuple(KeyRun(*row[3:]) for row in rows if row[3] is not None)
+        version, signature, covers = rows[0][:3]
+        return KeyIndex(relation, version, signature, covers, runs)
+
+    def has_log_beyond(self, relation: str) -> bool:
+        """Whether something was appended to the relation that its index has not: while it was trusted."""
+        f, i = t.log_file.c, t.key_index.c
+        here = (f.id > i.covers) & (f.relation == i.relation)
+        return bool(
+            self._read(
+                select(f.id).select_from(t.key_index.join(t.log_file, here)).where(i.relation == relation).limit(1)
+            )
+        )
+
+    def key_log(self, relation: str) -> tuple[int, list[tuple[str, int, int, int]]]:
+        """(the highest id of the relation's log files, their paths, rows, epochs and coordinators), without those of batches that were
+        dropped or retried; those that are set aside belong to it."""
+        f, b = t.log_file.c, t.batch.c
+        query = select(f.id, b.state, f.path, f.rows, b.epoch, b.coordinator)
+        rows = self._read(query.join(t.batch, b.id == f.batch).where(f.relation == relation).order_by(f.id))
+        return max((row[0] for row in rows), default=0), [tuple(row[2:]) for row in rows if row[1] not in WITHOUT]
+
+    def lowest_open_epoch(self) -> int:
+        """Nothing is appended to an earlier one any more."""
+        return self._reading(lambda connection: min((m.epoch for m in read_membership(connection).active()), default=0))
+
+    def put_key_index(
+        self, relation: str, signature: str, covers: int, runs: Sequence[NewKeyRun], replaced: KeyIndex | None
+    ) -> None:
+        """Name the runs of a relation's index that was built from the log.
+
+        Args:
+            relation: its name.
+            signature: what it is an index of.
+            covers: the highest id of the log files that it was built from.
+            runs: its runs, which have no key in common.
+            replaced: the index that there was before.
+
+        Raises:
+            Conflict: there is another one by now, or more of the log; or files are gone.
+        """
+        i, f = t.key_index.c, t.log_file.c
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            now = connection.execute(select(i.version).where(i.relation == relation).with_for_update()).scalar()
+            more = connection.execute(select(f.id).where(f.id > covers, f.relation == relation).limit(1)).first()
+            if more is not None or now != (replaced.version if replaced else None):
+                raise _moved(relation)
+            self._require_files(connection, {run.path for run in runs})
+            version = 1 if now is None else int(now) + 1
+            connection.execute(delete(t.key_index).where(i.relation == relation))
+            counting = (t.key_run.c.relation == relation, t.key_run.c.retired_by.is_(None))
+            connection.execute(update(t.key_run).where(*counting).values(retired_by=int(program.last_commit) + 1))
+            values = {"relation": relation, "version": version, "signature": signature, "covers": covers}
+            connection.execute(insert(t.key_index).values(**values))
+            _insert(connection, runs, [version] * len(runs))
+
+    def commit_key_merge(self, runs: Sequence[KeyRun], new: Sequence[NewKeyRun]) -> None:
+        """Replace runs of one index by others that say the same.
+
+        Raises:
+            Conflict: one of them was replaced by somebody else; or files are gone.
+        """
+        r = t.key_run.c
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            counting = (r.id.in_([run.id for run in runs]), r.retired_by.is_(None))
+            gone = update(t.key_run).where(*counting).values(retired_by=int(program.last_commit) + 1)
+            if connection.execute(gone).rowcount != len(runs):
+                raise _moved(runs[0].relation)
+            self._require_files(connection, {run.path for run in new})
+            _insert(connection, new, [max(run.last for run in runs)] * len(new), min(run.first for run in runs))

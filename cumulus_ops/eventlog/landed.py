@@ -1,0 +1,115 @@
+"""Landed files are opened with care: only regular files, unpacked in bounded portions, and no further than is sensible."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import unicodedata
+from pathlib import Path
+from typing import BinaryIO
+
+from cumulus_ops.errors import InputProblem
+
+__all__ = ["Landed", "checked_name", "file_on_disk", "open_landed", "too_large"]
+
+LONGEST_NAME = 200
+#: A packed file that unfolds to more than so many times its size, and to more than the memory, was not written to be read.
+UNFOLDING = 200
+
+
+def checked_name(name: str) -> str:
+    """A drop's or a file's name, if the catalog and people can deal with it.
+
+    >>> checked_name("p0001")
+    'p0001'
+
+    Raises:
+        InputProblem: it is too long, is not UTF-8, or has control characters.
+    """
+    shown = name.encode(errors="backslashreplace").decode()
+    hint = f"rename it: at most {LONGEST_NAME} characters, UTF-8, none of them control characters"
+    if len(name) > LONGEST_NAME:
+        raise InputProblem("has a name that is too long", kind="bad-name", place=shown[:LONGEST_NAME], hint=hint)
+    if any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
+        place = "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+        raise InputProblem("has a name with characters that are none", kind="bad-name", place=place, hint=hint)
+    return name
+
+
+def file_on_disk(path: Path) -> int:
+    """The descriptor of a regular file; symbolic links are not followed, and no device or pipe is waited for.
+
+    Raises:
+        InputProblem: it is something else.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        kind = os.lstat(path).st_mode
+        descriptor = os.open(path, flags) if stat.S_ISREG(kind) else -1
+    except OSError as problem:
+        raise InputProblem(
+            f"cannot be opened: {problem.strerror}",
+            kind="unreadable-file",
+            place=str(path),
+            hint="make it readable, or deliver it again",
+        ) from problem
+    if descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    if descriptor >= 0:
+        os.close(descriptor)
+    what = next((name for is_kind, name in _KINDS if is_kind(kind)), "no regular file")
+    hint = "copy the file itself into the drop"
+    raise InputProblem(f"is {what}", kind="not-a-file", place=str(path), hint=hint)
+
+
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a folder"),
+)
+
+
+class Landed(io.RawIOBase):
+    """A file as it is read: unpacked if its name ends in ``.gz``, and stopped where it unfolds to too much."""
+
+    def __init__(self, path: Path, memory: int) -> None:
+        self.path = path
+        raw = os.fdopen(file_on_disk(path), "rb")
+        self._stream: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
+        self._raw = raw
+        self._limit = max(memory, UNFOLDING * os.fstat(raw.fileno()).st_size)
+        self._taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """At most so many bytes; none at the end.
+
+        Raises:
+            InputProblem: it has more bytes than its size can stand for.
+        """
+        data = self._stream.read(size)
+        self._taken += len(data)
+        if self._taken > self._limit:
+            raise too_large(self.path, f"unfolds to more than {self._limit:,} bytes")
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+        self._raw.close()
+        super().close()
+
+
+def open_landed(path: Path, memory: int) -> Landed:
+    """Opens a text file, packed or not; ``memory`` bytes may be held."""
+    return Landed(path, memory)
+
+
+def too_large(path: Path, what: str) -> InputProblem:
+    """What a file is answered with that would take too much."""
+    hint = "write it in smaller files, or give the project more `memory:`"
+    return InputProblem(what, kind="too-large", place=str(path), hint=hint)

@@ -1,0 +1,148 @@
+"""Merging key runs: as many as there are of a size become one of the next, so that an entry is written again as often as the logarithm
+of the index's size, and a look-up has few runs to look into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog import KeyRun
+from cumulus_ops.keys.codes import KeyCodes, in_key_order
+from cumulus_ops.keys.runs import CHUNK_ROWS, Entries
+
+__all__ = ["limited", "merged", "newest_first", "pick", "runs_of", "sliced", "together"]
+
+#: So many units of about one size are merged.
+FAN = 4
+SMALLEST_ROWS = 1 << 12
+#: A merge that has more entries writes several runs, whose codes do not overlap.
+RUN_ROWS = 1 << 22
+
+#: From counts and stamps to which entries stay.
+Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def newest_first(runs: Sequence[KeyRun]) -> list[KeyRun]:
+    """In the order in which they are looked into."""
+    return sorted(runs, key=lambda run: (-run.last, run.lowest))
+
+
+def runs_of(runs: Sequence[KeyRun]) -> list[list[KeyRun]]:
+    """The runs that were written together, newest first."""
+    return [list(unit) for _, unit in groupby(newest_first(runs), key=lambda run: run.last)]
+
+
+def pick(runs: Sequence[KeyRun]) -> list[KeyRun]:
+    """The runs to merge now: the newest ones, none in between left out, as many as possible; none if there are few of each size."""
+    units = runs_of(runs)
+    classes = [_size_class(sum(run.rows for run in unit)) for unit in units]
+    best = 0
+    for end in range(1, len(units) + 1):
+        highest = max(classes[:end])
+        if classes[:end].count(highest) >= FAN or end - classes[:end].count(highest) >= 2 * FAN:
+            best = end
+    return [run for unit in units[:best] for run in unit]
+
+
+def _size_class(rows: int) -> int:
+    """
+    >>> [_size_class(rows) for rows in (1, 5000, 20000, 10**6)]
+    [0, 1, 2, 4]
+    """
+    return int(np.log2(max(rows, SMALLEST_ROWS) / SMALLEST_ROWS) / np.log2(FAN) + 0.999)
+
+
+def merged(key: KeyCodes, runs: Sequence[Entries], names: Sequence[str], keep: Keep | None = None) -> Iterator[Entries]:
+    """The newest entry of each key, in the order of their codes, some thousands at a time.
+
+    Args:
+        key: what they are entries of.
+        runs: newest first.
+        names: the relation's columns.
+        keep: which entries stay; None for all of them.
+    """
+    runs = [run for run in runs if run.rows]
+    if _follow_each_other(runs):
+        for run in sorted(runs, key=lambda run: int(run.codes[0])):
+            yield from _kept([run] if keep is None else _slices([run], names), keep)
+        return
+    for parts in sliced(runs, names):
+        yield from _kept([_newest(key, parts, names)], keep)
+
+
+def _kept(parts: Sequence[Entries] | Iterator[Entries], keep: Keep | None) -> Iterator[Entries]:
+    for part in parts:
+        stays = None if keep is None else keep(part.counts, part.stamps)
+        if stays is None or stays.all():
+            yield part
+        elif stays.any():
+            rows = pa.concat_tables([_table(b) for b in part.batches]).filter(pa.array(stays))
+            yield Entries(part.codes[stays], part.counts[stays], part.stamps[stays], [rows])
+
+
+def _table(batch: pa.RecordBatch | pa.Table) -> pa.Table:
+    return batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+
+
+def _follow_each_other(runs: Sequence[Entries]) -> bool:
+    """Whether no two overlap, as when keys ascend."""
+    ranges = sorted((int(run.codes[0]), int(run.codes[-1])) for run in runs)
+    return all(a[1] < b[0] for a, b in pairwise(ranges))
+
+
+def _slices(runs: Sequence[Entries], names: Sequence[str]) -> Iterator[Entries]:
+    for run in runs:
+        for begin in range(0, run.rows, CHUNK_ROWS):
+            yield run.part(begin, min(begin + CHUNK_ROWS, run.rows), names)
+
+
+def sliced(runs: Sequence[Entries], names: Sequence[str]) -> Iterator[list[Entries]]:
+    """Parts of all runs for one range of codes after the other, so narrow that there are few entries in each; none divides a code."""
+    if not runs:
+        return
+    sample = np.sort(np.concatenate([run.codes[:: max(1, CHUNK_ROWS // 8)] for run in runs]))
+    bounds = np.unique(sample[8::8])
+    places = [np.concatenate([[0], np.searchsorted(run.codes, bounds), [run.rows]]) for run in runs]
+    for i in range(len(bounds) + 1):
+        parts = [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
+        if parts:
+            yield parts
+
+
+def _newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> Entries:
+    """The first entry of each key; ``parts`` are newest first."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = together(parts)
+    rows = whole.batches[0]
+    order = in_key_order(key, whole.codes, rows)
+    chosen = order.at(np.flatnonzero(order.first))
+    codes = order.codes[order.first]
+    return Entries(codes, whole.counts[chosen], whole.stamps[chosen], [rows.select(list(names)).take(pa.array(chosen))])
+
+
+def limited(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
+    """The parts, in lots of about so many entries; each lot has to be used up before the next one."""
+    rest = iter(parts)
+
+    def lot(first: Entries) -> Iterator[Entries]:
+        taken = first.rows
+        yield first
+        while taken < rows and (part := next(rest, None)) is not None:
+            taken += part.rows
+            yield part
+
+    while (first := next(rest, None)) is not None:
+        yield lot(first)
+
+
+def together(parts: Sequence[Entries]) -> Entries:
+    """All entries of some parts, one part after the other."""
+    rows = pa.concat_tables([_table(b) for part in parts for b in part.batches]).combine_chunks()
+    codes, counts, stamps = (
+        np.concatenate([getattr(part, c) for part in parts]) for c in ("codes", "counts", "stamps")
+    )
+    return Entries(codes, counts, stamps, [rows])

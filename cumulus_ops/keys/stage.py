@@ -1,0 +1,284 @@
+"""The stage between the checks and the stamps: what keys say about events, and what events do to the key indexes, for one append.
+
+>>> with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:    # doctest: +SKIP
+...     resolved = keys.resolve(relation, rows)
+...     batches.add(relation, source, resolved.rows)
+...     keys.commit(lambda changes: catalog.append(new, advance, keys=changes))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog import Catalog, KeyChange, NewKeyRun
+from cumulus_ops.config import Project
+from cumulus_ops.errors import Conflict
+from cumulus_ops.keys.building import signature, up_to_date
+from cumulus_ops.keys.codes import KeyCodes
+from cumulus_ops.keys.events import OFFSET, REJECTED_SCHEMA, ROW, SIGN
+from cumulus_ops.keys.merging import merged, newest_first
+from cumulus_ops.keys.one_by_one import Part, Rejections, reject, show
+from cumulus_ops.keys.runs import Entries, KeyFile, open_run
+from cumulus_ops.keys.verdicts import Judge, Judged
+from m3.program import Relation
+
+__all__ = ["KeyStage", "Resolved"]
+
+T = TypeVar("T")
+#: Entries of one append that are held in memory before they are written.
+HELD_ROWS = 1 << 20
+#: The attempts that an append has before it is done again from its beginning.
+ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """``rows``: the accepted rows, +1 and -1 only. ``rejected``: the others, each with the reason. ``lost``: the numbers of the events
+    whose rows those are."""
+
+    rows: pa.Table
+    rejected: pa.Table
+    lost: frozenset[int] = frozenset()
+
+
+@dataclass
+class _Index:
+    """A relation's index as this append sees it: ``stored`` runs as of ``version``, and on top what the append adds: ``written``
+    to the file, or still ``held``, all of them newest last. ``looked_at``: codes of rejected rows, which the verdicts rest on as well."""
+
+    judge: Judge
+    version: int
+    signature: str
+    stored: list[Entries]
+    written: list[NewKeyRun] = field(default_factory=list)
+    opened: list[Entries] = field(default_factory=list)
+    held: list[Entries] = field(default_factory=list)
+    looked_at: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def runs(self) -> list[Entries]:
+        """All of them, newest first."""
+        return [*self.held[::-1], *self.opened[::-1], *self.stored]
+
+    def touches(self, run: Entries) -> bool:
+        """Whether the run has a code that this append has something to do with."""
+        mine = [*(r.codes for r in (*self.held, *self.opened)), *self.looked_at]
+        return any(_intersect(codes, run.codes) for codes in mine)
+
+
+class KeyStage:
+    """Judges the events of one append.
+
+    Args:
+        project: says which relations have keys that mean something.
+        catalog: has their indexes.
+        coordinator: who appends.
+        epoch: its open epoch, which the append will be refused for if it is not any more.
+        label: of the step that appends.
+    """
+
+    def __init__(self, project: Project, catalog: Catalog, coordinator: int, epoch: int, label: str) -> None:
+        self._project, self._catalog = project, catalog
+        self._coordinator, self._epoch, self._label = coordinator, epoch, label
+        self._file = KeyFile(project.state, label)
+        self._indexes: dict[str, _Index] = {}
+        self._is_finished = False
+
+    def __enter__(self) -> KeyStage:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        if kind is not None:
+            self._file.discard()
+
+    def resolve(self, relation: str, rows: pa.Table) -> Resolved:
+        """Judge events of one relation, which come after all that were judged before.
+
+        Args:
+            relation: its name.
+            rows: the relation's columns, ``_sign`` (+1, -1, 2 for an upsert), ``_offset``, whose rows of one event are together, and
+                perhaps ``_row``, the row's place in its file.
+        """
+        return self.resolve_together({relation: rows})[relation]
+
+    def resolve_together(self, tables: Mapping[str, pa.Table]) -> dict[str, Resolved]:
+        """Judge events of several relations, of which those with the same number are one event."""
+        judged = {name: self._judge(name, rows) for name, rows in tables.items()}
+        rejections = reject({n: Part(judged[n], rows[OFFSET].to_numpy()) for n, rows in tables.items()})
+        return {name: self._accept(name, rows, judged[name], rejections[name]) for name, rows in tables.items()}
+
+    def _judge(self, name: str, rows: pa.Table) -> Judged | None:
+        """None for a relation that is trusted."""
+        if name not in self._project.keys or len(rows) == 0:
+            return None
+        return self.look(name, rows)
+
+    def look(self, name: str, rows: pa.Table) -> Judged:
+        """What the index of a relation that is not trusted has to say of some rows."""
+        index = self._index(name)
+        return index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
+
+    def put(self, name: str, entries: Entries) -> None:
+        """Let the index of a relation that was looked at say something else of some keys."""
+        self._hold(self._indexes[name], name, entries)
+
+    def _index(self, name: str) -> _Index:
+        if name not in self._indexes:
+            self._indexes[name] = self._open(name)
+        return self._indexes[name]
+
+    def _open(self, name: str) -> _Index:
+        relation = next(r for r in self._project.relations if r.name == name)
+        stored = up_to_date(self._project, self._catalog, relation, self._label)
+        judge = self._judge_of(relation)
+        runs = [open_run(self._project.state, run) for run in newest_first(stored.runs)]
+        return _Index(judge, stored.version, signature(relation), runs)
+
+    def _judge_of(self, relation: Relation) -> Judge:
+        settings = self._project.keys[relation.name]
+        gone = None
+        if settings.writers == "one":
+            members = self._catalog.membership().all
+            working = {m.coordinator for m in members if not m.is_gone}
+            gone = frozenset({m.coordinator for m in members} - working)
+        names = tuple(c.name for c in relation.columns)
+        return Judge(KeyCodes.of(relation), names, settings.mode, self._epoch, self._coordinator, gone)
+
+    def _accept(self, name: str, rows: pa.Table, judged: Judged | None, rejections: Rejections) -> Resolved:
+        """Take accepted events into the index."""
+        rejected = REJECTED_SCHEMA.empty_table()
+        given = rows
+        if rejections.reasons:
+            rejected = _rejected_rows(rows, rejections)
+            keep = np.ones(len(rows), bool)
+            keep[list(rejections.reasons)] = False
+            rows = rows.filter(pa.array(keep))
+        if judged is not None:
+            index = self._indexes[name]
+            if rejections.reasons:
+                index.looked_at.append(np.unique(judged.order.codes))
+                judged = index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
+                if len(judged.violations()):
+                    raise AssertionError(f"accepted events of {name} are wrong")
+            if len(rows):
+                self._hold(index, name, judged.entries())
+            if index.judge.mode == "upsert":
+                rows = _resolved(rows, judged)
+        columns = [c for c in rows.column_names if c != ROW]
+        return Resolved(
+            rows.select(columns) if ROW in given.column_names else rows, rejected, frozenset(rejections.events)
+        )
+
+    def _hold(self, index: _Index, name: str, entries: Entries) -> None:
+        index.held.append(entries)
+        if sum(run.rows for run in index.held) > HELD_ROWS:
+            self._write(index, name)
+
+    def _write(self, index: _Index, name: str) -> None:
+        parts = merged(index.judge.key, index.held[::-1], index.judge.names)
+        run = self._file.write(name, parts)
+        if run is not None:
+            index.written.append(run)
+            index.opened.append(open_run(self._project.state, run))
+        index.held.clear()
+
+    def finish(self) -> None:
+        """Write what is still held; durable from here on, and nothing that others see. A no-op when done before."""
+        if not self._is_finished:
+            for name, index in self._indexes.items():
+                self._write(index, name)
+            self._file.close()
+            self._is_finished = True
+
+    def commit(self, append: Callable[[Sequence[KeyChange]], T]) -> T:
+        """Append, and change the indexes in the same transaction.
+
+        If others have changed an index meanwhile, that does not matter as long as they have changed other keys.
+
+        Raises:
+            Conflict: they have changed one of these keys; or the append was refused.
+        """
+        self.finish()
+        for _ in range(ATTEMPTS):
+            changes = [KeyChange(n, i.version, i.signature, tuple(i.written)) for n, i in self._indexes.items()]
+            try:
+                return append(changes)
+            except Conflict as conflict:
+                if conflict.kind != "keys-moved":
+                    raise
+                self._catch_up(conflict)
+        return append(changes)
+
+    def _catch_up(self, conflict: Conflict) -> None:
+        """Look at what others have added since; the verdicts hold if it has to do with other keys."""
+        for name, index in self._indexes.items():
+            now = self._catalog.key_index(name)
+            if now is None or now.signature != index.signature:
+                raise conflict
+            new = [run for run in now.runs if run.last > index.version]
+            if any(index.touches(open_run(self._project.state, run)) for run in new):
+                raise conflict
+            index.version = now.version
+
+
+def _rejected_rows(rows: pa.Table, rejections: Rejections) -> pa.Table:
+    """Only rejected rows are touched one by one."""
+    where = sorted(rejections.reasons)
+    found = rows.take(pa.array(where, pa.int64()))
+    numbers = found[ROW].to_pylist() if ROW in found.column_names else [None] * len(where)
+    hidden = (SIGN, ROW)
+    words = {1: "I", -1: "D", 2: "U"}
+    records = [
+        show(
+            {
+                **{k: v for k, v in record.items() if k not in hidden and k != OFFSET},
+                "op": words[record[SIGN]],
+                "event": record[OFFSET],
+            }
+        )
+        for record in found.to_pylist()
+    ]
+    reasons = [rejections.reasons[i] for i in where]
+    columns = [[r.kind for r in reasons], [r.text for r in reasons], numbers, records]
+    return pa.table(columns, schema=REJECTED_SCHEMA)
+
+
+def _resolved(rows: pa.Table, judged: Judged) -> pa.Table:
+    """Upserts and deletes by key as deletes of the old rows and inserts of the new ones, each in the place of its row."""
+    places, old, is_new = judged.resolved()
+    sign = np.ones(len(rows), np.int8)
+    if old is None:
+        return rows.set_column(rows.column_names.index(SIGN), SIGN, pa.array(sign))
+    names = list(judged.by.names)
+    extra = [c for c in rows.column_names if c not in names and c != SIGN]
+    kept = np.flatnonzero(is_new)
+    new = rows.take(pa.array(kept)) if len(kept) < len(rows) else rows
+    taken = rows.select(extra).take(pa.array(places))
+    columns = [_joined(old[n], new[n]) for n in names] + [_joined(taken[n], new[n]) for n in extra]
+    signs = np.concatenate([np.full(len(places), -1, np.int8), sign[kept]])
+    # an old row comes before the new one of the same place
+    order = np.argsort(np.concatenate([2 * places, 2 * kept + 1]), kind="stable")
+    table = pa.table([*columns, pa.array(signs)], names=[*names, *extra, SIGN]).take(pa.array(order))
+    return table.select(rows.column_names)
+
+
+def _joined(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Both, one after the other, with the first one's type: plain texts if the other has a dictionary."""
+    if pa.types.is_dictionary(second.type):
+        second = second.cast(second.type.value_type)
+    return pa.chunked_array([*first.chunks, *second.cast(first.type).chunks], first.type)
+
+
+def _intersect(few: np.ndarray, many: np.ndarray) -> bool:
+    if len(few) == 0 or len(many) == 0 or few[-1] < many[0] or many[-1] < few[0]:
+        return False
+    if len(few) > len(many):
+        few, many = many, few
+    at = np.minimum(np.searchsorted(many, few), len(many) - 1)
+    return bool((many[at] == few).any())

@@ -1,0 +1,285 @@
+"""A folder of Debezium's messages as deliveries: a span of whole transactions at a time, of one file where that is possible."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog import Delivery, Part
+from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.sources.debezium.files import (
+    StreamFile,
+    check_unchanged,
+    lines_from,
+    natural,
+    stream_files,
+    tail_digest,
+)
+from cumulus_ops.sources.debezium.images import ImageReader
+from cumulus_ops.sources.debezium.messages import BadLine, decode
+from cumulus_ops.sources.debezium.position import Position, name_code
+from cumulus_ops.sources.debezium.rows import PLACEHOLDER, RowMaker
+from cumulus_ops.sources.debezium.transactions import Assembler, Transaction
+from m3.program import Relation
+
+__all__ = ["DebeziumSettings", "DebeziumStream"]
+
+log = logging.getLogger(__name__)
+
+SPAN_BYTES = 16 << 20
+#: The spans that are remembered: one is handed over while the next is read.
+REMEMBERED = 2
+
+
+@dataclass(frozen=True)
+class DebeziumSettings:
+    """What a project says of such a source.
+
+    Attributes:
+        name: of the source.
+        folder: where the files are.
+        relations: the project's.
+        tables: a table's name, such as ``public.orders`` -> its relation.
+        upserts: the relations whose keys are maintained with ``mode: upsert``.
+        settle_s: how long a file has to be left alone before its last transaction is taken as whole, if nothing says so.
+        decimals: what texts in DECIMAL columns are without a schema: ``string`` or ``base64``.
+        timestamps: what integers in TIMESTAMP columns are without a schema: ``ms``, ``us`` or ``ns``.
+        placeholder: the connector's ``unavailable.value.placeholder``.
+        span_bytes: how much of the files is handed over at a time, if transactions allow it.
+    """
+
+    name: str
+    folder: Path
+    relations: tuple[Relation, ...]
+    tables: Mapping[str, str]
+    upserts: frozenset[str] = frozenset()
+    settle_s: float = 5.0
+    decimals: str | None = None
+    timestamps: str | None = None
+    placeholder: str = PLACEHOLDER
+    span_bytes: int = SPAN_BYTES
+
+    def relation_of(self, names: Sequence[str]) -> str | None:
+        """The relation of a table that may be called by any of some names."""
+        return next((self.tables[name] for name in names if name in self.tables), None)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Transactions between two positions; the first has the number ``begin.event``."""
+
+    begin: Position
+    end: Position
+    transactions: tuple[Transaction, ...]
+    modified: float
+
+    def numbered(self) -> list[tuple[int, Transaction]]:
+        return list(enumerate(self.transactions, self.begin.event))
+
+    def relations(self) -> set[str | None]:
+        found: set[str | None] = set()
+        for transaction in self.transactions:
+            found.update(change.relation for change in transaction.changes)
+            found.update(rejected.relation for rejected in transaction.rejected)
+        return found
+
+
+class DebeziumStream:
+    """The messages in a folder, from a position on."""
+
+    def __init__(self, settings: DebeziumSettings) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._spans: list[_Span] = []
+        self._told: set[str] = set()
+
+    def poll(self, position: str | None) -> Iterator[Delivery]:
+        """The transactions behind a position that are whole.
+
+        Raises:
+            InputProblem: there is no such folder, or a file changed or came too late.
+        """
+        at = Position.parse(position)
+        files = self._files(at)
+        while (span := self._scan(at, files)) is not None:
+            yield self._delivery(span, position)
+            at, position = span.end, span.end.text()
+
+    def close(self) -> None:
+        """Nothing is held."""
+        self._spans = []
+
+    # files
+
+    def _files(self, at: Position) -> list[StreamFile]:
+        """The files from the position on."""
+        files, others = stream_files(self._settings.folder)
+        for name in sorted({*others} - self._told):
+            log.warning("source %s: %s is not read: messages are in files *.json, *.jsonl or *.ndjson", self.name, name)
+            self._told.add(name)
+        late = [f.name for f in files if _before(f.name, at.file) and name_code(f.name) not in at.done]
+        if late:
+            raise InputProblem(
+                f"came too late: its name is before {at.file}, which is being read",
+                kind="late-file",
+                place=str(self._settings.folder / late[0]),
+                hint="if it is to be read, give it a name that comes after all others; if not, take it away",
+            )
+        return files
+
+    def _scan(self, begin: Position, files: Sequence[StreamFile]) -> _Span | None:
+        """The next span; None if no whole transaction waits, and not much else."""
+        known = next((span for span in self._spans if span.begin == begin), None)
+        if known is not None:
+            return known
+        waiting = [f for f in files if not _before(f.name, begin.file)]
+        if begin.file and waiting and waiting[0].name == begin.file:
+            check_unchanged(waiting[0], begin.offset, begin.tail)
+        reading = _Reading(self._settings, begin)
+        for file in waiting:
+            reading.file(file, is_last=file is waiting[-1])
+            if reading.full:
+                break
+        found = reading.span(files)
+        if found is not None:
+            self._spans = [*self._spans, found][-REMEMBERED:]
+        return found
+
+    # deliveries
+
+    def _delivery(self, span: _Span, begin: str | None) -> Delivery:
+        end = span.end
+        return Delivery(
+            self.name,
+            f"{self.name}.{name_code(end.file)}.{end.offset}",
+            datetime.datetime.fromtimestamp(span.modified, datetime.UTC),
+            partial(self._parts, span.begin, span.end),
+            begin,
+            end.text(),
+            True,
+        )
+
+    def _parts(self, begin: Position, end: Position) -> list[Part]:
+        found = self._span(begin, end).relations()
+        wanted = [r for r in self._settings.relations if r.name in self._settings.tables.values()]
+        names = [r for r in wanted if r.name in found or (None in found and r is wanted[0])]
+        place = str(self._settings.folder / (begin.file or end.file))
+        return [Part(r.name, place, partial(self._read, begin, end, r, place, r is wanted[0])) for r in names]
+
+    def _read(
+        self, begin: Position, end: Position, relation: Relation, place: str, is_first: bool
+    ) -> Iterator[RawFile]:
+        settings = self._settings
+        reader = ImageReader(relation, place, settings.decimals, settings.timestamps)
+        maker = RowMaker(reader, relation.name in settings.upserts, settings.placeholder)
+        yield maker.raw(self._span(begin, end).numbered(), is_first)
+
+    def _span(self, begin: Position, end: Position) -> _Span:
+        """What was handed over between two positions, read again if something else was read since."""
+        known = next((span for span in self._spans if (span.begin, span.end) == (begin, end)), None)
+        if known is not None:
+            return known
+        files, _ = stream_files(self._settings.folder)
+        waiting = [f for f in files if not _before(f.name, begin.file) and not _before(end.file, f.name)]
+        reading = _Reading(self._settings, begin, until=end)
+        for file in waiting:
+            reading.file(file, is_last=file.name == end.file)
+        found = reading.span(files)
+        if found is None or (found.end.file, found.end.offset, found.end.event) != (end.file, end.offset, end.event):
+            raise InputProblem(
+                f"changed while it was read between {begin.offset} and {end.offset}",
+                kind="changed-file",
+                place=str(self._settings.folder / end.file),
+                hint="files of a stream only grow; put the old content back",
+            )
+        return found
+
+
+class _Reading:
+    """Reads lines from a position on, and remembers the last place that no transaction crosses.
+
+    Args:
+        settings: of the source.
+        begin: where to begin.
+        until: where a span ended before, which is read again; None to find an end.
+    """
+
+    def __init__(self, settings: DebeziumSettings, begin: Position, until: Position | None = None) -> None:
+        self._settings, self._begin, self._until = settings, begin, until
+        self._assembler = Assembler(settings.relation_of, begin.mark, begin.open)
+        self._end: tuple[str, int, int] | None = None
+        self._bytes, self._modified = 0, 0.0
+        self.full = False
+
+    def file(self, file: StreamFile, is_last: bool) -> None:
+        """Read what there is of a file, unless the span is full before."""
+        begin, assembler = self._begin, self._assembler
+        at, number = (begin.offset, begin.line) if file.name == begin.file else (0, 0)
+        if self._until is not None and file.name == self._until.file:
+            file = replace(file, size=self._until.offset)
+        settled = time.time() - file.modified >= self._settings.settle_s
+        for line in lines_from(file, at):
+            if not (line.whole or self._until or self._may_end(line.text, is_last, settled)):
+                return
+            opened = assembler.open
+            assembler.feed(number, line.text)
+            self._bytes += line.end - at
+            if assembler.open is None:
+                self._reach(file, line.end, number + 1)
+            elif assembler.open is not opened:
+                self._reach(file, at, number)  # the transaction that was open until now has ended before this line
+            if self.full:
+                return
+            at, number = line.end, number + 1
+        if is_last and assembler.open is not None and (self._until or (settled and not assembler.open.begun)):
+            key = assembler.open.key
+            assembler.end()
+            assembler.late = key if self._until is None else self._until.open
+            self._reach(file, at, number)
+        self.full = (
+            self._until is None and assembler.open is None and bool(assembler.done)
+        )  # the next file is another delivery
+
+    def _may_end(self, text: bytes, is_last: bool, settled: bool) -> bool:
+        """Whether a line without an end is all there."""
+        if not is_last:
+            return True
+        try:
+            decode(text)
+        except BadLine:
+            return False
+        return settled
+
+    def _reach(self, file: StreamFile, offset: int, line: int) -> None:
+        self._end, self._modified = (file.name, offset, line), file.modified
+        self.full = self._until is None and self._bytes >= self._settings.span_bytes
+
+    def span(self, files: Sequence[StreamFile]) -> _Span | None:
+        """What was read; None if there is nothing to hand over."""
+        a, begin = self._assembler, self._begin
+        if self._end is None or (not a.done and self._bytes < self._settings.span_bytes):
+            return None
+        file, offset, line = self._end
+        end = Position(
+            file,
+            offset,
+            line,
+            tail_digest(self._settings.folder / file, offset),
+            begin.event + len(a.done),
+            tuple(name_code(f.name) for f in files if _before(f.name, file)),
+            a.mark,
+            a.late,
+            begin.counts,
+        )
+        counts = a.counts if a.open is None else a.counts_before
+        return _Span(begin, end.counted(counts), tuple(a.done), self._modified)
+
+
+def _before(name: str, other: str) -> bool:
+    return (natural(name), name) < (natural(other), other)

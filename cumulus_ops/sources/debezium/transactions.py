@@ -1,0 +1,373 @@
+"""Messages, in the order of the stream, as transactions.
+
+A change says which transaction it belongs to: by its ``transaction`` block, or by what the database calls its transactions (PostgreSQL's
+``txId``, MySQL's ``gtid``, ...); a snapshot's reads, and changes that say nothing, are each by itself. A database hands over one
+transaction after the other, so one is whole when its END comes, or something of the next. What was not delivered as a whole is
+rejected as a whole.
+
+A connector that is started again repeats the last of what it has sent. Where the database's log has places that ascend, repeats are
+known by them: a transaction that is not behind the last one, and not younger, is left out; and within a transaction, changes are replaced by
+those that come again from the same place on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import msgspec
+from msgspec import Raw
+
+from cumulus_ops.sources.debezium.messages import BadLine, Message, Origin, decode
+from cumulus_ops.sources.debezium.position import Mark
+
+__all__ = ["Assembler", "Change", "Rejected", "Transaction", "table_names"]
+
+#: PostgreSQL's transactions are called ``number:place``, and the place is that of the single message.
+NUMBER_AND_PLACE = re.compile(r"(\d+):(\d+)")
+DATA = ("c", "u", "d", "r", "t")
+Place = tuple[int | str, ...]
+
+
+class Change(msgspec.Struct, gc=False):
+    """One envelope that concerns a relation. ``line`` is its 0-based number, ``order`` its place among those of its table."""
+
+    relation: str
+    table: str
+    line: int
+    message: Message
+    key: Raw
+    schema: Raw
+    text: bytes
+    place: Place | None
+
+    @property
+    def order(self) -> int | None:
+        """Its 1-based place among the transaction's changes of its table."""
+        block = self.message.transaction
+        return None if block is None or block.data_collection_order is None else int(block.data_collection_order)
+
+
+class Rejected(msgspec.Struct, gc=False):
+    """A line that is not accepted, and why. ``relation`` is None if nobody knows."""
+
+    relation: str | None
+    line: int
+    kind: str
+    reason: str
+    text: bytes
+
+
+class Transaction(msgspec.Struct, gc=False):
+    """What is accepted together, or not at all.
+
+    ``key`` is None for a change by itself. ``begun``: there was a BEGIN. ``place`` and ``source`` are those of the last change that has a
+    place, ``ts_ms`` the highest time."""
+
+    key: str | None
+    begun: bool = False
+    changes: list[Change] = msgspec.field(default_factory=list)
+    rejected: list[Rejected] = msgspec.field(default_factory=list)
+    problem: tuple[str, str] | None = None
+    source: Origin | None = None
+    place: Place | None = None
+    ts_ms: int = 0
+
+    def reject(self, kind: str, reason: str) -> None:
+        """All of it, for the first reason that was found."""
+        self.problem = self.problem or (kind, reason)
+
+    def settle(self) -> None:
+        """Move the changes of a transaction that is rejected to what is rejected."""
+        if self.problem:
+            kind, reason = self.problem
+            self.rejected += [Rejected(c.relation, c.line, kind, reason, c.text) for c in self.changes]
+            self.changes = []
+
+
+class Assembler:
+    """Takes lines one after the other, and hands over transactions as they end.
+
+    Args:
+        relation_of: the relation of a table, given by the names that it may have; None if nobody asked for it.
+        mark: the last place in the database's log.
+        late: the transaction that was ended by waiting, whose rest comes too late.
+    """
+
+    def __init__(
+        self, relation_of: Callable[[tuple[str, ...]], str | None], mark: Mark | None, late: str | None
+    ) -> None:
+        self._relation_of, self.mark, self.late = relation_of, mark, late
+        self.open: Transaction | None = None
+        self.counts: Counter[str] = Counter()
+        self.counts_before: Counter[str] = Counter()  # without what belongs to the open one
+        self._counted = False  # since then
+        self.done: list[Transaction] = []
+        self._tables: dict[tuple[str | None, ...], tuple[str, str | None]] = {}
+
+    def feed(self, number: int, text: bytes) -> None:
+        """Take the next line; what has ended by it is in ``done``."""
+        if not text or text.isspace():
+            return
+        try:
+            message, schema, key = decode(text)
+            if isinstance(message, str):
+                self._count(message)
+            elif message.op in DATA:
+                self._change(number, text, message, schema, key)
+            elif message.status is not None:
+                self._boundary(number, text, message)
+            elif message.op == "m":
+                self._count("logical message")
+            else:
+                raise BadLine(f"unknown op {message.op!r}")
+        except BadLine as problem:
+            self._bad(number, text, str(problem))
+
+    def end(self) -> None:
+        """What is open has ended, if it is known that nothing more of it comes."""
+        if self.open is not None:
+            self._close()
+
+    # messages
+
+    def _change(self, number: int, text: bytes, message: Message, schema: Raw, key: Raw) -> None:
+        source = message.source
+        if source is None or source.table is None:
+            raise BadLine("an envelope without its source")
+        table, relation = self._table(source)
+        transaction = self._transaction(_transaction_key(message, source), message)
+        if relation is None:
+            self._count(f"table {table}")
+        else:
+            place = None if message.op == "r" else _place(source)
+            if place is not None:
+                self._take_place(transaction, place, source)
+            transaction.changes.append(Change(relation, table, number, message, key, schema, text, place))
+        if transaction.key is None:
+            self._finish(transaction)
+
+    def _transaction(self, key: str | None, message: Message) -> Transaction:
+        """The one that a change belongs to, which may begin with it."""
+        if self.open is not None:
+            if key == self.open.key:
+                return self.open
+            if message.op == "r" and message.source is not None and message.source.snapshot == "incremental":
+                return self.open  # read in between, while the stream goes on
+            self._close()
+        found = Transaction(key)
+        if key is not None:
+            self._open(found)
+        return found
+
+    def _take_place(self, transaction: Transaction, place: Place, source: Origin) -> None:
+        if transaction.place is not None and place < transaction.place:
+            kept = [c for c in transaction.changes if c.place is None or c.place < place]
+            self._count("repeat", len(transaction.changes) - len(kept))
+            transaction.changes = kept
+        transaction.place, transaction.source = place, source
+        if source.ts_ms is not None and source.ts_ms > transaction.ts_ms:
+            transaction.ts_ms = source.ts_ms
+
+    def _boundary(self, number: int, text: bytes, message: Message) -> None:
+        key = _shortened(str(message.id))
+        if message.status == "BEGIN":
+            if self.open is not None and self.open.key != key:
+                self._close()
+            if self.open is None:
+                self._open(Transaction(key))
+            assert self.open is not None
+            self.open.begun = True
+            return
+        if message.status != "END":
+            raise BadLine(f"unknown status {message.status!r}")
+        if self.open is not None and self.open.key != key:
+            self._close()
+        counts = self._wanted_counts(message)
+        if self.open is None:
+            if counts and key != self.late and not self._is_behind(str(message.id)):
+                missing = ", ".join(f"{n} of {table}" for table, n in counts.items())
+                lost = Transaction(None)
+                reason = f"the changes of transaction {key} are missing: {missing}"
+                lost.rejected.append(Rejected(None, number, "changes-missing", reason, text))
+                self.done.append(lost)
+            return
+        found, self.open = self.open, None
+        if found.problem is None:
+            _compare(found, counts)
+        self._finish(found)
+
+    def _is_behind(self, id_: str) -> bool:
+        """Whether a transaction of PostgreSQL has ended before the last one that was taken."""
+        match = NUMBER_AND_PLACE.fullmatch(id_)
+        return bool(match and self.mark and len(self.mark.place) == 2 and int(match[2]) <= int(self.mark.place[1]))
+
+    def _bad(self, number: int, text: bytes, reason: str) -> None:
+        rejected = Rejected(None, number, "malformed-line", reason, text)
+        if self.open is None:
+            self.done.append(Transaction(None, rejected=[rejected]))
+            return
+        self.open.rejected.append(rejected)
+        self.open.reject("malformed-line", f"a line of transaction {self.open.key} cannot be read: {reason}")
+
+    # begins and ends of transactions
+
+    def _open(self, found: Transaction) -> None:
+        self.open = found
+        if self._counted:
+            self.counts_before, self._counted = Counter(self.counts), False
+
+    def _count(self, what: str, times: int = 1) -> None:
+        self.counts[what] += times
+        self._counted = True
+
+    def _close(self) -> None:
+        """End the open one without its END."""
+        assert self.open is not None
+        found, self.open = self.open, None
+        if found.begun:
+            found.reject("end-missing", f"the end of transaction {found.key} is missing")
+        self._finish(found)
+
+    def _finish(self, found: Transaction) -> None:
+        if found.key is not None and found.key == self.late:
+            found.reject(
+                "late-part", f"the first part of transaction {found.key} was taken already, after waiting for the rest"
+            )
+        else:
+            self.late = None if found.key is not None else self.late
+        mark = self._mark_of(found)
+        if self._is_repeat(found, mark):
+            self._count("repeat", len(found.changes))
+            found.changes, found.problem = [], None  # a line of it that cannot be read is told nevertheless
+        if found.key is not None and found.problem is None:
+            _check_orders(found)
+        if found.place is not None and (found.place > mark.place):
+            self.mark = Mark(mark.database, found.place, max(found.ts_ms, mark.ts_ms))
+        found.settle()
+        if found.changes or found.rejected:
+            self.done.append(found)
+
+    def _mark_of(self, found: Transaction) -> Mark:
+        """The last place in the same database."""
+        database = _database(found.source) if found.source else ""
+        return self.mark if self.mark is not None and self.mark.database == database else Mark(database, (), 0)
+
+    def _is_repeat(self, found: Transaction, mark: Mark) -> bool:
+        """Whether it comes again; if it only stands before what was read, but is younger, it is rejected."""
+        if found.place is None or found.place > mark.place:
+            return False
+        if found.ts_ms <= mark.ts_ms:
+            return True
+        found.reject(
+            "log-went-back",
+            "its place in the database's log is before what was read, but its time is later: was the database restored, or replaced? "
+            "Then begin anew, under another name of the source, with empty base tables",
+        )
+        return False
+
+    # names
+
+    def _table(self, source: Origin) -> tuple[str, str | None]:
+        """A table's name for people, and its relation."""
+        known = (source.name, source.db, source.schema, source.table)
+        found = self._tables.get(known)
+        if found is None:
+            names = table_names(source)
+            found = self._tables[known] = (names[-1], self._relation_of(names))
+        return found
+
+    def _wanted_counts(self, message: Message) -> Mapping[str, int]:
+        """How many changes an END announces, of the tables that are asked for."""
+        found = {}
+        for counted in message.data_collections or ():
+            parts = tuple(counted.data_collection.split("."))
+            names = tuple(".".join(parts[i:]) for i in range(max(1, len(parts) - 1)))
+            if self._relation_of(names) is not None:
+                found[names[-1]] = int(counted.event_count)
+        return found
+
+
+def table_names(source: Origin) -> tuple[str, ...]:
+    """What a table may be called in a project, the shortest last: schema and table, or database and table where there are no schemas.
+
+    >>> table_names(Origin(name="shop", db="store", schema="public", table="orders"))
+    ('shop.public.orders', 'store.public.orders', 'public.orders')
+    >>> table_names(Origin(name="shop", db="store", table="orders"))
+    ('shop.store.orders', 'store.orders')
+    """
+    if source.schema:
+        short = f"{source.schema}.{source.table}"
+        return f"{source.name}.{short}", f"{source.db}.{short}", short
+    short = f"{source.db}.{source.table}"
+    return f"{source.name}.{short}", short
+
+
+def _shortened(id_: str) -> str:
+    match = NUMBER_AND_PLACE.fullmatch(id_)
+    return match[1] if match else id_
+
+
+def _transaction_key(message: Message, source: Origin) -> str | None:
+    if message.transaction is not None:
+        id_ = message.transaction.id
+        return id_.partition(":")[0] if source.connector == "postgresql" else id_
+    if message.op == "r":
+        return None
+    if source.gtid:
+        return source.gtid
+    if source.transaction_number is not None:
+        return str(source.transaction_number)
+    if source.commit_lsn:
+        return source.commit_lsn
+    if source.file and source.pos is not None:
+        return f"{source.file}:{source.pos}"
+    return None
+
+
+def _place(source: Origin) -> Place | None:
+    """A place in the database's log, if places ascend from one transaction to the next and within each."""
+    if source.connector == "postgresql":
+        if source.sequence and source.sequence.startswith('["'):
+            committed, _, here = source.sequence[2:-2].partition('","')
+            try:
+                return int(committed), int(here)
+            except ValueError:
+                return None
+        return None
+    if source.file and source.pos is not None:
+        number = source.file.rpartition(".")[2]
+        return (int(number), source.pos, source.row or 0) if number.isdigit() else None
+    if source.commit_lsn and source.change_lsn:
+        return source.commit_lsn, source.change_lsn, source.event_serial_no or 0
+    return None
+
+
+def _database(source: Origin) -> str:
+    parts = (source.connector, source.name, source.server_id)
+    return "/".join(str(p) for p in parts if p)
+
+
+def _compare(found: Transaction, counts: Mapping[str, int]) -> None:
+    """Reject it if it has not as many changes of each table as its END says."""
+    here = Counter(change.table for change in found.changes if change.message.op != "r")
+    for table in sorted({*counts, *here}):
+        if counts and counts.get(table, 0) != here[table]:
+            reason = f"of transaction {found.key}, {here[table]} changes of {table} are here, and {counts.get(table, 0)} were announced"
+            found.reject("changes-missing", reason)
+
+
+def _check_orders(found: Transaction) -> None:
+    """Reject it if a change is missing among those of its table."""
+    last: dict[str, int] = {}
+    for change in found.changes:
+        order = change.order
+        if order is None or change.message.op == "r":
+            continue
+        expected = last[change.table] = last.get(change.table, 0) + 1
+        if order != expected:
+            found.reject(
+                "changes-missing", f"of transaction {found.key}, change no. {expected} of {change.table} is missing"
+            )
+            return

@@ -1,0 +1,187 @@
+"""Connections to the source's server, and what its errors mean to people. No message shows the URL: it may hold a password."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import psycopg2
+from psycopg2 import errorcodes, extras
+from psycopg2.extensions import connection as Connection
+from psycopg2.extensions import parse_dsn
+
+from cumulus_ops.errors import CumulusError, NotYet, SetupProblem
+from cumulus_ops.sources.postgres.settings import PostgresSettings
+
+__all__ = [
+    "Connection",
+    "connect",
+    "connect_for_replication",
+    "explained",
+    "one",
+    "opened",
+    "rows",
+    "stopped",
+    "when_free",
+]
+
+Result = TypeVar("Result")
+PAUSE_S = 0.1
+#: The forms in which values are sent: those that are exact and that Arrow reads.
+SESSION = (
+    "SET DateStyle = 'ISO, YMD'",
+    "SET TimeZone = 'UTC'",
+    "SET extra_float_digits = 1",
+    "SET statement_timeout = 0",
+    "SET search_path = pg_catalog",
+    "SET client_encoding = 'UTF8'",
+)
+#: The server notices when this process is killed while it decodes (from PostgreSQL 14 on).
+NOTICE_DEATHS = "SET client_connection_check_interval = '1s'"
+
+
+def connect(settings: PostgresSettings) -> Connection:
+    """A session in which each statement is a transaction of its own. A server that does not answer is waited for a while: it may be
+    restarting.
+
+    Raises:
+        SetupProblem: it does not answer, or does not let us in.
+    """
+    session = _patiently(
+        settings, lambda: psycopg2.connect(_url(settings), connect_timeout=10, application_name=_name(settings))
+    )
+    session.autocommit = True
+    with session.cursor() as cursor:
+        cursor.execute(";".join(SESSION))
+        if session.server_version >= 140000:
+            cursor.execute(NOTICE_DEATHS)
+    return session
+
+
+@contextmanager
+def opened(settings: PostgresSettings) -> Iterator[Connection]:
+    """A session for a while; its errors are explained.
+
+    Raises:
+        SetupProblem: the server does not answer, or refuses.
+    """
+    with explained(settings):
+        session = connect(settings)
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+def connect_for_replication(settings: PostgresSettings) -> Any:
+    """A session that understands the commands of replication."""
+    return _patiently(
+        settings,
+        lambda: psycopg2.connect(
+            _url(settings),
+            connect_timeout=10,
+            application_name=_name(settings),
+            connection_factory=extras.LogicalReplicationConnection,
+        ),
+    )
+
+
+def _url(settings: PostgresSettings) -> str:
+    """SQLAlchemy's way of naming the driver is understood, too."""
+    return settings.url.replace("postgresql+psycopg2://", "postgresql://", 1)
+
+
+def _name(settings: PostgresSettings) -> str:
+    return f"cumulus {settings.name}"[:63]
+
+
+def _patiently(settings: PostgresSettings, attempt: Callable[[], Result]) -> Result:
+    deadline = time.monotonic() + settings.patience_s
+    while True:
+        try:
+            return attempt()
+        except psycopg2.OperationalError as problem:
+            if _is_hopeless(problem) or time.monotonic() > deadline:
+                raise stopped(settings, _words(settings, problem), "source-unreachable", UNREACHABLE) from None
+            time.sleep(PAUSE_S)
+        except psycopg2.Error as problem:
+            raise stopped(settings, _words(settings, problem), "source-unreachable", UNREACHABLE) from None
+
+
+UNREACHABLE = (
+    "check that the server runs, and the source's url; nothing is lost meanwhile, reading goes on where it was"
+)
+HOPELESS = ("password", "does not exist", "pg_hba.conf", "no password supplied", "could not translate host", "invalid")
+
+
+def _is_hopeless(problem: psycopg2.Error) -> bool:
+    return any(word in str(problem) for word in HOPELESS)
+
+
+@contextmanager
+def explained(settings: PostgresSettings) -> Iterator[None]:
+    """Turns the driver's errors into ours.
+
+    Raises:
+        SetupProblem: the server went away, or refused.
+    """
+    try:
+        yield
+    except CumulusError:
+        raise
+    except psycopg2.Error as problem:
+        words = _words(settings, problem)
+        match problem.pgcode:
+            case None | errorcodes.ADMIN_SHUTDOWN | errorcodes.CRASH_SHUTDOWN | errorcodes.CANNOT_CONNECT_NOW:
+                raise stopped(settings, words, "source-unreachable", UNREACHABLE) from None
+            case errorcodes.INSUFFICIENT_PRIVILEGE:
+                hint = "docs/sources-postgres.md lists what the user must be allowed to do"
+                raise stopped(settings, words, "source-permission", hint) from None
+            case errorcodes.OBJECT_IN_USE:
+                raise NotYet(
+                    words,
+                    kind="slot-in-use",
+                    place=settings.name,
+                    hint="another process reads the source; run again later",
+                ) from None
+        raise stopped(settings, words, "source-refused", "the server's log says more") from None
+
+
+def when_free(settings: PostgresSettings, attempt: Callable[[], Result]) -> Result:
+    """What an attempt returns that may find the slot in use: by the session of a process that was killed, whose end the server notices soon."""
+    deadline = time.monotonic() + settings.patience_s
+    while True:
+        try:
+            return attempt()
+        except psycopg2.Error as problem:
+            if problem.pgcode != errorcodes.OBJECT_IN_USE or time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE_S)
+
+
+def stopped(settings: PostgresSettings, message: str, kind: str, hint: str) -> SetupProblem:
+    """What is raised when the source cannot go on; its position stays where it is."""
+    return SetupProblem(message, kind=kind, place=f"source {settings.name}", hint=hint)
+
+
+def _words(settings: PostgresSettings, problem: psycopg2.Error) -> str:
+    """The server's message, on one line, without the password."""
+    text = " ".join(str(problem).split()) or "the server closed the connection"
+    with suppress(psycopg2.Error):
+        password = parse_dsn(_url(settings)).get("password")
+        return text.replace(password, "***") if password else text
+    return "the url is not understood: write postgresql://user:password@host:5432/database"
+
+
+def rows(session: Connection, query: Any, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query."""
+    with session.cursor() as cursor:
+        cursor.execute(query, values)
+        return list(cursor.fetchall())
+
+
+def one(session: Connection, query: Any, values: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    """The first row of a query that has one."""
+    return rows(session, query, values)[0]

@@ -1,0 +1,246 @@
+"""The messages of PostgreSQL's own output plugin, ``pgoutput`` (version 1 of its protocol), as tables of changes.
+
+A transaction is Begin, changes, Commit; transactions come in the order of their commits, each as a whole. A Relation message describes a
+table before its first change, and again when it was altered. Begin names the place of the commit in the server's log: the transaction's
+number here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.errors import SetupProblem
+from cumulus_ops.eventlog.types import EVENT, OP
+from cumulus_ops.sources.postgres.settings import TableSettings
+from cumulus_ops.sources.postgres.tuples import PADDING, Fields, big_endian, parse_rows
+from cumulus_ops.sources.postgres.values import readable
+
+__all__ = ["OPERATIONS", "Decoder", "change_schema", "commit_place"]
+
+#: What `op` may say; the last ones are no operations, so that the checks reject these rows, and their transactions, with these words.
+NO_OLD_ROW = "an update or delete without the whole old row: ALTER TABLE ... REPLICA IDENTITY FULL"
+NOT_SENT = "an update that does not send an unchanged large value: ALTER TABLE ... REPLICA IDENTITY FULL"
+OPERATIONS = pa.array(["I", "D", "U", "T", NO_OLD_ROW, NOT_SENT])
+INSERT, DELETE, UPDATE, TRUNCATE, BARE, PARTIAL = range(6)
+BEGIN_, RELATION, INSERT_, UPDATE_, DELETE_, TRUNCATE_ = b"BRIUDT"
+WHOLE, KEY = ord("O"), ord("K")
+
+
+def commit_place(begin: bytes) -> int:
+    """The place in the log of the commit that a Begin message announces."""
+    return int.from_bytes(begin[1:9], "big")
+
+
+def change_schema(settings: TableSettings) -> pa.Schema:
+    """The relation's columns as texts, ``op`` and ``event``."""
+    columns = [(c.name, pa.string()) for c in settings.relation.columns]
+    return pa.schema([*columns, (OP, pa.dictionary(pa.int8(), pa.string())), (EVENT, pa.int64())])
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A table as the stream describes it: all its columns, where the relation's are among them, and their types."""
+
+    settings: TableSettings
+    count: int
+    where: tuple[int, ...]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows of one kind: ``order`` sorts them among the others."""
+
+    order: np.ndarray
+    op: np.ndarray
+    fields: list[Fields]
+
+
+class Decoder:
+    """Turns portions of messages into changes of relations; what a message needs of earlier ones is kept.
+
+    Args:
+        tables: what is wanted, by (schema, table).
+        leaves: partitions of what is wanted. Their changes are sent under the root's name, with the root's claim that old rows are whole;
+            whether they are, only the partition's own description says.
+        types: names of types by their numbers.
+        check: says what is wrong with a table's columns (names and types), None if nothing is.
+        begin: transactions before (exclusive) are left out,
+        end: and those from here on.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[tuple[str, str], TableSettings],
+        leaves: Mapping[tuple[str, str], TableSettings],
+        types: Mapping[int, str],
+        check: Callable[[TableSettings, Mapping[str, str]], SetupProblem | None],
+        begin: int,
+        end: int,
+    ) -> None:
+        self._tables, self._leaves, self._types, self._check = tables, leaves, types, check
+        self._begin, self._end = begin, end
+        self._known: dict[int, _Described | SetupProblem | None] = {}
+        self._incomplete: dict[TableSettings, set[bytes]] = {}
+        self._commit = 0
+
+    def decode(self, messages: Sequence[bytes]) -> Iterator[tuple[TableSettings, pa.Table]]:
+        """The changes of a portion: tables of :func:`change_schema`, several of a relation in their order.
+
+        Raises:
+            SetupProblem: a changed table does not have the relation's columns any more.
+        """
+        lengths = np.fromiter(map(len, messages), np.int64, len(messages))
+        starts = np.cumsum(lengths) - lengths
+        data = np.frombuffer(b"".join([*messages, PADDING]), np.uint8)
+        kind = data[starts]
+        event = self._events(data, starts, kind)
+        inside = (event >= self._begin) & (event < self._end)
+        described = np.flatnonzero(kind == RELATION)
+        for at, until in zip([-1, *described], [*described, len(starts)], strict=True):
+            if at >= 0:
+                self._describe(messages[at])
+            part = slice(at + 1, until)
+            yield from self._changes(data, starts[part], np.where(inside[part], kind[part], 0), event[part])
+
+    def _events(self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray) -> np.ndarray:
+        """Each message's transaction; the first ones may be of one that began in an earlier portion."""
+        begins = np.flatnonzero(kind == BEGIN_)
+        commits = np.concatenate([[self._commit], big_endian(data, starts[begins] + 1, 8)])
+        self._commit = int(commits[-1])
+        return np.asarray(commits[np.searchsorted(begins, np.arange(len(kind)), side="right")])
+
+    def _describe(self, message: bytes) -> None:
+        """Relation: number, schema, table, replica identity, and for each column flags, name, type and its modifier."""
+        number, names = struct.unpack_from(">I", message, 1)[0], message[5:]
+        schema, table, rest = names.split(b"\0", 2)
+        name = schema.decode() or "pg_catalog", table.decode()
+        settings = self._tables.get(name)
+        self._known[number] = None if settings is None else self._columns(settings, rest[1:])
+        if name in self._leaves:
+            incomplete = self._incomplete.setdefault(self._leaves[name], set())
+            (incomplete.discard if rest[:1] == b"f" else incomplete.add)(schema + b"." + table)
+
+    def _columns(self, settings: TableSettings, rest: bytes) -> _Described | SetupProblem:
+        (count,), rest = struct.unpack_from(">H", rest), rest[2:]
+        types: dict[str, str] = {}
+        for _ in range(count):
+            name, rest = rest[1:].split(b"\0", 1)
+            types[name.decode()] = self._types.get(struct.unpack_from(">I", rest)[0], "an unknown type")
+            rest = rest[8:]
+        problem = self._check(settings, types)
+        if problem is not None:
+            return problem
+        names = list(types)
+        wanted = [c.name for c in settings.relation.columns]
+        return _Described(settings, count, tuple(map(names.index, wanted)), tuple(types[name] for name in wanted))
+
+    def _changes(
+        self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray, event: np.ndarray
+    ) -> Iterator[tuple[TableSettings, pa.Table]]:
+        truncated = self._truncated(data, starts, kind)
+        changing = np.flatnonzero((kind == INSERT_) | (kind == UPDATE_) | (kind == DELETE_))
+        number = big_endian(data, starts[changing] + 1, 4)
+        for relation in {*np.unique(number).tolist(), *truncated}:
+            table = self._known.get(relation)
+            if isinstance(table, SetupProblem):
+                raise table
+            if table is None:
+                continue
+            mine = changing[number == relation]
+            blocks = _blocks(table, data, starts, kind, mine, bool(self._incomplete.get(table.settings)))
+            if relation in truncated and table.settings.mode == "trusted":
+                raise _unknown_rows(table.settings)
+            at = np.array(truncated.get(relation, []), np.int64)
+            blocks.append(
+                _Block(at * 2, np.full(len(at), TRUNCATE, np.int8), [Fields.nulls(len(at))] * len(table.where))
+            )
+            yield table.settings, _table(table, data, event, blocks)
+
+    def _truncated(self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray) -> dict[int, list[int]]:
+        """relation -> the messages that truncate it. Truncate: how many relations, options (int8), and their numbers."""
+        found: dict[int, list[int]] = {}
+        for message in np.flatnonzero(kind == TRUNCATE_).tolist():
+            at = starts[message] + 1
+            count = int(big_endian(data, np.array([at]), 4)[0])
+            for number in big_endian(data, at + 5 + 4 * np.arange(count), 4).tolist():
+                found.setdefault(number, []).append(message)
+        return found
+
+
+def _unknown_rows(settings: TableSettings) -> SetupProblem:
+    name = settings.relation.name
+    return SetupProblem(
+        f"{settings.place} was truncated, and which rows relation {name} had is not known",
+        kind="truncated",
+        place=settings.place,
+        hint=f"declare relation {name} `mode: strict`: then its living rows are known, and are deleted",
+    )
+
+
+def _blocks(
+    table: _Described, data: np.ndarray, starts: np.ndarray, kind: np.ndarray, mine: np.ndarray, incomplete: bool
+) -> list[_Block]:
+    """Inserts, deletes and updates of a relation. Its number is followed by the letter of what comes: K (the old key), O (the whole old
+    row, if not ``incomplete``) or N (the new row)."""
+    which = kind[mine]
+    whole_only = table.settings.mode != "upsert"
+    inserts, deletes, updates = mine[which == INSERT_], mine[which == DELETE_], mine[which == UPDATE_]
+    new, _ = parse_rows(data, starts[inserts] + 6, table.count)
+    blocks = [_Block(inserts * 2, np.full(len(inserts), INSERT, np.int8), _wanted(table, new))]
+    old, _ = parse_rows(data, starts[deletes] + 6, table.count)
+    letter = data[starts + 5]
+    letter = np.where(letter == WHOLE, KEY, letter) if incomplete else letter
+    is_bare = (letter[deletes] == KEY) & whole_only
+    blocks.append(_Block(deletes * 2, np.where(is_bare, BARE, DELETE).astype(np.int8), _wanted(table, old)))
+    for chosen in (WHOLE, KEY):
+        some = updates[letter[updates] == chosen]
+        old, ends = parse_rows(data, starts[some] + 6, table.count)
+        new, _ = parse_rows(data, ends + 1, table.count)
+        if chosen == WHOLE:
+            new = [n.filled_from(o) for n, o in zip(new, old, strict=True)]
+        bad = BARE if chosen == KEY and whole_only else None
+        blocks += _pair(table, some, _wanted(table, old), _wanted(table, new), bad)
+    some = updates[(letter[updates] != WHOLE) & (letter[updates] != KEY)]
+    new, _ = parse_rows(data, starts[some] + 6, table.count)
+    fields = _wanted(table, new)
+    op = np.where(_is_partial(fields, len(some)), PARTIAL, BARE if whole_only else UPDATE).astype(np.int8)
+    blocks.append(_Block(some * 2, op, fields))
+    return blocks
+
+
+def _pair(table: _Described, some: np.ndarray, old: list[Fields], new: list[Fields], bad: int | None) -> list[_Block]:
+    """Updates as the deletion of the old row and the insertion of the new one."""
+    delete = np.full(len(some), DELETE if bad is None else bad, np.int8)
+    insert = np.where(_is_partial(new, len(some)), PARTIAL, INSERT).astype(np.int8)
+    return [_Block(some * 2, delete, old), _Block(some * 2 + 1, insert, new)]
+
+
+def _wanted(table: _Described, fields: list[Fields]) -> list[Fields]:
+    return [fields[i] for i in table.where]
+
+
+def _is_partial(fields: list[Fields], count: int) -> np.ndarray:
+    missing = np.zeros(count, bool)
+    for field in fields:
+        missing |= field.is_unchanged
+    return missing
+
+
+def _table(table: _Described, data: np.ndarray, event: np.ndarray, blocks: list[_Block]) -> pa.Table:
+    """The blocks' rows in the order of their messages."""
+    order = np.concatenate([b.order for b in blocks])
+    sort = np.argsort(order, kind="stable")
+    columns = []
+    for i, type_ in enumerate(table.types):
+        field = Fields.concat([b.fields[i] for b in blocks]).take(sort)
+        columns.append(readable(field.texts(data), type_))
+    op = np.concatenate([b.op for b in blocks])[sort]
+    columns.append(pa.DictionaryArray.from_arrays(pa.array(op, pa.int8()), OPERATIONS))
+    columns.append(pa.array(event[order[sort] // 2], pa.int64()))
+    return pa.Table.from_arrays(columns, schema=change_schema(table.settings))

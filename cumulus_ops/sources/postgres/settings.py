@@ -1,0 +1,48 @@
+"""What is said about a PostgreSQL source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from m3.program import Relation
+
+__all__ = ["PostgresSettings", "TableSettings"]
+
+MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """Which table a relation follows. ``mode`` is the relation's: ``upsert`` needs no more than keys in old rows, others need whole rows."""
+
+    relation: Relation
+    schema: str
+    table: str
+    mode: str = "trusted"
+
+    @property
+    def place(self) -> str:
+        """For people: ``schema.table``."""
+        return f"{self.schema}.{self.table}"
+
+
+@dataclass(frozen=True)
+class PostgresSettings:
+    """A source of kind ``postgres``.
+
+    ``name`` is the source's, ``url`` the database's (``postgresql://user:password@host/name``), ``publication`` the name of what the
+    server publishes. ``folder`` is where the source keeps which replication slots are its own, and anonymous temporary files.
+    ``portion_bytes`` of the server's log are handed over at a time, in whole transactions. ``idle_bytes``: after so many in which nothing
+    concerns us the position moves on nevertheless, so that the server can forget them. ``patience_s`` is how long to wait for a
+    server that does not answer, or for a slot that a process that was killed still holds.
+    """
+
+    name: str
+    url: str
+    tables: tuple[TableSettings, ...]
+    publication: str
+    folder: Path
+    portion_bytes: int = 64 * MB
+    idle_bytes: int = 16 * MB
+    patience_s: float = 30.0

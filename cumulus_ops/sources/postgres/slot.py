@@ -1,0 +1,218 @@
+"""Replication slots: what makes the server keep its log for us.
+
+A slot's name is ``cumulus_<source>_<installation>_<attempt>``: the installation is a number drawn once for a project's state folder, so
+that two installations of one project do not touch each other's; the attempt is drawn anew for each initial copy. So whatever begins with
+the installation's prefix is ours, and of these only the one that the position names is needed: the others are what interrupted initial
+copies left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+from psycopg2 import errorcodes, sql
+
+from cumulus_ops.sources.postgres.connection import (
+    Connection,
+    connect_for_replication,
+    one,
+    opened,
+    rows,
+    stopped,
+    when_free,
+)
+from cumulus_ops.sources.postgres.position import Position, lsn_number, lsn_text
+from cumulus_ops.sources.postgres.settings import PostgresSettings
+
+__all__ = [
+    "Slot",
+    "advance",
+    "draw_slot",
+    "drop_left_over",
+    "drop_slot",
+    "dropped_slots",
+    "exported_snapshot",
+    "find_slot",
+    "held_slots",
+    "lock_copying",
+    "our_slots",
+    "slot_prefix",
+    "whole_log",
+]
+
+SLOTS = """
+SELECT slot_name::text, restart_lsn::text, confirmed_flush_lsn::text, coalesce(wal_status, 'reserved'), active,
+       pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
+FROM pg_replication_slots WHERE starts_with(slot_name::text, %s) AND database = current_database() ORDER BY 1"""
+LOG = """
+SELECT system_identifier::text, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int,
+       current_database()::text, pg_current_wal_flush_lsn()::text FROM pg_control_system()"""
+NAME_LENGTH = 63
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A slot as the server describes it. ``restart``: where the server begins to read; ``confirmed``: transactions before it are not sent
+    again. ``held_bytes`` of the server's log are kept for it, None if it is lost."""
+
+    name: str
+    restart: int
+    confirmed: int
+    status: str
+    is_active: bool
+    held_bytes: int | None
+
+
+def slot_prefix(settings: PostgresSettings) -> str:
+    """What this installation's slots begin with."""
+    source = re.sub(r"[^a-z0-9_]", "_", settings.name.lower())[: NAME_LENGTH - 30]
+    return f"cumulus_{source}_{_installation(settings.folder / f'{settings.name}.installation')}_"
+
+
+def draw_slot(settings: PostgresSettings) -> str:
+    """The name of a new slot."""
+    return slot_prefix(settings) + secrets.token_hex(4)
+
+
+def _installation(file: Path) -> str:
+    """Written once, by whoever comes first."""
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        with draft.open("w") as text:
+            text.write(secrets.token_hex(4))
+            text.flush()
+            os.fsync(text.fileno())
+        with suppress(FileExistsError):
+            os.link(draft, file)
+        draft.unlink()
+    return file.read_text()
+
+
+def our_slots(session: Connection, settings: PostgresSettings) -> list[Slot]:
+    """The slots of this installation."""
+    return [
+        Slot(name, lsn_number(restart or "0/0"), lsn_number(confirmed or "0/0"), status, active, held)
+        for name, restart, confirmed, status, active, held in rows(session, SLOTS, (slot_prefix(settings),))
+    ]
+
+
+def whole_log(session: Connection, settings: PostgresSettings, slot: str) -> tuple[Position, int]:
+    """Which log this is, as a position without a place, and how far it is written for good."""
+    system, timeline, database, flushed = one(session, LOG)
+    tables = tuple(f"{t.relation.name}={t.place}" for t in settings.tables)
+    return Position(system, timeline, database, slot, tables), lsn_number(flushed)
+
+
+BEGIN_AGAIN = "docs/sources-postgres.md says how to begin again"
+
+
+def find_slot(session: Connection, settings: PostgresSettings, position: Position) -> tuple[Slot, int]:
+    """The slot of a position, and how far the log is written.
+
+    Raises:
+        SetupProblem: this is not the database that the position is of, or it does not have what comes behind it any more.
+    """
+    here, flushed = whole_log(session, settings, position.slot)
+    for name, what in (
+        ("system", "another server"),
+        ("timeline", "a restored or promoted server"),
+        ("database", "another database"),
+    ):
+        if getattr(here, name) != getattr(position, name):
+            message = (
+                f"the url leads to {what}: {name} {getattr(here, name)}, and {getattr(position, name)} was read so far"
+            )
+            raise stopped(settings, message, "other-database", f"correct the url; for another database {BEGIN_AGAIN}")
+    if here.tables != position.tables:
+        hint = f"it began with {', '.join(position.tables)}; tables that are added later need a source of their own"
+        raise stopped(settings, "the source's tables are not those that it began with", "other-tables", hint)
+    found = [slot for slot in our_slots(session, settings) if slot.name == position.slot]
+    if not found or found[0].status == "lost" or not found[0].restart:
+        message = f"the replication slot {position.slot} is lost, and with it what the server would have sent"
+        hint = f"somebody dropped it, the database was restored, or it held more than max_slot_wal_keep_size; {BEGIN_AGAIN}"
+        raise stopped(settings, message, "slot-lost", hint)
+    if position.lsn is not None and (position.lsn > flushed or found[0].confirmed > position.lsn):
+        message = f"{lsn_text(position.lsn)} was read; the slot is at {lsn_text(found[0].confirmed)}, and the log ends at {lsn_text(flushed)}"
+        hint = f"the database or Cumulus's catalog was restored from a backup, or somebody else reads the slot; {BEGIN_AGAIN}"
+        raise stopped(settings, message, "slot-elsewhere", hint)
+    return found[0], flushed
+
+
+ADVANCE = "SELECT pg_replication_slot_advance(%s, %s)"
+
+
+def advance(session: Connection, settings: PostgresSettings, slot: Slot, to: int) -> None:
+    """Let the server forget what is in the event log for good."""
+    if to > slot.confirmed:
+        when_free(settings, lambda: rows(session, ADVANCE, (slot.name, lsn_text(to))))
+
+
+def drop_slot(session: Connection, settings: PostgresSettings, name: str) -> None:
+    """Drop a slot, if it is there."""
+    try:
+        when_free(settings, lambda: rows(session, "SELECT pg_drop_replication_slot(%s)", (name,)))
+    except psycopg2.Error as problem:
+        if problem.pgcode != errorcodes.UNDEFINED_OBJECT:
+            raise
+
+
+def drop_left_over(session: Connection, settings: PostgresSettings, but: str | None) -> None:
+    """Drop the slots of initial copies that were interrupted: those of ours that the position does not name, and nobody uses."""
+    for slot in our_slots(session, settings):
+        if slot.name != but and not slot.is_active:
+            drop_slot(session, settings, slot.name)
+
+
+def lock_copying(session: Connection, settings: PostgresSettings) -> bool:
+    """Whether this session is now the only one that makes an initial copy for this installation; as long as it lives."""
+    digest = hashlib.sha256(slot_prefix(settings).encode()).digest()
+    number = int.from_bytes(digest[:8], "big", signed=True)
+    return bool(one(session, "SELECT pg_try_advisory_lock(%s)", (number,))[0])
+
+
+@contextmanager
+def exported_snapshot(settings: PostgresSettings, name: str) -> Iterator[str]:
+    """Makes a slot; gives the snapshot of the database at which it begins, for as long as the context lasts."""
+    session: Any = connect_for_replication(settings)
+    try:
+        with session.cursor() as cursor:
+            cursor.execute(
+                sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(name))
+            )
+            yield cursor.fetchone()[2]
+    finally:
+        session.close()
+
+
+def held_slots(settings: PostgresSettings) -> list[Slot]:
+    """The slots that the server keeps for this installation of the source.
+
+    Raises:
+        SetupProblem: the server does not answer.
+    """
+    with opened(settings) as session:
+        return our_slots(session, settings)
+
+
+def dropped_slots(settings: PostgresSettings) -> list[Slot]:
+    """Drops them, so that the server forgets what it kept. A source that had begun cannot go on then.
+
+    Raises:
+        SetupProblem: the server does not answer.
+        NotYet: somebody reads one.
+    """
+    with opened(settings) as session:
+        found = our_slots(session, settings)
+        for slot in found:
+            drop_slot(session, settings, slot.name)
+    return found

@@ -1,0 +1,98 @@
+"""``kind: postgres``: the tables of a PostgreSQL database, as they were at first and then change by change.
+
+A delivery is a range of the server's log, so its content follows from its begin and its end alone, whoever asks and whenever. The
+position is committed by the catalog together with the events; the slot follows it, never leads: it is moved when a later poll shows
+what is in the event log for good. So whatever dies at any moment, the next poll goes on exactly where the event log ends.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from cumulus_ops.eventlog import Delivery
+from cumulus_ops.eventlog.cuts import PIECE_ROWS
+from cumulus_ops.faults import reach
+from cumulus_ops.sources.postgres.changes import Changes, first_commit
+from cumulus_ops.sources.postgres.connection import opened
+from cumulus_ops.sources.postgres.position import Position
+from cumulus_ops.sources.postgres.publication import check_publication
+from cumulus_ops.sources.postgres.settings import PostgresSettings
+from cumulus_ops.sources.postgres.slot import advance, draw_slot, drop_left_over, find_slot, whole_log
+from cumulus_ops.sources.postgres.snapshot import InitialCopy
+
+__all__ = ["PostgresSource"]
+
+
+class PostgresSource:
+    """A source of kind ``postgres``. It holds nothing between polls.
+
+    Args:
+        settings: of the source.
+        rows: pieces of about so many rows are handed on at a time.
+    """
+
+    def __init__(self, settings: PostgresSettings, rows: int = PIECE_ROWS) -> None:
+        self.name = settings.name
+        self._settings, self._rows = settings, rows
+
+    def poll(self, position: str | None) -> Iterator[Delivery]:
+        """The initial copy, or what was committed since, in portions of whole transactions.
+
+        Raises:
+            SetupProblem: the server does not answer; or this is not what the position is of, or what comes behind it is lost.
+        """
+        if position is None:
+            yield self._initial()
+            return
+        here = Position.parse(position)
+        for begin, end, is_empty in self._ranges(here):
+            yield self._delivery(here, position, begin, end, is_empty)
+            position = replace(here, lsn=end).text()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _initial(self) -> Delivery:
+        with opened(self._settings) as session:
+            slot = draw_slot(self._settings)
+            here, _ = whole_log(session, self._settings, slot)
+        copy = InitialCopy(self._settings, slot, self._rows)
+        return Delivery(self.name, f"{self.name}-initial", _now(), copy.parts, None, here.text(), transactional=True)
+
+    def _delivery(self, here: Position, before: str, begin: int, end: int, is_empty: bool) -> Delivery:
+        """Its name is its begin: where it ends another poll may decide otherwise."""
+        changes = Changes(self._settings, here, begin, end, self._rows)
+        return Delivery(
+            self.name,
+            f"{self.name}-{begin:016X}",
+            _now(),
+            tuple if is_empty else changes.parts,
+            before,
+            replace(here, lsn=end).text(),
+            transactional=True,
+        )
+
+    def _ranges(self, here: Position) -> list[tuple[int, int, bool]]:
+        """What to read: (begin, end) in the log, and whether nothing in it concerns us."""
+        settings = self._settings
+        with opened(settings) as session:
+            slot, flushed = find_slot(session, settings, here)
+            check_publication(session, settings)
+            drop_left_over(session, settings, here.slot)
+            begin = slot.confirmed if here.lsn is None else here.lsn
+            advance(session, settings, slot, begin)
+            reach("source.after-advance")
+            first = first_commit(session, settings, slot.name, flushed) if begin < flushed else None
+        if first is None:
+            return [(begin, flushed, True)] if flushed - begin > settings.idle_bytes else []
+        # the server reads its log from `restart` on each time: a portion is no shorter than what is read again for it
+        portion = max(settings.portion_bytes, begin - slot.restart)
+        ends = [*range(max(begin, first) + portion, flushed, portion), flushed]
+        return [(b, e, False) for b, e in pairwise([begin, *ends])]
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -1,0 +1,166 @@
+"""The tables of the source as the server describes them, and whether relations can follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from psycopg2 import sql
+
+from cumulus_ops.errors import SetupProblem
+from cumulus_ops.sources.postgres.connection import Connection, one, rows, stopped
+from cumulus_ops.sources.postgres.settings import PostgresSettings, TableSettings
+from cumulus_ops.sources.postgres.values import BUILT_IN, may_hold, suitable
+
+__all__ = ["Table", "check_columns", "check_server", "check_tables", "leaves", "types_by_number"]
+
+TABLE = """
+SELECT c.oid, c.relkind::text, c.relpersistence::text, row_security_active(c.oid)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
+COLUMNS = """
+WITH RECURSIVE base AS (
+    SELECT attname, attnum, attgenerated, atttypid AS type FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+    UNION ALL
+    SELECT attname, attnum, attgenerated, t.typbasetype FROM base JOIN pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
+SELECT attname, CASE WHEN typtype = 'e' THEN 'enum' ELSE typname END, attgenerated::text <> ''
+FROM base JOIN pg_type t ON t.oid = base.type WHERE typtype <> 'd' ORDER BY attnum"""
+#: Of a partitioned table, each leaf has a replica identity of its own; that of the root decides how its old rows are marked.
+IDENTITIES = """
+SELECT format('%%I.%%I', n.nspname, c.relname), c.relreplident::text,
+       ARRAY(SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = l.relid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END)
+FROM (SELECT relid::oid FROM pg_partition_tree(%s) WHERE isleaf UNION SELECT %s::oid) l JOIN pg_class c ON c.oid = l.relid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+ORDER BY 1"""
+LEAVES = """
+SELECT n.nspname::text, c.relname::text FROM pg_partition_tree(to_regclass(%s)) l JOIN pg_class c ON c.oid = l.relid
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE l.isleaf AND c.relispartition"""
+#: Domains and enums: types that the stream names by numbers of this database.
+OWN_TYPES = """
+WITH RECURSIVE base AS (
+    SELECT oid, typname, typtype, typbasetype FROM pg_type WHERE typtype IN ('d', 'e') OR typname = 'citext'
+    UNION ALL
+    SELECT base.oid, t.typname, t.typtype, t.typbasetype FROM base JOIN pg_type t ON t.oid = base.typbasetype WHERE base.typtype = 'd')
+SELECT oid, CASE WHEN typtype = 'e' THEN 'enum' ELSE typname END FROM base WHERE typtype <> 'd'"""
+LEAST_VERSION = 130000
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the source: ``types`` are its columns' in their order, by name."""
+
+    settings: TableSettings
+    types: Mapping[str, str]
+    is_partitioned: bool
+
+    @property
+    def name(self) -> sql.Composable:
+        """Its quoted name; of an ordinary table, without those that inherit from it."""
+        quoted = sql.Identifier(self.settings.schema, self.settings.table)
+        return quoted if self.is_partitioned else sql.SQL("ONLY {}").format(quoted)
+
+
+def check_server(session: Connection, settings: PostgresSettings) -> None:
+    """Whether the server can be a source.
+
+    Raises:
+        SetupProblem: it is too old, or is not set up for logical replication.
+    """
+    if session.server_version < LEAST_VERSION:
+        raise stopped(settings, "the server is older than PostgreSQL 13", "source-version", "upgrade the server")
+    (level,) = one(session, "SHOW wal_level")
+    if level != "logical":
+        hint = "set wal_level = logical in postgresql.conf and restart the server"
+        raise stopped(settings, f"the server's wal_level is {level}", "wal-level", hint)
+    (encoding,) = one(session, "SHOW server_encoding")
+    if encoding == "SQL_ASCII":
+        hint = "texts have no certain meaning there; dump the database and restore it with an encoding"
+        raise stopped(settings, "the database's encoding is SQL_ASCII", "source-encoding", hint)
+
+
+def check_tables(session: Connection, settings: PostgresSettings) -> tuple[Table, ...]:
+    """The tables of the relations.
+
+    Raises:
+        SetupProblem: one is missing, or cannot be followed by its relation; what to do is said.
+    """
+    return tuple(_table(session, settings, wanted) for wanted in settings.tables)
+
+
+def _table(session: Connection, settings: PostgresSettings, wanted: TableSettings) -> Table:
+    found = rows(session, TABLE, (wanted.schema, wanted.table))
+    if not found:
+        hint = "names are written as in pg_class, most often in small letters; name the schema if it is not public"
+        raise stopped(settings, f"there is no table {wanted.place}", "no-table", hint)
+    number, kind, persistence, is_restricted = found[0]
+    if kind not in "rp" or persistence != "p":
+        hint = (
+            "only ordinary and partitioned tables are published; views, foreign, unlogged and temporary tables are not"
+        )
+        raise stopped(settings, f"{wanted.place} is no table that can be followed", "table-kind", hint)
+    if is_restricted:
+        hint = "give the source's user the attribute BYPASSRLS"
+        raise stopped(
+            settings, f"row security hides rows of {wanted.place} from the source's user", "row-security", hint
+        )
+    columns = rows(session, COLUMNS, (number,))
+    for name, _, is_generated in columns:
+        if is_generated and name in {c.name for c in wanted.relation.columns}:
+            hint = "generated columns are not sent; leave it out, and compute it in the view"
+            raise stopped(settings, f"column {name} of {wanted.place} is generated", "generated-column", hint)
+    types = {name: type_ for name, type_, _ in columns}
+    if problem := check_columns(settings, wanted, types):
+        raise problem
+    _check_identities(settings, wanted, rows(session, IDENTITIES, (number, number)))
+    return Table(wanted, types, kind == "p")
+
+
+def check_columns(settings: PostgresSettings, wanted: TableSettings, types: Mapping[str, str]) -> SetupProblem | None:
+    """What is wrong with a table's columns: each of the relation's has to be there, with a type that means the same."""
+    for column in wanted.relation.columns:
+        if column.name not in types:
+            hint = f"the table has {', '.join(types)}; a renamed column gets its old name back, or the relation follows a new source"
+            return stopped(settings, f"{wanted.place} has no column {column.name!r}", "no-column", hint)
+        if not may_hold(column.type, types[column.name]):
+            message = (
+                f"column {column.name} of {wanted.place} is {types[column.name]}, which is not read as {column.type}"
+            )
+            hint = f"{column.type.kind} columns follow {suitable(column.type)}; change the declared type, or leave the column out"
+            return stopped(settings, message, "column-type", hint)
+    return None
+
+
+def _check_identities(
+    settings: PostgresSettings, wanted: TableSettings, found: Sequence[tuple[str, str, list[str]]]
+) -> None:
+    """Whether what is sent of old rows is enough: found are (table or partition, replica identity, its columns)."""
+    relation, key = wanted.relation, set(wanted.relation.key)
+    if wanted.mode == "upsert" and key:
+        wrong = [name for name, identity, columns in found if identity != "f" and not key <= set(columns)]
+        message = f"does not send the key ({', '.join(relation.key)}) of old rows"
+    else:
+        wrong = [name for name, identity, _ in found if identity != "f"]
+        message = f"does not send old rows as a whole, which relation {relation.name} (mode {wanted.mode}) needs"
+    if wrong:
+        hint = " ".join(f"ALTER TABLE {name} REPLICA IDENTITY FULL;" for name in wrong)
+        other = "" if wanted.mode == "upsert" else " Or declare the relation `mode: upsert` with the table's key"
+        raise stopped(settings, f"{wrong[0]} {message}", "replica-identity", hint + other)
+
+
+def leaves(session: Connection, settings: PostgresSettings) -> dict[tuple[str, str], TableSettings]:
+    """The partitions that hold rows, by (schema, name), and what they are part of."""
+    return {
+        (schema, name): table
+        for table in settings.tables
+        for schema, name in rows(session, LEAVES, (f"{quoted(table.schema)}.{quoted(table.table)}",))
+    }
+
+
+def quoted(name: str) -> str:
+    """An identifier as a text that regclass reads."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def types_by_number(session: Connection) -> dict[int, str]:
+    """The types' names by the numbers that the stream uses."""
+    return {**BUILT_IN, **dict(rows(session, OWN_TYPES))}

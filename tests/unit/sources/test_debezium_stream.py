@@ -1,0 +1,534 @@
+"""Debezium's messages, shape by shape: what becomes of them, and what is said of those that nothing becomes of."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog.checks import Checks
+from cumulus_ops.eventlog.types import OFFSET, SIGN
+from cumulus_ops.sources.debezium import DebeziumSettings, DebeziumStream
+from cumulus_ops.sources.debezium.position import Position
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
+from m3.program import Column, Relation
+from tests.support.debezium import LINES, ORDERS, TABLES, Change, Connector, base64_of, text_of
+
+NOON = datetime.datetime(2024, 2, 29, 12, 30, 0, 250)
+FIRST: dict[str, Any] = {"id": 1, "price": Decimal("5.00"), "note": "a", "day": NOON.date(), "at": NOON}
+SECOND: dict[str, Any] = {**FIRST, "price": Decimal("-0.01"), "note": None}
+LINE: dict[str, Any] = {"order_id": 1, "no": 1, "qty": 3}
+RELATIONS = (ORDERS, LINES)
+
+#: (relation, sign, row, event)
+Found = tuple[str, int, tuple[Any, ...], int]
+
+
+@dataclasses.dataclass
+class Taken:
+    """What deliveries had: accepted rows, reasons of the others by their kind, and the position behind them."""
+
+    rows: list[Found]
+    reasons: list[tuple[str, str]]
+    position: str | None
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "stream"
+    found.mkdir()
+    return found
+
+
+def take(folder: Path, position: str | None = None, **options: Any) -> Taken:
+    """All that is there, through the checks."""
+    options = {
+        "relations": RELATIONS,
+        "tables": TABLES,
+        "settle_s": 0.0,
+        "decimals": "base64",
+        "timestamps": "us",
+        **options,
+    }
+    settings = DebeziumSettings("shop", folder, **options)
+    taken = Taken([], [], position)
+    for delivery in DebeziumStream(settings).poll(position):
+        assert delivery.begin == taken.position
+        assert "/" not in delivery.name
+        taken.position = delivery.position
+        for part in delivery.parts():
+            relation = next(r for r in settings.relations if r.name == part.relation)
+            checks = Checks(relation, part.place, upsert=part.relation in settings.upserts)
+            for raw in part.read():
+                checked = checks.check(raw)
+                names = [c.name for c in relation.columns]
+                taken.rows += [
+                    (relation.name, r[SIGN], tuple(r[n] for n in names), r[OFFSET]) for r in checked.rows.to_pylist()
+                ]
+                taken.reasons += [(r["kind"], r["reason"]) for r in checked.rejected.to_pylist()]
+    return taken
+
+
+def values(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row.values())
+
+
+CHANGES: list[Change] = [
+    ("c", "orders", None, FIRST),
+    ("c", "lines", None, LINE),
+    ("u", "orders", FIRST, SECOND),
+    ("d", "lines", LINE, None),
+]
+AS_ROWS = [
+    ("orders", 1, values(FIRST), 1),
+    ("orders", -1, values(FIRST), 1),
+    ("orders", 1, values(SECOND), 1),
+    ("lines", 1, values(LINE), 1),
+    ("lines", -1, values(LINE), 1),
+]
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+@pytest.mark.parametrize("schemas", [False, True], ids=["plain", "schemas"])
+@pytest.mark.parametrize("keys", [False, True], ids=["values", "keys"])
+@pytest.mark.parametrize("metadata", [False, True], ids=["bare", "transactions"])
+def test_every_shape_means_the_same(folder: Path, kind: str, schemas: bool, keys: bool, metadata: bool) -> None:
+    connector = Connector(kind, metadata, schemas, keys, texts=schemas)
+    (folder / "shop-1.json").write_text(text_of(connector.transaction(CHANGES)))
+    taken = take(folder)
+    assert taken.rows == AS_ROWS
+    assert taken.reasons == []
+    assert Position.parse(taken.position).counts == {"tombstone": 1}
+
+
+def test_reads_of_a_snapshot_are_each_by_itself(folder: Path) -> None:
+    connector = Connector()
+    rows = [{**LINE, "no": n} for n in range(3)]
+    (folder / "a.json").write_text(text_of([m for row in rows for m in connector.change("r", "lines", None, row)]))
+    assert take(folder).rows == [("lines", 1, values(row), n) for n, row in enumerate(rows, 1)]
+
+
+def test_a_transaction_waits_for_its_end_over_files(folder: Path) -> None:
+    connector = Connector()
+    messages = connector.transaction(CHANGES)
+    (folder / "shop-9.json").write_text(text_of(messages[:3]))
+    assert take(folder).rows == []
+    (folder / "shop-10.json").write_text(text_of(messages[3:]))
+    assert take(folder).rows == AS_ROWS
+
+
+def test_without_its_end_a_transaction_waits_for_the_next_or_for_quiet(folder: Path) -> None:
+    connector = Connector(metadata=False)
+    file = folder / "a.json"
+    file.write_text(text_of(connector.transaction(CHANGES)))
+    assert take(folder, settle_s=3600).rows == []
+    assert take(folder).rows == AS_ROWS
+    file.write_text(file.read_text() + text_of(connector.transaction(CHANGES)))
+    assert take(folder, settle_s=3600).rows == AS_ROWS
+
+
+def test_what_comes_of_a_transaction_that_was_taken_is_rejected(folder: Path) -> None:
+    connector = Connector(metadata=False)
+    messages = connector.transaction(CHANGES)
+    file = folder / "a.json"
+    file.write_text(text_of(messages[:2]))
+    taken = take(folder)
+    assert [r[0] for r in taken.rows] == ["orders", "lines"]
+    file.write_text(text_of([*messages, *connector.transaction(CHANGES[:1])]))
+    rest = take(folder, taken.position)
+    assert {kind for kind, _ in rest.reasons} == {"late-part"}
+    assert len(rest.reasons) == 2
+    assert [r[1] for r in rest.rows] == [1]
+
+
+def test_a_line_is_read_when_it_is_whole(folder: Path) -> None:
+    text = text_of(Connector().transaction(CHANGES))
+    for cut in (len(text) - 1, len(text) - 2, len(text) - 30):
+        (folder / "a.json").write_text(text[:cut])
+        assert (take(folder).rows == AS_ROWS) == (cut == len(text) - 1), (
+            "an end of line may be missing at the end, nothing else"
+        )
+        assert take(folder, settle_s=3600).rows == []
+
+
+def test_repeats_after_a_restart_are_left_out(folder: Path) -> None:
+    connector = Connector()
+    groups = list(connector.groups(CHANGES))
+    begin, *changes, end = groups
+    again = [*begin, *changes[0], *changes[1], *changes[2], *begin, *changes[1], *changes[2], *changes[3], *end]
+    later = connector.transaction([("d", "orders", SECOND, None)])
+    (folder / "a.json").write_text(text_of([*again, *later, *changes[3], *end, *later]))
+    taken = take(folder)
+    assert taken.rows == [*AS_ROWS[:3], ("orders", -1, values(SECOND), 2), *AS_ROWS[3:]]
+    assert taken.reasons == []
+    assert Position.parse(taken.position).counts == {"repeat": 4, "tombstone": 4}
+
+
+def test_a_log_that_went_back_is_rejected(folder: Path) -> None:
+    connector = Connector()
+    connector.transaction([])
+    messages = connector.transaction(CHANGES)
+    restored = dataclasses.replace(Connector(), clock=connector.clock + 1)
+    (folder / "a.json").write_text(text_of([*messages, *restored.transaction(CHANGES)]))
+    taken = take(folder)
+    assert taken.rows == AS_ROWS
+    assert {kind for kind, _ in taken.reasons} == {"log-went-back"}
+
+
+@pytest.mark.parametrize("lost", range(1, 6))
+@pytest.mark.parametrize("metadata", [True, False])
+def test_a_transaction_of_which_something_is_missing_is_rejected(folder: Path, lost: int, metadata: bool) -> None:
+    connector = Connector(tombstones=False)
+    messages = connector.transaction(CHANGES)
+    del messages[lost]
+    whole = connector.transaction(CHANGES[:1])
+    if not metadata:
+        messages, whole = messages[1:-1], whole[1:-1]  # the block of each change is there, nothing else
+    (folder / "a.json").write_text(text_of([*messages, *whole]))
+    taken = take(folder)
+    noticed = metadata or lost in (1, 2)  # the last change of a table: nobody can know
+    assert [r[3] for r in taken.rows if r[3] == 2] == [2]
+    assert (not [r for r in taken.rows if r[3] == 1]) == noticed
+    assert {kind for kind, _ in taken.reasons} <= {"changes-missing", "end-missing"}
+    assert bool(taken.reasons) == noticed
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{]", "not JSON"),
+        ("[1]", "not a Debezium message"),
+        ('{"op":1}', "not a Debezium message"),
+        ('{"op":"x","source":{"table":"orders"}}', "unknown op"),
+        ('{"op":"c","after":{}}', "without its source"),
+        ('{"id":1,"qty":2}', "ExtractNewRecordState"),
+        ('{"id":1,"__op":"c","before":1}', "ExtractNewRecordState"),
+        ('{"before":' + "[" * 100_000, "nested too deeply"),
+        ('{"before":"\xff"}', "not UTF-8"),
+    ],
+)
+def test_a_bad_line_takes_its_transaction_with_it_and_nothing_else(folder: Path, line: str, reason: str) -> None:
+    connector = Connector()
+    before, messages, behind = (connector.transaction(c) for c in (CHANGES[1:2], CHANGES, CHANGES[1:2]))
+    around, messages = [text_of(before), text_of(behind)], [text_of([m]) for m in messages]
+    text = around[0] + "".join(messages[:2]) + line + "\n" + "".join(messages[2:]) + around[1]
+    (folder / "a.json").write_bytes(text.encode("latin-1"))
+    taken = take(folder)
+    assert [r[:3] for r in taken.rows] == [("lines", 1, values(LINE))] * 2
+    assert {r[3] for r in taken.rows} == {1, 3}
+    assert len(taken.reasons) == 5
+    assert all(reason in words for _, words in taken.reasons)
+    (folder / "a.json").write_bytes((around[0] + line + "\n" + around[1]).encode("latin-1"))
+    taken = take(folder)
+    assert len(taken.rows) == 2
+    assert len(taken.reasons) == 1
+
+
+def test_what_does_not_concern_rows_is_counted(folder: Path) -> None:
+    connector = Connector()
+    messages = [
+        {"ts_ms": 1},
+        {"schema": {}, "payload": {"ts_ms": 1}},
+        {"source": {}, "databaseName": "shop", "ddl": "CREATE TABLE t", "tableChanges": []},
+        {"op": "m", "source": {"table": ""}, "message": {"prefix": "p", "content": "AA=="}},
+        *connector.transaction([("c", "audit", None, {"id": 1}), ("c", "lines", None, LINE)]),
+        *connector.transaction([("c", "audit", None, {"id": 2})]),
+    ]
+    (folder / "a.json").write_text(text_of(messages))
+    taken = take(folder)
+    assert taken.rows == [("lines", 1, values(LINE), 1)]
+    assert Position.parse(taken.position).counts == {"ignored": 3, "logical message": 1, "table public.audit": 2}
+
+
+OLD_KEY = {"id": 1, "price": None, "note": None, "day": None, "at": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (("u", "orders", None, SECOND), "no-before"),
+        (("d", "orders", None, None), "no-before"),
+        (("d", "orders", OLD_KEY, None), "no-before"),
+        (("u", "orders", {"id": 1}, SECOND), "no-before"),
+        (("t", "orders", None, None), "truncate"),
+        (
+            ("u", "orders", {**FIRST, "note": None}, {**SECOND, "note": "__debezium_unavailable_value"}),
+            "unavailable-value",
+        ),
+        (("c", "orders", None, None), "malformed-line"),
+    ],
+)
+def test_what_cannot_be_known_is_rejected_with_its_transaction(folder: Path, change: Any, kind: str) -> None:
+    connector = Connector()
+    text = text_of(
+        [*connector.transaction([("c", "orders", None, FIRST), change]), *connector.transaction(CHANGES[:1])]
+    )
+    (folder / "a.json").write_text(text)
+    taken = take(folder)
+    assert taken.rows == [("orders", 1, values(FIRST), 2)]
+    assert {k for k, _ in taken.reasons} == {kind, "part"}
+    if kind != "malformed-line":
+        assert "REPLICA IDENTITY FULL" in str(taken.reasons) or kind == "truncate"
+
+
+def test_upserts_need_new_rows_and_keys(folder: Path) -> None:
+    connector = Connector(keys=True, schemas=True)
+    changes = [
+        ("c", "orders", None, FIRST),
+        ("u", "orders", None, SECOND),
+        ("d", "orders", OLD_KEY, None),
+        ("d", "orders", {**FIRST, "note": ""}, None),
+    ]
+    (folder / "a.json").write_text(text_of(connector.transaction(changes)))
+    taken = take(folder, upserts=frozenset({"orders"}))
+    key = (1, None, None, None, None)
+    assert [(sign, row) for _, sign, row, _ in taken.rows] == [
+        (2, values(FIRST)),
+        (2, values(SECOND)),
+        (-1, key),
+        (-1, key),
+    ]
+    assert taken.reasons == []
+
+
+@pytest.mark.parametrize("schemas", [True, False])
+def test_a_delete_by_the_key_of_its_message(folder: Path, schemas: bool) -> None:
+    connector = Connector(keys=True, schemas=schemas, metadata=False)
+    messages: list[Any] = connector.transaction([("d", "orders", FIRST, None), ("c", "orders", None, SECOND)])
+    envelope = messages[0]["value"]["payload"] if schemas else messages[0]["value"]
+    envelope["before"] = None
+    (folder / "a.json").write_text(text_of(messages))
+    taken = take(folder, upserts=frozenset({"orders"}))
+    assert [(sign, row) for _, sign, row, _ in taken.rows] == [(-1, (1, None, None, None, None)), (2, values(SECOND))]
+
+
+def test_a_value_that_did_not_change_is_taken_from_before(folder: Path) -> None:
+    connector = Connector()
+    after = {**SECOND, "note": "__debezium_unavailable_value"}
+    (folder / "a.json").write_text(text_of(connector.transaction([("u", "orders", FIRST, after)])))
+    expected = values({**SECOND, "note": "a"})
+    assert [row for _, sign, row, _ in take(folder).rows if sign == 1] == [expected]
+    assert [row for _, sign, row, _ in take(folder, upserts=frozenset({"orders"})).rows] == [expected]
+
+
+# types
+
+
+def stream_of(folder: Path, type_: Type, field: dict[str, Any] | None, found: Sequence[Any]) -> Relation:
+    """A table ``t`` with a column ``v``, and a row for each value."""
+    messages = []
+    for value in found:
+        payload = {
+            "before": None, "after": {"v": value}, "op": "c", "source": {"connector": "postgresql", "name": "s", "db": "d", "schema": "p", "table": "t"},
+        }  # fmt: skip
+        images = {"type": "struct", "fields": [{"field": "v", "optional": True, **(field or {})}], "field": "after"}
+        messages.append({"schema": {"type": "struct", "fields": [images]}, "payload": payload} if field else payload)
+    (folder / "t.json").write_text(text_of(messages))
+    return Relation("t", (Column("v", type_.with_null()),))
+
+
+CONNECT, TIME, DATA = "org.apache.kafka.connect.data", "io.debezium.time", "io.debezium.data"
+WIDE = Decimal("-123456789012345678901234567890.12")
+
+
+@pytest.mark.parametrize(
+    ("type_", "field", "value", "expected"),
+    [
+        (INT, {"type": "int8"}, -7, -7),
+        (INT, {"type": "int64"}, 2**63 - 1, 2**63 - 1),
+        (BOOL, {"type": "boolean"}, True, True),
+        (DOUBLE, {"type": "double"}, 0.5, 0.5),
+        (DOUBLE, {"type": "float"}, 1e-7, 1e-7),
+        (STRING, {"type": "string"}, "ä\n\u2028", "ä\n\u2028"),
+        *((STRING, {"type": "string", "name": f"{DATA}.{n}"}, "x", "x") for n in ("Json", "Uuid", "Enum", "Xml")),
+        (decimal(5, 2), {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}, "AfQ=", Decimal("5.00")),
+        (decimal(5, 2), {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}, "/w==", Decimal("-0.01")),
+        (decimal(5, 2), {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "0"}}, "AQA=", Decimal(256)),
+        (decimal(38, 2), {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}, base64_of(WIDE, 2), WIDE),
+        (decimal(38, 3), {"type": "struct", "name": f"{DATA}.VariableScaleDecimal"}, {"scale": 1, "value": "Dw=="}, Decimal("1.5")),
+        (decimal(5, 2), {"type": "string"}, "1.5", Decimal("1.50")),
+        (decimal(5, 2), {"type": "double"}, 1.25, Decimal("1.25")),
+        (DATE, {"type": "int32", "name": f"{TIME}.Date"}, 19782, datetime.date(2024, 2, 29)),
+        (DATE, {"type": "int32", "name": f"{CONNECT}.Date"}, -1, datetime.date(1969, 12, 31)),
+        (DATE, {"type": "string", "name": f"{TIME}.IsoDate"}, "2017-09-15Z", datetime.date(2017, 9, 15)),
+        (TIMESTAMP, {"type": "int64", "name": f"{TIME}.Timestamp"}, 1, datetime.datetime(1970, 1, 1, 0, 0, 0, 1000)),
+        (TIMESTAMP, {"type": "int64", "name": f"{CONNECT}.Timestamp"}, -1, datetime.datetime(1969, 12, 31, 23, 59, 59, 999000)),
+        (TIMESTAMP, {"type": "int64", "name": f"{TIME}.MicroTimestamp"}, 1529507596945104, datetime.datetime(2018, 6, 20, 15, 13, 16, 945104)),
+        (TIMESTAMP, {"type": "int64", "name": f"{TIME}.NanoTimestamp"}, -1000, datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)),
+        (TIMESTAMP, {"type": "string", "name": f"{TIME}.ZonedTimestamp"}, "2018-06-20T13:37:03Z", datetime.datetime(2018, 6, 20, 13, 37, 3)),
+        (TIMESTAMP, {"type": "string", "name": f"{TIME}.IsoTimestamp"}, "2019-07-09T02:28:57.123456Z", datetime.datetime(2019, 7, 9, 2, 28, 57, 123456)),
+    ],
+)  # fmt: skip
+def test_values_mean_what_their_schema_says(
+    folder: Path, type_: Type, field: dict[str, Any], value: Any, expected: Any
+) -> None:
+    relation = stream_of(folder, type_, field, [value, None, value])
+    taken = take(folder, relations=(relation,), tables={"p.t": "t"})
+    assert [row for _, _, row, _ in taken.rows] == [(expected,), (None,), (expected,)]
+
+
+@pytest.mark.parametrize(
+    ("type_", "field", "value"),
+    [
+        (decimal(5, 2), {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "3"}}, "AfQB"),
+        (decimal(5, 2), {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}, "A"),
+        (decimal(5, 2), {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}, ""),
+        (decimal(5, 2), {"type": "struct", "name": f"{DATA}.VariableScaleDecimal"}, {"scale": 2**31 - 1, "value": "Dw=="}),
+        (decimal(5, 2), {"type": "double"}, 0.125),
+        (decimal(5, 2), {"type": "string"}, "NaN"),
+        (TIMESTAMP, {"type": "int64", "name": f"{TIME}.NanoTimestamp"}, 1),
+        (TIMESTAMP, {"type": "int64", "name": f"{TIME}.MicroTimestamp"}, 9223372036825200000),
+        (DATE, {"type": "int32", "name": f"{TIME}.Date"}, 2**40),
+        (INT, {"type": "int64"}, 1.5),
+        (INT, {"type": "int64"}, 2**64),
+        (INT, {"type": "int64"}, "x"),
+        (BOOL, {"type": "boolean"}, "maybe"),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_fit_are_rejected_alone(
+    folder: Path, type_: Type, field: dict[str, Any], value: Any
+) -> None:
+    relation = stream_of(folder, type_, field, [None, value, None])
+    taken = take(folder, relations=(relation,), tables={"p.t": "t"})
+    accepted = [row for _, _, row, _ in taken.rows]
+    assert accepted == [(None,), (None,)]
+    assert len(taken.reasons) == 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "options", "expected"),
+    [
+        (INT, 5, {}, 5),
+        (STRING, "x", {}, "x"),
+        (BOOL, True, {}, True),
+        (DOUBLE, 2, {}, 2.0),
+        (DATE, 19782, {}, datetime.date(2024, 2, 29)),
+        (decimal(5, 2), "5.25", {}, Decimal("5.25")),
+        (decimal(5, 2), "525", {}, "base64"),
+        (decimal(5, 2), "AfQ=", {}, "base64"),
+        (decimal(5, 2), "AfQ=", {"decimals": "base64"}, Decimal("5.00")),
+        (decimal(5, 2), "525", {"decimals": "string"}, Decimal("525.00")),
+        (TIMESTAMP, 1000, {}, "timestamps"),
+        (TIMESTAMP, 1000, {"timestamps": "ms"}, datetime.datetime(1970, 1, 1, 0, 0, 1)),
+        (TIMESTAMP, "2018-06-20T13:37:03Z", {}, datetime.datetime(2018, 6, 20, 13, 37, 3)),
+    ],
+)
+def test_without_a_schema_only_what_is_certain(
+    folder: Path, type_: Type, value: Any, options: dict[str, str], expected: Any
+) -> None:
+    relation = stream_of(folder, type_, None, [value])
+    taken = take(
+        folder, relations=(relation,), tables={"p.t": "t"}, **{"decimals": None, "timestamps": None, **options}
+    )
+    if expected in ("base64", "timestamps"):
+        assert taken.rows == []
+        assert expected in taken.reasons[0][1]
+    else:
+        assert [row for _, _, row, _ in taken.rows] == [(expected,)]
+
+
+@pytest.mark.parametrize(
+    "field", [{"type": "bytes"}, {"type": "array"}, {"type": "bytes", "name": f"{DATA}.Bits"}, None]
+)
+def test_what_no_column_holds_stops_the_source(folder: Path, field: dict[str, Any] | None) -> None:
+    relation = stream_of(folder, STRING, field, [["x"]])
+    with pytest.raises(InputProblem, match="no column type holds"):
+        take(folder, relations=(relation,), tables={"p.t": "t"})
+
+
+def test_a_schema_may_change_within_a_transaction(folder: Path) -> None:
+    connector = Connector(schemas=True)
+    messages: list[Any] = connector.transaction(CHANGES)
+    for image in messages[3]["schema"]["fields"]:
+        image["fields"] = [{**f, "type": "string"} if f["field"] == "id" else f for f in image["fields"]]
+    for image in ("before", "after"):
+        messages[3]["payload"][image]["id"] = "1"
+    (folder / "a.json").write_text(text_of(messages))
+    assert take(folder).rows == AS_ROWS
+
+
+def test_a_missing_column_stops_the_source(folder: Path) -> None:
+    (folder / "a.json").write_text(text_of(Connector(schemas=True).transaction(CHANGES)))
+    wide = dataclasses.replace(ORDERS, columns=(*ORDERS.columns, Column("more", INT)))
+    with pytest.raises(InputProblem, match="no column 'more'"):
+        take(folder, relations=(wide, LINES))
+
+
+# files
+
+
+def test_files_grow_and_are_never_written_anew(folder: Path) -> None:
+    connector = Connector()
+    file = folder / "a.json"
+    file.write_text(text_of(connector.transaction(CHANGES)))
+    taken = take(folder)
+    kept = file.read_text()
+    file.write_text(kept + text_of(connector.transaction(CHANGES[:1])))
+    assert len(take(folder, taken.position).rows) == 1
+    for other in (kept[:-1], "x" + kept[1:], text_of(connector.transaction(CHANGES))):
+        file.write_text(other)
+        if other != kept:
+            with pytest.raises(InputProblem, match="written anew"):
+                take(folder, taken.position)
+    file.unlink()
+    (folder / "b.json").write_text(text_of(connector.transaction(CHANGES[:1])))
+    assert len(take(folder, taken.position).rows) == 1, "what was read may go"
+
+
+def test_a_file_that_comes_too_late_is_told(folder: Path) -> None:
+    connector = Connector()
+    (folder / "shop-8.json").write_text(text_of(connector.transaction(CHANGES)))
+    (folder / "shop-10.json").write_text(text_of(connector.transaction(CHANGES)))
+    taken = take(folder)
+    (folder / "shop-9.json").write_text(text_of(connector.transaction(CHANGES)))
+    with pytest.raises(InputProblem, match="too late"):
+        take(folder, taken.position)
+
+
+def test_other_files_are_named_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (folder / "offsets.dat").write_text("x")
+    (folder / ".hidden").write_text("x")
+    (folder / "deep").mkdir()
+    (folder / "link.json").symlink_to("/dev/zero")
+    stream = DebeziumStream(DebeziumSettings("shop", folder, RELATIONS, TABLES))
+    assert list(stream.poll(None)) == list(stream.poll(None)) == []
+    assert [r.message.split()[2] for r in caplog.records] == ["deep", "link.json", "offsets.dat"]
+
+
+def test_a_folder_that_is_not_there(folder: Path) -> None:
+    with pytest.raises(InputProblem, match="cannot be listed"):
+        take(folder / "nowhere")
+
+
+def test_a_line_that_never_ends(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cumulus_ops.sources.debezium.files.LINE_BYTES", 1 << 20)
+    (folder / "a.json").write_text("[" + "1," * (2 << 20))
+    with pytest.raises(InputProblem, match="one message per line"):
+        take(folder)
+
+
+def test_deliveries_are_small_and_can_be_read_again(folder: Path) -> None:
+    connector = Connector()
+    text = "".join(text_of(connector.transaction(CHANGES)) for _ in range(20))
+    (folder / "a.json").write_text(text)
+    settings = DebeziumSettings(
+        "shop", folder, RELATIONS, TABLES, settle_s=0, decimals="base64", timestamps="us", span_bytes=4000
+    )
+    stream = DebeziumStream(settings)
+    deliveries = list(stream.poll(None))
+    assert len(deliveries) > 4
+    again = [[raw.columns.to_pylist() for part in d.parts() for raw in part.read()] for d in deliveries]
+    assert (
+        again
+        == [[raw.columns.to_pylist() for part in d.parts() for raw in part.read()] for d in reversed(deliveries)][::-1]
+    )
+    events = [row["event"] for d in again for rows in d for row in rows]
+    assert sorted(set(events)) == list(range(1, 21))
+    assert json.loads(deliveries[-1].position or "")["event"] == 21
