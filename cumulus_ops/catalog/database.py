@@ -8,13 +8,16 @@ Rows that are locked, always in this order:
 
 1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, seal, fence), or changes where it takes part (add, drain);
 2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token;
-3. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it.
+3. the row of a **batch** that is set aside: who decides about it;
+4. the rows of **key indexes**, in the order of their names: who has judged events by them, or builds one;
+5. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it.
 
 ======================  ===========  =======  ==================================================================
 transaction             coordinator  program  checks, once it has its locks
 ======================  ===========  =======  ==================================================================
 append, retry           locks                 the coordinator is in the epoch and at the sequence of the stamps, and a member; files *;
-                                              what is retried, whose row it locks too, is set aside
+                                              what is retried, whose row it locks too, is set aside; the key indexes, whose
+                                              rows it locks too, are those that events were judged by
 seal                    locks        locks    the epoch is the open one, the token is here and has the number that was given, all
                                               batches are settled
 fence                   locks        locks    the epoch is the open one and late, all batches are settled
@@ -32,7 +35,9 @@ forget retired **                    locks    every lease's steps read at a late
 register                             locks    no other program is registered; files *
 count failure, excuse                locks    the batch waits to be applied
 set aside, retract                   locks    the batch waits; or is applied and has the clock that was read; files *
-drop a batch                         locks    the batch, whose row it locks too, is set aside
+drop a batch                         locks    the batch, whose row it locks too, is set aside; key indexes as in an append; files *
+build a key index                    locks    it is the one that is replaced, and its row, which it locks too, covers the log; files *
+merge key runs                       locks    all of them count still; files *
 release, record done                 locks    the snapshots' consumers
 take, renew, end a lease
 ======================  ===========  =======  ==================================================================

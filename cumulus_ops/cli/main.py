@@ -13,6 +13,7 @@ from cumulus_ops.cli.batches import batch
 from cumulus_ops.cli.coordinators import coordinators
 from cumulus_ops.cli.doctor import doctor
 from cumulus_ops.cli.epochs import epoch
+from cumulus_ops.cli.keys import keys
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: The commands that answer at once: their processes make no data frames.
-QUICK = ("batch", "compile", "coordinators", "epoch", "explain", "query", "status")
+QUICK = ("batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "status")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -359,6 +360,7 @@ main.add_command(batch)
 main.add_command(simulate)
 main.add_command(coordinators)
 main.add_command(epoch)
+main.add_command(keys)
 main.add_command(doctor)
 main.add_command(up)
 main.add_command(down)
