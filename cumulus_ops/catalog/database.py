@@ -63,11 +63,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Executable, Row, bindparam, insert, inspect, literal_column, select, table, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, migrate, retry_busy, schema_version
+from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, is_missing, migrate, retry_busy, schema_version
 from cumulus_ops.catalog.records import NewRun, step_of
 from cumulus_ops.errors import Conflict, SetupProblem
 
-__all__ = ["Database", "now"]
+__all__ = ["Database", "not_initialised", "now"]
 
 T = TypeVar("T")
 
@@ -80,8 +80,10 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def _not_initialised() -> SetupProblem:
-    return SetupProblem("no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`")
+def not_initialised(place: str = "") -> SetupProblem:
+    """What is said of a catalog in which there is nothing."""
+    message = "no program is registered in this catalog"
+    return SetupProblem(message, kind="not-initialised", place=place, hint="run `cumulus init`")
 
 
 class Database:
@@ -106,7 +108,7 @@ class Database:
         return next(iter(self._rows("format")), None)
 
     def _has_program(self) -> bool:
-        return inspect(self._reader).has_table("program")
+        return not is_missing(self._reader) and inspect(self._reader).has_table("program")
 
     def _rows(self, column: str) -> list[int]:
         with self._reader.connect() as connection:
@@ -124,7 +126,7 @@ class Database:
         """
         found = retry_busy(lambda: schema_version(self._reader))
         if found is None:
-            raise _not_initialised()
+            raise not_initialised(self._engine.url.render_as_string(hide_password=True))
         if found != SCHEMA:
             raise SetupProblem(
                 f"the catalog has schema {found}, and this version of Cumulus works with {SCHEMA}",
@@ -152,7 +154,7 @@ class Database:
         """The program row, locked for this transaction (on SQLite the transaction holds the write lock already)."""
         row = connection.execute(select(t.program).with_for_update()).first()
         if row is None:
-            raise _not_initialised()
+            raise not_initialised()
         return row
 
     def _commit(
