@@ -99,7 +99,15 @@ class Changes:
         find_slot(session, settings, self._position)  # the server may be another one by now
         tables = {(t.schema, t.table): t for t in settings.tables}
         check = partial(check_columns, settings)
-        decoder = Decoder(tables, leaves(session, settings), types_by_number(session), check, self._begin, self._end)
+        decoder = Decoder(
+            tables,
+            leaves(session, settings),
+            types_by_number(session),
+            check,
+            self._begin,
+            self._end,
+            skips_truncates=settings.skips_truncates,
+        )
         peek = _peek(session, settings, self._position.slot, self._end, None)
         copy = sql.SQL("COPY (SELECT data FROM {}) TO STDOUT (FORMAT binary)").format(peek)
         messages = _Messages(decoder, spools)
