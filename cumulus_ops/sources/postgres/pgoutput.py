@@ -20,7 +20,7 @@ from cumulus_ops.sources.postgres.settings import TableSettings
 from cumulus_ops.sources.postgres.tuples import PADDING, Fields, big_endian, parse_rows
 from cumulus_ops.sources.postgres.values import readable
 
-__all__ = ["OPERATIONS", "Decoder", "change_schema", "commit_place"]
+__all__ = ["OPERATIONS", "Decoder", "change_schema"]
 
 #: What `op` may say; the last ones are no operations, so that the checks reject these rows, and their transactions, with these words.
 NO_OLD_ROW = "an update or delete without the whole old row: ALTER TABLE ... REPLICA IDENTITY FULL"
@@ -29,11 +29,6 @@ OPERATIONS = pa.array(["I", "D", "U", NO_OLD_ROW, NOT_SENT])
 INSERT, DELETE, UPDATE, BARE, PARTIAL = range(5)
 BEGIN_, RELATION, INSERT_, UPDATE_, DELETE_, TRUNCATE_ = b"BRIUDT"
 WHOLE, KEY = ord("O"), ord("K")
-
-
-def commit_place(begin: bytes) -> int:
-    """The place in the log of the commit that a Begin message announces."""
-    return int.from_bytes(begin[1:9], "big")
 
 
 def change_schema(settings: TableSettings) -> pa.Schema:
