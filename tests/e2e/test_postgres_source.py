@@ -20,6 +20,7 @@ from cumulus_ops.cli import main
 from cumulus_ops.config import load_project
 from cumulus_ops.engine import initialise
 from cumulus_ops.errors import NotYet, SetupProblem
+from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import open_runtime, run_epochs
 from cumulus_ops.sources.postgres.connection import connect
 from cumulus_ops.sources.postgres.position import Position
@@ -480,4 +481,24 @@ def test_the_command_shows_what_the_server_keeps_and_lets_it_go(
     assert CliRunner().invoke(main, ["source", "list"]).exit_code == 0
     refused = CliRunner().invoke(main, ["source", "drop", "landing"])
     assert "no source of kind postgres" in refused.output
+    bank.database.session.close()
+
+
+def test_a_transaction_with_a_bad_value_is_set_aside_as_a_whole(logical_server: PostgreSQL, tmp_path: Path) -> None:
+    """In all relations; the ones before and after it are in."""
+    bank = Bank(logical_server, tmp_path)
+    project = load_project(tmp_path)
+    initialise(project)
+    change = "UPDATE branches SET total = {0} WHERE id = {1}; INSERT INTO journal VALUES ({1}, {1}, {0})"
+    with open_runtime(project, "inprocess") as rt:
+        run_epochs(rt, 1, validating=False)
+        bank.database.execute(change.format(10, 1))
+        bank.database.execute(change.format(20, 2) + "; INSERT INTO history VALUES (1, 'NaN', now())")
+        bank.database.execute(change.format(30, 3))
+        run_epochs(rt, 1, validating=False)
+        totals = {row["branch"]: int(row["total"]) for row in read_view(rt, "totals").to_pylist()}
+        assert totals == {0: 0, 1: 10, 2: 0, 3: 30}
+        assert {row["xid"] for row in read_view(rt, "journal_rows").to_pylist()} == {1, 3}
+        assert read_view(rt, "movements").num_rows == 0
+        assert rt.catalog.batches()[-1].quarantined == 3
     bank.database.session.close()
