@@ -16,7 +16,7 @@ from cumulus_ops.keys.runs import CHUNK_ROWS, Entries
 __all__ = ["limited", "merged", "newest_first", "pick", "sliced", "together"]
 
 #: So many units of about one size are merged.
-FAN = 4
+FAN = 8
 SMALLEST_ROWS = 1 << 12
 #: A merge that has more entries writes several runs, whose codes do not overlap.
 RUN_ROWS = 1 << 22
@@ -33,8 +33,8 @@ def newest_first(runs: Sequence[KeyRun]) -> list[KeyRun]:
 def pick(runs: Sequence[tuple[int, int]]) -> set[int]:
     """Which runs to merge now: the newest ones, none in between left out, as many as possible; none if there are few of each size.
 
-    >>> sorted(pick([(1, 10**6), (5, 900), (6, 100), (7, 100), (8, 100)]))
-    [5, 6, 7, 8]
+    >>> sorted(pick([(1, 10**6), (5, 900), *((n, 100) for n in range(6, 13))]))
+    [5, 6, 7, 8, 9, 10, 11, 12]
 
     Args:
         runs: of each the latest version of the index that is in it, which those that were written together share, and its rows.
@@ -54,7 +54,7 @@ def pick(runs: Sequence[tuple[int, int]]) -> set[int]:
 def _size_class(rows: int) -> int:
     """
     >>> [_size_class(rows) for rows in (1, 5000, 20000, 10**6)]
-    [0, 1, 2, 4]
+    [0, 1, 1, 3]
     """
     return int(np.log2(max(rows, SMALLEST_ROWS) / SMALLEST_ROWS) / np.log2(FAN) + 0.999)
 

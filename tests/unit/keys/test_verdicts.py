@@ -185,6 +185,7 @@ def test_what_was_appended_while_it_was_trusted_is_looked_at(opened: Open, caplo
 
 def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "SMALLEST_ROWS", 1)
+    monkeypatch.setattr(merging, "FAN", 4)
     project, catalog = opened("upsert")
     for i in range(40):
         append(project, catalog, 0, f"d{i}", _place((2 * i, "U", i, "a"), (2 * i + 1, "D", i - 1, None)))
