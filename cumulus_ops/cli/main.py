@@ -19,6 +19,7 @@ from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
 from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
+from cumulus_ops.cli.sources import source
 from cumulus_ops.config import Project, load_project
 
 if TYPE_CHECKING:
@@ -405,6 +406,7 @@ main.add_command(batch)
 main.add_command(simulate)
 main.add_command(coordinators)
 main.add_command(epoch)
+main.add_command(source)
 main.add_command(keys)
 main.add_command(doctor)
 main.add_command(up)
