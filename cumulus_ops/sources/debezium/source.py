@@ -212,7 +212,8 @@ class _Reading:
 
     def __init__(self, settings: DebeziumSettings, begin: Position, until: Position | None = None) -> None:
         self._settings, self._begin, self._until = settings, begin, until
-        self._assembler = Assembler(settings.relation_of, begin.mark, begin.open)
+        keyed = frozenset(r.name for r in settings.relations if r.key)
+        self._assembler = Assembler(settings.relation_of, begin.mark, begin.open, begin.ended, keyed)
         self._end: tuple[str, int, int] | None = None
         self._bytes, self._modified = 0, 0.0
         self.full = False
@@ -227,12 +228,12 @@ class _Reading:
         for line in lines_from(file, at):
             if not (line.whole or self._until or self._may_end(line.text, is_last, settled)):
                 return
-            opened = assembler.open
+            opened, is_first = assembler.open, self._bytes == 0
             assembler.feed(number, line.text)
             self._bytes += line.end - at
             if assembler.open is None:
                 self._reach(file, line.end, number + 1)
-            elif assembler.open is not opened:
+            elif assembler.open is not opened and not is_first:
                 self._reach(file, at, number)  # the transaction that was open until now has ended before this line
             if self.full:
                 return
@@ -275,6 +276,7 @@ class _Reading:
             tuple(name_code(f.name) for f in files if _before(f.name, file)),
             a.mark,
             a.late,
+            a.ended,
             begin.counts,
         )
         counts = a.counts if a.open is None else a.counts_before
