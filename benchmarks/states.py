@@ -16,7 +16,7 @@ from benchmarks.processes import run_worker
 from benchmarks.progress import say
 from benchmarks.settings import REPOSITORY
 from benchmarks.workload import count_rows, drops_of, forget, relations_of, sql_of
-from cumulus_ops.config import ExecutorSettings, Project, load_project
+from cumulus_ops.config import ExecutorSettings, KeySettings, Project, load_project
 from cumulus_ops.engine import build_program
 from m3 import format_program
 
@@ -24,7 +24,7 @@ __all__ = ["State", "copied", "load_state", "loaded", "project_of", "scratch"]
 
 LOAD_EVENTS = 1_000_000
 #: What decides how a state looks on disk; engine and compiler show in the program's text.
-FORMAT_SOURCES = ("catalog", "coordination", "eventlog", "layout", "mapstore", "versions.py")
+FORMAT_SOURCES = ("catalog", "coordination", "eventlog", "keys", "layout", "mapstore", "versions.py")
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,17 @@ class State:
 
 
 def project_of(
-    folder: Path, queries: Sequence[str], executor: ExecutorSettings, landing: Path | None = None
+    folder: Path,
+    queries: Sequence[str],
+    executor: ExecutorSettings,
+    landing: Path | None = None,
+    mode: str = "trusted",
 ) -> Project:
-    """The TPC-H example with these queries as views, one coordinator, and everything it writes in ``folder``."""
+    """The TPC-H example with these queries as views, one coordinator, and everything it writes in ``folder``; all keys in a ``mode``."""
+    example = load_project(REPOSITORY / "examples" / "tpch")
     return dataclasses.replace(
-        load_project(REPOSITORY / "examples" / "tpch"),
+        example,
+        keys={} if mode == "trusted" else {r.name: KeySettings(mode) for r in example.relations},
         views={query: sql_of(query) for query in queries},
         landing=landing or folder / "landing",
         state=folder / "state",

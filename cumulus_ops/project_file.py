@@ -4,6 +4,7 @@ The shape, with defaults (see the README for a commented example)::
 
     name: shop
     relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
+    # of a relation also  mode: strict      # or upsert, trusted: what its key means (docs/keys.md); writers: one, or any
     sources: {landing: landing}              # or landing: {path: landing, settle: 5s}, and others: NAME: {kind: postgres, coordinator: 0, ...}
     coordinators: 1                          # or {count: 3, token: 5m, patience: 1h}; patience: never
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96, events: }
@@ -36,6 +37,7 @@ from cumulus_ops.config import (
     EpochSettings,
     ExecutorSettings,
     KeySettings,
+    LandingSettings,
     LayoutChoice,
     LayoutSettings,
     Patience,
@@ -44,6 +46,7 @@ from cumulus_ops.config import (
     ValidationSettings,
 )
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.file_settings import FILE_KEYS, check_column_name, file_settings
 from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
 from cumulus_ops.yaml_nodes import Item, Section, read_yaml
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
@@ -67,7 +70,7 @@ KEYS = (
     ),
     *("state", "catalog", "publish", "validation", "executor", "layout", "memory"),
 )
-RELATION_KEYS = ("columns", "key", "rows", "mode", "writers")
+RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers")
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
 #: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
@@ -97,6 +100,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
     state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
     views, program = _what(root, file.parent)
+    files = _files(root)
     validation = _sub(root, "validation", ("policy", "every", "views", "reports"))
     return Project(
         name=_name(root.need("name", "the first line is `name: my_project`")),
@@ -122,6 +126,8 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         corrections=_corrections(root),
         patience=_patience(root.get("coordinators")),
         keys=_keys(root.need("relations", "")),
+        files=files,
+        files_of=_files_of(root, files),
     )
 
 
@@ -153,6 +159,8 @@ def _relation(name: str, item: Item) -> Relation:
     _identifier(name, item)
     section = item.section(RELATION_KEYS)
     columns = section.need("columns", "write `columns: {id: bigint}`").section()
+    for column, entry in columns.items():
+        check_column_name(column, entry)
     known = tuple(Column(_identifier(column, entry), column_type(entry)) for column, entry in columns.items())
     key_item = section.get("key")
     key = key_item.words() if key_item else ()
@@ -363,7 +371,7 @@ def _layout_columns(item: Item, word: str) -> tuple[str, ...]:
 
 
 #: What `sources: {landing: ...}` may say beside the path.
-LANDING_KEYS = ("path", "settle")
+LANDING_KEYS = ("path", "settle", *FILE_KEYS)
 LANDING_HINT = "write `sources: {landing: FOLDER}`"
 
 
@@ -386,6 +394,20 @@ def _settle(root: Section) -> datetime.timedelta:
     if settle is None:
         return SETTLE
     return datetime.timedelta(0) if ZERO.fullmatch(settle.text()) else settle.duration()
+
+
+def _files(root: Section) -> LandingSettings:
+    """How landed files are read."""
+    item = root.need("sources", LANDING_HINT).section().get("landing")
+    mapping = item is not None and item.is_mapping
+    return file_settings(item.section(LANDING_KEYS), LandingSettings()) if item and mapping else LandingSettings()
+
+
+def _files_of(root: Section, base: LandingSettings) -> dict[str, LandingSettings]:
+    """The same, for relations that say so themselves."""
+    relations = root.need("relations", "list the tables whose changes are the events").section().items()
+    own = {name: item.section().get("file") for name, item in relations}
+    return {name: file_settings(item.section(FILE_KEYS), base) for name, item in own.items() if item is not None}
 
 
 def _sources(root: Section) -> tuple[SourceSettings, ...]:

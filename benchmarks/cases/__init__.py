@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchmarks.cases import batches, cores, fixed, hotkey, memory, refresh, size, state, stream, views
+from benchmarks.cases import batches, cores, fixed, hotkey, keys, memory, refresh, size, state, stream, views
 from benchmarks.rows import Row
 from benchmarks.settings import Settings
 
@@ -24,4 +24,5 @@ CASES: dict[str, Case] = {
     "size": size.run,
     "views": views.run,
     "stream": stream.run,
+    "keys": keys.run,
 }

@@ -99,6 +99,7 @@ class _WholeStream:
     landing: Path
     tables: Path
     spark_cores: int | None
+    mode: str = "trusted"
     detail: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -112,6 +113,7 @@ class _WholeStream:
                 "kind": "inprocess" if self.spark_cores is None else "spark",
                 "cores": self.spark_cores or 1,
                 "answers": str(folder),
+                "mode": self.mode,
             }
             done = run_worker("cumulus_worker", spec)
             if not self.notes:
@@ -130,7 +132,7 @@ class _WholeStream:
 
 @contextmanager
 def whole_stream(
-    home: Path, tables: Path, landing: Path, queries: Sequence[str], spark_cores: int | None
+    home: Path, tables: Path, landing: Path, queries: Sequence[str], spark_cores: int | None, mode: str = "trusted"
 ) -> Iterator[Contestant]:
-    """A whole stream of inserts; see :func:`on_state` for the arguments."""
-    yield _WholeStream(home, tuple(queries), landing, tables, spark_cores)
+    """A whole stream of inserts; see :func:`on_state` for the arguments. ``mode`` is that of all keys."""
+    yield _WholeStream(home, tuple(queries), landing, tables, spark_cores, mode)

@@ -26,7 +26,7 @@ def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         spec: ``folder`` of the project, ``queries``, ``landing``, ``batches`` (None for all drops), ``kind`` and
-            ``cores`` of the executor, ``answers`` (a folder for the views' rows, or None).
+            ``cores`` of the executor, ``mode`` of the keys, ``answers`` (a folder for the views' rows, or None).
 
     Returns:
         ``seconds`` of everything after the start of processes (Spark's session is warm), ``batches`` (their seconds),
@@ -34,7 +34,9 @@ def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
     """
     cores = spec.get("cores", 1)
     executor = ExecutorSettings(kind=spec["kind"], master=f"local[{cores}]")
-    project = project_of(Path(spec["folder"]), spec["queries"], executor, Path(spec["landing"]))
+    project = project_of(
+        Path(spec["folder"]), spec["queries"], executor, Path(spec["landing"]), spec.get("mode", "trusted")
+    )
     initialise(project)
     with open_runtime(project, "inprocess") as opened:
         rt = opened

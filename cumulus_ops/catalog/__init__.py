@@ -7,8 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cumulus_ops.catalog.epochs import EpochNumbers, FileAside, Newest, Quarantined, Transition
+from cumulus_ops.catalog.epochs import EpochNumbers, Newest, Quarantined, Transition
 from cumulus_ops.catalog.in_error import InError, in_error
+from cumulus_ops.catalog.intake import (
+    FileAside,
+    Intake,
+    KnownDelivery,
+    NewFileAside,
+    NewQuarantine,
+    QuarantinedRows,
+    Repeats,
+    Taken,
+    TakenFile,
+)
 from cumulus_ops.catalog.left_out import LeftOut, failed_batches, left_out, missing_from, set_aside
 from cumulus_ops.catalog.membership import Boundary, FencedSeal, Member, Membership, Token
 from cumulus_ops.catalog.records import (
@@ -51,24 +62,32 @@ __all__ = [
     "FileAside",
     "HistoryEntry",
     "InError",
+    "Intake",
     "KeyChange",
     "KeyIndex",
     "KeyRun",
+    "KnownDelivery",
     "LeftOut",
     "LogFile",
     "Member",
     "Membership",
     "NewBatch",
+    "NewFileAside",
     "NewKeyRun",
+    "NewQuarantine",
     "NewRun",
     "Newest",
     "ProgramRecord",
     "Quarantined",
+    "QuarantinedRows",
     "Refresh",
+    "Repeats",
     "Run",
     "SharedClock",
     "Snapshot",
     "Step",
+    "Taken",
+    "TakenFile",
     "Token",
     "Transition",
     "Unsettled",

@@ -17,7 +17,8 @@ from sqlalchemy import Connection, select, update
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import forget_clocks
 from cumulus_ops.catalog.database import Database
-from cumulus_ops.catalog.records import HistoryEntry, NewRun
+from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
+from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun
 from cumulus_ops.errors import Conflict, InputProblem
 
 __all__ = ["DEATHS", "FAILURES", "Asides", "not_aside"]
@@ -100,18 +101,27 @@ class Asides(Database):
         rows = self._read(select(b.commit, b.retracted_by).where(b.retracted_by <= at, b.retracted_by > after))
         return [(row[0], row[1]) for row in rows]
 
-    def drop_batch(self, batch: int) -> None:
+    def drop_batch(self, batch: int, keys: Sequence[KeyChange] = ()) -> None:
         """Decide that the events of a batch that is set aside will never count; a no-op when done before.
+
+        Args:
+            batch: its id.
+            keys: how key indexes are without it.
 
         Raises:
             InputProblem: it is not set aside.
+            Conflict: a key index is another one (``keys-moved``), or files are gone.
         """
         with self._engine.begin() as connection:
             self._lock(connection)
             state = self._state(connection, batch)
             if state not in ("aside", "dropped"):
                 raise not_aside(batch, state)
-            connection.execute(update(t.batch).where(t.batch.c.id == batch).values(state="dropped"))
+            if state == "aside":
+                lock_key_indexes(connection, keys)
+                self._require_files(connection, {run.path for change in keys for run in change.runs})
+                change_key_indexes(connection, keys)
+                connection.execute(update(t.batch).where(t.batch.c.id == batch).values(state="dropped"))
 
     def _state(self, connection: Connection, batch: int) -> str | None:
         """Its state, which stays as it is: a retry, which is an append, does not wait for the program's row."""

@@ -10,6 +10,7 @@ from cumulus_ops.catalog.asides import Asides
 from cumulus_ops.catalog.boundaries import Boundaries
 from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.control import Control
+from cumulus_ops.catalog.deliveries import Deliveries
 from cumulus_ops.catalog.history import History
 from cumulus_ops.catalog.key_indexes import KeyIndexes
 from cumulus_ops.catalog.log import EventLog
@@ -23,7 +24,19 @@ __all__ = ["Catalog"]
 
 
 class Catalog(
-    Control, Members, Boundaries, Seals, EventLog, KeyIndexes, Commits, Asides, Results, Retention, ViewErrors, History
+    Control,
+    Members,
+    Boundaries,
+    Seals,
+    Deliveries,
+    EventLog,
+    KeyIndexes,
+    Commits,
+    Asides,
+    Results,
+    Retention,
+    ViewErrors,
+    History,
 ):
     """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.database import Database, not_initialised
 from cumulus_ops.catalog.members import read_membership, unknown_coordinator
 from cumulus_ops.catalog.records import NewRun, ProgramRecord
-from cumulus_ops.errors import InputProblem, NotYet, SetupProblem
+from cumulus_ops.errors import InputProblem, NotYet
 
 __all__ = ["Control", "complete_epochs", "missing_votes", "not_sealed"]
 
@@ -71,6 +71,15 @@ class Control(Database):
         members = [{"coordinator": i, "first_epoch": 0} for i in range(record.coordinators)]
         connection.execute(insert(t.member), members)
 
+    def source(self) -> str | None:
+        """What :meth:`record_source` has recorded; None if nothing is registered, or that is not known."""
+        return next((row[0] for row in self._read(select(t.program.c.source))), None)
+
+    def record_source(self, source: str) -> None:
+        """Remember what the registered program was compiled from."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.program).values(source=source))
+
     def program(self) -> ProgramRecord:
         """The registered program.
 
@@ -79,9 +88,7 @@ class Control(Database):
         """
         rows = self._read(select(*[t.program.c[name] for name in ProgramRecord.__dataclass_fields__]))
         if not rows:
-            raise SetupProblem(
-                "no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`"
-            )
+            raise not_initialised(self._engine.url.render_as_string(hide_password=True))
         return ProgramRecord(*rows[0])
 
     def position(self, coordinator: int) -> tuple[int, int]:
@@ -98,6 +105,16 @@ class Control(Database):
         for coordinator, epoch in self._read(select(t.seal.c.coordinator, t.seal.c.epoch)):
             result.setdefault(epoch, set()).add(coordinator)
         return result
+
+    def last_seals(self) -> dict[int, int]:
+        """coordinator -> the newest epoch that it has sealed."""
+        s = t.seal.c
+        return {c: int(e) for c, e in self._read(select(s.coordinator, func.max(s.epoch)).group_by(s.coordinator))}
+
+    def newest_seal(self) -> int:
+        """The newest epoch that somebody has sealed, -1 while there is none."""
+        newest = self._read(select(func.max(t.seal.c.epoch)))[0][0]
+        return -1 if newest is None else int(newest)
 
     def unsealed(self, epoch: int) -> tuple[int, ...]:
         """The members of an epoch whose vote on it is missing, ascending."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-__all__ = ["EpochNumbers", "FileAside", "Newest", "Quarantined", "Transition"]
+__all__ = ["EpochNumbers", "Newest", "Quarantined", "Transition"]
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,3 @@ class Quarantined:
     reason: str
     rows: int
     batches: int
-
-
-@dataclass(frozen=True)
-class FileAside:
-    """A file that could not be read, while the rest of its delivery went on: where it is, why, and what to do."""
-
-    coordinator: int
-    delivery: str
-    relation: str | None
-    place: str
-    kind: str
-    reason: str
-    hint: str
-    recorded_at: datetime.datetime

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
-from cumulus_ops.catalog.epochs import EpochNumbers, FileAside, Newest, Quarantined, Transition
+from cumulus_ops.catalog.epochs import EpochNumbers, Newest, Quarantined, Transition
 from cumulus_ops.catalog.left_out import LeftOut, failed_batches
 from cumulus_ops.catalog.log import BATCH_FIELDS
 from cumulus_ops.catalog.membership import moment_of
@@ -136,16 +136,6 @@ class History(Database):
                 rows.setdefault((relation, kind), []).append(number)
         found = [Quarantined(relation, kind, sum(n), len(n)) for (relation, kind), n in rows.items()]
         return sorted(found, key=lambda one: (-one.rows, one.relation, one.reason))
-
-    def files_aside(self) -> list[FileAside]:
-        """The files that wait to be mended, oldest first."""
-        f = t.file_aside.c
-        names = [name for name in FileAside.__dataclass_fields__ if name != "recorded_at"]
-        query = select(*(f[name] for name in names), f.recorded_at).where(f.state == "aside").order_by(f.id)
-        return [
-            FileAside(**dict(zip(names, row[:-1], strict=True)), recorded_at=moment_of(row[-1]))
-            for row in self._read(query)
-        ]
 
     def totals(self) -> EpochNumbers:
         """The sums over all epochs, as one that has the number of the newest."""

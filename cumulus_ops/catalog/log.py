@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -10,6 +11,8 @@ from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.deliveries import move, record_intake
+from cumulus_ops.catalog.intake import Intake
 from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import not_a_member, read_membership
 from cumulus_ops.catalog.records import (
@@ -38,13 +41,13 @@ class EventLog(Database):
         """Names of the drops that have been appended for a coordinator."""
         return {row[0] for row in self._read(select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator))}
 
-    def source_position(self, source: str) -> str | None:
-        """Where a source is: what comes before is in the log; None if it has not begun, or has no position."""
-        p = t.source_position.c
-        return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
-
     def append(
-        self, batches: Sequence[NewBatch], advance: Advance | None = None, keys: Sequence[KeyChange] = ()
+        self,
+        batches: Sequence[NewBatch],
+        advance: Advance | None = None,
+        keys: Sequence[KeyChange] = (),
+        drops: int | None = None,
+        intake: Intake | None = None,
     ) -> tuple[int, ...]:
         """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
         set aside.
@@ -53,6 +56,8 @@ class EventLog(Database):
             batches: consecutive ones, at least one.
             advance: the move of the source that they come from, if it has a position.
             keys: what it adds to key indexes.
+            drops: a batch that is set aside, and of which nothing else will ever count.
+            intake: what is recorded with them.
 
         Returns:
             their ids.
@@ -60,7 +65,7 @@ class EventLog(Database):
         Raises:
             InputProblem: the coordinator has sealed its last epoch.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
-                set aside any more, the source is at another position, a key index is another one (``keys-moved``), or the lease of
+                put aside any more, the source is at another position, a key index is another one (``keys-moved``), or the lease of
                 the step that wrote its files is over.
         """
         c, new = t.coordinator.c, batches[0]
@@ -77,28 +82,22 @@ class EventLog(Database):
             if new.coordinator not in read_membership(connection).of(new.epoch):
                 raise not_a_member(new.coordinator, new.epoch)
             if advance is not None:
-                _move(connection, advance)
+                move(connection, advance)
             for batch in batches:
-                self._take_over(connection, batch)
+                _decide(connection, batch.retry_of, "retried")
+            _decide(connection, drops, "dropped")
+            lock_key_indexes(connection, keys)
             written = [f.path for b in batches for f in b.log_files]
             written += [run.path for change in keys for run in change.runs]
-            self._require_files(connection, {*written, *(p for b in batches for _, p, _ in b.quarantine_files)})
-            lock_key_indexes(connection, keys)
+            self._require_files(connection, {*written, *(q.path for b in batches for q in b.quarantine_files)})
             try:
                 ids = tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
                 raise Conflict("the drop is appended already", kind="append-conflict", place=new.drop) from error
             change_key_indexes(connection, keys)
+            if intake is not None:
+                record_intake(connection, intake, ids[0])
             return ids
-
-    def _take_over(self, connection: Connection, new: NewBatch) -> None:
-        """A retry's events count as its own from now on."""
-        if new.retry_of is None:
-            return
-        b = t.batch.c
-        aside = (b.id == new.retry_of, b.state == "aside")
-        if connection.execute(update(t.batch).where(*aside).values(state="retried")).rowcount != 1:
-            raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {new.retry_of}")
 
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
@@ -111,8 +110,8 @@ class EventLog(Database):
         if files:
             connection.execute(insert(t.log_file), files)
         rejected = [
-            {"batch": batch, "relation": r, "path": p, "rows": n, "state": "kept", "reasons": "{}"}
-            for r, p, n in new.quarantine_files
+            {**vars(q), "batch": batch, "state": "kept", "reasons": json.dumps(dict(q.reasons))}
+            for q in new.quarantine_files
         ]
         if rejected:
             connection.execute(insert(t.quarantine), rejected)
@@ -164,21 +163,10 @@ class EventLog(Database):
                 found[row[0]] += (LogFile(*row),)
         return found
 
-    def quarantine_files(self) -> list[tuple[int, str, str, int]]:
-        """(batch, relation, path, rows) of everything quarantined."""
-        q = t.quarantine.c
-        return [tuple(row) for row in self._read(select(q.batch, q.relation, q.path, q.rows).order_by(q.id))]
 
-
-def _move(connection: Connection, advance: Advance) -> None:
-    """Move a source on from where it is said to be; the coordinator's row is locked, so nobody else does."""
-    p = t.source_position.c
-    now = connection.execute(select(p.position).where(p.source == advance.source)).scalar()
-    if now != advance.begin:
-        raise Conflict("the source moved on", kind="append-conflict", place=f"source {advance.source}")
-    if now is None:
-        connection.execute(insert(t.source_position).values(source=advance.source, position=advance.position))
-    else:
-        connection.execute(
-            update(t.source_position).where(p.source == advance.source).values(position=advance.position)
-        )
+def _decide(connection: Connection, batch: int | None, state: str) -> None:
+    """What becomes of a batch that is set aside: a retry's events count as its own from now on."""
+    b = t.batch.c
+    aside = update(t.batch).where(b.id == batch, b.state == "aside")
+    if batch is not None and connection.execute(aside.values(state=state)).rowcount != 1:
+        raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {batch}")

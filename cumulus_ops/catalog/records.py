@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cumulus_ops.catalog.intake import NewQuarantine
+
 __all__ = [
     "LEFT_OUT",
     "SETTLED",
@@ -116,7 +118,7 @@ class NewBatch:
     quarantined: int
     duplicates: int
     log_files: tuple[LogFile, ...]
-    quarantine_files: tuple[tuple[str, str, int], ...]  # (relation, path, rows)
+    quarantine_files: tuple[NewQuarantine, ...]
     part: int = 0
     retry_of: int | None = None
 

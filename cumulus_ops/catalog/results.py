@@ -28,6 +28,8 @@ from cumulus_ops.versions import epoch_end
 
 __all__ = ["Results"]
 
+SNAPSHOT_FIELDS = [t.snapshot.c[name] for name in Snapshot.__dataclass_fields__]
+
 
 def _newest(epoch: int | None) -> int:
     return -1 if epoch is None else int(epoch)
@@ -149,15 +151,17 @@ class Results(Leases):
 
     def snapshot(self, epoch: int) -> Snapshot:
         """The snapshot of an epoch that has one."""
-        s = t.snapshot.c
-        return Snapshot(*self._read(select(*[s[n] for n in Snapshot.__dataclass_fields__]).where(s.epoch == epoch))[0])
+        return Snapshot(*self._read(select(*SNAPSHOT_FIELDS).where(t.snapshot.c.epoch == epoch))[0])
 
     def snapshots(self) -> list[Snapshot]:
         """All snapshots, oldest first."""
+        return [Snapshot(*row) for row in self._read(select(*SNAPSHOT_FIELDS).order_by(t.snapshot.c.epoch))]
+
+    def own_snapshots(self) -> list[Snapshot]:
+        """Those that repeat no other one, oldest first."""
         s = t.snapshot.c
         return [
-            Snapshot(*row)
-            for row in self._read(select(*[s[n] for n in Snapshot.__dataclass_fields__]).order_by(s.epoch))
+            Snapshot(*row) for row in self._read(select(*SNAPSHOT_FIELDS).where(s.repeats.is_(None)).order_by(s.epoch))
         ]
 
     def record_published(self, view: str, epoch: int, delta_version: int, rows: int | None = None) -> None:

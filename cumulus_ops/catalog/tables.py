@@ -177,6 +177,8 @@ quarantine = Table(
     Column("rows", BigInteger, nullable=False),
     Column("state", String(10), nullable=False),  # 'kept', 'retried', 'dropped'
     Column("reasons", Text, nullable=False),  # JSON: kind of reason -> rows
+    Column("source", String(400), nullable=False),  # of the rows' events
+    Column("transactional", Boolean, nullable=False),  # the events are transactions, with rows of other relations
 )
 
 delivery = Table(
@@ -188,8 +190,11 @@ delivery = Table(
     Column(
         "arrived_at", Float, nullable=False
     ),  # seconds since 1970; decides its epoch, recorded when it is first seen
-    Column("identity", String(200), nullable=False),  # what its folder looks like; cheap to compare
-    Column("digest", String(64)),  # of its contents; NULL: not read yet
+    Column("identity", String(200), nullable=False),  # what its folder looked like when it was taken; cheap to compare
+    Column(
+        "files", Text, nullable=False
+    ),  # JSON: name -> [bytes, change time in ns, digest] of the files that were taken
+    Column("digest", String(64), index=True),  # of their contents; NULL: not taken
     UniqueConstraint("coordinator", "name"),
 )
 
@@ -205,6 +210,7 @@ file_aside = Table(
     metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("coordinator", Integer, nullable=False),
+    Column("batch", BigInteger, index=True),  # the first one of its delivery; NULL: found later
     Column("delivery", String(200), nullable=False),
     Column("relation", String(200)),  # NULL: it belongs to none
     Column("place", Text, nullable=False),

@@ -22,7 +22,12 @@ COLOURS = {"ok": "green", "warning": "yellow", "fix": "red"}
     "folder", type=click.Path(path_type=Path), default=Path("."), envvar="CUMULUS_PROJECT", metavar="[PROJECT]"
 )
 @click.option(
-    "--port", type=click.IntRange(1024, 65535), default=8080, show_default=True, help="Where the UI is to be."
+    "--port",
+    type=click.IntRange(1024, 65535),
+    default=8080,
+    show_default=True,
+    envvar="CUMULUS_PORT",
+    help="Where the UI is to be.",
 )
 @JSON
 def doctor(folder: Path, port: int, as_json: bool) -> None:

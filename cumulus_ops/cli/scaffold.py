@@ -17,7 +17,8 @@ CUMULUS_YAML = """\
 name: {name}
 
 # The tables whose inserts and deletes arrive. Types: bigint, int, decimal(p,s), string, date, timestamp, boolean, double;
-# ` null` after the type: may be NULL. Without a key, rows may repeat.
+# ` null` after the type: may be NULL. Without a key, rows may repeat. `mode: strict`: a second insert of a key, or a delete of a row that is
+# not there, is put aside; `mode: upsert`: rows with op U replace the row of their key; `mode: trusted`: no such thing will happen.
 relations:
   orders:
     columns:
@@ -26,11 +27,13 @@ relations:
       o_price: decimal(15,2)
       o_note: string null
     key: [o_id]
+    mode: strict
   customers:
     columns:
       c_name: string
       c_city: string
     key: [c_name]
+    mode: strict
 
 # Where drops appear: <landing>/<coordinator>/<drop>/<relation>.<csv|ndjson|parquet>, each drop by one rename.
 sources:
@@ -169,6 +172,7 @@ def land_sample(folder: Path) -> list[Path]:
         made.mkdir(parents=True, exist_ok=True)
         for relation, text in files.items():
             (made / f"{relation}.csv").write_text(text, encoding="utf-8")
+        (made / "_SUCCESS").touch()  # as good as a rename to say that it is complete
         made.rename(drop)
         landed.append(drop)
     return landed

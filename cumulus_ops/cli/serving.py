@@ -17,7 +17,14 @@ FOLDER = click.argument(
 
 @click.command()
 @FOLDER
-@click.option("--port", type=click.IntRange(1024, 65535), default=8080, show_default=True, help="Of the UI.")
+@click.option(
+    "--port",
+    type=click.IntRange(1024, 65535),
+    default=8080,
+    show_default=True,
+    envvar="CUMULUS_PORT",
+    help="Of the UI.",
+)
 @click.option("--detach", is_flag=True, help="Return when all is up; `cumulus down` stops it.")
 def up(folder: Path, port: int, detach: bool) -> None:
     """Start Airflow, a Spark and the UI for PROJECT on this machine, with its DAGs switched on, and stay until Ctrl-C. All of it

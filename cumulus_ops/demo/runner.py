@@ -212,4 +212,5 @@ class _Demo:
 
 
 def _is_complete(status: Status, epochs: int) -> bool:
-    return sum(e.state in FINAL for e in status.epochs if e.epoch < epochs) == epochs
+    done = (e for e in status.epochs if e.state in FINAL)
+    return sum(min(e.through, epochs - 1) - e.epoch + 1 for e in done if e.epoch < epochs) == epochs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +79,36 @@ def build_program(project: Project) -> Program:
 
 
 def initialise(project: Project) -> None:
-    """Create or migrate the catalog, compile and register the program. Running it again changes nothing."""
+    """Create or migrate the catalog, compile and register the program. Running it again changes nothing, and costs little: what was
+    compiled from the same file is not compiled again."""
+    source = _source(project)
+    if not _is_initialised(project, source):
+        _initialise(project, source)
+    for folder in ("runs", "log"):
+        (project.state / folder).mkdir(parents=True, exist_ok=True)
+
+
+#: What may differ between the machines that run a project, and what says where things are, and not what they are.
+PLACES = {"folder", "landing", "state", "catalog_url", "published", "reports", "program_file", "memory"}
+
+
+def _source(project: Project) -> str:
+    """Identifies what a program was compiled from, and all that was checked with it."""
+    settings = [(f.name, getattr(project, f.name)) for f in fields(project) if f.name not in PLACES]
+    text = project.program_file.read_text(encoding="utf-8") if project.program_file else ""
+    return hashlib.sha256(repr((FORMAT, settings, text)).encode()).hexdigest()
+
+
+def _is_initialised(project: Project, source: str) -> bool:
+    """Whether the catalog is this version's, and its program was compiled from this source."""
+    catalog = Catalog(project.catalog_url, project.state)
+    try:
+        return catalog.is_current() and catalog.source() == source
+    finally:
+        catalog.close()
+
+
+def _initialise(project: Project, source: str) -> None:
     from m3 import format_program
 
     program = build_program(project)
@@ -106,10 +135,9 @@ def initialise(project: Project) -> None:
         )
         _register(catalog, record, plan, project.state)
         _check_format(catalog.program())
+        catalog.record_source(source)
     finally:
         catalog.close()
-    (project.state / "runs").mkdir(parents=True, exist_ok=True)
-    (project.state / "log").mkdir(parents=True, exist_ok=True)
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from cumulus_ops.config import ExecutorSettings, LayoutSettings
 from cumulus_ops.engine.apply import ApplyTask
 from cumulus_ops.engine.events import rows_of
+from cumulus_ops.engine.spark_log import launch_logged, quiet_client
 from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, plan_stages, result_batch, staged_steps
 from cumulus_ops.engine.steps import MinibatchTask, StepResult, Task, run_step
 from cumulus_ops.layout import ProgramPlan, fixed_labels
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["WORKER_DAEMON", "SparkExecutor", "spark_session"]
@@ -34,12 +36,15 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
     """The session of this process: Spark Connect when ``remote`` is set, else a classic one on ``master``."""
     from pyspark.sql import SparkSession
 
+    quiet_client(remote=bool(settings.remote))
     if settings.remote:
         return SparkSession.builder.remote(settings.remote).getOrCreate()  # a server is warm from whoever came before
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
-    builder = SparkSession.builder.appName("cumulus").master(settings.master)
     options = {
+        "spark.app.name": "cumulus",
+        "spark.master": settings.master,
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.ansi.enabled": "true",
@@ -47,12 +52,20 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "0",
         "spark.python.daemon.module": WORKER_DAEMON,
     }
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.config(conf=_started(options)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     session.conf.set("spark.sql.shuffle.partitions", str(session.sparkContext.defaultParallelism))  # a task per core
     return _warmed_up(session)
+
+
+def _started(options: Mapping[str, str]) -> SparkConf:
+    """The options as Spark has them. If this process has no JVM yet it has one now, whose words are logged."""
+    from pyspark import SparkConf, SparkContext
+
+    conf = SparkConf().setAll(list(options.items()))
+    if SparkContext._gateway is None and SparkContext._active_spark_context is None:
+        SparkContext(conf=conf, gateway=launch_logged(conf))
+    return conf
 
 
 def _warmed_up(session: SparkSession) -> SparkSession:

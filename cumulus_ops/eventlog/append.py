@@ -4,35 +4,36 @@ The log is Parquet files ``log/<relation>/<unique>.parquet`` with the relation's
 delete), ``_offset`` int64 (the event's place in its source) and ``_version`` int64 (its stamp, ascending). Rows of one
 atomic event follow each other. Files become part of the log when the catalog names them, never before.
 
-A drop becomes one batch, or several if it has more rows than a batch may have. It is read, checked and written piece by
-piece, and appended as a whole.
+A delivery becomes one batch, or several if it has more rows than a batch may have. It is read, checked and written piece by
+piece, and appended as a whole. What cannot be accepted is put aside in the same transaction: every row that was delivered is in the
+log, counted as a repeat, in the quarantine, or in a file that is set aside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
-from cumulus_ops.catalog import Advance, Catalog
+from cumulus_ops.catalog import Advance, Catalog, Intake, NewFileAside, Taken
 from cumulus_ops.config import Project
+from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
-from cumulus_ops.eventlog.delivery import Delivery
-from cumulus_ops.eventlog.readers import RelationEvents, check, split_duplicates
+from cumulus_ops.eventlog.delivery import Delivery, Part
+from cumulus_ops.eventlog.readers import RelationEvents, check
+from cumulus_ops.eventlog.rejected import events_of, rejected_rows
+from cumulus_ops.eventlog.repeats import split_known
 from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
 from cumulus_ops.keys import KeyStage, tidy_keys
+from m3.program import Relation
 
-__all__ = ["append_delivery"]
-
-#: The offsets of log files with at most so many rows are remembered: drops of one source may overlap for long.
-KEPT_ROWS = 8192
+__all__ = ["append_delivery", "offset_base"]
 
 
 def append_delivery(project: Project, catalog: Catalog, coordinator: int, delivery: Delivery) -> tuple[int, ...]:
@@ -48,43 +49,34 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         the new batches' ids in their order, at least one. All of them became visible at once.
 
     Raises:
-        InputProblem: a file cannot be read or lacks a column; nothing was appended.
+        NotYet: the delivery changed while it was read; nothing was appended.
         Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long, or the source was
             at another position; nothing was appended.
     """
     with catalog.step() as step:
         epoch, sequence = catalog.position(coordinator)
         reach("append.before-files")
-        batches = DropBatches(
-            project.state, coordinator, delivery.name, epoch, sequence, project.batch_rows, step.label
-        )
-        try:
-            with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
-                for events in _checked(project, delivery):
-                    rows, duplicates = _new_rows(project, catalog, events)
-                    resolved = keys.resolve(events.relation, rows)
-                    for piece in _pieces(resolved.rows, piece_rows(project.batch_rows)):
-                        batches.add(events.relation, events.source, piece)
-                    rejected = pa.concat_tables([events.rejected, resolved.rejected])
-                    batches.leave_out(events.relation, rejected, duplicates)
-                new = batches.finish()
-                keys.finish()
-                reach("append.before-commit")
-                appended = keys.commit(lambda changes: catalog.append(new, _advance(delivery), changes))
-        except BaseException:
-            batches.discard()
-            raise
+        reading = _Reading(project, catalog, coordinator, delivery)
+        appended = None
+        while appended is None:
+            batches = DropBatches(
+                project.state, coordinator, delivery.name, epoch, sequence, project.batch_rows, step.label
+            )
+            try:
+                with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
+                    appended = reading.append(batches, keys)
+            except _ReadAgain:
+                batches.discard()
+            except BaseException:
+                batches.discard()
+                raise
         reach("append.after-commit")
         tidy_keys(project, catalog, step.label)
         return appended
 
 
-def _checked(project: Project, delivery: Delivery) -> Iterator[RelationEvents]:
-    relations = {relation.name: relation for relation in project.relations}
-    for part in delivery.parts():
-        source = f"{delivery.source}/{part.relation}"
-        upsert = part.relation in project.keys and project.keys[part.relation].mode == "upsert"
-        yield from check(relations[part.relation], part.read(), source, part.place, upsert=upsert)
+class _ReadAgain(Exception):
+    """More of a delivery is left out than was known when it was read: what was written is in vain."""
 
 
 def _advance(delivery: Delivery) -> Advance | None:
@@ -93,27 +85,185 @@ def _advance(delivery: Delivery) -> Advance | None:
     return Advance(delivery.source, delivery.begin, delivery.position)
 
 
-def _new_rows(project: Project, catalog: Catalog, events: RelationEvents) -> tuple[pa.Table, int]:
-    """Without the events whose offset the log has from the same source; only files with overlapping offsets are read."""
-    rows = events.rows
-    if len(rows) == 0:
-        return rows, 0
-    extremes = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()  # they ascend
-    overlapping = catalog.log_files(source=events.source, offsets=extremes)
-    if not overlapping:
-        return rows, 0
-    seen = [(_known_offsets if f.rows <= KEPT_ROWS else _offsets)(project.state / f.path) for f in overlapping]
-    return split_duplicates(rows, np.concatenate(seen))
+def offset_base(number: int) -> int:
+    """Where the offsets of a delivery begin whose events have no numbers: they are below zero, and no other delivery's.
+
+    >>> offset_base(1) - offset_base(0) == 2**32
+    True
+    """
+    return -(2**62) + (number << 32)
 
 
-def _offsets(file: Path) -> np.ndarray:
-    """The offsets of a log file, which never changes."""
-    with pq.ParquetFile(file, pre_buffer=False) as log:
-        offsets: np.ndarray = log.read(columns=[OFFSET], use_threads=False)[OFFSET].to_numpy()
-    return offsets
+@dataclass
+class _Reading:
+    """One delivery, read until it is known what of it is left out: then all the rest has been written in one go.
 
+    Most often that is so at once. It is read again without a part that turned out to be unreadable when rows of it were written
+    already, or, if it is transactional, without the transactions that have a rejected row. Which of these their keys reject is not asked
+    again: ``judged`` are the relation, the source and the rows, as of the readings before.
+    """
 
-_known_offsets = lru_cache(maxsize=1024)(_offsets)
+    project: Project
+    catalog: Catalog
+    coordinator: int
+    delivery: Delivery
+    parts: tuple[Part, ...] = ()
+    asides: list[NewFileAside] = field(default_factory=list)
+    left_out: dict[str, NewFileAside] = field(default_factory=dict)  # place of a part -> why
+    transactions: np.ndarray = field(default_factory=lambda: np.array([], dtype=np.int64))  # rejected ones
+    judged: list[tuple[str, str, pa.Table]] = field(default_factory=list)
+    judged_now: list[tuple[str, str, pa.Table]] = field(default_factory=list)
+    nothing: NewFileAside | None = None  # why all of it is set aside
+    taken: Taken | None = None
+
+    def __post_init__(self) -> None:
+        found = list(self.delivery.parts())
+        self.parts = tuple(part for part in found if isinstance(part, Part))
+        self.asides = [aside for aside in found if isinstance(aside, NewFileAside)]
+        self._relations = {relation.name: relation for relation in self.project.relations}
+        self._base: int | None = None
+
+    def append(self, batches: DropBatches, keys: KeyStage) -> tuple[int, ...]:
+        """Read it, write what is accepted and what is rejected, and append that.
+
+        Raises:
+            _ReadAgain: it has to be done again, for more is left out.
+        """
+        lost = [self.transactions]
+        for part in self.parts if self.nothing is None else ():
+            if part.place not in self.left_out:
+                lost += self._read(part, batches, keys)
+        if self.delivery.transactional:
+            self._require(np.unique(np.concatenate(lost)))
+        if self.nothing is None and self.delivery.taken is not None:
+            self.taken = self.delivery.taken()
+            self.nothing = self._repeated(self.taken)
+            if self.nothing is not None:
+                raise _ReadAgain
+        for relation, source, rejected in self.judged:
+            batches.leave_out(relation, source, rejected, transactional=True)
+        new = batches.finish()
+        keys.finish()
+        reach("append.before-commit")
+        advance = _advance(self.delivery)
+        return keys.commit(lambda changes: self.catalog.append(new, advance, changes, intake=self._intake()))
+
+    def _require(self, lost: np.ndarray) -> None:
+        """See that all transactions that are lost were known to be when this reading began."""
+        if len(lost) > len(self.transactions):
+            self.judged += self.judged_now
+            self.transactions, self.judged_now = lost, []
+            raise _ReadAgain
+
+    def _read(self, part: Part, batches: DropBatches, keys: KeyStage) -> list[np.ndarray]:
+        """Write a part. Returns the rejected transactions."""
+        pieces = self._pieces(part)
+        lost: list[np.ndarray] = []
+        is_first = True
+        while True:
+            try:
+                events = next(pieces, None)
+            except InputProblem as problem:
+                self.left_out[part.place] = self._aside(part, problem)
+                if is_first and not self.delivery.transactional:
+                    return lost
+                raise _ReadAgain from problem
+            if events is None:
+                return lost
+            lost.append(self._write(events, batches, keys))
+            is_first = False
+
+    def _pieces(self, part: Part) -> Iterator[RelationEvents]:
+        source = f"{self.delivery.source}/{part.relation}"
+        relation = self._relations[part.relation]
+        return check(relation, part.read(), source, part.place, upsert=self._is_upsert(relation))
+
+    def _is_upsert(self, relation: Relation) -> bool:
+        return relation.name in self.project.keys and self.project.keys[relation.name].mode == "upsert"
+
+    def _write(self, events: RelationEvents, batches: DropBatches, keys: KeyStage) -> np.ndarray:
+        """Write a piece. Returns the transactions of rejected rows."""
+        rows, rejected, source, name = events.rows, [events.rejected], events.source, events.relation
+        relation, lost = self._relations[name], np.array([], dtype=np.int64)
+        if events.numbered:
+            known = split_known(self.project, self.catalog, relation, source, rows, upsert=self._is_upsert(relation))
+            rows = known.fresh
+            rejected.append(known.rejected)
+            batches.count_repeats(known.repeated)
+        else:
+            source, rows = f"{source}/rows", self._renumbered(rows)
+        if self.delivery.transactional:
+            lost = events_of(pa.concat_tables(rejected))
+            rows, others = self._whole_transactions(name, rows)
+            rejected.append(others)
+        resolved = keys.resolve(name, rows)
+        if self.delivery.transactional and resolved.lost:
+            self.judged_now.append((name, events.source, resolved.rejected))
+            lost = np.concatenate([lost, np.array(sorted(resolved.lost), dtype=np.int64)])
+        else:
+            rejected.append(resolved.rejected)
+        for piece in _pieces(resolved.rows, piece_rows(self.project.batch_rows)):
+            batches.add(name, source, piece)
+        for table in rejected:
+            batches.leave_out(name, events.source, table, transactional=self.delivery.transactional)
+        return lost
+
+    def _renumbered(self, rows: pa.Table) -> pa.Table:
+        """With offsets that no other delivery's rows have, in the place of their row numbers."""
+        if self._base is None:
+            arrived = self.delivery.arrived.timestamp()
+            self._base = offset_base(self.catalog.number_of(self.coordinator, self.delivery.name, arrived))
+        offsets = pc.add(rows[OFFSET], self._base)
+        return rows.set_column(rows.column_names.index(OFFSET), OFFSET, offsets)
+
+    def _whole_transactions(self, relation: str, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """The rows whose transactions are accepted, and the others, but for those that are rejected for their keys."""
+        if self.left_out:
+            reason = f"its delivery lacks {', '.join(self.left_out)}"
+            return rows.slice(0, 0), rejected_rows(rows, "transaction", reason)
+        out = np.isin(rows[OFFSET].to_numpy(), self.transactions)
+        judged = [events_of(table) for name, _, table in self.judged if name == relation]
+        other = out & ~np.isin(rows[OFFSET].to_numpy(), np.concatenate([*judged, np.array([], dtype=np.int64)]))
+        others = rejected_rows(
+            rows.filter(pa.array(other)), "transaction", "other rows of its transaction are rejected"
+        )
+        return rows.filter(pa.array(~out)), others
+
+    def _aside(self, part: Part, problem: InputProblem) -> NewFileAside:
+        size = None
+        return NewFileAside(
+            self.coordinator,
+            self.delivery.name,
+            part.relation,
+            part.place,
+            problem.kind,
+            problem.message,
+            problem.hint,
+            size,
+        )
+
+    def _repeated(self, taken: Taken) -> NewFileAside | None:
+        """Why the delivery is set aside as a whole, if it is: events without numbers cannot be told from those of a copy."""
+        if self._base is None or taken.digest is None or self.delivery.intake.retried_files:
+            return None
+        same = [n for n in self.catalog.delivered(self.coordinator, taken.digest) if n != self.delivery.name]
+        if not same:
+            return None
+        return NewFileAside(
+            self.coordinator,
+            self.delivery.name,
+            None,
+            self.delivery.place,
+            "repeated-drop",
+            f"has the same contents as drop {same[0]}, and no event numbers that would tell whether it is a copy",
+            "if its events have happened again, count them by `cumulus quarantine retry`; if it is a copy, `cumulus quarantine drop`",
+            sum(file.bytes for file in taken.files.values()),
+        )
+
+    def _intake(self) -> Intake:
+        """What is recorded with the batches."""
+        asides = [*self.asides, *self.left_out.values()] if self.nothing is None else [self.nothing]
+        return replace(self.delivery.intake, taken=self.taken, asides=tuple(asides))
 
 
 def _pieces(rows: pa.Table, limit: int) -> Iterator[pa.Table]:

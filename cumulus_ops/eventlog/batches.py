@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from cumulus_ops.catalog import LogFile, NewBatch
+from cumulus_ops.catalog import LogFile, NewBatch, NewQuarantine
 from cumulus_ops.eventlog.files import NewFile
 from cumulus_ops.eventlog.types import OFFSET, SIGN, VERSION
 from cumulus_ops.versions import STATEMENT_BITS, event_version
@@ -27,6 +29,16 @@ class _Events:
 
 
 @dataclass
+class _Rejected:
+    """The quarantine file of one relation, and how many rows it has of each kind of reason."""
+
+    file: NewFile
+    source: str
+    transactional: bool
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
 class _Batch:
     """A batch in the making. ``sequence`` is the place of its first event in the coordinator's epoch."""
 
@@ -35,14 +47,14 @@ class _Batch:
     deletes: int = 0
     duplicates: int = 0
     log: dict[str, _Events] = field(default_factory=dict)
-    quarantine: dict[str, NewFile] = field(default_factory=dict)
+    quarantine: dict[str, _Rejected] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         return self.inserts + self.deletes
 
     def files(self) -> list[NewFile]:
-        return [*(e.file for e in self.log.values()), *self.quarantine.values()]
+        return [*(e.file for e in self.log.values()), *(r.file for r in self.quarantine.values())]
 
 
 class DropBatches:
@@ -81,16 +93,20 @@ class DropBatches:
         batch.inserts += inserts
         batch.deletes += len(rows) - inserts
 
-    def leave_out(self, relation: str, rejected: pa.Table, duplicates: int) -> None:
-        """Write rejected rows to the quarantine, and count duplicates."""
+    def count_repeats(self, rows: int) -> None:
+        """Count rows that the log has already."""
+        self._batches[-1].duplicates += rows
+
+    def leave_out(self, relation: str, source: str, rejected: pa.Table, *, transactional: bool = False) -> None:
+        """Write rejected rows to the quarantine."""
         batch = self._batches[-1]
-        batch.duplicates += duplicates
         if len(rejected) == 0:
             return
         if relation not in batch.quarantine:
-            folder = f"quarantine/{relation}"
-            batch.quarantine[relation] = NewFile(self._root, folder, rejected.schema, self._label)
-        batch.quarantine[relation].write(rejected)
+            file = NewFile(self._root, f"quarantine/{relation}", rejected.schema, self._label)
+            batch.quarantine[relation] = _Rejected(file, source, transactional)
+        batch.quarantine[relation].file.write(rejected)
+        batch.quarantine[relation].reasons.update(_counts(rejected["kind"]))
 
     def _batch_for(self, rows: int) -> _Batch:
         last = self._batches[-1]
@@ -122,13 +138,16 @@ class DropBatches:
             batch.sequence + batch.rows,
             batch.inserts,
             batch.deletes,
-            sum(f.rows for f in batch.quarantine.values()),
+            sum(r.file.rows for r in batch.quarantine.values()),
             batch.duplicates,
             tuple(
                 LogFile(0, relation, e.file.path, e.file.rows, e.source, e.min_offset, e.max_offset)
                 for relation, e in batch.log.items()
             ),
-            tuple((relation, f.path, f.rows) for relation, f in batch.quarantine.items()),
+            tuple(
+                NewQuarantine(relation, r.file.path, r.file.rows, r.source, dict(r.reasons), r.transactional)
+                for relation, r in batch.quarantine.items()
+            ),
             part,
         )
 
@@ -137,3 +156,8 @@ class DropBatches:
         for batch in self._batches:
             for file in batch.files():
                 file.discard()
+
+
+def _counts(kinds: pa.ChunkedArray) -> dict[str, int]:
+    counts = pc.value_counts(kinds)
+    return dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))

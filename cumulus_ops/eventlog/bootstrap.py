@@ -54,6 +54,7 @@ def land_tables(project: Project, folder: Path) -> Path:
     temporary.mkdir(parents=True)
     for relation, file in files.items():
         _copy(relation, file, temporary / file.name)
+    (temporary / "_SUCCESS").touch()
     temporary.rename(drop)
     return drop
 

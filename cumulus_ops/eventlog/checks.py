@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.config import LandingSettings
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
 from cumulus_ops.eventlog.raw import Malformed, RawFile, bad_columns
@@ -62,7 +61,6 @@ class Checks:
 
     relation: Relation
     place: str
-    settings: LandingSettings = field(default_factory=LandingSettings)
     upsert: bool = False
     _highest: int | None = None
 
@@ -82,10 +80,9 @@ class _Piece:
     """Collects a reason for each bad row while casting column after column. ``after``: the last event of the pieces before."""
 
     def __init__(self, checks: Checks, raw: RawFile, after: int | None) -> None:
-        self.relation, self.place, self.settings, self.upsert = (
+        self.relation, self.place, self.upsert = (
             checks.relation,
             checks.place,
-            checks.settings,
             checks.upsert,
         )
         self.raw, self.table, self.after = raw, raw.columns, after
@@ -150,7 +147,7 @@ class _Piece:
     def sign(self) -> pa.ChunkedArray:
         """Looked up once for each spelling of the operation."""
         if OP not in self.table.column_names:
-            if self.settings.ops != "insert":
+            if self.raw.ops != "insert":
                 problem = bad_columns(self.place, f"has no column {OP!r}", "missing-column")
                 problem.hint += (
                     "; if all rows are inserts, write `ops: insert` for the landing folder or the relation's `file`"
@@ -164,7 +161,7 @@ class _Piece:
                 hint = "write I or D as text"
                 raise InputProblem("column op is not text", kind="wrong-type", place=self.place, hint=hint)
             column = pc.dictionary_encode(pc.cast(column, pa.string()))
-        words = _words(self.settings)
+        words = _words(self.raw.ops)
         signs = pa.chunked_array([_signs(chunk, *words) for chunk in column.chunks], pa.int8())
         if signs.null_count:
             self.blame(_truth(pc.is_null(signs)), column, lambda v: Reason("op", f"op: neither I nor D: {_shown(v)}"))
@@ -257,15 +254,15 @@ def _line(malformed: Malformed) -> dict[str, object]:
     return {**event, "line": malformed.text}
 
 
-def _words(settings: LandingSettings) -> tuple[pa.Array, pa.Array]:
+def _words(ops: Mapping[str, str] | Literal["insert"]) -> tuple[pa.Array, pa.Array]:
     """The words of ``op`` in capitals, and what they mean."""
     meanings = {
         **dict.fromkeys(INSERT_WORDS, 1),
         **dict.fromkeys(DELETE_WORDS, -1),
         **dict.fromkeys(UPDATE_WORDS, UPDATE),
     }
-    if not isinstance(settings.ops, str):
-        meanings |= {word.upper(): SIGNS[op] for word, op in settings.ops.items()}
+    if not isinstance(ops, str):
+        meanings |= {word.upper(): SIGNS[op] for word, op in ops.items()}
     return pa.array(meanings), pa.array(meanings.values(), pa.int8())
 
 
@@ -303,7 +300,7 @@ def _taken(column: pa.ChunkedArray, where: np.ndarray) -> list[object]:
     try:
         return list(taken.to_pylist())
     except (ValueError, OverflowError):  # moments that Python does not know
-        return list(pc.cast(taken, pa.int64()).to_pylist())
+        return list(pc.cast(taken, pa.int32() if pa.types.is_date32(taken.type) else pa.int64()).to_pylist())
 
 
 def _shown(value: object) -> str:

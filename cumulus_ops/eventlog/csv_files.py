@@ -21,10 +21,12 @@ import pyarrow.csv as pacsv
 from cumulus_ops.config import LandingSettings
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.csv_records import (
+    LF,
     LONGEST_RECORD,
     Record,
     certain_records,
     ends_in_quotes,
+    has_long_line,
     is_utf8,
     split_records,
 )
@@ -138,7 +140,7 @@ class _Reader:
     def blocks(self, file: Landed) -> Iterator[Block]:
         rest = b""
         while data := file.read(BLOCK_BYTES):
-            rest += data
+            rest = rest + data if rest else data
             block, taken = self.block(rest, final=False)
             if block is not None:
                 yield block
@@ -158,20 +160,20 @@ class _Reader:
         end = data.rfind(b"\n") + 1
         if end == 0:
             return None, 0
-        if is_utf8(data[:end]):
-            lines = data.count(b"\n", 0, end)
-            block = self.rows(data[:end], lines)  # every line is a row
+        if is_utf8(data) and not has_long_line(data):
+            lines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8, count=end) == LF))
+            block = self.rows(pa.py_buffer(data).slice(0, end), lines)  # every line is a row
             last = data[data.rfind(b"\n", 0, end - 1) + 1 : end]
             if block is not None and not ends_in_quotes(last, self.form.delimiter):
                 return block, end
             rows, size = certain_records(data, self.form.delimiter, self.width)
-            block = self.rows(data[:size], rows) if rows else None
+            block = self.rows(pa.py_buffer(data).slice(0, size), rows) if rows else None
             if block is not None and (not final or size == len(data)):
                 return block, size
         records, rest = split_records(data, self.form.delimiter, self.width, final)
         return self.lines(records), len(data) - len(rest)
 
-    def rows(self, data: bytes, expected: int) -> Block | None:
+    def rows(self, data: pa.Buffer, expected: int) -> Block | None:
         """Bytes without broken quotes as Arrow reads them, or None if that makes another number of rows."""
         invalid: list[pacsv.InvalidRow] = []
 
@@ -183,19 +185,19 @@ class _Reader:
         if table is None or len(table) + len(invalid) != expected:
             return None
         malformed = tuple(Malformed((line.number or 1) - 1, self.fault(line), _kept(line.text)) for line in invalid)
-        row = np.delete(np.arange(expected), [m.row for m in malformed])
-        return Block(table, row, malformed, len(data))
+        row = np.arange(expected)
+        return Block(table, np.delete(row, [m.row for m in malformed]) if malformed else row, malformed, data.size)
 
     def fault(self, line: pacsv.InvalidRow) -> str:
         return f"{line.actual_columns} fields where the header has {line.expected_columns}"
 
-    def table(self, data: bytes, skip: object) -> pa.Table | None:
+    def table(self, data: pa.Buffer, skip: object) -> pa.Table | None:
         try:
             return pacsv.read_csv(
                 pa.BufferReader(data),
                 # without threads, malformed lines come with their number
                 read_options=pacsv.ReadOptions(
-                    use_threads=False, block_size=len(data) + 1, column_names=list(self.form.names)
+                    use_threads=False, block_size=data.size + 1, column_names=list(self.form.names)
                 ),
                 parse_options=pacsv.ParseOptions(
                     delimiter=self.form.delimiter, newlines_in_values=True, invalid_row_handler=skip
@@ -231,7 +233,7 @@ class _Reader:
     def halved(self, records: Sequence[bytes], numbers: np.ndarray) -> Iterator[tuple[np.ndarray, Block]]:
         if not records:
             return
-        block = self.rows(b"".join(records), len(records))
+        block = self.rows(pa.py_buffer(b"".join(records)), len(records))
         if block is not None:
             yield numbers, block
         elif len(records) == 1:

@@ -15,7 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LONGEST_RECORD", "Record", "certain_records", "ends_in_quotes", "is_utf8", "split_records"]
+__all__ = [
+    "LF",
+    "LONGEST_RECORD",
+    "Record",
+    "certain_records",
+    "ends_in_quotes",
+    "has_long_line",
+    "is_utf8",
+    "split_records",
+]
 
 #: The most bytes of a row.
 LONGEST_RECORD = 8 << 20
@@ -91,8 +100,16 @@ def split_records(data: bytes, delimiter: str, width: int, final: bool) -> tuple
         if len(rest) <= LONGEST_RECORD:
             if final and rest:
                 records, rest = [*records, rest], b""
-            return [_judged(r, delimiter, width) for r in records if r.strip(b"\r\n")], rest
+            return [part for r in records if r.strip(b"\r\n") for part in _parts(r, delimiter, width)], rest
     return _carefully(data, delimiter, width, final)
+
+
+def has_long_line(data: bytes) -> bool:
+    """Whether a line is longer than a record may be."""
+    if len(data) <= LONGEST_RECORD:
+        return False
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == LF)
+    return bool(np.diff(ends, prepend=-1, append=len(data)).max() > LONGEST_RECORD)
 
 
 def ends_in_quotes(line: bytes, delimiter: str) -> bool:
@@ -140,7 +157,7 @@ def _carefully(data: bytes, delimiter: str, width: int, final: bool) -> tuple[li
                 return records, b"".join(lines[at:])
             record = b"".join(lines[at : at + size])
             if record.strip(b"\r\n"):
-                records += _parts(lines[at : at + size], delimiter, width)
+                records += _parts(record, delimiter, width)
             at += size
     return records, b""
 
@@ -175,11 +192,10 @@ def _may_go_on(lines: list[bytes], at: int, delimiter: str) -> bool:
     return True
 
 
-def _parts(lines: list[bytes], delimiter: str, width: int) -> list[Record]:
-    record = _judged(b"".join(lines), delimiter, width)
-    if record.fault == SWALLOWED:
-        return [Record(line, SWALLOWED) for line in lines]
-    return [record]
+def _parts(data: bytes, delimiter: str, width: int) -> list[Record]:
+    """The record, or the lines of one that may be several."""
+    record = _judged(data, delimiter, width)
+    return [Record(line, SWALLOWED) for line in _lines(data)] if record.fault == SWALLOWED else [record]
 
 
 def _judged(data: bytes, delimiter: str, width: int) -> Record:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,6 +65,11 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
         InputProblem: the file cannot be read, or has not the relation's columns.
     """
     schema = relation_schema(relation).append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
+    for raw in _readable(path, schema, rows, settings, memory):
+        yield replace(raw, ops=settings.ops)
+
+
+def _readable(path: Path, schema: pa.Schema, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
     kind = format_of(path.name)[1]
     try:
         match kind:

@@ -79,6 +79,8 @@ def _objects(path: Path, data: bytes, due: int) -> tuple[bytes, int, int, bool]:
     if ended:
         marks, steps, depth = (x[: array_ends[0]] for x in (marks, steps, depth))
     begins, ends = marks[(depth == 1) & (steps == 1)], marks[(depth == 0) & (steps == -1)] + 1
+    if (a[ends - 1] != ord("}")).any() or (ended and a[last] != ord("]")):
+        raise _no_array(path, "its brackets do not match")
     if (a[begins] != ord("{")).any():
         raise _no_array(path, "it has something else than objects")
     if ended and len(begins) > len(ends):

@@ -39,7 +39,7 @@ FIRST_LINES = 50
 DIGITS = 38
 #: A number with an exponent as a value; and one that a double may not hold.
 EXPONENT = re.compile(rb"[:,\[\s]-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]")
-LARGE_EXPONENT = re.compile(rb"[:,\[\s]-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{3}|[0-9]{300}")
+LARGE_EXPONENT = re.compile(rb"[:,\[\s]-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{3}")
 
 
 def read_json(path: Path, schema: pa.Schema, _settings: LandingSettings, memory: int) -> Iterator[RawFile]:
@@ -69,7 +69,8 @@ def _form(path: Path, schema: pa.Schema, memory: int) -> _Form:
     places = found_columns(path, list(first), schema.names)
     names = {name: list(first)[places[name]] if name in places else name for name in schema.names}
     types = {f.name: pa.string() if str in first.get(names[f.name], ()) else _json_type(f.type) for f in schema}
-    return _Form(names, types, tuple(sorted(set(first) - set(names.values()))))
+    known = {name.strip().casefold() for name in schema.names}
+    return _Form(names, types, tuple(sorted(name for name in first if name.strip().casefold() not in known)))
 
 
 def _record_or_none(line: bytes) -> Mapping[str, object]:
@@ -159,7 +160,7 @@ class _Reader:
             table = pajson.read_json(io.BytesIO(data), reading, options).select(self.typed.names)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
             return None
-        if len(table) != lines or self.other_spellings(data, table):
+        if len(table) != lines or self.other_spellings(data, table) or _has_infinities(table):
             return None
         return table.rename_columns(list(self.chosen))
 
@@ -261,6 +262,12 @@ def _has_exponents(a: np.ndarray) -> bool:
     e = np.flatnonzero((a | 0x20) == ord("e"))
     before = a[e[e > 0] - 1]
     return bool(((before >= ord("0")) & (before <= ord("9"))).any()) or len(a) > LONGEST_LINE
+
+
+def _has_infinities(table: pa.Table) -> bool:
+    """Numbers that are too large look like them."""
+    doubles = [c for c in table.columns if pa.types.is_floating(c.type)]
+    return any(pc.any(pc.is_inf(column)).as_py() is True for column in doubles)
 
 
 def _is_utf8(data: bytes) -> bool:

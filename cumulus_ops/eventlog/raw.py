@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +30,14 @@ class Malformed:
 @dataclass(frozen=True)
 class RawFile:
     """A file as read, or a piece of it that no atomic event crosses: ``columns`` of the wanted names, ``row`` their 0-based
-    row numbers in the file (malformed lines left out), ``ignored`` the names of columns nobody asked for."""
+    row numbers in the file (malformed lines left out), ``ignored`` the names of columns nobody asked for. Without a column ``event``, each row is an event by itself. ``ops``: see
+    :class:`~cumulus_ops.config.LandingSettings`."""
 
     columns: pa.Table
     row: np.ndarray
     ignored: tuple[str, ...] = ()
     malformed: tuple[Malformed, ...] = ()
+    ops: Mapping[str, str] | Literal["insert"] = field(default_factory=dict)
 
 
 def bad_columns(path: Path | str, message: str, kind: str) -> InputProblem:

@@ -14,30 +14,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cumulus_ops.config import LEAST_MEMORY, LandingSettings, Project
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.config import LEAST_MEMORY, LandingSettings
 from cumulus_ops.eventlog.checks import Checks
-from cumulus_ops.eventlog.formats import FORMATS, format_of, read_raw
+from cumulus_ops.eventlog.formats import format_of, read_raw
 from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.eventlog.types import OFFSET
 from m3.program import Relation
 
-__all__ = [
-    "RelationEvents",
-    "check",
-    "files_by_relation",
-    "read_relation",
-    "read_rows",
-    "relation_of",
-    "split_duplicates",
-]
+__all__ = ["RelationEvents", "check", "read_relation", "read_rows", "relation_of"]
 
 log = logging.getLogger(__name__)
 PLAIN = LandingSettings()
+SHOWN_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -55,28 +44,6 @@ class RelationEvents:
     rows: pa.Table
     rejected: pa.Table
     numbered: bool = True
-
-
-def files_by_relation(project: Project, drop: Path) -> dict[str, Path]:
-    """relation -> its file in a drop.
-
-    Raises:
-        InputProblem: the drop is not a folder, a file belongs to no relation, or a relation has two.
-    """
-    if not drop.is_dir():
-        raise InputProblem("is not a folder", kind="no-drop", place=str(drop), hint="a drop is a folder of files")
-    names = [relation.name for relation in project.relations]
-    files: dict[str, Path] = {}
-    for path in sorted(p for p in drop.iterdir() if not p.name.startswith((".", "_"))):
-        name = relation_of(path.name, names)
-        if not name:
-            hint = f"files are <relation>{'|'.join(FORMATS)}, relations are {', '.join(sorted(names))}"
-            raise InputProblem("belongs to no relation", kind="unknown-file", place=str(path), hint=hint)
-        if name in files:
-            hint = f"remove it or {files[name].name}"
-            raise InputProblem("is a second file of its relation", kind="doubled-file", place=str(path), hint=hint)
-        files[name] = path
-    return files
 
 
 def relation_of(name: str, relations: Sequence[str]) -> str:
@@ -100,7 +67,7 @@ def read_relation(
     memory: int = LEAST_MEMORY,
 ) -> Iterator[RelationEvents]:
     """Reads and checks a file of a relation: :func:`read_rows`, then :func:`check`."""
-    return check(relation, read_rows(relation, path, rows, settings, memory), source, str(path), settings)
+    return check(relation, read_rows(relation, path, rows, settings, memory), source, str(path))
 
 
 def read_rows(
@@ -126,7 +93,6 @@ def check(
     raws: Iterable[RawFile],
     source: str,
     place: str,
-    settings: LandingSettings = PLAIN,
     *,
     upsert: bool = False,
 ) -> Iterator[RelationEvents]:
@@ -138,13 +104,12 @@ def check(
             a column of the relation may be missing if it may be NULL.
         source: see :class:`RelationEvents`.
         place: where they came from, for people.
-        settings: the words of the column ``op``.
         upsert: whether rows may be updates by key (sign :data:`~cumulus_ops.eventlog.types.UPDATE`), and deletes by key alone.
 
     Raises:
         InputProblem: a column is missing, or has a type that cannot hold its values exactly; possibly after the first pieces.
     """
-    checks = Checks(relation, place, settings, upsert)
+    checks = Checks(relation, place, upsert)
     for raw in raws:
         if raw.ignored:
             _warn_ignored(source, raw.ignored)
@@ -155,21 +120,7 @@ def check(
 @functools.lru_cache(maxsize=1024)
 def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
     """Logs once per source and set of names: the cache is the memory."""
-    log.warning("%s: columns %s are not declared and will be ignored", source, ", ".join(names))
-
-
-def split_duplicates(rows: pa.Table, seen_offsets: pa.Array | pa.ChunkedArray | np.ndarray) -> tuple[pa.Table, int]:
-    """Drops the events that were accepted before.
-
-    Args:
-        rows: events of one source, with ``_offset`` int64.
-        seen_offsets: offsets already in the log for that source, in any order.
-
-    Returns:
-        The rows whose offset is not among them, in their order, and the number of rows dropped.
-    """
-    seen = pa.array(seen_offsets, pa.int64()) if isinstance(seen_offsets, np.ndarray) else seen_offsets
-    if len(rows) == 0 or len(seen) == 0:
-        return rows, 0
-    fresh = rows.filter(pc.invert(pc.is_in(rows.column(OFFSET), value_set=seen)))
-    return fresh, len(rows) - len(fresh)
+    shown = ", ".join(names[:SHOWN_COLUMNS]) + (
+        f" and {len(names) - SHOWN_COLUMNS} more" if names[SHOWN_COLUMNS:] else ""
+    )
+    log.warning("%s: columns %s are not declared and will be ignored", source, shown)

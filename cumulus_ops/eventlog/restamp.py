@@ -1,4 +1,7 @@
-"""Stamping the events of a batch that is set aside again: into its coordinator's open epoch, as a batch of their own."""
+"""What is appended of a batch that was set aside: all of it when it is retried; when it is dropped, what later events rest on.
+
+Both go into its coordinator's open epoch, as a batch of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumulus_ops.catalog import Batch, Catalog, LogFile, NewBatch
+from cumulus_ops.catalog import Batch, Catalog, LogFile, NewBatch, Step
 from cumulus_ops.config import Project
+from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.files import NewFile
-from cumulus_ops.eventlog.types import VERSION
+from cumulus_ops.eventlog.types import OFFSET, SIGN, VERSION
+from cumulus_ops.keys import KeyStage
+from cumulus_ops.keys.deciding import move, take_out
 from cumulus_ops.versions import event_version
 
-__all__ = ["restamp"]
+__all__ = ["drop", "restamp"]
 
 
 def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
@@ -37,14 +43,75 @@ def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
         shift = event_version(epoch, batch.coordinator, sequence) - event_version(
             batch.epoch, batch.coordinator, batch.first_sequence
         )
-        files = tuple(_moved(project, file, shift, step.label) for file in catalog.log_files(batch=batch.id))
-        parts = [b.part for b in catalog.batches(coordinator=batch.coordinator) if b.drop == batch.drop]
+        log = catalog.log_files(batch=batch.id)
+        files = tuple(_moved(project, file, shift, step.label) for file in log)
         counts = (batch.inserts, batch.deletes, 0, 0)  # what was left out stays counted where it was
         end = sequence + batch.events
-        new = NewBatch(
-            batch.coordinator, batch.drop, epoch, sequence, end, *counts, files, (), max(parts) + 1, batch.id
-        )
-        return catalog.append([new])[0]
+        part = _next_part(catalog, batch)
+        new = NewBatch(batch.coordinator, batch.drop, epoch, sequence, end, *counts, files, (), part, batch.id)
+        with KeyStage(project, catalog, batch.coordinator, epoch, step.label) as keys:
+            for file in log:
+                if file.relation in project.keys:
+                    move(keys, file.relation, _rows(project, file), batch, epoch)
+            return keys.commit(lambda changes: catalog.append([new], None, changes))[0]
+
+
+def drop(project: Project, catalog: Catalog, batch: Batch) -> int | None:
+    """Decide that a batch's events will never count, but for what later events of their keys rest on, which is appended again.
+
+    Args:
+        project: the project.
+        catalog: its catalog.
+        batch: a batch that is set aside.
+
+    Returns:
+        the batch with what is needed; None if nothing is.
+
+    Raises:
+        InputProblem: it is not set aside.
+        Conflict: another process appended for this coordinator meanwhile, or decided about the batch; nothing was changed.
+    """
+    with catalog.step() as step:
+        epoch, sequence = catalog.position(batch.coordinator)
+        with KeyStage(project, catalog, batch.coordinator, epoch, step.label) as keys:
+            kept = [
+                (file, rows)
+                for file in catalog.log_files(batch=batch.id)
+                if file.relation in project.keys
+                and len(rows := take_out(keys, file.relation, _rows(project, file), batch))
+            ]
+            if not kept:
+                keys.commit(lambda changes: catalog.drop_batch(batch.id, changes))
+                return None
+            new = _kept(project, catalog, batch, (epoch, sequence), kept, step)
+            return keys.commit(lambda changes: catalog.append([new], None, changes, batch.id))[0]
+
+
+def _kept(
+    project: Project,
+    catalog: Catalog,
+    batch: Batch,
+    position: tuple[int, int],
+    kept: list[tuple[LogFile, pa.Table]],
+    step: Step,
+) -> NewBatch:
+    """A batch of some rows."""
+    events = sum(len(rows) for _, rows in kept)
+    batches = DropBatches(project.state, batch.coordinator, batch.drop, *position, max(1, events), step.label)
+    for file, rows in kept:
+        batches.add(file.relation, file.source, rows)
+    return replace(batches.finish()[0], part=_next_part(catalog, batch))
+
+
+def _next_part(catalog: Catalog, batch: Batch) -> int:
+    return 1 + max(b.part for b in catalog.batches(coordinator=batch.coordinator) if b.drop == batch.drop)
+
+
+def _rows(project: Project, file: LogFile) -> pa.Table:
+    """A log file's rows, without their stamps."""
+    relation = next(r for r in project.relations if r.name == file.relation)
+    with pq.ParquetFile(project.state / file.path) as log:
+        return log.read(columns=[*(c.name for c in relation.columns), SIGN, OFFSET])
 
 
 def _moved(project: Project, file: LogFile, shift: int, label: str) -> LogFile:

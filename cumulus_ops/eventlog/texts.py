@@ -50,6 +50,12 @@ def has_byte(column: Column, *bytes_: int) -> bool:
     return False
 
 
+def is_ascii(column: Column) -> bool:
+    """Whether no text has another character."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return all(int(_bytes(chunk).max(initial=0)) < 0x80 for chunk in chunks)
+
+
 def _bytes(chunk: pa.Array) -> np.ndarray:
     """The texts of an array, one after the other."""
     _, offsets, data = chunk.buffers()
@@ -61,6 +67,8 @@ def _bytes(chunk: pa.Array) -> np.ndarray:
 
 def valid_text(column: Column) -> Column:
     """As ``string``, NULL where the bytes are no UTF-8."""
+    if pa.types.is_string(column.type) and is_ascii(column):
+        return column
     try:
         column = pc.cast(column, pa.string())  # of binary: checks
         column.validate(full=True)

@@ -107,7 +107,9 @@ def sliced(runs: Sequence[Entries], names: Sequence[str]) -> Iterator[list[Entri
     bounds = np.unique(sample[8::8])
     places = [np.concatenate([[0], np.searchsorted(run.codes, bounds), [run.rows]]) for run in runs]
     for i in range(len(bounds) + 1):
-        yield [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
+        parts = [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
+        if parts:
+            yield parts
 
 
 def _newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> Entries:

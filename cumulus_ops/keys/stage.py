@@ -117,8 +117,16 @@ class KeyStage:
         """None for a relation that is trusted."""
         if name not in self._project.keys or len(rows) == 0:
             return None
+        return self.look(name, rows)
+
+    def look(self, name: str, rows: pa.Table) -> Judged:
+        """What the index of a relation that is not trusted has to say of some rows."""
         index = self._index(name)
         return index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
+
+    def put(self, name: str, entries: Entries) -> None:
+        """Let the index of a relation that was looked at say something else of some keys."""
+        self._hold(self._indexes[name], name, entries)
 
     def _index(self, name: str) -> _Index:
         if name not in self._indexes:
@@ -211,7 +219,7 @@ class KeyStage:
         """Look at what others have added since; the verdicts hold if it has to do with other keys."""
         for name, index in self._indexes.items():
             now = self._catalog.key_index(name)
-            if now is None or now.signature != index.signature:
+            if now is None or now.signature != index.signature or self._catalog.has_log_beyond(name):
                 raise conflict
             new = [run for run in now.runs if run.last > index.version]
             if any(index.touches(open_run(self._project.state, run)) for run in new):

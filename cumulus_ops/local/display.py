@@ -89,5 +89,7 @@ def epoch_table(epochs: Sequence[EpochReport]) -> Table:
             outcome += f", without batch {', '.join(str(b.batch) for b in e.without)}"
         if e.in_error:
             outcome += f", in error: {', '.join(v.view for v in e.in_error)}"
+        if e.through > e.epoch and e.state != "open":
+            outcome += f", and nothing since, to epoch {e.through}"
         table.add_row(str(e.epoch), *(f"{n:,}" for n in numbers), f"{e.seconds:.1f}", f"[{colour}]{outcome}[/{colour}]")
     return table

@@ -150,10 +150,17 @@ class ValidateEpochs(BaseOperator):
         try:
             outcomes = steps.validate_committed(self.folder)
         except steps.SnapshotInvalid as error:
-            say_epoch(context, error.epochs[:1])
+            self._say_reports(context, error.epochs)
             raise AirflowFailException(str(error)) from error
-        say_epoch(context, list(outcomes)[-1:])
+        self._say_reports(context, list(outcomes))
         return {str(epoch): passed for epoch, passed in outcomes.items()}
+
+    def _say_reports(self, context: Context, epochs: Sequence[int]) -> None:
+        """In the log, which the UI shows first and whose addresses are links, and for the task's button, which is among its details."""
+        project = load_project(Path(self.folder)).name
+        for epoch in epochs:
+            self.log.info("report of epoch %d: %s", epoch, absolute_page(project, "epochs", epoch, "report"))
+        say_epoch(context, epochs[-1:])
 
 
 class PlanEpochs(BaseOperator):

@@ -67,10 +67,15 @@ class Published(NamedTuple):
 
 
 @contextmanager
-def _running(folder: str, executor: str | None) -> Iterator[tuple[Project, Runtime]]:
+def _running(folder: str, executor: str | None, *, frames: bool = False) -> Iterator[tuple[Project, Runtime]]:
+    """A project's runtime; ``frames``: where data frames are made, by what proves snapshots."""
+    project = load_project(Path(folder))
+    if (executor or project.executor.kind) == "inprocess" and not frames:
+        from cumulus_ops.light import without_pandas
+
+        without_pandas()
     from cumulus_ops.snapshot import initialise, open_runtime
 
-    project = load_project(Path(folder))
     initialise(project)
     with open_runtime(project, executor or None) as runtime:
         yield project, runtime
@@ -142,7 +147,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
-            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch - 1):
+            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
             elif _is_over(last) and (here == epoch or patience.is_over):
                 break
@@ -315,7 +320,7 @@ def validate_committed(folder: str) -> dict[int, bool]:
     from cumulus_ops.snapshot import to_validate, validate
     from cumulus_ops.snapshot.notices import write_notices
 
-    with _running(folder, None) as (project, runtime):
+    with _running(folder, None, frames=True) as (project, runtime):
         settings, names = project.validation, [view.name for view in runtime.program.views]
         reports = [
             validate(runtime, e, settings.chosen(names, len(runtime.catalog.validations())))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch
     from cumulus_ops.snapshot.notices import tell_where_coordinators_are
     from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
+    from cumulus_ops.snapshot.quarantine import PutAside, put_aside
     from cumulus_ops.snapshot.refreshing import refresh
     from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
     from cumulus_ops.snapshot.sealing import fence_the_gone, open_epoch, remove_coordinator, seal, sealed
@@ -29,6 +30,7 @@ __all__ = [
     "CoordinatorStatus",
     "DamagedRun",
     "EpochReport",
+    "PutAside",
     "Runtime",
     "ScrubReport",
     "SnapshotReport",
@@ -45,6 +47,7 @@ __all__ = [
     "open_epoch",
     "open_runtime",
     "publish",
+    "put_aside",
     "refresh",
     "remove_coordinator",
     "retry_batch",
@@ -83,6 +86,8 @@ _HOMES = {
     "awaiting": "cumulus_ops.snapshot.publishing",
     "publish": "cumulus_ops.snapshot.publishing",
     "to_validate": "cumulus_ops.snapshot.publishing",
+    "PutAside": "cumulus_ops.snapshot.quarantine",
+    "put_aside": "cumulus_ops.snapshot.quarantine",
     "refresh": "cumulus_ops.snapshot.refreshing",
     "DamagedRun": "cumulus_ops.snapshot.scrubbing",
     "ScrubReport": "cumulus_ops.snapshot.scrubbing",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cumulus_ops.catalog import Batch
 from cumulus_ops.catalog.asides import not_aside
 from cumulus_ops.engine import Runtime
-from cumulus_ops.eventlog import restamp
+from cumulus_ops.eventlog.restamp import drop, restamp
 from cumulus_ops.snapshot.notices import write_notices
 
 __all__ = ["drop_batch", "retry_batch"]
@@ -36,9 +36,16 @@ def retry_batch(rt: Runtime, number: int) -> Batch:
 def drop_batch(rt: Runtime, number: int) -> Batch:
     """Decide that the events of a batch that is set aside will never count; its source may deliver them again, in another drop.
 
+    Where keys mean something, what later events rest on is appended again, as another batch (:mod:`cumulus_ops.keys.deciding`).
+
     Raises:
         InputProblem: it is not set aside.
+        Conflict: something else was appended for its coordinator meanwhile.
     """
-    rt.catalog.drop_batch(number)
+    batch = next((b for b in rt.catalog.batches(state="aside") if b.id == number), None)
+    if batch is None:
+        rt.catalog.drop_batch(number)  # it says what is wrong
+    else:
+        drop(rt.project, rt.catalog, batch)
     write_notices(rt)
     return rt.catalog.batch(number)

@@ -7,6 +7,7 @@ the next epoch while the others still finish this one, as they would under a clo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from cumulus_ops.catalog import Batch, Membership, in_error
@@ -34,6 +35,7 @@ def run_epochs(
         validating: False leaves out the validation.
     """
     _complete(rt, on_progress, validating)
+    _await_copies(rt, on_progress)
     committed = rt.catalog.newest_snapshot() + 1
     for epoch in range(committed, committed + epochs):
         while not sealed(rt, epoch):
@@ -51,12 +53,13 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
         how many epochs were completed.
     """
     _complete(rt, on_progress, validating)
+    _await_copies(rt, on_progress)
     done = 0
     while _something_waits(rt):
         for coordinator in _everyone(rt):
             while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
                 pass
-        epoch = len(rt.catalog.snapshots())
+        epoch = rt.catalog.newest_snapshot() + 1
         while not sealed(rt, epoch):
             holder = rt.catalog.token()
             seal(rt, holder, current_epoch(rt, holder))
@@ -67,7 +70,7 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
 
 def _something_waits(rt: Runtime) -> bool:
     """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
-    committed = len(rt.catalog.snapshots())
+    committed = rt.catalog.newest_snapshot() + 1
     return any(b.epoch >= committed and b.counts for b in rt.catalog.batches()) or any(
         rt.sources.pending(c) for c in _everyone(rt)
     )
@@ -84,6 +87,23 @@ def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validat
     _complete(rt, on_progress, validating)
 
 
+def _await_copies(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Wait for drops that somebody may be writing, as long as that can be told in a `settle` time."""
+    everyone = _everyone(rt)
+    deadline = time.monotonic() + 2 * rt.project.settle.total_seconds()
+    told = False
+    while True:
+        for coordinator in everyone:
+            rt.sources.pending(coordinator)
+        left = rt.sources.settles_in(everyone)
+        if left is None or time.monotonic() + left > deadline:
+            return
+        if not told:
+            on_progress(f"waiting for drops that may be incomplete, {left:.1f} s")
+        told = True
+        time.sleep(left + 0.01)
+
+
 def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
     for epoch in awaiting(rt, "publish"):
         publish(rt, epoch)
@@ -92,7 +112,7 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
     names = [view.name for view in rt.program.views]
     for epoch in to_validate(rt) if validating else ():
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.validations())))
-        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else f'FAILED, see {outcome.docs_index}'}")
+        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}, see {outcome.docs_index}")
         for line in (*outcome.failures, *outcome.remarks):
             on_progress(f"  {line}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from cumulus_ops.catalog import Batch, NewRun, Refresh, Step
 from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime, StepResult
 from cumulus_ops.engine.failures import explain, verdict
-from cumulus_ops.errors import Conflict, CumulusError
+from cumulus_ops.errors import Conflict, CumulusError, NotYet
 from cumulus_ops.eventlog import Delivery, append_delivery
 from cumulus_ops.faults import reach
 from cumulus_ops.rhythm import Rhythm
@@ -30,13 +31,15 @@ __all__ = [
     "run_minibatch",
 ]
 
+log = logging.getLogger(__name__)
+
 ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class BatchReport:
     """What one mini-batch did; counts are rows. ``batch`` is the first one of a large drop's several; those that were
-    ``set_aside`` count for nothing."""
+    ``set_aside`` count for nothing. ``files_aside``: how many of the drop's files could not be taken."""
 
     batch: int
     drop: str
@@ -48,6 +51,7 @@ class BatchReport:
     duplicates: int
     seconds: float
     set_aside: tuple[int, ...] = ()
+    files_aside: int = 0
 
 
 def current_epoch(rt: Runtime, coordinator: int) -> int:
@@ -82,11 +86,9 @@ def run_minibatch(
     left = rt.catalog.batches(state="appended", coordinator=coordinator)
     if left or waiting:
         rt.executor.prepare(rt.plan)
-    if left:
-        batches = tuple(b.id for b in left if b.drop == left[0].drop)
-    elif waiting:
-        batches = _append(rt, coordinator, waiting.pop(0))
-    else:
+    begun = tuple(b.id for b in left if b.drop == left[0].drop)
+    batches = begun or _append_first(rt, coordinator, waiting)
+    if not batches:
         return None
     applied = 0
     with _appending(rt, coordinator, waiting[:1] if drops else []):
@@ -99,7 +101,8 @@ def run_minibatch(
             on_batch(applied)
     _end_if_full(rt, done.epoch)
     # earlier ones are looked at again, for a correction after a later one may have set them aside
-    return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started)
+    files = len(rt.catalog.files_aside(state=None, batch=batches[0]))
+    return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started, files)
 
 
 def _end_if_full(rt: Runtime, epoch: int) -> None:
@@ -107,6 +110,16 @@ def _end_if_full(rt: Runtime, epoch: int) -> None:
     limit = rt.project.epoch.events
     if limit is not None and rt.catalog.events_in(epoch) > limit:
         rt.catalog.end_epoch(epoch, Rhythm.of(rt.project), "events")
+
+
+def _append_first(rt: Runtime, coordinator: int, waiting: list[Delivery]) -> tuple[int, ...]:
+    """Append the first of them that is still as complete as it seemed; it is taken out, with those before it."""
+    while waiting:
+        try:
+            return _append(rt, coordinator, waiting.pop(0))
+        except NotYet as problem:
+            log.warning("%s", problem)
+    return ()
 
 
 def _append(rt: Runtime, coordinator: int, drop: Delivery) -> tuple[int, ...]:
@@ -131,7 +144,7 @@ def _appending(rt: Runtime, coordinator: int, drops: Sequence[Delivery]) -> Iter
             appending.result()
 
 
-def _report(batches: Sequence[Batch], seconds: float) -> BatchReport:
+def _report(batches: Sequence[Batch], seconds: float, files_aside: int) -> BatchReport:
     done = [b for b in batches if b.counts]
     return BatchReport(
         batches[0].id,
@@ -144,6 +157,7 @@ def _report(batches: Sequence[Batch], seconds: float) -> BatchReport:
         sum(b.duplicates for b in done),
         seconds,
         tuple(b.id for b in batches if not b.counts),
+        files_aside,
     )
 
 

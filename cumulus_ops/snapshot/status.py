@@ -47,7 +47,8 @@ class EpochReport:
     validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``; ``without``: the batches up to this
     epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why;
     ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``report``: its page;
-    ``members``: the coordinators that take part in it; ``fenced``: those of them that others have sealed for."""
+    ``members``: the coordinators that take part in it; ``fenced``: those of them that others have sealed for. ``through``: the last of the
+    epochs behind it to which nothing was appended, and of which the same is to be said; most often the epoch itself."""
 
     epoch: int
     events: int
@@ -67,6 +68,7 @@ class EpochReport:
     findings: tuple[str, ...] = ()
     members: tuple[int, ...] = ()
     fenced: tuple[FencedSeal, ...] = ()
+    through: int = -1
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def status(rt: Runtime) -> Status:
 
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
-    token, rhythm, begun = rt.catalog.token(), Rhythm.of(rt.project), max(rt.catalog.seals(), default=-1) + 1
+    token, rhythm, begun = rt.catalog.token(), Rhythm.of(rt.project), rt.catalog.newest_seal() + 1
     for m in sorted(rt.catalog.membership().active(), key=lambda m: m.coordinator):
         waiting = len(rt.sources.landing(m.coordinator).waiting())
         ends_at = rt.catalog.boundary(m.coordinator, m.epoch, rhythm).ends_at
@@ -119,20 +121,26 @@ def _state(member: Member, begun: int) -> str:
 
 
 def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
-    seals = rt.catalog.seals()
     membership, fenced = rt.catalog.membership(), rt.catalog.fenced()
-    snapshots = {s.epoch: s for s in rt.catalog.snapshots()}
+    snapshots = {s.epoch: s for s in rt.catalog.own_snapshots()}
     validations = rt.catalog.validations()
     corrections = rt.catalog.corrections()
     expired = rt.catalog.expired()
     errors = rt.catalog.view_errors()
-    numbers = sorted({b.epoch for b in batches} | set(seals) | set(snapshots))
+    committed = rt.catalog.newest_snapshot()
+    complete = rt.catalog.complete(committed + 1)
+    newest = max([committed, rt.catalog.newest_seal(), *(b.epoch for b in batches)])
+    by_epoch: dict[int, list[Batch]] = {}
+    for batch in batches:
+        by_epoch.setdefault(batch.epoch, []).append(batch)
+    # all others are as the one before them; where the epochs begin that are not committed, or not sealed, something new is to be said
+    starts = sorted({*snapshots, *by_epoch, committed + 1, complete.stop} & {*range(newest + 1)})
     return tuple(
         replace(
             _epoch(
                 epoch,
-                [b for b in batches if b.epoch == epoch and b.counts],
-                set(membership.of(epoch)) <= seals.get(epoch, set()),
+                [b for b in by_epoch.get(epoch, ()) if b.counts],
+                epoch in complete or epoch <= committed,
                 snapshots.get(epoch),
                 validations.get(epoch),
                 corrections.get(epoch, 0),
@@ -141,9 +149,10 @@ def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
                 in_error(errors, epoch),
             ),
             members=membership.of(epoch),
-            fenced=tuple(f for f in fenced if f.epoch == epoch),
+            fenced=tuple(f for f in fenced if epoch <= f.epoch <= through),
+            through=through,
         )
-        for epoch in numbers
+        for epoch, through in zip(starts, [*(e - 1 for e in starts[1:]), newest], strict=False)
     )
 
 

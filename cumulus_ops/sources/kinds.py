@@ -13,7 +13,7 @@ __all__ = ["KINDS", "make_source"]
 
 #: kind -> where its class is; imported when a project names it.
 KINDS = {
-    "postgres": "cumulus_ops.sources.postgres:PostgresSource",
+    "postgres": "cumulus_ops.sources.postgres:postgres_source",
     "debezium": "cumulus_ops.sources.debezium:DebeziumSource",
     "delta": "cumulus_ops.sources.delta:DeltaSource",
 }

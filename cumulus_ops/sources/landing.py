@@ -1,23 +1,47 @@
 """Drops: folders of files that appear in the landing folder.
 
-A drop is the folder ``<landing>/<coordinator>/<drop>/`` with files ``<relation>.parquet|csv|ndjson``; it appears by one rename.
-Names that begin with a dot or an underscore are still being written. Drops have no position: the catalog knows their names.
+A drop is the folder ``<landing>/<coordinator>/<drop>/`` with files ``<relation>.parquet|csv|ndjson|..``. Names that begin with a dot or an
+underscore are still being written. Drops have no position: the catalog knows their names, when each has arrived, and what was
+taken of it.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from cumulus_ops.catalog import Catalog
+from cumulus_ops.catalog import Catalog, KnownDelivery, NewFileAside, Taken
 from cumulus_ops.config import Project
+from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.cuts import piece_rows
-from cumulus_ops.eventlog.readers import files_by_relation, read_rows
+from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.eventlog.readers import read_rows
+from cumulus_ops.sources.drops import (
+    COMPLETE,
+    DropFolder,
+    Entry,
+    Hashes,
+    Ignored,
+    digest_of,
+    name_problem,
+    printable,
+    sort_files,
+)
+from cumulus_ops.sources.reuse import find_changed
+from m3.program import Relation
 
-__all__ = ["Landing", "drop_delivery"]
+__all__ = ["Landing", "drop_delivery", "ignored_in"]
+
+#: The newest drops that were taken are looked at again and again: a copy may have paused for longer than `settle`.
+LATEST = 16
+#: Of older ones only the folders, when a process begins; so many are looked into.
+NEWEST = 100
+SECOND_NS = 1_000_000_000
 
 
 class Landing:
@@ -33,43 +57,266 @@ class Landing:
         self.name = str(coordinator)
         self._project, self._catalog, self._coordinator = project, catalog, coordinator
         self._folder = project.landing / self.name
+        self._settle = round(project.settle.total_seconds() * SECOND_NS)
+        self._arrived: dict[str, float] = {}
+        self._reviewed: dict[str, int] = {}
+        self._settling: dict[str, int] = {}
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
-        """Landed drops that are not in the log yet, in the order of their names."""
+        """Landed drops that are complete and not in the log yet, in the order of their names. When they arrived is recorded."""
         done = self._catalog.drops(self._coordinator)
-        names = sorted(p.name for p in self._folder.iterdir() if p.is_dir()) if self._folder.is_dir() else []
-        for name in names:
-            if name not in done and not name.startswith((".", "_")):
-                yield drop_delivery(self._project, self._folder / name)
+        folders = self._folders()
+        waiting = self._complete([name for name in folders if name not in done])
+        self._record({name: at for name, at in waiting.items() if name not in self._arrived})
+        self._review({name: inode for name, inode in folders.items() if name in done})
+        for name in sorted(waiting):
+            at = datetime.datetime.fromtimestamp(self._arrived[name], datetime.UTC)
+            forget = partial(self._arrived.pop, name, None)
+            yield drop_delivery(self._project, self._folder / name, arrived=at, on_change=forget)
 
     def waiting(self) -> list[str]:
-        """The names of landed drops that are not in the log yet; nothing is recorded."""
-        return [delivery.name for delivery in self.poll(None)]
+        """The names of complete drops that are not in the log yet; nothing is recorded."""
+        done = self._catalog.drops(self._coordinator)
+        return sorted(self._complete([name for name in self._folders() if name not in done]))
+
+    def settles_in(self) -> float | None:
+        """In how many seconds the next of the drops that are not complete yet may be; None if there is none."""
+        return max(0.0, (min(self._settling.values()) - time.time_ns()) / SECOND_NS) if self._settling else None
 
     def close(self) -> None:
         """Nothing is held."""
 
+    def _folders(self) -> dict[str, int]:
+        """Name -> inode of what may be a drop."""
+        return {e.name: e.inode() for e in _entries(self._folder) if not _folder_problem(e)}
 
-def drop_delivery(project: Project, drop: Path) -> Delivery:
-    """A drop's folder as a delivery; it is looked into when it is appended."""
-    return Delivery(drop.parent.name, drop.name, _landed_at(drop), partial(_parts, project, drop))
+    def _complete(self, names: Iterable[str]) -> dict[str, float]:
+        """Name -> when it arrived, of those of the drops that are complete. One that is complete stays so: what changes later
+        is found while it is read."""
+        self._settling, complete = {}, {}
+        for name in names:
+            if name in self._arrived:
+                complete[name] = self._arrived[name]
+                continue
+            drop = _look(self._folder / name)
+            at = drop.arrived(time.time_ns(), self._settle) if drop and _has_something(drop) else None
+            if at is not None:
+                complete[name] = at / SECOND_NS
+            elif drop and _has_something(drop):
+                self._settling[name] = drop.changed + self._settle
+        return complete
+
+    def _record(self, arrivals: dict[str, float]) -> None:
+        """What the catalog knows already, from a process before this one, stays."""
+        if arrivals:
+            self._catalog.see(self._coordinator, arrivals)
+            known = self._catalog.deliveries(self._coordinator, arrivals)
+            self._arrived |= {name: delivery.arrived for name, delivery in known.items()}
+
+    def _review(self, folders: dict[str, int]) -> None:
+        """See that the drops that were taken are what they were: all of them once, then those whose folder is another one, and the
+        latest again and again."""
+        new = {name for name, inode in folders.items() if self._reviewed.get(name) != inode}
+        latest = [name for name in self._arrived if name in folders][-LATEST:]
+        suspects = new.union(latest)
+        if suspects:
+            known = self._catalog.deliveries(self._coordinator, suspects)
+            newest = sorted(known.values(), key=lambda delivery: delivery.id)[-NEWEST:]
+            for delivery in known.values():
+                self._compare(self._folder / delivery.name, delivery, thoroughly=delivery in newest)
+        self._reviewed |= folders
+
+    def _compare(self, path: Path, known: KnownDelivery, *, thoroughly: bool) -> None:
+        """Set aside what is not what it was."""
+        if not known.identity:
+            return  # it was appended before this was recorded
+        drop = _look(path) if thoroughly or _identity(path) != known.identity else None
+        if drop is None:
+            return
+        changed, taken = find_changed(self._coordinator, drop, known)
+        if changed:
+            self._catalog.set_files_aside(changed)
+        elif taken is not None:
+            self._catalog.recognise(taken)
 
 
-def _parts(project: Project, drop: Path) -> tuple[Part, ...]:
-    """Its files, in the order of the project's relations.
+def drop_delivery(
+    project: Project,
+    path: Path,
+    *,
+    arrived: datetime.datetime | None = None,
+    name: str | None = None,
+    files: Iterable[str] | None = None,
+    on_change: Callable[[], object] = lambda: None,
+) -> Delivery:
+    """A drop's folder as a delivery; it is looked into when it is appended.
 
-    Raises:
-        InputProblem: it is not a folder, or a file belongs to no relation.
+    Args:
+        project: the project.
+        path: the folder, in that of its coordinator.
+        arrived: when; None if that is not recorded.
+        name: of the delivery; by default the folder's.
+        files: names of files that are taken; None for all.
+        on_change: called if it turns out not to have been complete.
     """
-    files = files_by_relation(project, drop)
-    rows = piece_rows(project.batch_rows)
-    return tuple(
-        Part(r.name, str(files[r.name]), partial(read_rows, r, files[r.name], rows))
-        for r in project.relations
-        if r.name in files
-    )
+    at = arrived or datetime.datetime.fromtimestamp(path.stat().st_ctime, datetime.UTC)
+    opened = _Opened(project, path, files, on_change)
+    return Delivery(path.parent.name, name or path.name, at, opened.parts, taken=opened.taken, place=printable(path))
 
 
-def _landed_at(drop: Path) -> datetime.datetime:
-    """When a drop's folder got its name: the inode's change time, which a rename sets."""
-    return datetime.datetime.fromtimestamp(drop.stat().st_ctime, datetime.UTC)
+class _Opened:
+    """A drop that is read: as it was when it was opened, so that it can be compared when all is read."""
+
+    def __init__(
+        self, project: Project, path: Path, files: Iterable[str] | None, on_change: Callable[[], object]
+    ) -> None:
+        self._project, self._path, self._on_change = project, path, on_change
+        self._only = None if files is None else frozenset(files)
+        self._hashes: Hashes | None = None
+        self._drop: DropFolder | None = None
+
+    def parts(self) -> list[Part | NewFileAside]:
+        """Its files, in the order of the project's relations, and what is none.
+
+        Raises:
+            NotYet: it is no folder that can be read.
+        """
+        try:
+            self._drop = drop = _open(self._path)
+        except NotYet:
+            self._on_change()
+            raise
+        coordinator, names = int(self._path.parent.name), [r.name for r in self._project.relations]
+        files, asides = sort_files(coordinator, drop, names, self._only)
+        self._hashes = Hashes(drop, files.values())
+        wanted = (r for r in self._project.relations if r.name in files)
+        return [*(self._part(r, files[r.name]) for r in wanted), *asides]
+
+    def _part(self, relation: Relation, file: Entry) -> Part:
+        path = self._path / file.name
+        return Part(relation.name, printable(path), partial(self._read, relation, path))
+
+    def _read(self, relation: Relation, path: Path) -> Iterator[RawFile]:
+        assert self._hashes is not None
+        self._hashes.start()
+        project = self._project
+        rows, settings = piece_rows(project.batch_rows), project.settings_of(relation.name)
+        return _guarded(partial(read_rows, relation, path, rows, settings, project.memory_bytes), path)
+
+    def taken(self) -> Taken:
+        """What was read.
+
+        Raises:
+            NotYet: it has changed meanwhile.
+        """
+        assert self._hashes is not None
+        assert self._drop is not None
+        try:
+            files = self._hashes.files()
+        except NotYet:
+            self._on_change()
+            raise
+        return Taken(int(self._path.parent.name), self._path.name, self._drop.identity, files, digest_of(files))
+
+
+def _guarded(read: Callable[[], Iterator[RawFile]], path: Path) -> Iterator[RawFile]:
+    """What a reader yields. A file that makes it fail in a way that nobody has thought of is unreadable, like others."""
+    try:
+        yield from read()
+    except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError, OSError) as error:
+        raise InputProblem(
+            f"cannot be read: {type(error).__name__}: {error}",
+            kind="unreadable-file",
+            place=printable(path),
+            hint="write the file again at the source, and deliver it as a new drop",
+        ) from error
+
+
+def _open(path: Path) -> DropFolder:
+    try:
+        return DropFolder.look(path)
+    except OSError as error:
+        message, hint = f"is not a folder that can be read: {error.strerror}", "a drop is a folder of files"
+        raise NotYet(message, kind="no-drop", place=printable(path), hint=hint) from error
+
+
+def _look(path: Path) -> DropFolder | None:
+    """The folder, None if it cannot be read, or is gone."""
+    try:
+        return DropFolder.look(path)
+    except OSError:
+        return None
+
+
+def _identity(path: Path) -> str | None:
+    try:
+        return DropFolder(path, Entry.of(path.name, path.stat(follow_symlinks=False)), ()).identity
+    except OSError:
+        return None
+
+
+def _has_something(drop: DropFolder) -> bool:
+    """Whether there is anything to take; an empty folder may be about to be filled."""
+    return bool(drop.visible) or any(e.name == COMPLETE for e in drop.entries)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _folder_problem(entry: os.DirEntry[str]) -> tuple[str, str, str] | None:
+    """Why something in a coordinator's folder is no drop; hidden names need no reason."""
+    if entry.name.startswith((".", "_")):
+        return "hidden", "is being written", ""
+    if not entry.is_dir(follow_symlinks=False):
+        what = "a symbolic link" if entry.is_symlink() else "a file beside the drops"
+        hint = "a drop is a folder of files: put it into one, under another name, and rename that folder into place"
+        return "no-drop", f"is {what}", hint
+    problem = name_problem(entry.name)
+    return ("bad-name", problem, "rename it") if problem else None
+
+
+def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignored]:
+    """What lies in the landing folder and will not be taken as it is.
+
+    Args:
+        project: the project.
+        coordinators: those that take drops.
+    """
+    members = set(coordinators)
+    for entry in _entries(project.landing):
+        if entry.name.startswith((".", "_")):
+            continue
+        if not entry.is_dir():
+            hint = "drops are folders in a coordinator's folder, such as 0/2026-01-31"
+            yield Ignored(
+                printable(entry.path), "beside-coordinators", "is a file beside the coordinators' folders", hint
+            )
+        elif not entry.name.isdecimal() or str(int(entry.name)) != entry.name:
+            hint = f"the folders here are those of coordinators: {', '.join(map(str, sorted(members)))}"
+            yield Ignored(printable(entry.path), "unknown-coordinator", "is no coordinator's folder", hint)
+        elif int(entry.name) not in members:
+            hint = f"`cumulus coordinators add {entry.name}`, or move its drops to another one's folder"
+            yield Ignored(printable(entry.path), "unknown-coordinator", f"there is no coordinator {entry.name}", hint)
+        else:
+            yield from _ignored_drops(Path(entry.path))
+
+
+def _ignored_drops(folder: Path) -> Iterator[Ignored]:
+    for entry in _entries(folder):
+        problem = _folder_problem(entry)
+        if problem is not None and problem[0] != "hidden":
+            yield Ignored(printable(entry.path), *problem)
+        elif problem is None and (drop := _look(Path(entry.path))) is None:
+            yield Ignored(printable(entry.path), "no-drop", "cannot be read", "see who may read it")
+        elif problem is None and drop is not None and not _has_something(drop):
+            yield Ignored(
+                printable(entry.path),
+                "empty-drop",
+                "is empty",
+                "it is taken when there is a file in it; remove it otherwise",
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 
@@ -12,8 +12,9 @@ from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project
 from cumulus_ops.errors import CumulusError
 from cumulus_ops.eventlog import Delivery
+from cumulus_ops.sources.drops import Ignored
 from cumulus_ops.sources.kinds import make_source
-from cumulus_ops.sources.landing import Landing
+from cumulus_ops.sources.landing import Landing, ignored_in
 from cumulus_ops.sources.source import Source
 
 __all__ = ["Sources"]
@@ -63,6 +64,16 @@ class Sources:
         names = [s.name for s in self._project.sources if s.coordinator == coordinator]
         waiting = [list(self.landing(coordinator).poll(None)), *(self._waiting(name) for name in names)]
         return list(heapq.merge(*waiting, key=lambda delivery: delivery.arrived))
+
+    def ignored(self) -> tuple[Ignored, ...]:
+        """What lies in the landing folder and will not be taken as it is."""
+        members = [m.coordinator for m in self._catalog.membership().active()]
+        return tuple(ignored_in(self._project, members))
+
+    def settles_in(self, coordinators: Iterable[int]) -> float | None:
+        """In how many seconds the next of the drops that were not complete at the last look may be; None if there is none."""
+        times = (self.landing(c).settles_in() for c in coordinators)
+        return min((t for t in times if t is not None), default=None)
 
     def _waiting(self, name: str) -> list[Delivery]:
         """What a source has; nothing while it cannot be asked, so that the others are not held up."""

@@ -84,9 +84,8 @@ def validation_request(rt: Runtime, epoch: int, names: Sequence[str] | None = No
         files.setdefault(file.relation, []).append(rt.project.state / file.path)
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
     views = _views(rt, chosen, epoch, files)
-    seals = rt.catalog.seals()
-    members = rt.catalog.membership().of(epoch)
-    sealed = {c: max(e for e, who in seals.items() if c in who) for c in members}
+    members, seals = rt.catalog.membership().of(epoch), rt.catalog.last_seals()
+    sealed = {c: seals[c] for c in members}
     return ValidationRequest(
         rt.project.name,
         epoch,

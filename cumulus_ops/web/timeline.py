@@ -75,7 +75,7 @@ def draw_timeline(
     if not stays:
         return None
     first = min(stay.entered for stay in stays)
-    scale = _Scale(first, max([now, *(stay.left for stay in stays if stay.left)]))
+    scale = _Scale(first, _end(first, stays, epochs, now))
     who = sorted({stay.transition.coordinator for stay in stays})
     lanes = {c: TOP + ROW * i for i, c in enumerate(who)}
     snapshots = TOP + ROW * len(who)
@@ -85,6 +85,16 @@ def draw_timeline(
     rows = [(y + ROW / 2, f"coordinator {c}") for c, y in lanes.items()]
     rows += [(snapshots + ROW / 2, "snapshots"), (snapshots + ROW * 1.5, "validations")]
     return Timeline(rows, bars, marks, scale.ticks(), snapshots + 2 * ROW + 22)
+
+
+def _end(
+    first: datetime.datetime, stays: Sequence[_Stay], epochs: Sequence[EpochNumbers], now: datetime.datetime
+) -> datetime.datetime:
+    """Now, unless nothing has happened for so long that what has would be too small to see."""
+    ends = [stay.left for stay in stays if stay.left is not None]
+    happened = [at for e in epochs for at in (e.committed_at, e.validated_at) if at is not None and at >= first]
+    last = max([*ends, *happened])
+    return max(last, min(now, last + (last - first) / 2))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The demo as a person meets it: the terminal, the Airflow UI with its form, the report; and a clean end at Ctrl-C."""
 
 import http.client
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import urllib.error
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 import pytest
@@ -146,19 +148,97 @@ def test_each_epochs_report_shows_success(demo, page, epoch):
 
 @pytest.mark.browser
 def test_chosen_epochs_are_run_from_the_form(demo, page):
-    user, password = login(demo)
-    api = AirflowApi(demo.port)
-    api.log_in(user, password)
-    page.goto(f"http://127.0.0.1:{demo.port}/dags/tpch_run_epochs")
-    page.get_by_role("textbox", name="Username").fill(user)
-    page.get_by_role("textbox", name="Password").fill(password)
-    page.get_by_role("button", name="Sign in").click()
+    api = logged_in(demo, page)
     page.goto(f"http://127.0.0.1:{demo.port}/dags/tpch_run_epochs")
     page.get_by_role("button", name=re.compile("Trigger")).first.click()
     page.get_by_text("How many epochs to run.").wait_for(timeout=30_000)
     page.get_by_text("Where steps run", exact=False).wait_for(timeout=30_000)
     page.get_by_role("button", name=re.compile("Trigger")).last.click()
     assert wait_for_run(api, "tpch_run_epochs") == "success"
+
+
+def logged_in(demo, page):
+    """Logs in as a person would; gives the API to who is logged in, too."""
+    user, password = login(demo)
+    api = AirflowApi(demo.port)
+    api.log_in(user, password)
+    page.goto(f"http://127.0.0.1:{demo.port}/")
+    page.get_by_role("textbox", name="Username").fill(user)
+    page.get_by_role("textbox", name="Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Cumulus").first.wait_for(timeout=60_000)
+    return api
+
+
+@pytest.mark.browser
+def test_its_own_pages_are_in_the_ui(demo, page):
+    logged_in(demo, page)
+    page.get_by_role("link", name="Cumulus").first.click()
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("heading", name="Views").wait_for(timeout=30_000)
+    assert [frame.get_by_role("link", name=view, exact=True).count() for view in VIEWS] == [1] * len(VIEWS)
+    assert frame.locator("svg.timeline .bar.sealed").count() >= 6, (
+        "two epochs of three coordinators, and empty ones since"
+    )
+    assert frame.locator("svg.timeline .mark.passed").count() >= 2
+    assert frame.locator("svg.timeline .mark.failed").count() == 0
+    light = frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
+    page.evaluate("localStorage.setItem('theme', 'dark')")  # as Airflow's own switch does
+    page.reload()
+    frame.get_by_role("heading", name="Views").wait_for(timeout=30_000)
+    assert frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor") != light
+    frame.get_by_role("link", name="q3", exact=True).click()
+    frame.get_by_role("columnheader", name="l_orderkey").wait_for(timeout=30_000)
+    assert frame.locator("table.data tbody tr").count() == 10
+    assert frame.locator("img").evaluate("image => image.complete && image.naturalWidth > 100")
+    assert page.url.endswith("/plugin/cumulus/cumulus/tpch/views/q3"), "the address can be kept, and opened again"
+
+
+@pytest.mark.browser
+def test_the_report_is_one_click_from_its_validation(demo, page):
+    api = logged_in(demo, page)
+    run = api.runs("tpch_validate")[-1]["dag_run_id"]
+    task = f"http://127.0.0.1:{demo.port}/dags/tpch_validate/runs/{quote(run, safe='')}/tasks/validate"
+    page.goto(task)
+    with page.expect_popup(timeout=60_000) as opened:
+        page.get_by_role("link", name=re.compile("/epochs/[01]/report")).first.click()
+    shown = opened.value.frame_locator("iframe")
+    shown.get_by_text("Status: Succeeded").wait_for(timeout=30_000)
+    page.goto(f"{task}/details")
+    page.get_by_role("link", name="Report").click()
+    page.frame_locator("iframe").get_by_text("Status: Succeeded").wait_for(timeout=30_000)
+
+
+@pytest.mark.browser
+def test_the_snapshot_asset_leads_to_the_report(demo, page):
+    api = logged_in(demo, page)
+    events = api.call("GET", "/api/v2/assets/events?limit=100")["asset_events"]
+    snapshots = [event for event in events if event["uri"] == "cumulus://tpch/snapshot"]
+    for event in snapshots:
+        page.goto(event["extra"]["report"])
+        page.frame_locator("iframe").get_by_text("Status: Succeeded").wait_for(timeout=30_000)
+    page.goto(f"http://127.0.0.1:{demo.port}/assets/{snapshots[0]['asset_id']}")
+    page.locator(".codicon-folding-collapsed").first.click(timeout=60_000)
+    page.locator(".detected-link", has_text="/report").first.wait_for(timeout=30_000)
+
+
+@pytest.mark.parametrize(
+    "path", ["/cumulus/", "/cumulus/tpch/", "/cumulus/tpch/views/q3", "/cumulus/tpch/reports/index.html"]
+)
+def test_its_own_pages_want_the_login(demo, path):
+    for headers in ({}, {"Authorization": "Bearer x.y.z"}, {"Cookie": "_token=x.y.z"}):
+        connection = http.client.HTTPConnection("127.0.0.1", demo.port, timeout=30)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        assert answer.status in (401, 403), headers
+        assert b"snapshot" not in answer.read()
+
+
+def test_tasks_log_no_errors(demo):
+    logs = list((demo.home / "demo" / "airflow" / "logs").glob("dag_id=*/**/*.log"))
+    assert len(logs) > 10
+    wrong = [line for log in logs for line in log.read_text().splitlines() if json.loads(line)["level"] == "error"]
+    assert not wrong, "\n".join(wrong)
 
 
 def login(demo):

@@ -16,11 +16,25 @@ from hypothesis import strategies as st
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import KeySettings, Project
+from cumulus_ops.eventlog import drop, restamp
 from cumulus_ops.keys import codes as key_codes
+from cumulus_ops.keys.building import build
 from m3.datatypes import DOUBLE, INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.catalogs import PROGRAM
-from tests.support.keyed import Change, Model, append, living, move_to, net, require_sound, state_folder
+from tests.support.keyed import (
+    Change,
+    Model,
+    append,
+    found_in_index,
+    living,
+    move_to,
+    net,
+    require_sound,
+    state_folder,
+    violations,
+    with_keys,
+)
 from tests.support.projects import make_project
 
 RELATIONS = (
@@ -30,6 +44,7 @@ RELATIONS = (
     Relation("bag", (Column("x", INT), Column("y", DOUBLE.with_null()))),
 )
 #: Shrinking takes minutes: a failing case is small enough.
+EXAMPLES = int(os.environ.get("EXAMPLES", "12"))
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 KEYS = {"one": [0, 1, -(2**63)], "two": [(0, 0), (1, 5), (-1, 2**40)], "text": ["", "a", "x" * 700]}
 VALUES = {"one": [None, 1, 2], "two": [None, "", "b"], "text": [None, 1, 2], "bag": [None, 0.5]}
@@ -54,7 +69,7 @@ def _small_sizes(collisions: bool) -> Iterator[None]:
             stack.enter_context(patch(name, size))
         if collisions:
             few = stack.enter_context(patch.object(key_codes, "_hash"))
-            few.side_effect = lambda seed, parts: hash_(seed, parts) % np.uint64(2)
+            few.side_effect = lambda seed, parts: (hash_(seed, parts) & np.uint64(1)) | (seed & ~np.uint64(1))
         yield
 
 
@@ -101,6 +116,7 @@ def _drops(draw: st.DrawFn) -> list[tuple[int, int, int, list[Change]]]:
     return drops
 
 
+@st.composite
 def _settings(draw: st.DrawFn) -> dict[str, KeySettings]:
     found = {}
     for relation in RELATIONS:
@@ -111,10 +127,10 @@ def _settings(draw: st.DrawFn) -> dict[str, KeySettings]:
     return found
 
 
-@settings(max_examples=int(os.environ.get("EXAMPLES", "40")), deadline=None, phases=PHASES)
+@settings(max_examples=EXAMPLES, deadline=None, phases=PHASES)
 @given(st.data(), st.booleans())
 def test_the_log_has_what_the_model_accepts(data: st.DataObject, collisions: bool) -> None:
-    modes = data.draw(st.composite(_settings)())
+    modes = data.draw(_settings())
     with _small_sizes(collisions), _project(modes) as (project, catalog):
         model = Model(project)
         for number, (coordinator, epoch, piece, changes) in enumerate(data.draw(_drops())):
@@ -128,6 +144,52 @@ def test_the_log_has_what_the_model_accepts(data: st.DataObject, collisions: boo
             if relation.name not in trusted:
                 assert net(project, catalog, relation.name) == living(model, relation.name)
         require_sound(project, catalog) if not trusted else None
+
+
+@settings(max_examples=EXAMPLES, deadline=None, phases=PHASES)
+@given(st.data(), st.booleans())
+def test_batches_are_set_aside_retried_and_dropped(data: st.DataObject, collisions: bool) -> None:
+    """Once it is decided about all of them, every snapshot from then on is right, and the index says what the log says."""
+    modes = data.draw(_settings())
+    with _small_sizes(collisions), _project(modes) as (project, catalog):
+        drops = data.draw(_drops())
+        last = 0
+        for number, (coordinator, epoch, piece, changes) in enumerate(drops):
+            move_to(catalog, coordinator, last := max(last, epoch))
+            append(project, catalog, coordinator, f"d{number}", changes, piece)
+            if data.draw(st.integers(0, 2)) == 0:
+                catalog.set_aside(catalog.batches()[-1].id, "a reason")
+        for coordinator in range(3):
+            move_to(catalog, coordinator, last + 1)
+        aside = data.draw(st.permutations(catalog.batches(state="aside")))
+        for batch in aside:
+            (restamp if data.draw(st.booleans()) else drop)(project, catalog, batch)
+        for relation in RELATIONS:
+            if relation.name in modes:
+                assert found_in_index(project, catalog, relation) == net(project, catalog, relation.name)
+        rebuilt = {
+            name: found_in_index(project, catalog, r, rebuild=True) for r in RELATIONS if (name := r.name) in modes
+        }
+        assert rebuilt == {name: net(project, catalog, name) for name in rebuilt}
+        require_sound(project, catalog, since=last + 1)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, phases=PHASES)
+@given(st.data(), st.booleans())
+def test_a_trusted_relation_becomes_strict(data: st.DataObject, collisions: bool) -> None:
+    """The index is built from the log, what is wrong there is counted, and what comes then is judged."""
+    modes = {r.name: KeySettings("strict", "any") for r in RELATIONS}
+    with _small_sizes(collisions), _project({}) as (project, catalog):
+        for number, (coordinator, epoch, _, changes) in enumerate(data.draw(_drops())):
+            move_to(catalog, coordinator, epoch)
+            append(project, catalog, coordinator, f"d{number}", [c for c in changes if c[2] != "U"])
+        project = with_keys(project, modes)
+        for relation in RELATIONS:
+            with catalog.step() as step:
+                wrong = build(project, catalog, relation, step.label).keys
+            assert wrong == violations(project, catalog, relation)
+            if not wrong:
+                assert found_in_index(project, catalog, relation) == net(project, catalog, relation.name)
 
 
 if __name__ == "__main__":

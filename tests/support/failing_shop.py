@@ -28,3 +28,4 @@ def land_order(folder: Path, op: str, order: int, event: int) -> None:
     drop.mkdir(parents=True)
     row = {"o_id": order, "o_customer": "ann", "o_price": "6.00", "o_note": None, "op": op, "event": event}
     (drop / "orders.ndjson").write_text(json.dumps(row) + "\n")
+    (drop / "_SUCCESS").touch()

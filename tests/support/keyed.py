@@ -19,6 +19,10 @@ from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.types import event_schema
 from cumulus_ops.keys import KeyStage, tidy_keys
+from cumulus_ops.keys.building import build, up_to_date
+from cumulus_ops.keys.codes import KeyCodes
+from cumulus_ops.keys.merging import merged, newest_first
+from cumulus_ops.keys.runs import open_run
 from m3.program import Relation
 
 Row = tuple[object, ...]
@@ -120,12 +124,14 @@ def bags(project: Project, catalog: Catalog) -> dict[str, list[tuple[int, Row, i
     return found
 
 
-def require_sound(project: Project, catalog: Catalog) -> None:
-    """In the snapshot of every epoch each key has one row once, or none; and without a key, no row is there less than not at all."""
+def require_sound(project: Project, catalog: Catalog, since: int = 0) -> None:
+    """In the snapshot of every epoch from one on each key has one row once, or none; and without a key, no row is there less than not at all."""
     for name, changes in bags(project, catalog).items():
+        if name not in project.keys:
+            continue
         relation = next(r for r in project.relations if r.name == name)
         places = [i for i, c in enumerate(relation.columns) if c.name in relation.key]
-        for epoch in {e for e, _, _ in changes}:
+        for epoch in {max(e, since) for e, _, _ in changes}:
             bag: Counter[Row] = Counter()
             for e, row, sign in changes:
                 bag[row] += sign if e <= epoch else 0
@@ -213,3 +219,50 @@ def state_folder(project: Project) -> Path:
     """Made, if it is not there."""
     project.state.mkdir(parents=True, exist_ok=True)
     return project.state
+
+
+def found_in_index(project: Project, catalog: Catalog, relation: Relation, *, rebuild: bool = False) -> Counter[Row]:
+    """The rows that are there according to the key index; as it would be if it was built from the log."""
+    names = [c.name for c in relation.columns]
+    with catalog.step() as step:
+        if rebuild:
+            build(project, catalog, relation, step.label)
+        index = up_to_date(project, catalog, relation, step.label)
+        runs = [open_run(project.state, run) for run in newest_first(index.runs)]
+        found: Counter[Row] = Counter()
+        for part in merged(KeyCodes.of(relation), runs, names):
+            rows = pa.concat_tables(
+                [b if isinstance(b, pa.Table) else pa.Table.from_batches([b]) for b in part.batches]
+            )
+            assert (part.codes[1:] >= part.codes[:-1]).all()
+            for row, count in zip(zip(*rows.to_pydict().values(), strict=True), part.counts.tolist(), strict=True):
+                found[row] += count
+    return Counter({row: n for row, n in found.items() if n})
+
+
+def violations(project: Project, catalog: Catalog, relation: Relation) -> int:
+    """How many keys have not one row once, or none, in the log; without a key, how many rows of a coordinator are there less than that."""
+    places = [i for i, c in enumerate(relation.columns) if c.name in relation.key]
+    bag: Counter[Row] = Counter()
+    for coordinator, row, sign in _by_coordinator(project, catalog, relation):
+        bag[row if relation.key else (*row, coordinator)] += sign
+    if not relation.key:
+        return sum(n < 0 for n in bag.values())
+    by_key: dict[Row, list[int]] = {}
+    for row, n in bag.items():
+        if n:
+            by_key.setdefault(tuple(row[i] for i in places), []).append(n)
+    return sum(found != [1] for found in by_key.values())
+
+
+def _by_coordinator(project: Project, catalog: Catalog, relation: Relation) -> list[tuple[int, Row, int]]:
+    owners = {b.id: b.coordinator for b in catalog.batches()}
+    found = []
+    for file in catalog.log_files():
+        if file.relation == relation.name:
+            table = pq.read_table(project.state / file.path)
+            rows = zip(*(table[c.name].to_pylist() for c in relation.columns), strict=True)
+            found += [
+                (owners[file.batch], row, sign) for row, sign in zip(rows, table["_sign"].to_pylist(), strict=True)
+            ]
+    return found

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +32,11 @@ CLUSTER_RESOURCES = ("--cores", "2", "--memory", "1536m")
 
 @dataclass(frozen=True)
 class PostgreSQL:
-    """A running server; ``bin`` is the folder of its programs."""
+    """A running server; ``bin`` is the folder of its programs. ``crash`` ends it at once, and starts it again."""
 
     bin: Path
     port: int
+    crash: Callable[[], None]
 
     def url(self, database: str) -> str:
         """The SQLAlchemy URL of ``database``."""
@@ -48,8 +50,9 @@ class PostgreSQL:
 
 
 @contextmanager
-def postgresql() -> Iterator[PostgreSQL]:
-    """A server of Debian's package with a cluster of its own; the test is skipped where there is none, except in CI."""
+def postgresql(*more: str) -> Iterator[PostgreSQL]:
+    """A server of Debian's package with a cluster of its own, and ``more`` settings (``name=value``); the test is skipped where there is
+    none, except in CI."""
     programs = _postgresql_programs()
     folder = Path(tempfile.mkdtemp(prefix="cumulus-postgresql-"))
     as_user = _as_ordinary_user(folder)
@@ -64,16 +67,27 @@ def postgresql() -> Iterator[PostgreSQL]:
             f"unix_socket_directories={folder}",
             "fsync=off",
             "max_connections=200",
+            *more,
         ]
         flags = [part for setting in settings for part in ("-c", setting)]
         command = [*as_user, str(programs / "postgres"), "-D", str(folder / "data"), "-p", str(port), *flags]
-        server = Child("postgresql", command, folder / "log")
-        try:
-            wait_for_port(port, server)
+        servers: list[Child] = []
+
+        def begin() -> None:
+            servers.append(Child("postgresql", command, folder / "log", stop_signal=signal.SIGQUIT))
+            wait_for_port(port, servers[-1])
             _wait_ready(programs, port)
-            yield PostgreSQL(programs, port)
+
+        def crash() -> None:
+            servers[-1].process.send_signal(signal.SIGQUIT)
+            servers[-1].process.wait()
+            begin()
+
+        try:
+            begin()
+            yield PostgreSQL(programs, port, crash)
         finally:
-            stop_all([server])
+            stop_all(servers[-1:])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -44,6 +44,7 @@ def shown_project(folder: Path, texts: Sequence[str] = REGIONS, epochs: int = 4,
             rt.catalog.record_validation(outcome)
         write_index(project.reports, project.name, outcomes)
     (project.landing / "1" / "later").mkdir(parents=True)
+    (project.landing / "1" / "later" / "_SUCCESS").touch()
     return project
 
 
@@ -72,6 +73,7 @@ def set_aside_things(rt: Runtime, texts: Sequence[str]) -> None:
         )
         reasons = json_of(dict.fromkeys(texts[:20], 1))
         rows = {"batch": 1, "relation": "sales", "path": "x", "rows": len(texts), "state": "kept", "reasons": reasons}
+        rows |= {"source": "0/sales", "transactional": False}
         connection.execute(insert(t.quarantine).values(rows))
 
 

@@ -13,13 +13,13 @@ from psycopg2.extensions import quote_ident
 
 from cumulus_ops.eventlog import Part
 from cumulus_ops.faults import reach
-from cumulus_ops.sources.postgres.connection import Connection, connect, explained, rows, when_free
+from cumulus_ops.sources.postgres.connection import Connection, opened, rows, when_free
 from cumulus_ops.sources.postgres.pgoutput import Decoder, change_schema, commit_place
 from cumulus_ops.sources.postgres.position import Position, lsn_text
 from cumulus_ops.sources.postgres.settings import PostgresSettings
 from cumulus_ops.sources.postgres.slot import find_slot
 from cumulus_ops.sources.postgres.spool import Spool
-from cumulus_ops.sources.postgres.tables import check_columns, types_by_number
+from cumulus_ops.sources.postgres.tables import check_columns, leaves, types_by_number
 
 __all__ = ["Changes", "first_commit"]
 
@@ -82,16 +82,13 @@ class Changes:
     def _read(self) -> dict[str, Spool]:
         settings = self._settings
         spools = {t.relation.name: Spool(settings.folder, change_schema(t)) for t in settings.tables}
-        session = connect(settings)
         try:
-            with explained(settings):
+            with opened(settings) as session:
                 self._copy(session, spools)
         except BaseException:
             for spool in spools.values():
                 spool.close()
             raise
-        finally:
-            session.close()
         for spool in spools.values():
             spool.finish()
         reach("source.after-read")
@@ -101,7 +98,8 @@ class Changes:
         settings = self._settings
         find_slot(session, settings, self._position)  # the server may be another one by now
         tables = {(t.schema, t.table): t for t in settings.tables}
-        decoder = Decoder(tables, types_by_number(session), partial(check_columns, settings), self._begin, self._end)
+        check = partial(check_columns, settings)
+        decoder = Decoder(tables, leaves(session, settings), types_by_number(session), check, self._begin, self._end)
         peek = _peek(session, settings, self._position.slot, self._end, None)
         copy = sql.SQL("COPY (SELECT data FROM {}) TO STDOUT (FORMAT binary)").format(peek)
         messages = _Messages(decoder, spools)

@@ -15,7 +15,17 @@ from psycopg2.extensions import parse_dsn
 from cumulus_ops.errors import CumulusError, NotYet, SetupProblem
 from cumulus_ops.sources.postgres.settings import PostgresSettings
 
-__all__ = ["Connection", "connect", "connect_for_replication", "explained", "one", "rows", "stopped", "when_free"]
+__all__ = [
+    "Connection",
+    "connect",
+    "connect_for_replication",
+    "explained",
+    "one",
+    "opened",
+    "rows",
+    "stopped",
+    "when_free",
+]
 
 Result = TypeVar("Result")
 PAUSE_S = 0.1
@@ -48,6 +58,21 @@ def connect(settings: PostgresSettings) -> Connection:
         if session.server_version >= 140000:
             cursor.execute(NOTICE_DEATHS)
     return session
+
+
+@contextmanager
+def opened(settings: PostgresSettings) -> Iterator[Connection]:
+    """A session for a while; its errors are explained.
+
+    Raises:
+        SetupProblem: the server does not answer, or refuses.
+    """
+    with explained(settings):
+        session = connect(settings)
+        try:
+            yield session
+        finally:
+            session.close()
 
 
 def connect_for_replication(settings: PostgresSettings) -> Any:

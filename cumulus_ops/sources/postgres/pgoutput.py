@@ -66,6 +66,8 @@ class Decoder:
 
     Args:
         tables: what is wanted, by (schema, table).
+        leaves: partitions of what is wanted. Their changes are sent under the root's name, with the root's claim that old rows are whole;
+            whether they are, only the partition's own description says.
         types: names of types by their numbers.
         check: says what is wrong with a table's columns (names and types), None if nothing is.
         begin: transactions before (exclusive) are left out,
@@ -75,14 +77,16 @@ class Decoder:
     def __init__(
         self,
         tables: Mapping[tuple[str, str], TableSettings],
+        leaves: Mapping[tuple[str, str], TableSettings],
         types: Mapping[int, str],
         check: Callable[[TableSettings, Mapping[str, str]], SetupProblem | None],
         begin: int,
         end: int,
     ) -> None:
-        self._tables, self._types, self._check = tables, types, check
+        self._tables, self._leaves, self._types, self._check = tables, leaves, types, check
         self._begin, self._end = begin, end
         self._known: dict[int, _Described | SetupProblem | None] = {}
+        self._incomplete: dict[TableSettings, set[bytes]] = {}
         self._commit = 0
 
     def decode(self, messages: Sequence[bytes]) -> Iterator[tuple[TableSettings, pa.Table]]:
@@ -115,8 +119,12 @@ class Decoder:
         """Relation: number, schema, table, replica identity, and for each column flags, name, type and its modifier."""
         number, names = struct.unpack_from(">I", message, 1)[0], message[5:]
         schema, table, rest = names.split(b"\0", 2)
-        settings = self._tables.get((schema.decode() or "pg_catalog", table.decode()))
+        name = schema.decode() or "pg_catalog", table.decode()
+        settings = self._tables.get(name)
         self._known[number] = None if settings is None else self._columns(settings, rest[1:])
+        if name in self._leaves:
+            incomplete = self._incomplete.setdefault(self._leaves[name], set())
+            (incomplete.discard if rest[:1] == b"f" else incomplete.add)(schema + b"." + table)
 
     def _columns(self, settings: TableSettings, rest: bytes) -> _Described | SetupProblem:
         (count,), rest = struct.unpack_from(">H", rest), rest[2:]
@@ -145,7 +153,7 @@ class Decoder:
             if table is None:
                 continue
             mine = changing[number == relation]
-            blocks = _blocks(table, data, starts, kind, mine)
+            blocks = _blocks(table, data, starts, kind, mine, bool(self._incomplete.get(table.settings)))
             if relation in truncated and table.settings.mode == "trusted":
                 raise _unknown_rows(table.settings)
             at = np.array(truncated.get(relation, []), np.int64)
@@ -176,28 +184,29 @@ def _unknown_rows(settings: TableSettings) -> SetupProblem:
 
 
 def _blocks(
-    table: _Described, data: np.ndarray, starts: np.ndarray, kind: np.ndarray, mine: np.ndarray
+    table: _Described, data: np.ndarray, starts: np.ndarray, kind: np.ndarray, mine: np.ndarray, incomplete: bool
 ) -> list[_Block]:
     """Inserts, deletes and updates of a relation. Its number is followed by the letter of what comes: K (the old key), O (the whole old
-    row) or N (the new row)."""
+    row, if not ``incomplete``) or N (the new row)."""
     which = kind[mine]
     whole_only = table.settings.mode != "upsert"
     inserts, deletes, updates = mine[which == INSERT_], mine[which == DELETE_], mine[which == UPDATE_]
     new, _ = parse_rows(data, starts[inserts] + 6, table.count)
     blocks = [_Block(inserts * 2, np.full(len(inserts), INSERT, np.int8), _wanted(table, new))]
     old, _ = parse_rows(data, starts[deletes] + 6, table.count)
-    is_bare = (data[starts[deletes] + 5] == KEY) & whole_only
+    letter = data[starts + 5]
+    letter = np.where(letter == WHOLE, KEY, letter) if incomplete else letter
+    is_bare = (letter[deletes] == KEY) & whole_only
     blocks.append(_Block(deletes * 2, np.where(is_bare, BARE, DELETE).astype(np.int8), _wanted(table, old)))
-    letter = data[starts[updates] + 5]
     for chosen in (WHOLE, KEY):
-        some = updates[letter == chosen]
+        some = updates[letter[updates] == chosen]
         old, ends = parse_rows(data, starts[some] + 6, table.count)
         new, _ = parse_rows(data, ends + 1, table.count)
         if chosen == WHOLE:
             new = [n.filled_from(o) for n, o in zip(new, old, strict=True)]
         bad = BARE if chosen == KEY and whole_only else None
         blocks += _pair(table, some, _wanted(table, old), _wanted(table, new), bad)
-    some = updates[(letter != WHOLE) & (letter != KEY)]
+    some = updates[(letter[updates] != WHOLE) & (letter[updates] != KEY)]
     new, _ = parse_rows(data, starts[some] + 6, table.count)
     fields = _wanted(table, new)
     op = np.where(_is_partial(fields, len(some)), PARTIAL, BARE if whole_only else UPDATE).astype(np.int8)

@@ -21,7 +21,15 @@ from typing import Any
 import psycopg2
 from psycopg2 import errorcodes, sql
 
-from cumulus_ops.sources.postgres.connection import Connection, connect_for_replication, one, rows, stopped, when_free
+from cumulus_ops.sources.postgres.connection import (
+    Connection,
+    connect_for_replication,
+    one,
+    opened,
+    rows,
+    stopped,
+    when_free,
+)
 from cumulus_ops.sources.postgres.position import Position, lsn_number, lsn_text
 from cumulus_ops.sources.postgres.settings import PostgresSettings
 
@@ -31,8 +39,10 @@ __all__ = [
     "draw_slot",
     "drop_left_over",
     "drop_slot",
+    "dropped_slots",
     "exported_snapshot",
     "find_slot",
+    "held_slots",
     "lock_copying",
     "our_slots",
     "slot_prefix",
@@ -182,3 +192,27 @@ def exported_snapshot(settings: PostgresSettings, name: str) -> Iterator[str]:
             yield cursor.fetchone()[2]
     finally:
         session.close()
+
+
+def held_slots(settings: PostgresSettings) -> list[Slot]:
+    """The slots that the server keeps for this installation of the source.
+
+    Raises:
+        SetupProblem: the server does not answer.
+    """
+    with opened(settings) as session:
+        return our_slots(session, settings)
+
+
+def dropped_slots(settings: PostgresSettings) -> list[Slot]:
+    """Drops them, so that the server forgets what it kept. A source that had begun cannot go on then.
+
+    Raises:
+        SetupProblem: the server does not answer.
+        NotYet: somebody reads one.
+    """
+    with opened(settings) as session:
+        found = our_slots(session, settings)
+        for slot in found:
+            drop_slot(session, settings, slot.name)
+    return found

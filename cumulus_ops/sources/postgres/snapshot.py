@@ -52,8 +52,12 @@ class InitialCopy:
         """
         if self._copied is None:
             self.close()
-            with explained(self._settings):
-                self._copied = self._copy()
+            try:
+                with explained(self._settings):
+                    self._copied = self._copy()
+            except BaseException:
+                self.close()
+                raise
         place = f"source {self._settings.name}, initial copy"
         found, first = [], FIRST_COPIED
         for copied in self._copied:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,7 +16,7 @@ from cumulus_ops.eventlog import Delivery
 from cumulus_ops.eventlog.cuts import PIECE_ROWS
 from cumulus_ops.faults import reach
 from cumulus_ops.sources.postgres.changes import Changes, first_commit
-from cumulus_ops.sources.postgres.connection import Connection, connect, explained
+from cumulus_ops.sources.postgres.connection import opened
 from cumulus_ops.sources.postgres.position import Position
 from cumulus_ops.sources.postgres.publication import check_publication
 from cumulus_ops.sources.postgres.settings import PostgresSettings
@@ -57,7 +56,7 @@ class PostgresSource:
         """Nothing is held."""
 
     def _initial(self) -> Delivery:
-        with self._connected() as session:
+        with opened(self._settings) as session:
             slot = draw_slot(self._settings)
             here, _ = whole_log(session, self._settings, slot)
         copy = InitialCopy(self._settings, slot, self._rows)
@@ -79,7 +78,7 @@ class PostgresSource:
     def _ranges(self, here: Position) -> list[tuple[int, int, bool]]:
         """What to read: (begin, end) in the log, and whether nothing in it concerns us."""
         settings = self._settings
-        with self._connected() as session:
+        with opened(settings) as session:
             slot, flushed = find_slot(session, settings, here)
             check_publication(session, settings)
             drop_left_over(session, settings, here.slot)
@@ -93,15 +92,6 @@ class PostgresSource:
         portion = max(settings.portion_bytes, begin - slot.restart)
         ends = [*range(max(begin, first) + portion, flushed, portion), flushed]
         return [(b, e, False) for b, e in pairwise([begin, *ends])]
-
-    @contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        with explained(self._settings):
-            session = connect(self._settings)
-            try:
-                yield session
-            finally:
-                session.close()
 
 
 def _now() -> datetime.datetime:

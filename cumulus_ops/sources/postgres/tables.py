@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from psycopg2 import sql
@@ -12,7 +12,7 @@ from cumulus_ops.sources.postgres.connection import Connection, one, rows, stopp
 from cumulus_ops.sources.postgres.settings import PostgresSettings, TableSettings
 from cumulus_ops.sources.postgres.values import BUILT_IN, may_hold, suitable
 
-__all__ = ["Table", "check_columns", "check_server", "check_tables", "types_by_number"]
+__all__ = ["Table", "check_columns", "check_server", "check_tables", "leaves", "types_by_number"]
 
 TABLE = """
 SELECT c.oid, c.relkind::text, c.relpersistence::text, row_security_active(c.oid)
@@ -24,13 +24,17 @@ WITH RECURSIVE base AS (
     SELECT attname, attnum, attgenerated, t.typbasetype FROM base JOIN pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
 SELECT attname, CASE WHEN typtype = 'e' THEN 'enum' ELSE typname END, attgenerated::text <> ''
 FROM base JOIN pg_type t ON t.oid = base.type WHERE typtype <> 'd' ORDER BY attnum"""
-#: Of a partitioned table, each leaf has a replica identity of its own.
+#: Of a partitioned table, each leaf has a replica identity of its own; that of the root decides how its old rows are marked.
 IDENTITIES = """
-SELECT l.relid::regclass::text, c.relreplident::text,
+SELECT format('%%I.%%I', n.nspname, c.relname), c.relreplident::text,
        ARRAY(SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = l.relid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END)
-FROM (SELECT relid FROM pg_partition_tree(%s) WHERE isleaf UNION SELECT %s::oid WHERE %s) l JOIN pg_class c ON c.oid = l.relid
+FROM (SELECT relid::oid FROM pg_partition_tree(%s) WHERE isleaf UNION SELECT %s::oid) l JOIN pg_class c ON c.oid = l.relid
+JOIN pg_namespace n ON n.oid = c.relnamespace
 ORDER BY 1"""
+LEAVES = """
+SELECT n.nspname::text, c.relname::text FROM pg_partition_tree(to_regclass(%s)) l JOIN pg_class c ON c.oid = l.relid
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE l.isleaf AND c.relispartition"""
 #: Domains and enums: types that the stream names by numbers of this database.
 OWN_TYPES = """
 WITH RECURSIVE base AS (
@@ -107,8 +111,7 @@ def _table(session: Connection, settings: PostgresSettings, wanted: TableSetting
     types = {name: type_ for name, type_, _ in columns}
     if problem := check_columns(settings, wanted, types):
         raise problem
-    for leaf, identity, key in rows(session, IDENTITIES, (number, number, kind == "r")):
-        _check_identity(settings, wanted, leaf, identity, key)
+    _check_identities(settings, wanted, rows(session, IDENTITIES, (number, number)))
     return Table(wanted, types, kind == "p")
 
 
@@ -127,20 +130,35 @@ def check_columns(settings: PostgresSettings, wanted: TableSettings, types: Mapp
     return None
 
 
-def _check_identity(
-    settings: PostgresSettings, wanted: TableSettings, leaf: str, identity: str, key: list[str]
+def _check_identities(
+    settings: PostgresSettings, wanted: TableSettings, found: Sequence[tuple[str, str, list[str]]]
 ) -> None:
-    if identity == "f":
-        return
-    hint = f"ALTER TABLE {leaf} REPLICA IDENTITY FULL;"
-    if wanted.mode != "upsert":
-        message = f"{leaf} does not send old rows as a whole, which relation {wanted.relation.name} (mode {wanted.mode}) needs"
-        raise stopped(
-            settings, message, "replica-identity", f"{hint} or declare the relation `mode: upsert` with its key"
-        )
-    if not key or not set(wanted.relation.key) <= set(key):
-        message = f"{leaf} sends ({', '.join(key)}) of old rows; relation {wanted.relation.name} has the key ({', '.join(wanted.relation.key)})"
-        raise stopped(settings, message, "replica-identity", f"{hint} or declare the table's key")
+    """Whether what is sent of old rows is enough: found are (table or partition, replica identity, its columns)."""
+    relation, key = wanted.relation, set(wanted.relation.key)
+    if wanted.mode == "upsert" and key:
+        wrong = [name for name, identity, columns in found if identity != "f" and not key <= set(columns)]
+        message = f"does not send the key ({', '.join(relation.key)}) of old rows"
+    else:
+        wrong = [name for name, identity, _ in found if identity != "f"]
+        message = f"does not send old rows as a whole, which relation {relation.name} (mode {wanted.mode}) needs"
+    if wrong:
+        hint = " ".join(f"ALTER TABLE {name} REPLICA IDENTITY FULL;" for name in wrong)
+        other = "" if wanted.mode == "upsert" else " Or declare the relation `mode: upsert` with the table's key"
+        raise stopped(settings, f"{wrong[0]} {message}", "replica-identity", hint + other)
+
+
+def leaves(session: Connection, settings: PostgresSettings) -> dict[tuple[str, str], TableSettings]:
+    """The partitions that hold rows, by (schema, name), and what they are part of."""
+    return {
+        (schema, name): table
+        for table in settings.tables
+        for schema, name in rows(session, LEAVES, (f"{quoted(table.schema)}.{quoted(table.table)}",))
+    }
+
+
+def quoted(name: str) -> str:
+    """An identifier as a text that regclass reads."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def types_by_number(session: Connection) -> dict[int, str]:

@@ -53,6 +53,8 @@ def readable(values: pa.Array | pa.ChunkedArray, postgres: str) -> pa.Array | pa
     """
     if postgres == "bool":
         return pc.if_else(pc.equal(values, "t"), "true", "false")
+    if postgres == "bpchar":  # its trailing blanks mean nothing; PostgreSQL's own cast to text removes them, too
+        return pc.utf8_rtrim(values, " ")
     if postgres == "timestamptz":  # the session's time zone is UTC
         return pc.if_else(pc.ends_with(values, "+00"), pc.utf8_slice_codeunits(values, 0, -3), values)
     return values

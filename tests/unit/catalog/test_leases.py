@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewRun, Step, leases, step_of
+from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewQuarantine, NewRun, Step, leases, step_of
 from cumulus_ops.errors import Conflict
 from tests.support.catalogs import NOBODY, append, make_catalog, new_run, url_of
 from tests.support.leases import lapse
@@ -87,7 +87,7 @@ def test_an_append_needs_its_lease_too(tmp_path: Path, catalog: Catalog, other: 
             pass_by(other, tmp_path)
             path = f"{place}/r/{step.label}x.parquet"
             log = (LogFile(0, "r", path, 1, "0/r", 0, 0),) if place == "log" else ()
-            bad = (("r", path, 1),) if place == "quarantine" else ()
+            bad = (NewQuarantine("r", path, 1),) if place == "quarantine" else ()
             with pytest.raises(Conflict) as caught:
                 catalog.append([NewBatch(0, "d", 0, 0, 1, 1, 0, 0, 0, log, bad)])
         assert caught.value.kind == "lease-over"

@@ -40,6 +40,7 @@ def land(folder, drop, rows):
     landing = folder / "0"
     (landing / ".new").mkdir(parents=True)
     (landing / ".new" / "orders.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (landing / ".new" / "_SUCCESS").touch()
     (landing / ".new").rename(landing / drop)
 
 

@@ -53,6 +53,7 @@ def test_coordinators_come_and_go(call: Call, tmp_path: Path) -> None:
 def test_one_that_is_gone_is_removed_at_once_and_the_report_says_so(call: Call, tmp_path: Path) -> None:
     call("coordinators", "add")
     (tmp_path / "home" / "landing" / "0" / "drop").mkdir(parents=True)
+    (tmp_path / "home" / "landing" / "0" / "drop" / "_SUCCESS").touch()
     assert call("coordinators", "remove", "0").exit_code == 1, "it asks"
     said = call("coordinators", "remove", "0", "--yes").stdout
     assert "epoch 0 was its last" in said

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cumulus_ops.catalog import Catalog, ProgramRecord
 from cumulus_ops.config import Project
-from cumulus_ops.errors import Conflict, InputProblem
+from cumulus_ops.errors import Conflict
 from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
 from cumulus_ops.sources import Sources, drop_delivery
@@ -159,7 +159,7 @@ def test_what_is_left_out_is_counted_once(project: Project, catalog: Catalog, su
     assert sum(b.events for b in new) == offsets.total()
     reasons = [
         (r["row"], r["reason"])
-        for batch, relation, path, count in catalog.quarantine_files()
+        for batch, relation, path, count in ((q.batch, q.relation, q.path, q.rows) for q in catalog.quarantined_rows())
         for r in pq.read_table(project.state / path).to_pylist()
     ]
     assert sorted(reasons) == [
@@ -185,13 +185,28 @@ def test_an_empty_drop_is_an_empty_batch(project: Project, catalog: Catalog) -> 
     assert catalog.drops(0) == {"p0"}
 
 
-def test_a_drop_that_cannot_be_read_leaves_nothing_behind(project: Project, catalog: Catalog) -> None:
+def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(project: Project, catalog: Catalog) -> None:
     drop = land(project, "p0", left=[(e, "I", e) for e in range(20)])
     (drop / "right.parquet").write_bytes(b"PAR1 nothing of the kind")
-    with pytest.raises(InputProblem, match="cannot be read"):
-        append_drop(project, catalog, 0, drop)
-    assert list(project.state.rglob("*.parquet")) == []
-    assert catalog.batches() == []
+    batches = append_drop(project, catalog, 0, drop)
+    assert [row[3] for b in batches for row in log(project, catalog, b)] == list(range(20))
+    (aside,) = catalog.files_aside()
+    assert (aside.relation, aside.place, aside.epoch) == ("right", str(drop / "right.parquet"), 0)
+    assert aside.hint
+
+
+def test_a_file_that_turns_out_to_be_damaged_leaves_nothing_behind(project: Project, catalog: Catalog) -> None:
+    """Its first rows were written already when the damage is found."""
+    drop = land(project, "p0", groups=4, left=[(e, "I", e) for e in range(20)], right=[(e, "I", e) for e in range(9)])
+    file = pq.ParquetFile(drop / "left.parquet").metadata.row_group(4).column(0)
+    content = bytearray((drop / "left.parquet").read_bytes())
+    begin = file.dictionary_page_offset or file.data_page_offset
+    content[begin : begin + file.total_compressed_size] = bytes(file.total_compressed_size)
+    (drop / "left.parquet").write_bytes(content)
+    append_drop(project, catalog, 0, drop)
+    assert (sum(b.inserts for b in catalog.batches()), sum(b.quarantined for b in catalog.batches())) == (9, 0)
+    assert [(a.relation, a.kind) for a in catalog.files_aside()] == [("left", "unreadable-file")]
+    assert {file.parent.name for file in project.state.rglob("*.parquet")} == {"right"}
 
 
 def test_a_drop_is_appended_once_whoever_tries(project: Project, catalog: Catalog) -> None:

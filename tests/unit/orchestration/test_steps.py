@@ -42,6 +42,7 @@ def land(tmp_path):
         new.mkdir(parents=True)
         row = {"o_id": order, "o_customer": "ann", "o_price": "1.00", "o_note": None, "op": "I", "event": order}
         (new / "orders.ndjson").write_text(json.dumps(row) + "\n")
+        (new / "_SUCCESS").touch()
         new.rename(parent / drop)
 
     return lander

@@ -1,0 +1,230 @@
+"""Deliveries that were seen, where their sources are, and what of them was put aside."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, func, insert, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.intake import (
+    FileAside,
+    Intake,
+    KnownDelivery,
+    NewFileAside,
+    QuarantinedRows,
+    Repeats,
+    Taken,
+    TakenFile,
+)
+from cumulus_ops.catalog.membership import moment_of
+from cumulus_ops.catalog.records import Advance
+from cumulus_ops.errors import Conflict, InputProblem
+
+__all__ = ["Deliveries", "move", "record_intake"]
+
+#: So many names are asked for one by one, of more all are read.
+FEW = 1000
+
+
+class Deliveries(Database):
+    """What came in."""
+
+    def source_position(self, source: str) -> str | None:
+        """Where a source is: what comes before is in the log; None if it has not begun, or has no position."""
+        p = t.source_position.c
+        return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
+
+    def deliveries(self, coordinator: int, names: Collection[str]) -> dict[str, KnownDelivery]:
+        """Those of the named drops that were seen for a coordinator, by name."""
+        d = t.delivery.c
+        query = select(d.id, d.name, d.arrived_at, d.identity, d.files, d.digest).where(d.coordinator == coordinator)
+        if len(names) <= FEW:
+            query = query.where(d.name.in_(names))
+        rows = (row for row in self._read(query) if row[1] in names)
+        return {
+            name: KnownDelivery(id_, name, at, i, _files(files), digest) for id_, name, at, i, files, digest in rows
+        }
+
+    def see(self, coordinator: int, arrivals: Mapping[str, float]) -> None:
+        """Record drops that are seen for the first time; of others nothing changes.
+
+        Args:
+            coordinator: whose.
+            arrivals: name -> when it arrived, in seconds since 1970.
+        """
+        values = [
+            {"coordinator": coordinator, "name": n, "arrived_at": at, "identity": "", "files": "{}"}
+            for n, at in arrivals.items()
+        ]
+        if values:
+            with self._engine.begin() as connection:
+                _insert_new(connection, t.delivery, values)
+
+    def number_of(self, coordinator: int, name: str, arrived: float) -> int:
+        """The number of a delivery, which is recorded if it is not known."""
+        self.see(coordinator, {name: arrived})
+        d = t.delivery.c
+        return int(self._read(select(d.id).where(d.coordinator == coordinator, d.name == name))[0][0])
+
+    def delivered(self, coordinator: int, digest: str) -> list[str]:
+        """The names of the drops of a coordinator with these contents, in the order in which they were seen."""
+        d = t.delivery.c
+        same = (d.coordinator == coordinator, d.digest == digest)
+        return [row[0] for row in self._read(select(d.name).where(*same).order_by(d.id))]
+
+    def recognise(self, taken: Taken) -> None:
+        """Record how a drop looks now that was taken already, and has the same contents."""
+        with self._engine.begin() as connection:
+            _record_taken(connection, taken)
+
+    def set_files_aside(self, asides: Iterable[NewFileAside]) -> None:
+        """Set files aside that belong to deliveries of the past; one that is set aside already stays as it is."""
+        f = t.file_aside.c
+        known = {tuple(row) for row in self._read(select(f.coordinator, f.place).where(f.state != "retried"))}
+        new = [aside for aside in asides if (aside.coordinator, aside.place) not in known]
+        for aside in new:
+            with self._engine.begin() as connection:
+                same = (f.coordinator == aside.coordinator, f.place == aside.place, f.state != "retried")
+                if connection.execute(select(f.id).where(*same)).first() is None:
+                    _set_aside(connection, [aside], None)
+
+    def files_aside(self, *, state: str | None = "aside", batch: int | None = None) -> list[FileAside]:
+        """Files that are set aside (``state`` None: or were), of all deliveries or that whose first batch it is, in the order in which that
+        was recorded."""
+        f = t.file_aside.c
+        fields = (f.coordinator, f.delivery, f.relation, f.place, f.kind, f.reason, f.hint, f.bytes, f.id, f.state)
+        query = (
+            select(*fields, t.batch.c.epoch, f.recorded_at)
+            .select_from(t.file_aside.outerjoin(t.batch, t.batch.c.id == f.batch))
+            .order_by(f.id)
+        )
+        if state is not None:
+            query = query.where(f.state == state)
+        if batch is not None:
+            query = query.where(f.batch == batch)
+        return [FileAside(**{**row._asdict(), "recorded_at": moment_of(row.recorded_at)}) for row in self._read(query)]
+
+    def quarantined_rows(self, *, state: str | None = "kept") -> list[QuarantinedRows]:
+        """Rejected rows that wait for a decision (``state`` None: all), a record per relation and batch, in the order in which they came."""
+        q, b = t.quarantine.c, t.batch.c
+        fields = (q.id, q.batch, b.coordinator, b["drop"].label("delivery"), b.epoch, q.relation, q.rows)
+        query = (
+            select(*fields, q.reasons, q.state, q.path, q.source, q.transactional)
+            .select_from(t.quarantine.join(t.batch, b.id == q.batch))
+            .order_by(q.id)
+        )
+        if state is not None:
+            query = query.where(q.state == state)
+        found = [row._asdict() for row in self._read(query)]
+        return [QuarantinedRows(**{**row, "reasons": json.loads(row["reasons"])}) for row in found]
+
+    def repeats(self) -> list[Repeats]:
+        """Deliveries with rows that had been accepted before."""
+        b = t.batch.c
+        rows = func.sum(b.duplicates)
+        query = select(b.coordinator, b.epoch, b["drop"], rows).where(b.duplicates > 0)
+        found = self._read(query.group_by(b.coordinator, b.epoch, b["drop"]).order_by(b.epoch, b.coordinator))
+        return [Repeats(c, e, d, int(n)) for c, e, d, n in found]
+
+    def files_aside_by_epoch(self) -> dict[int, int]:
+        """epoch -> how many files of its deliveries were set aside."""
+        f, b = t.file_aside.c, t.batch.c
+        joined = t.file_aside.join(t.batch, b.id == f.batch)
+        rows = self._read(select(b.epoch, func.count()).select_from(joined).group_by(b.epoch))
+        return {row[0]: row[1] for row in rows}
+
+    def drop_quarantined(self, number: int) -> None:
+        """Decide that quarantined rows will never count; a no-op when done before.
+
+        Raises:
+            InputProblem: there are none of that number, or they were retried.
+        """
+        self._drop(t.quarantine, number, "kept", f"R{number}")
+
+    def drop_file_aside(self, number: int) -> None:
+        """Decide that a file that is set aside will never count; a no-op when done before.
+
+        Raises:
+            InputProblem: there is none of that number, or it was retried.
+        """
+        self._drop(t.file_aside, number, "aside", f"F{number}")
+
+    def _drop(self, table: Table, number: int, undecided: str, label: str) -> None:
+        with self._engine.begin() as connection:
+            state = connection.execute(select(table.c.state).where(table.c.id == number).with_for_update()).scalar()
+            if state not in (undecided, "dropped"):
+                hint = "`cumulus quarantine list` shows what can be decided about"
+                message = f"{label} is {state}" if state else f"there is no {label}"
+                raise InputProblem(message, kind="not-aside", hint=hint)
+            connection.execute(update(table).where(table.c.id == number).values(state="dropped"))
+
+
+def record_intake(connection: Connection, intake: Intake, batch: int) -> None:
+    """In the transaction that appends ``batch``, the first of a delivery: what was taken, set aside and retried.
+
+    Raises:
+        Conflict: something was retried or dropped meanwhile.
+    """
+    _retry(connection, t.quarantine, intake.retried_rows, "kept", "R")
+    _retry(connection, t.file_aside, intake.retried_files, "aside", "F")
+    if intake.taken is not None:
+        _record_taken(connection, intake.taken)
+    _set_aside(connection, intake.asides, batch)
+
+
+def move(connection: Connection, advance: Advance) -> None:
+    """Move a source on from where it is said to be; the coordinator's row is locked, so nobody else does.
+
+    Raises:
+        Conflict: it is elsewhere.
+    """
+    p = t.source_position.c
+    now = connection.execute(select(p.position).where(p.source == advance.source)).scalar()
+    if now != advance.begin:
+        raise Conflict("the source moved on", kind="append-conflict", place=f"source {advance.source}")
+    if now is None:
+        connection.execute(insert(t.source_position).values(source=advance.source, position=advance.position))
+    else:
+        connection.execute(
+            update(t.source_position).where(p.source == advance.source).values(position=advance.position)
+        )
+
+
+def _retry(connection: Connection, table: Table, numbers: Collection[int], undecided: str, letter: str) -> None:
+    for number in sorted(numbers):
+        one = update(table).where(table.c.id == number, table.c.state == undecided).values(state="retried")
+        if connection.execute(one).rowcount != 1:
+            raise Conflict("it was retried or dropped already", kind="append-conflict", place=f"{letter}{number}")
+
+
+def _record_taken(connection: Connection, taken: Taken) -> None:
+    """The coordinator's row is locked, or only one process sees the drop; the row is there since the drop was first seen."""
+    d = t.delivery.c
+    row = (d.coordinator == taken.coordinator, d.name == taken.name)
+    before = connection.execute(select(d.files, d.digest).where(*row).with_for_update()).first()
+    if before is None:
+        return
+    files = json.dumps({**json.loads(before[0]), **taken.files})
+    values = {"identity": taken.identity, "files": files, "digest": taken.digest or before[1]}
+    connection.execute(update(t.delivery).where(*row).values(**values))
+
+
+def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: int | None) -> None:
+    rows = [{**vars(a), "batch": batch, "recorded_at": now().timestamp(), "state": "aside"} for a in asides]
+    if rows:
+        connection.execute(insert(t.file_aside), rows)
+
+
+def _insert_new(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the rows that are not there yet."""
+    dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+    connection.execute(dialect.insert(table).on_conflict_do_nothing(), values)
+
+
+def _files(text: str) -> dict[str, TakenFile]:
+    return {name: TakenFile(*fields) for name, fields in json.loads(text).items()}

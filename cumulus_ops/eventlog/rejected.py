@@ -1,0 +1,143 @@
+"""Rows that are not accepted, as the quarantine keeps them: whole, as JSON text, with a reason; and read again from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cumulus_ops.eventlog.raw import Malformed, RawFile
+from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
+from m3.program import Relation
+
+__all__ = ["events_of", "json_records", "read_rejected", "rejected_rows"]
+
+WORDS = {1: "I", -1: "D", UPDATE: "U"}
+CONTROL = [chr(code) for code in range(32)]
+#: What is read of a quarantine file at once.
+PIECE_ROWS = 1 << 16
+
+
+def rejected_rows(rows: pa.Table, kind: str, reasons: pa.Array | pa.ChunkedArray | str) -> pa.Table:
+    """Checked rows that are not accepted after all.
+
+    Args:
+        rows: :func:`~cumulus_ops.eventlog.types.event_schema`.
+        kind: of the reasons.
+        reasons: one for each row, or one for all.
+
+    Returns:
+        :data:`~cumulus_ops.eventlog.types.REJECTED_SCHEMA`; which rows of their file they were is not known any more.
+    """
+    texts = pa.repeat(reasons, len(rows)) if isinstance(reasons, str) else reasons
+    columns = [pa.repeat(kind, len(rows)), texts, pa.nulls(len(rows), pa.int64()), json_records(rows)]
+    return pa.Table.from_arrays([_whole(c) for c in columns], schema=REJECTED_SCHEMA)
+
+
+def json_records(rows: pa.Table) -> pa.Array:
+    """Checked rows as JSON objects, with ``op`` and ``event`` first.
+
+    >>> row = pa.table({"n": ['a "b"'], SIGN: pa.array([-1], pa.int8()), OFFSET: [7]})
+    >>> json_records(row).to_pylist()
+    ['{"op": "D", "event": 7, "n": "a \\\\"b\\\\""}']
+    """
+    signs = _whole(rows[SIGN])
+    spelled = pc.index_in(signs, value_set=pa.array(WORDS, pa.int8()))
+    columns = {OP: pa.array(WORDS.values()).take(spelled), EVENT: rows[OFFSET]}
+    columns |= {name: rows[name] for name in rows.column_names if name not in (SIGN, OFFSET)}
+    parts: list[pa.Array | str] = []
+    for name, column in columns.items():
+        parts += ["{" if not parts else ", ", json.dumps(name, ensure_ascii=False) + ": ", _json_texts(_whole(column))]
+    return pc.binary_join_element_wise(
+        *[_scalar(p) if isinstance(p, str) else p for p in parts], _scalar("}"), _scalar("")
+    )
+
+
+def _json_texts(values: pa.Array) -> pa.Array:
+    """Each value as JSON: decimals and moments as text, so that no digit is lost."""
+    if pa.types.is_dictionary(values.type):
+        values = pc.cast(values, values.type.value_type)
+    texts = pc.cast(values, pa.string())
+    if pa.types.is_floating(values.type):
+        texts = pc.if_else(pc.is_finite(values), texts, _quoted(texts))
+    elif not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
+        texts = _quoted(texts)
+    return pc.fill_null(texts, "null")
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    escaped = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
+    if pc.any(pc.match_substring_regex(escaped, "[\\x00-\\x1f]")).as_py():
+        escaped = reduce(lambda t, c: pc.replace_substring(t, c, json.dumps(c)[1:-1]), CONTROL, escaped)
+    return pc.binary_join_element_wise(_scalar('"'), escaped, _scalar('"'), _scalar(""))
+
+
+def _scalar(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.string())
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.unify_dictionaries().combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def events_of(rejected: pa.Table) -> np.ndarray:
+    """The numbers of the events of rejected rows, as far as they have some."""
+    numbers = (json.loads(record).get(EVENT) for record in rejected["record"].to_pylist())
+    return np.array(sorted({int(n) for n in numbers if n is not None}), dtype=np.int64)
+
+
+def read_rejected(file: Path, relation: Relation, *, as_new: bool = False) -> Iterator[RawFile]:
+    """The rows of a quarantine file as they came.
+
+    Args:
+        file: the quarantine file.
+        relation: whose rows they are.
+        as_new: leave out the numbers of their events: each row is a new event.
+    """
+    names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
+    with pq.ParquetFile(file) as rejected:
+        pieces = [_raw(rejected.read(), relation, names)]
+    yield from pieces
+
+
+def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str]) -> RawFile:
+    """In the order of the events, as a file is to have them."""
+    records = [
+        json.loads(r, parse_float=str, parse_int=str, parse_constant=str) for r in rejected["record"].to_pylist()
+    ]
+    lost = {
+        i for i, r in enumerate(records) if set(r) == {"line"} and not any(c.name == "line" for c in relation.columns)
+    }
+    kept = sorted(set(range(len(records))) - lost, key=lambda i: _number(records[i]))
+    given = [n for n in names if any(n in records[i] for i in kept)]
+    columns = {n: pa.array([_text(records[i].get(n)) for i in kept], pa.string()) for n in given}
+    kinds, reasons = rejected["kind"].to_pylist(), rejected["reason"].to_pylist()
+    malformed = tuple(
+        Malformed(i, reasons[i], str(records[i]["line"]), kinds[i] or "malformed-line") for i in sorted(lost)
+    )
+    return RawFile(pa.table(columns), np.array(kept, dtype=np.int64), (), malformed)
+
+
+def _number(record: dict[str, object]) -> int:
+    """Where a row belongs; one without a readable number first."""
+    try:
+        return int(str(record.get(EVENT)))
+    except ValueError:
+        return -(2**63)
+
+
+def _text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False)

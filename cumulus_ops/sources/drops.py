@@ -1,0 +1,267 @@
+"""A drop's folder: what is in it, whether it is complete, when it arrived, and whether it is still what it was.
+
+A drop is complete
+
+* when it holds a file ``_SUCCESS``;
+* when it was renamed into place: then nothing in it was changed after the folder itself was, and what changed of that was not its
+  list of files (a rename sets the folder's change time, and creating a file its modification time as well);
+* or when nothing of it has changed for the project's ``settle`` time.
+
+It has arrived when it is complete: with its latest change, or ``settle`` after that.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cumulus_ops.catalog import NewFileAside, TakenFile
+from cumulus_ops.errors import NotYet
+from cumulus_ops.eventlog.formats import FORMATS
+from cumulus_ops.eventlog.readers import relation_of
+
+__all__ = [
+    "COMPLETE",
+    "DropFolder",
+    "Entry",
+    "Hashes",
+    "Ignored",
+    "digest_of",
+    "hash_file",
+    "is_hidden",
+    "name_problem",
+    "printable",
+    "sort_files",
+]
+
+COMPLETE = "_SUCCESS"
+NAME_CHARACTERS = 180
+BLOCK_BYTES = 1 << 20
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Something in the landing folder that nobody will take: where it is, the kind of reason, the reason, and what to do."""
+
+    place: str
+    kind: str
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something in a folder, as it is now; times in nanoseconds. ``changed``: its contents, its name, its owner or mode."""
+
+    name: str
+    mode: int
+    inode: int
+    bytes: int
+    modified: int
+    changed: int
+
+    @classmethod
+    def of(cls, name: str, found: os.stat_result) -> Entry:
+        """What a stat says."""
+        return cls(name, found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file, and no link to one."""
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def what(self) -> str:
+        """What it is instead."""
+        kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"))
+        return next((what for belongs, what in kinds if belongs(self.mode)), "no regular file")
+
+
+@dataclass(frozen=True)
+class DropFolder:
+    """A drop's folder as it is now; ``entries`` by name, hidden ones included."""
+
+    path: Path
+    folder: Entry
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def look(cls, path: Path) -> DropFolder:
+        """Look at it once.
+
+        Raises:
+            OSError: it cannot be read, or is gone.
+        """
+        with os.scandir(path) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        looked = tuple(Entry.of(e.name, e.stat(follow_symlinks=False)) for e in entries)
+        return cls(path, Entry.of(path.name, path.stat(follow_symlinks=False)), looked)
+
+    @property
+    def identity(self) -> str:
+        """What tells the folder from another one, as long as its list of files stays."""
+        return f"{self.folder.inode}:{self.folder.changed}"
+
+    @property
+    def visible(self) -> tuple[Entry, ...]:
+        """What is in it, but for names that begin with a dot or an underscore."""
+        return tuple(e for e in self.entries if not is_hidden(e.name))
+
+    @property
+    def changed(self) -> int:
+        """The latest change of anything of it."""
+        return max(self.folder.changed, *(e.changed for e in self.entries), 0)
+
+    def arrived(self, now: int, settle: int) -> int | None:
+        """When it was complete; None if it is not.
+
+        Args:
+            now: the time, in nanoseconds since 1970.
+            settle: for how many nanoseconds nothing may have changed, if nothing else says that it is complete.
+        """
+        if settle == 0 or self._says_so or self._was_renamed:
+            return min(self.changed, now)
+        at = self.changed + settle
+        return at if at <= now else None
+
+    @property
+    def _says_so(self) -> bool:
+        return any(e.name == COMPLETE for e in self.entries)
+
+    @property
+    def _was_renamed(self) -> bool:
+        before = max(self.folder.modified, *(e.changed for e in self.entries), 0)
+        return bool(self.entries) and self.folder.changed > before
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name says: leave me alone, I am being written."""
+    return name.startswith((".", "_"))
+
+
+def printable(path: Path | str) -> str:
+    """A path as people, and databases, can read it: bytes that are no UTF-8 are spelled out."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def name_problem(name: str) -> str | None:
+    """What is wrong with the name of a drop."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    return f"its name is longer than {NAME_CHARACTERS} characters" if len(name) > NAME_CHARACTERS else None
+
+
+def sort_files(
+    coordinator: int, drop: DropFolder, relations: Sequence[str], names: Iterable[str] | None = None
+) -> tuple[dict[str, Entry], list[NewFileAside]]:
+    """The files of a drop by relation, and what is none.
+
+    Args:
+        coordinator: whose drop it is.
+        drop: its folder.
+        relations: the relations' names.
+        names: only these files; None for all.
+    """
+    wanted = None if names is None else set(names)
+    files: dict[str, Entry] = {}
+    asides = []
+    for entry in (e for e in drop.visible if wanted is None or e.name in wanted):
+        relation = relation_of(entry.name, relations) or None
+        problem = _problem(entry, relation, files, relations)
+        if problem is None and relation is not None:
+            files[relation] = entry
+        elif problem is not None:
+            place = printable(drop.path / entry.name)
+            asides.append(NewFileAside(coordinator, drop.path.name, relation, place, *problem, entry.bytes))
+    return files, asides
+
+
+def _problem(
+    entry: Entry, relation: str | None, files: dict[str, Entry], relations: Sequence[str]
+) -> tuple[str, str, str] | None:
+    """The kind of reason, the reason and what to do, if a file is not taken."""
+    if not entry.is_file:
+        return "not-a-file", f"is {entry.what}", "only regular files are read: copy it into the drop"
+    if relation is None:
+        near = difflib.get_close_matches(entry.name.split(".")[0], relations, 1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        hint = f"{guess}files are <relation>{'|'.join(FORMATS)}, relations are {', '.join(sorted(relations))}"
+        return "unknown-file", "belongs to no relation", hint
+    if relation in files:
+        hint = f"if it has other events than {files[relation].name}, `cumulus quarantine retry` takes it as well"
+        return "doubled-file", f"is a second file of {relation}", hint
+    return None
+
+
+class Hashes:
+    """The hashes of files, made by a thread while they are read.
+
+    Args:
+        drop: the folder.
+        files: those of its files that are taken.
+    """
+
+    def __init__(self, drop: DropFolder, files: Iterable[Entry]) -> None:
+        self._drop, self._files = drop, tuple(files)
+        self._made: Future[dict[str, TakenFile]] | None = None
+
+    def start(self) -> None:
+        """Begin, unless it has begun."""
+        if self._made is None:
+            pool = ThreadPoolExecutor(1, "hash")
+            self._made = pool.submit(self._make)
+            pool.shutdown(wait=False)
+
+    def _make(self) -> dict[str, TakenFile]:
+        return {e.name: TakenFile(e.bytes, e.modified, hash_file(self._drop.path / e.name)) for e in self._files}
+
+    def files(self) -> dict[str, TakenFile]:
+        """What was taken.
+
+        Raises:
+            NotYet: the folder is not what it was.
+        """
+        self.start()
+        assert self._made is not None
+        try:
+            made = self._made.result()
+            now = DropFolder.look(self._drop.path)
+        except OSError as error:
+            raise _changes(self._drop) from error
+        if now.visible != self._drop.visible:
+            raise _changes(self._drop)
+        return made
+
+
+def _changes(drop: DropFolder) -> NotYet:
+    hint = "a drop is a folder that is complete when it appears: write it under a name that begins with a dot, and rename it"
+    return NotYet("changes while it is read", kind="drop-changes", place=printable(drop.path), hint=hint)
+
+
+def hash_file(path: Path) -> str:
+    """The hash of a file's contents."""
+    found = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        for block in _blocks(file.fileno()):
+            found.update(block)
+    return found.hexdigest()[:32]
+
+
+def _blocks(descriptor: int) -> Iterator[bytes]:
+    while block := os.read(descriptor, BLOCK_BYTES):
+        yield block
+
+
+def digest_of(files: dict[str, TakenFile]) -> str:
+    """The hash of several files' names and contents."""
+    lines = "".join(f"{name}\n{files[name].digest}\n" for name in sorted(files))
+    return hashlib.sha256(lines.encode()).hexdigest()

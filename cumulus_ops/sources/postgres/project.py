@@ -1,0 +1,89 @@
+"""A source of kind ``postgres`` as a project's file describes it.
+
+sources:
+  landing: landing
+  shop: {kind: postgres, url: "${SHOP_DATABASE_URL}", tables: {orders: public.orders, lines: '"Odd schema".lines'}}
+"""
+
+from __future__ import annotations
+
+import re
+
+from cumulus_ops.catalog import Catalog
+from cumulus_ops.config import Project, SourceSettings
+from cumulus_ops.eventlog.cuts import piece_rows
+from cumulus_ops.sources.postgres.settings import PostgresSettings, TableSettings
+from cumulus_ops.sources.postgres.source import PostgresSource
+from cumulus_ops.yaml_nodes import Item
+
+__all__ = ["postgres_settings", "postgres_source"]
+
+OPTIONS = ("url", "tables", "publication")
+URL_HINT = "write `url: ${SHOP_DATABASE_URL}`, and keep postgresql://user:password@host/database in the environment"
+TABLES_HINT = "write `tables: [orders, lines]`, or `tables: {orders: shop.orders}` for other schemas and names"
+#: A name as in SQL: bare or quoted.
+IDENTIFIER = r'"(?:[^"]|"")+"|[^".\s]+'
+PLACE = re.compile(rf"(?:(?P<schema>{IDENTIFIER})\.)?(?P<table>{IDENTIFIER})")
+NAME_LENGTH = 63
+
+
+def postgres_source(project: Project, settings: SourceSettings, _catalog: Catalog) -> PostgresSource:
+    """The source that a part of ``cumulus.yaml`` describes; nothing is opened yet.
+
+    Raises:
+        InputProblem: an option is missing or wrong.
+    """
+    return PostgresSource(postgres_settings(project, settings), piece_rows(project.batch_rows))
+
+
+def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSettings:
+    """What the file says.
+
+    Raises:
+        InputProblem: an option is missing or wrong.
+    """
+    options = settings.options(*OPTIONS)
+    url = options.need("url", URL_HINT)
+    if not url.text().startswith(("postgresql://", "postgres://", "postgresql+psycopg2://")):
+        raise url.problem("is no URL of a PostgreSQL database", kind="bad-url", hint=URL_HINT)
+    publication = options.get("publication")
+    return PostgresSettings(
+        name=settings.name,
+        url=url.text(),
+        tables=_tables(project, options.need("tables", TABLES_HINT)),
+        publication=publication.text() if publication else f"cumulus_{settings.name}"[:NAME_LENGTH],
+        folder=project.state / "sources",
+    )
+
+
+def _tables(project: Project, item: Item) -> tuple[TableSettings, ...]:
+    if item.is_mapping:
+        places = {name: (place.text(), place) for name, place in item.section().items()}
+    else:
+        places = {name: (name, item) for name in item.words()}
+    if not places:
+        raise item.problem("no table is named", kind="no-tables", hint=TABLES_HINT)
+    return tuple(_table(project, name, text, place) for name, (text, place) in places.items())
+
+
+def _table(project: Project, name: str, text: str, item: Item) -> TableSettings:
+    relations = {relation.name: relation for relation in project.relations}
+    if name not in relations:
+        hint = f"relations: {', '.join(relations)}"
+        raise item.problem(f"{name!r} is no relation", kind="unknown-relation", hint=hint)
+    match = PLACE.fullmatch(text)
+    if match is None:
+        raise item.problem(
+            f"{text!r} is no table's name", kind="bad-table", hint='write schema.table, or "Odd schema"."Odd name"'
+        )
+    mode = project.keys[name].mode if name in project.keys else "trusted"
+    return TableSettings(relations[name], _bare(match["schema"] or "public"), _bare(match["table"]), mode)
+
+
+def _bare(identifier: str) -> str:
+    """Without its quotes.
+
+    >>> _bare('"Odd one"')
+    'Odd one'
+    """
+    return identifier[1:-1].replace('""', '"') if identifier.startswith('"') else identifier

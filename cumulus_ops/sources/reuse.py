@@ -1,0 +1,68 @@
+"""Whether a drop that was taken is still what it was: a copy that went on, a name that was used again, a restored backup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cumulus_ops.catalog import KnownDelivery, NewFileAside, Taken, TakenFile
+from cumulus_ops.sources.drops import DropFolder, Entry, hash_file, printable
+
+__all__ = ["find_changed"]
+
+HINT = "deliver it under a name of its own, or count its events now by `cumulus quarantine retry`"
+
+
+def find_changed(coordinator: int, drop: DropFolder, known: KnownDelivery) -> tuple[list[NewFileAside], Taken | None]:
+    """The files of a drop that are not what was taken; contents are compared only where sizes are equal and times are not.
+
+    Args:
+        coordinator: whose drop it is.
+        drop: its folder as it is now.
+        known: what was taken.
+
+    Returns:
+        the files, and, if there are none, and it looks differently with the same contents, how it looks now.
+    """
+    asides, same = [], dict[str, TakenFile]()
+    for entry in drop.visible:
+        taken = known.files.get(entry.name)
+        found = _again(drop, entry, taken)
+        if found is None:
+            asides.append(_changed(coordinator, drop, entry, taken))
+        else:
+            same[entry.name] = found
+    if asides or (drop.identity == known.identity and _all_equal(same, known.files)):
+        return asides, None
+    return [], Taken(coordinator, known.name, drop.identity, same)
+
+
+def _again(drop: DropFolder, entry: Entry, taken: TakenFile | None) -> TakenFile | None:
+    """How a file looks now that was taken, if it has the same contents."""
+    if taken is None or not entry.is_file or entry.bytes != taken.bytes:
+        return None
+    if entry.modified == taken.changed:
+        return taken
+    try:
+        same = hash_file(drop.path / entry.name) == taken.digest
+    except OSError:
+        return None
+    return replace_time(taken, entry.modified) if same else None
+
+
+def replace_time(taken: TakenFile, changed: int) -> TakenFile:
+    """The same contents, written at another time."""
+    return taken._replace(changed=changed)
+
+
+def _all_equal(found: Mapping[str, TakenFile], known: Mapping[str, TakenFile]) -> bool:
+    return all(known[name] == file for name, file in found.items())
+
+
+def _changed(coordinator: int, drop: DropFolder, entry: Entry, taken: TakenFile | None) -> NewFileAside:
+    place = printable(drop.path / entry.name)
+    if taken is None:
+        kind, reason = "late-file", "appeared in its drop when that was appended already"
+    else:
+        kind = "changed-file"
+        reason = f"its drop was appended already, and then this file had other contents, of {taken.bytes:,} bytes"
+    return NewFileAside(coordinator, drop.path.name, None, place, kind, reason, HINT, entry.bytes)

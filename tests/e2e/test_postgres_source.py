@@ -1,0 +1,432 @@
+"""A real PostgreSQL as a source: every type and operation, what is refused, what is lost and found again.
+
+``TRANSACTIONS=5000 pytest tests/e2e/test_postgres_source.py -k random`` plays more.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.errors import NotYet, SetupProblem
+from cumulus_ops.sources.postgres.connection import connect
+from cumulus_ops.sources.postgres.position import Position
+from cumulus_ops.sources.postgres.slot import our_slots
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+from tests.support.following import Database, Follower, table
+from tests.support.services import PostgreSQL
+
+pytestmark = pytest.mark.postgres
+N = STRING.with_null()
+
+
+@pytest.fixture
+def database(logical_server: PostgreSQL) -> Database:
+    return Database(logical_server)
+
+
+@pytest.fixture
+def shop(database: Database, tmp_path: Path) -> Follower:
+    """A table with whole old rows, and one row."""
+    database.execute("CREATE TABLE orders (id bigint PRIMARY KEY, item text)")
+    database.execute("ALTER TABLE orders REPLICA IDENTITY FULL; INSERT INTO orders VALUES (1, 'pen')")
+    return Follower(database.url, tmp_path, table("orders", {"id": INT, "item": N}))
+
+
+TYPES = {
+    "small": ("int2", INT), "middle": ("int4", INT), "big": ("int8", INT), "exact": ("numeric", decimal(38, 10)),
+    "money": ("numeric(15,2)", decimal(15, 2)), "yes": ("bool", BOOL), "body": ("text", STRING), "short": ("varchar(10)", STRING),
+    "fixed": ("char(5)", STRING), "day": ("date", DATE), "local": ("timestamp", TIMESTAMP), "moment": ("timestamptz", TIMESTAMP),
+    "ratio": ("float8", DOUBLE), "ident": ("uuid", STRING), "doc": ("json", STRING), "docb": ("jsonb", STRING),
+    "mood": ("mood", STRING), "age": ("age", INT), "tag": ("name", STRING),
+}  # fmt: skip
+VALUES = {
+    "small": ["-32768", "32767"], "middle": ["-2147483648"], "big": ["-9223372036854775808", "9223372036854775807"],
+    "exact": ["NaN", "Infinity", "-12345678901234567890.0123456789", "0.10"], "money": ["-0.01", "9999999999999.99"], "yes": ["t", "f"],
+    "body": ["", "é\n\"quoted\", 'and' \\N \\. €𝄞", "x" * 9000], "short": [" a "], "fixed": ["ab"], "day": ["2024-02-29", "infinity", "0044-03-15 BC"],
+    "local": ["2024-02-29 23:59:59.999999", "-infinity"], "moment": ["2024-03-31 02:30:00+02", "1969-12-31 23:59:59.5+00"],
+    "ratio": ["0.1", "1e308", "NaN", "-Infinity", "5e-324"], "ident": ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"],
+    "doc": ['{"a":  [1, null]}'], "docb": ['{"a": 1}'], "mood": ["glad"], "age": ["33"], "tag": ["n"],
+}  # fmt: skip
+
+
+def test_every_type_means_the_same_in_the_copy_and_in_the_stream(database: Database, tmp_path: Path) -> None:
+    """What follows equals what the database says of its rows: copied, inserted, updated, deleted."""
+    database.execute(
+        "CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN years AS int CHECK (value > 0); CREATE DOMAIN age AS years"
+    )
+    columns = ", ".join(f"{name} {type_}" for name, (type_, _) in TYPES.items())
+    database.execute(f"CREATE TABLE t (id int PRIMARY KEY, {columns}); ALTER TABLE t REPLICA IDENTITY FULL")
+    wanted = table("t", {"id": INT, **{name: type_.with_null() for name, (_, type_) in TYPES.items()}})
+
+    def insert(first: int) -> None:
+        database.execute("INSERT INTO t (id) VALUES (%s)", (first,))
+        cases = [(name, value) for name, values in VALUES.items() for value in values]
+        for number, (name, value) in enumerate(cases, first + 1):
+            database.execute(f"INSERT INTO t (id, {name}) VALUES (%s, %s)", (number, value))
+
+    insert(0)
+    follower = Follower(database.url, tmp_path, wanted)
+    follower.catch_up()
+    assert follower.rows["t"] == database.rows(wanted)
+    insert(1000)
+    database.execute("UPDATE t SET middle = 7 WHERE id % 2 = 0; DELETE FROM t WHERE id % 3 = 0")
+    follower.catch_up()
+    assert follower.rows["t"] == database.rows(wanted)
+    moments = {row[list(TYPES).index("moment") + 1] for row in follower.rows["t"]}
+    assert "2024-03-31 00:30:00" in moments, "moments are those of UTC"
+
+
+def test_transactions_come_whole_and_in_the_order_of_their_commits(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    other = Database.__new__(Database)
+    other.url, other._session = database.url, None
+    other.session.autocommit = False
+    other.execute("INSERT INTO orders VALUES (10, 'begun first')")
+    database.execute("INSERT INTO orders VALUES (20, 'one'), (21, 'one')")
+    other.execute("UPDATE orders SET item = 'committed last' WHERE id = 10")
+    other.session.commit()
+    changes = [row for delivery in shop.source().poll(shop.position) for _, row in shop.changes(delivery)]
+    assert [(row["id"], row["op"]) for row in changes] == [
+        ("20", "I"),
+        ("21", "I"),
+        ("10", "I"),
+        ("10", "D"),
+        ("10", "I"),
+    ]
+    assert len({row["event"] for row in changes}) == 2
+
+
+def test_random_transactions(logical_server: PostgreSQL, tmp_path: Path) -> None:
+    """Tables of all kinds, random statements in transactions with savepoints and rollbacks, looked at now and then."""
+    count = int(os.environ.get("TRANSACTIONS", "150"))
+    draw = random.Random(int(os.environ.get("SEED", "1")))
+    database = Database(logical_server)
+    columns = {"id": INT, "part": INT, "body": N, "amount": decimal(12, 2).with_null()}
+    shape = "(id int, part int, body text, amount numeric(12,2), PRIMARY KEY (id, part))"
+    database.execute(f"CREATE TABLE whole {shape}; ALTER TABLE whole REPLICA IDENTITY FULL; CREATE TABLE keyed {shape}")
+    database.execute(f'CREATE SCHEMA "Odd one"; CREATE TABLE "Odd one"."Té,st" {shape}')
+    database.execute(f"CREATE TABLE parted {shape} PARTITION BY LIST (part); CREATE TABLE other {shape}")
+    database.execute("ALTER TABLE parted REPLICA IDENTITY FULL")
+    for part in range(3):
+        database.execute(f"CREATE TABLE parted_{part} PARTITION OF parted FOR VALUES IN ({part})")
+        database.execute(f"ALTER TABLE parted_{part} REPLICA IDENTITY FULL")
+    key = ("id", "part")
+    tables = (
+        table("whole", columns, mode="strict"),
+        table("keyed", columns, mode="upsert", key=key),
+        table("odd", columns, mode="upsert", key=key, place="Odd one.Té,st"),
+        table("parted", columns),
+    )
+    names = ["whole", "keyed", '"Odd one"."Té,st"', "parted", "other"]
+    follower = Follower(database.url, tmp_path, *tables)
+    for number in range(count):
+        database.session.autocommit = False
+        for _ in range(draw.randrange(1, 6)):
+            name = draw.choice(names)
+            value = draw.choice([None, "", "é", "large" * 1000 + str(number)])
+            row = (draw.randrange(12), draw.randrange(3), value, draw.randrange(1000) / 4)
+            has_large = name not in ("whole", "parted")  # without whole old rows, large values have to be sent anew
+            database.execute("SAVEPOINT s")
+            match draw.randrange(9):
+                case 0 | 1 | 2:
+                    database.execute(f"INSERT INTO {name} VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", row)
+                case 3 | 4:
+                    body = ", body = %s" if has_large else ""
+                    values = (row[3], row[2], row[0]) if has_large else (row[3], row[0])
+                    database.execute(f"UPDATE {name} SET amount = %s{body} WHERE id = %s", values)
+                case 5:
+                    free = f"NOT EXISTS (SELECT FROM {name} n WHERE n.id = o.id + 100)"
+                    database.execute(
+                        f"UPDATE {name} o SET id = id + 100, body = %s WHERE id = %s AND {free}", (value, row[0])
+                    )
+                case 6:
+                    database.execute(f"DELETE FROM {name} WHERE id %% 100 = %s", (row[0],))
+                case 7:
+                    database.execute(
+                        f"INSERT INTO {name} SELECT i, 0, 'many', i FROM generate_series(50, 60) i ON CONFLICT DO NOTHING"
+                    )
+                case 8 if name not in ("parted",) and draw.random() < 0.3:
+                    database.execute(f"TRUNCATE {name}, other")
+            if draw.random() < 0.2:
+                database.execute("ROLLBACK TO s")
+        (database.session.rollback if draw.random() < 0.15 else database.session.commit)()
+        database.session.autocommit = True
+        if draw.random() < 0.2:
+            follower.catch_up()
+            for t in tables:
+                name, rows = t.relation.name, database.rows(t)
+                assert follower.rows[name] == rows, (number, follower.rows[name] - rows, rows - follower.rows[name])
+        if number == count // 2:
+            database.session.close()
+            logical_server.crash()
+    follower.catch_up()
+    assert follower.rows == {t.relation.name: database.rows(t) for t in tables}
+    assert not follower.rejected
+
+
+def test_a_delivery_is_the_same_whoever_asks_and_whenever(shop: Follower, database: Database) -> None:
+    """After a crash of ours a range is read again; it may end elsewhere, but never tears a transaction."""
+    shop.catch_up()
+    for number in range(2, 40):
+        database.execute(
+            "INSERT INTO orders VALUES (%s, 'x'); UPDATE orders SET item = 'y' WHERE id = %s", (number, number)
+        )
+    (first,) = shop.source().poll(shop.position)
+    seen = list(shop.changes(first))
+    database.execute("INSERT INTO orders VALUES (100, 'z')")
+    (again,) = shop.source().poll(shop.position)
+    assert again.name == first.name
+    assert list(shop.changes(again))[: len(seen)] == seen
+    assert list(shop.changes(first)) == seen, "what was read is kept"
+    shop.take(first)
+    shop.catch_up()
+    assert shop.rows["orders"] == database.rows(shop.tables["orders"])
+
+
+def test_the_slot_follows_the_position_and_never_leads(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute("INSERT INTO orders VALUES (2, 'ink')")
+    before = slot_of(shop)
+    (delivery,) = shop.source().poll(shop.position)
+    list(shop.changes(delivery))
+    assert slot_of(shop) == before, "nothing is appended yet"
+    shop.take(delivery)
+    list(shop.source().poll(shop.position))
+    assert slot_of(shop) == Position.parse(shop.position or "").lsn
+
+
+def slot_of(follower: Follower) -> int:
+    session = connect(follower.settings)
+    (slot,) = our_slots(session, follower.settings)
+    session.close()
+    return slot.confirmed
+
+
+def test_an_idle_source_moves_past_what_does_not_concern_it(shop: Follower, database: Database) -> None:
+    shop.settings = replace(shop.settings, idle_bytes=1 << 20)
+    shop.catch_up()
+    database.execute("CREATE TABLE noise (body text)")
+    assert not list(shop.source().poll(shop.position))
+    database.execute("INSERT INTO noise SELECT repeat(md5(i::text), 60) FROM generate_series(1, 2000) i")
+    (delivery,) = shop.source().poll(shop.position)
+    assert not list(delivery.parts())
+    before = slot_of(shop)
+    shop.take(delivery)
+    assert not list(shop.source().poll(shop.position))
+    assert slot_of(shop) > before + (1 << 20)
+
+
+def test_a_large_backlog_comes_in_portions_of_whole_transactions(shop: Follower, database: Database) -> None:
+    shop.settings = replace(shop.settings, portion_bytes=1 << 18)
+    shop.catch_up()
+    for number in range(1, 9):
+        database.execute(
+            "INSERT INTO orders SELECT %s + i, repeat('x', 500) FROM generate_series(1, 300) i", (number * 1000,)
+        )
+    deliveries = list(shop.source().poll(shop.position))
+    assert len(deliveries) > 3
+    for delivery in deliveries:
+        counts = Counter(row["event"] for _, row in shop.changes(delivery))
+        assert set(counts.values()) <= {300}
+        assert delivery.begin == shop.position
+        shop.take(delivery)
+    assert shop.rows["orders"] == database.rows(shop.tables["orders"])
+
+
+def test_an_interrupted_copy_is_made_again_and_leaves_no_slot(shop: Follower, database: Database) -> None:
+    (copy,) = shop.source().poll(None)
+    copy.parts()
+    database.execute("INSERT INTO orders VALUES (2, 'ink')")
+    (second,) = shop.source().poll(None)
+    with pytest.raises(NotYet, match="another process makes"):
+        second.parts()
+    del copy  # its process has died: the session is closed
+    shop.take(second)
+    database.execute("INSERT INTO orders VALUES (3, 'cap')")
+    shop.catch_up()
+    assert shop.rows["orders"] == database.rows(shop.tables["orders"])
+    assert len(database.execute("SELECT 1 FROM pg_replication_slots WHERE database = current_database()")) == 1
+
+
+REFUSED = {
+    "replica-identity": (
+        "ALTER TABLE orders REPLICA IDENTITY DEFAULT",
+        "ALTER TABLE public.orders REPLICA IDENTITY FULL",
+    ),
+    "no-column": ("ALTER TABLE orders RENAME item TO thing", "has no column 'item'"),
+    "column-type": ("ALTER TABLE orders ALTER item TYPE inet USING NULL", "inet"),
+    "generated-column": ("ALTER TABLE orders DROP item, ADD item text GENERATED ALWAYS AS ('x') STORED", "generated"),
+    "no-table": ("DROP TABLE orders", "there is no table public.orders"),
+    "table-kind": ("ALTER TABLE orders SET UNLOGGED", "no table that can be followed"),
+    "publication": (
+        "CREATE PUBLICATION cumulus_shop FOR TABLE orders WITH (publish = 'insert')",
+        "leaves out some kinds",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_followed_is_refused_before_anything_is_made(
+    shop: Follower, database: Database, kind: str
+) -> None:
+    statement, words = REFUSED[kind]
+    database.execute(statement)
+    (copy,) = shop.source().poll(None)
+    with pytest.raises(SetupProblem, match=words) as refused:
+        copy.parts()
+    assert refused.value.kind == kind
+    assert not database.execute("SELECT 1 FROM pg_replication_slots WHERE database = current_database()")
+
+
+def test_columns_that_nobody_declared_come_and_go(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute("ALTER TABLE orders ADD extra inet DEFAULT '::1'; INSERT INTO orders VALUES (2, 'ink', '::2')")
+    database.execute("ALTER TABLE orders DROP extra; UPDATE orders SET item = 'nib' WHERE id = 2")
+    database.execute("ALTER TABLE orders ALTER id TYPE int; INSERT INTO orders VALUES (3, 'cap')")
+    shop.catch_up()
+    assert shop.rows["orders"] == database.rows(shop.tables["orders"])
+
+
+def test_a_declared_column_that_goes_stops_the_source_with_words(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute("ALTER TABLE orders RENAME item TO thing; INSERT INTO orders VALUES (2, 'ink')")
+    (delivery,) = shop.source().poll(shop.position)
+    with pytest.raises(SetupProblem, match="has no column 'item'"):
+        delivery.parts()
+
+
+def test_what_lacks_old_rows_is_rejected_with_words(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute("ALTER TABLE orders REPLICA IDENTITY DEFAULT; UPDATE orders SET item = 'x'; DELETE FROM orders")
+    shop.catch_up()
+    assert len(shop.rejected) == 2
+    assert all("REPLICA IDENTITY FULL" in words for words in shop.rejected)
+
+
+def test_a_new_partition_without_whole_old_rows_is_noticed(database: Database, tmp_path: Path) -> None:
+    """The server marks its old rows as the root says, whole, though they are not."""
+    database.execute(
+        "CREATE TABLE parted (id int, part int, item text, PRIMARY KEY (id, part)) PARTITION BY LIST (part)"
+    )
+    database.execute("CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0)")
+    follower = Follower(database.url, tmp_path, table("parted", {"id": INT, "part": INT, "item": N}))
+    for name in ("parted", "parted_0"):
+        (copy,) = follower.source().poll(None)
+        with pytest.raises(SetupProblem, match=f"ALTER TABLE public.{name} REPLICA IDENTITY FULL"):
+            copy.parts()
+        database.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
+    follower.catch_up()
+    database.execute("CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1)")
+    database.execute("INSERT INTO parted VALUES (1, 0, 'pen'), (1, 1, 'ink'); DELETE FROM parted WHERE part = 1")
+    follower.catch_up()
+    database.execute("ALTER TABLE parted_1 REPLICA IDENTITY FULL; DELETE FROM parted WHERE part = 0")
+    follower.catch_up()
+    assert follower.rows["parted"] == {("1", "1", "ink"): 1}
+    assert [words for words in follower.rejected if "REPLICA IDENTITY FULL" in words]
+
+
+def test_an_unchanged_large_value_is_taken_from_the_old_row_or_rejected(database: Database, tmp_path: Path) -> None:
+    for name, identity in (("whole", "FULL"), ("keyed", "DEFAULT")):
+        database.execute(
+            f"CREATE TABLE {name} (id int PRIMARY KEY, item text, n int); ALTER TABLE {name} ALTER item SET STORAGE EXTERNAL"
+        )
+        database.execute(
+            f"ALTER TABLE {name} REPLICA IDENTITY {identity}; INSERT INTO {name} VALUES (1, repeat('x', 9000), 1)"
+        )
+    columns = {"id": INT, "item": N, "n": INT}
+    tables = table("whole", columns), table("keyed", columns, mode="upsert", key=("id",))
+    follower = Follower(database.url, tmp_path, *tables)
+    follower.catch_up()
+    database.execute("UPDATE whole SET n = 2; UPDATE keyed SET n = 2")
+    follower.catch_up()
+    assert follower.rows["whole"] == database.rows(tables[0])
+    assert [words[:50] for words in follower.rejected] == ["an update that does not send an unchanged large va"]
+
+
+def test_a_truncated_table_needs_its_living_rows(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute("TRUNCATE orders")
+    (delivery,) = shop.source().poll(shop.position)
+    with pytest.raises(SetupProblem, match="mode: strict"):
+        delivery.parts()
+
+
+def test_a_lost_slot_is_named(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
+    )
+    assert stopped(shop) == "slot-lost"
+
+
+def test_another_database_is_refused(shop: Follower, database: Database, logical_server: PostgreSQL) -> None:
+    shop.catch_up()
+    other = Database(logical_server)
+    shop.settings = replace(shop.settings, url=other.url)
+    assert stopped(shop) == "other-database"
+
+
+def test_a_slot_that_somebody_else_read_is_refused(shop: Follower, database: Database) -> None:
+    """So is a catalog that was restored from a backup."""
+    shop.catch_up()
+    database.execute("INSERT INTO orders VALUES (2, 'ink')")
+    shop.catch_up()
+    database.execute("INSERT INTO orders VALUES (3, 'cap')")
+    database.execute(
+        "SELECT pg_replication_slot_advance(slot_name, pg_current_wal_lsn()) FROM pg_replication_slots WHERE database = current_database()"
+    )
+    assert stopped(shop) == "slot-elsewhere"
+
+
+def test_other_tables_are_refused(shop: Follower, database: Database, tmp_path: Path) -> None:
+    shop.catch_up()
+    shop.settings = replace(shop.settings, tables=(*shop.settings.tables, table("more", {"id": INT})))
+    assert stopped(shop) == "other-tables"
+
+
+def test_a_dropped_publication_is_named(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute("DROP PUBLICATION cumulus_shop")
+    assert stopped(shop) == "no-publication"
+
+
+def stopped(follower: Follower) -> str:
+    with pytest.raises(SetupProblem) as problem:
+        list(follower.source().poll(follower.position))
+    return problem.value.kind
+
+
+def test_a_server_that_is_away_is_named_without_the_password(tmp_path: Path, database: Database) -> None:
+    follower = Follower("postgresql://u:s3cret@127.0.0.1:1/x", tmp_path, table("orders", {"id": INT}))
+    follower.settings = replace(follower.settings, patience_s=0.0)
+    with pytest.raises(SetupProblem) as problem:
+        list(follower.source().poll(None))
+    assert problem.value.kind == "source-unreachable"
+    assert "s3cret" not in str(problem.value)
+    follower.settings = replace(follower.settings, url="postgresql://u:s3cret@[half")
+    with pytest.raises(SetupProblem) as problem:
+        list(follower.source().poll(None))
+    assert "s3cret" not in str(problem.value)
+
+
+def test_a_user_needs_no_more_than_the_docs_say(shop: Follower, database: Database) -> None:
+    """REPLICATION and SELECT; the publication is made by an owner, who is told what to say."""
+    database.execute(
+        f"CREATE ROLE reader_{database.name} LOGIN REPLICATION; GRANT SELECT ON orders TO reader_{database.name}"
+    )
+    shop.settings = replace(shop.settings, url=database.url.replace("cumulus@", f"reader_{database.name}@"))
+    (copy,) = shop.source().poll(None)
+    with pytest.raises(SetupProblem) as problem:
+        copy.parts()
+    assert problem.value.kind == "source-permission"
+    database.execute(problem.value.hint.partition(": ")[2])
+    shop.catch_up()
+    database.execute("INSERT INTO orders VALUES (2, 'ink')")
+    shop.catch_up()
+    assert shop.rows["orders"] == database.rows(shop.tables["orders"])

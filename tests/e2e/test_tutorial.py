@@ -1,0 +1,128 @@
+"""docs/tutorial.md, command by command, in a fresh folder: what it says is printed has to be printed.
+
+A block ```` ```console ```` has commands after ``$``, each followed by what it prints; ``...`` stands for anything, within a line or for any
+lines. ```` ```console later ````: again and again, until that is what it prints. A block with a file's name after its language, such as
+```` ```sql bikes/views/revenue.sql ````, is written to that file. Tables may have their rows in any order.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.local.airflow_api import AirflowApi
+from cumulus_ops.local.machine import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+FENCE = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LATER_S = 240
+PORT = "8080"  # in the text
+
+pytestmark = [pytest.mark.spark, pytest.mark.airflow, pytest.mark.timeout(900)]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line to type, and what is printed then."""
+
+    line: str
+    expected: str
+    later: bool
+
+
+def commands(block: str, later: bool) -> list[Command]:
+    """The commands of a console block; one ends with a backslash if it goes on in the next line."""
+    found = []
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines()
+        length = 1 + next(i for i, line in enumerate(lines) if not line.endswith("\\"))
+        found.append(Command("\n".join(lines[:length]), "\n".join(lines[length:]).strip("\n"), later))
+    return found
+
+
+def pattern(expected: str) -> re.Pattern[str]:
+    """What an output has to look like; spaces at the ends of lines do not count."""
+    text = "\n".join(line.rstrip() for line in expected.splitlines())
+    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n?", text, flags=re.MULTILINE)]
+    return re.compile(r"(?:.*\n)*?".join(part.replace(r"\.\.\.", ".*") for part in parts) + r"\n?")
+
+
+def sorted_rows(text: str) -> str:
+    """The text with the rows of a table in an order of their own; which one they have, a query does not say."""
+    rows = iter(sorted(line.rstrip() for line in text.splitlines() if line.startswith("│")))
+    return "\n".join(next(rows) if line.startswith("│") else line.rstrip() for line in text.splitlines())
+
+
+class Terminal:
+    """Runs commands one after the other, in the folder to which the last ``cd`` led."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port = folder, port
+        keep = {name: value for name, value in os.environ.items() if not name.startswith(("CUMULUS", "AIRFLOW"))}
+        programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.environment = {**keep, "PATH": programs, "CUMULUS": str(ROOT), "CUMULUS_PORT": str(port)}
+
+    def run(self, line: str) -> str:
+        """What the command prints; if it fails, its errors and exit code as well."""
+        if line.startswith("cd "):
+            self.folder /= line.removeprefix("cd ")
+            return ""
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
+        )
+        failed = f"{done.stderr}\n[exit code {done.returncode}]\n" if done.returncode else ""
+        return (done.stdout + failed).replace(str(self.port), PORT)
+
+    def check(self, command: Command) -> str:
+        """Run a command, and see that it prints what it is said to print."""
+        deadline = time.monotonic() + (LATER_S if command.later else 0)
+        while True:
+            printed, expected = self.run(command.line), command.expected
+            if command.line.startswith("cumulus query"):
+                printed, expected = sorted_rows(printed), sorted_rows(expected)
+            if not expected or pattern(expected).fullmatch("\n".join(x.rstrip() for x in printed.splitlines())):
+                return printed
+            if time.monotonic() > deadline:
+                pytest.fail(f"$ {command.line}\n--- it printed\n{printed}\n--- and not\n{expected}")
+            time.sleep(1)
+
+
+def test_the_tutorial_does_what_it_says(tmp_path):
+    terminal, outputs = Terminal(tmp_path, free_port()), {}
+    try:
+        for language, info, text in FENCE.findall(TUTORIAL.read_text(encoding="utf-8")):
+            if language == "console":
+                for command in commands(text, info == "later"):
+                    outputs[command.line] = terminal.check(command)
+                    if command.line.startswith("cumulus up"):
+                        look_at_the_ui(terminal.port, outputs[command.line])
+            elif info:
+                file = tmp_path / info
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+    finally:
+        terminal.run("cumulus down")
+    assert "cumulus down" in outputs
+
+
+def look_at_the_ui(port, printed):
+    """The login that was printed is one."""
+    user, password = re.search(r"login: +(\S+) / (\S+)", printed).groups()
+    api = AirflowApi(port)
+    api.log_in(user, password)
+    assert {"bikes_coordinator_0", "bikes_commit", "bikes_validate", "bikes_run_epochs"} == api.dags()
+
+
+def test_outputs_are_compared_strictly():
+    assert pattern("a\n...\nb 1.5").fullmatch("a\nx\ny\nb 1.5")
+    assert pattern("a\n...\nb").fullmatch("a\nb")
+    assert pattern("in ... s").fullmatch("in 0.3 s")
+    assert not pattern("a\n...\nb").fullmatch("a\nx")
+    assert not pattern("1.5").fullmatch("1x5")
+    assert [c.line for c in commands("$ a \\\n  b\nout\n$ c\n", later=False)] == ["a \\\n  b", "c"]

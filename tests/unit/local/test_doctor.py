@@ -1,0 +1,115 @@
+"""What the doctor finds, on this machine and in projects that are not in order."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from cumulus_ops.catalog import Catalog
+from cumulus_ops.cli import main
+from cumulus_ops.config import load_project
+from cumulus_ops.local.doctor import FIX, OK, WARN, examine
+from cumulus_ops.local.machine import LOOPBACK, free_port
+from cumulus_ops.local.processes import KnownProcess
+from cumulus_ops.local.record import Record, write_record
+from cumulus_ops.local.up import servers_folder
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUMULUS_HOME", raising=False)
+    assert CliRunner().invoke(main, ["init", "--empty", str(tmp_path / "shop")]).exit_code == 0
+    return tmp_path / "shop"
+
+
+def found(folder, check, port=None):
+    """The one finding of a check."""
+    (one,) = [f for f in examine(folder, port or free_port()) if f.check == check]
+    return one
+
+
+def servers(project):
+    folder = servers_folder(load_project(project))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def test_a_new_project_is_in_order(shop):
+    wrong = [f for f in examine(shop, free_port()) if f.state == FIX]
+    assert [f for f in wrong if f.check != "java"] == []
+
+
+def test_it_changes_nothing(shop):
+    shutil.rmtree(shop / "var")
+    assert found(shop, "catalog").state == FIX
+    assert "cumulus init" in found(shop, "catalog").hint
+    assert not (shop / "var").exists()
+
+
+def test_a_machine_without_a_project_is_looked_at(tmp_path):
+    checks = {f.check for f in examine(tmp_path, free_port())}
+    assert {"python", "java", "memory", "disk", "port", "project"} <= checks
+    assert "catalog" not in checks
+
+
+def test_a_project_that_cannot_be_read_is_named(shop):
+    (shop / "cumulus.yaml").write_text("name: shop\ncolour: blue\n")
+    project = found(shop, "project")
+    assert project.state == FIX
+    assert "colour" in project.message
+
+
+def test_a_catalog_of_another_version_is_named(shop):
+    catalog = Catalog(load_project(shop).catalog_url)
+    with catalog._engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    catalog.close()
+    assert "0001" in found(shop, "catalog").message
+    assert found(shop, "catalog").state == FIX
+
+
+def test_an_unreachable_catalog_is_one_line_without_the_password(shop):
+    text = (shop / "cumulus.yaml").read_text()
+    url = f"postgresql+psycopg2://me:secret@{LOOPBACK}:{free_port()}/x"
+    (shop / "cumulus.yaml").write_text(f"{text}\ncatalog: {url}\n")
+    catalog = found(shop, "catalog")
+    assert catalog.state == FIX
+    assert "secret" not in catalog.message
+    assert "\n" not in catalog.message
+
+
+def test_a_taken_port_is_a_warning_with_another_one(shop):
+    with socket.socket() as held:
+        held.bind((LOOPBACK, 0))
+        held.listen()
+        port = found(shop, "port", held.getsockname()[1])
+    assert port.state == WARN
+    assert "--port" in port.hint
+
+
+def test_what_a_killed_up_has_left_is_to_be_fixed(shop):
+    left = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
+    try:
+        gone = KnownProcess("cumulus up", 1, "another boot 1")
+        write_record(servers(shop), Record("http://x", gone, (KnownProcess.of("spark-connect", left.pid),), True))
+        assert "spark-connect" in found(shop, "servers").message
+        assert found(shop, "servers").state == FIX
+        done = CliRunner().invoke(main, ["doctor", str(shop), "--json"])
+        assert done.exit_code == 2
+        assert {"ok", "fix"} <= {f["state"] for f in json.loads(done.stdout)}
+        assert CliRunner().invoke(main, ["down", str(shop)]).exit_code == 0
+        assert left.wait(10) < 0
+        assert found(shop, "servers").state == OK
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_down_of_what_is_not_up_says_so(shop):
+    done = CliRunner().invoke(main, ["down", str(shop)])
+    assert done.exit_code == 0
+    assert "is not up" in done.stdout
