@@ -20,8 +20,9 @@ from cumulus_ops.eventlog.checks import Checks
 from cumulus_ops.eventlog.types import SIGN, UPDATE
 from cumulus_ops.sources.debezium import DebeziumSettings, DebeziumStream
 from tests.support.debezium import LINES, ORDERS, TABLES, Change, Connector, text_of
+from tests.support.source_contract import parts_of
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "30"))
 RELATIONS = {r.name: r for r in (ORDERS, LINES)}
 NOON = datetime.datetime(2024, 2, 29, 12)
 Row = tuple[Any, ...]
@@ -60,6 +61,7 @@ def row_of(table: str, key: int, value: int) -> dict[str, Any]:
 
 
 writes = st.tuples(st.sampled_from(["orders", "lines", "lines"]), st.integers(0, 3), st.none() | st.integers(0, 99))
+booleans = st.booleans()
 transactions = st.lists(st.lists(writes, min_size=1, max_size=5), min_size=1, max_size=8)
 shapes = st.builds(
     Connector, kind=st.sampled_from(["postgresql", "mysql"]), metadata=st.booleans(), schemas=st.booleans(), keys=st.booleans(),
@@ -75,7 +77,7 @@ def test_what_is_taken_is_the_database(
     data: st.DataObject, connector: Connector, drawn: list[Any], span: int, upsert: bool
 ) -> None:
     database = Database()
-    messages: list[object] = []
+    messages = list[object]()
     for transaction in drawn:
         changes = [
             c for t, k, v in transaction if (c := database.write(t, (k,), None if v is None else row_of(t, k, v)))
@@ -83,7 +85,8 @@ def test_what_is_taken_is_the_database(
         if changes:
             database.commit()
             messages += connector.transaction(changes)
-        if messages and data.draw(st.booleans(), "restart"):
+        restart: bool = data.draw(booleans, "restart")
+        if messages and restart:
             messages += messages[data.draw(st.integers(0, len(messages) - 1), "sent again from") :]
     if not messages:
         return
@@ -134,7 +137,7 @@ class Reader:
         )
         for delivery in stream.poll(self.position):
             assert delivery.begin == self.position
-            for part in delivery.parts():
+            for part in parts_of(delivery):
                 for raw in part.read():
                     checked = Checks(RELATIONS[part.relation], part.place, upsert=self.upsert).check(raw)
                     assert checked.rejected.to_pylist() == []

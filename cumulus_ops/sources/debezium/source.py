@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import SetupProblem
 from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.sources.debezium.files import (
@@ -103,7 +103,7 @@ class DebeziumStream:
         """The transactions behind a position that are whole.
 
         Raises:
-            InputProblem: there is no such folder, or a file changed or came too late.
+            SetupProblem: there is no such folder, or a file changed or came too late.
         """
         at = Position.parse(position)
         files = self._files(at)
@@ -125,7 +125,7 @@ class DebeziumStream:
             self._told.add(name)
         late = [f.name for f in files if _before(f.name, at.file) and name_code(f.name) not in at.done]
         if late:
-            raise InputProblem(
+            raise SetupProblem(
                 f"came too late: its name is before {at.file}, which is being read",
                 kind="late-file",
                 place=str(self._settings.folder / late[0]),
@@ -192,7 +192,7 @@ class DebeziumStream:
             reading.file(file, is_last=file.name == end.file)
         found = reading.span(files)
         if found is None or (found.end.file, found.end.offset, found.end.event) != (end.file, end.offset, end.event):
-            raise InputProblem(
+            raise SetupProblem(
                 f"changed while it was read between {begin.offset} and {end.offset}",
                 kind="changed-file",
                 place=str(self._settings.folder / end.file),
