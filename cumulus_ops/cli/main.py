@@ -211,7 +211,9 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         _initialise(project)
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
-            tell: Callable[[str], None] = (lambda _: None) if as_json else partial(out.print, markup=False, soft_wrap=True)
+            tell: Callable[[str], None] = (
+                (lambda _: None) if as_json else partial(out.print, markup=False, soft_wrap=True)
+            )
             if epochs is not None:
                 run_epochs(runtime, epochs, tell)
             elif not run_waiting(runtime, tell):
