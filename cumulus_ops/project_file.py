@@ -4,6 +4,7 @@ The shape, with defaults (see the README for a commented example)::
 
     name: shop
     relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
+    # of a relation also  mode: strict      # or upsert, trusted: what its key means (docs/keys.md); writers: one, or any
     sources: {landing: landing}              # or landing: {path: landing, settle: 5s}, and others: NAME: {kind: postgres, coordinator: 0, ...}
     coordinators: 1                          # or {count: 3, token: 5m, patience: 1h}; patience: never
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96, events: }

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
+from cumulus_ops.catalog.problems import database_problem, say_where
 from cumulus_ops.errors import SetupProblem
 
-__all__ = ["READ_ONLY", "SCHEMA", "connect", "migrate", "retry_busy", "schema_version"]
+__all__ = ["READ_ONLY", "SCHEMA", "connect", "is_missing", "migrate", "retry_busy", "schema_version"]
 
 #: The newest migration.
 SCHEMA = "0013"
@@ -26,20 +27,39 @@ MIGRATION_LOCK = 0x43554D55  # one number for PostgreSQL's advisory lock
 
 
 def connect(url: str) -> Engine:
-    """An engine for ``url``. SQLite files get a folder, WAL and a busy timeout; writing transactions take the write lock
+    """An engine for ``url``. SQLite files get WAL and a busy timeout; writing transactions take the write lock
     at their beginning, so that a reader never has to become a writer half-way."""
-    parsed = make_url(url)
+    parsed = read_url(url)
     if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
+        return say_where(create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED"))
     if parsed.database in (None, "", ":memory:"):
         raise SetupProblem(
             "the catalog must outlive a process", kind="catalog-memory", hint="use sqlite:///FILE or PostgreSQL"
         )
-    Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
-    return engine
+    return say_where(engine)
+
+
+def read_url(url: str) -> URL:
+    """The URL of a catalog. The driver need not be named; PostgreSQL's scheme may have either of its usual names.
+
+    >>> read_url("postgres://me@db/cumulus").drivername
+    'postgresql+psycopg2'
+
+    Raises:
+        SetupProblem: it is none, or of another database.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        parsed = None
+    if parsed is None or parsed.get_backend_name() not in ("sqlite", "postgresql", "postgres"):
+        where = "" if parsed is None else parsed.render_as_string(hide_password=True)
+        hint = "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+        raise SetupProblem("this is no catalog's URL", kind="catalog-url", place=where, hint=hint)
+    return parsed.set(drivername="postgresql+psycopg2") if parsed.drivername in ("postgresql", "postgres") else parsed
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -65,6 +85,8 @@ def migrate(engine: Engine) -> None:
     from alembic import command  # most often nothing is to be migrated
     from alembic.config import Config
 
+    if engine.dialect.name == "sqlite":
+        Path(str(engine.url.database)).parent.mkdir(parents=True, exist_ok=True)
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     try:
@@ -74,16 +96,18 @@ def migrate(engine: Engine) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except OperationalError as error:
-        raise SetupProblem(
-            f"the catalog database cannot be reached: {error.orig}",
-            kind="catalog-unreachable",
-            place=engine.url.render_as_string(hide_password=True),
-            hint="check the catalog URL in cumulus.yaml and that the server runs",
-        ) from error
+        raise database_problem(error) or error from error
+
+
+def is_missing(engine: Engine) -> bool:
+    """Whether the catalog is a file that is not there."""
+    return engine.dialect.name == "sqlite" and not Path(str(engine.url.database)).exists()
 
 
 def schema_version(engine: Engine) -> str | None:
-    """The version of the catalog's schema; None for a database without one."""
+    """The version of the catalog's schema; None for a database without one. Nothing is made by looking."""
+    if is_missing(engine):
+        return None
     with engine.begin() as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None

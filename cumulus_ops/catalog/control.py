@@ -8,10 +8,10 @@ from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.database import Database, not_initialised
 from cumulus_ops.catalog.members import read_membership, unknown_coordinator
 from cumulus_ops.catalog.records import NewRun, ProgramRecord
-from cumulus_ops.errors import InputProblem, NotYet, SetupProblem
+from cumulus_ops.errors import InputProblem, NotYet
 
 __all__ = ["Control", "complete_epochs", "missing_votes", "not_sealed"]
 
@@ -88,9 +88,7 @@ class Control(Database):
         """
         rows = self._read(select(*[t.program.c[name] for name in ProgramRecord.__dataclass_fields__]))
         if not rows:
-            raise SetupProblem(
-                "no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`"
-            )
+            raise not_initialised(self._engine.url.render_as_string(hide_password=True))
         return ProgramRecord(*rows[0])
 
     def position(self, coordinator: int) -> tuple[int, int]:

@@ -8,13 +8,16 @@ Rows that are locked, always in this order:
 
 1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, seal, fence), or changes where it takes part (add, drain);
 2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token;
-3. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it.
+3. the row of a **batch** that is set aside: who decides about it;
+4. the rows of **key indexes**, in the order of their names: who has judged events by them, or builds one;
+5. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it.
 
 ======================  ===========  =======  ==================================================================
 transaction             coordinator  program  checks, once it has its locks
 ======================  ===========  =======  ==================================================================
 append, retry           locks                 the coordinator is in the epoch and at the sequence of the stamps, and a member; files *;
-                                              what is retried, whose row it locks too, is set aside
+                                              what is retried, whose row it locks too, is set aside; the key indexes, whose
+                                              rows it locks too, are those that events were judged by
 seal                    locks        locks    the epoch is the open one, the token is here and has the number that was given, all
                                               batches are settled
 fence                   locks        locks    the epoch is the open one and late, all batches are settled
@@ -32,7 +35,9 @@ forget retired **                    locks    every lease's steps read at a late
 register                             locks    no other program is registered; files *
 count failure, excuse                locks    the batch waits to be applied
 set aside, retract                   locks    the batch waits; or is applied and has the clock that was read; files *
-drop a batch                         locks    the batch, whose row it locks too, is set aside
+drop a batch                         locks    the batch, whose row it locks too, is set aside; key indexes as in an append; files *
+build a key index                    locks    it is the one that is replaced, and its row, which it locks too, covers the log; files *
+merge key runs                       locks    all of them count still; files *
 release, record done                 locks    the snapshots' consumers
 take, renew, end a lease
 ======================  ===========  =======  ==================================================================
@@ -58,11 +63,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Executable, Row, bindparam, insert, inspect, literal_column, select, table, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, migrate, retry_busy, schema_version
+from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, is_missing, migrate, retry_busy, schema_version
 from cumulus_ops.catalog.records import NewRun, step_of
 from cumulus_ops.errors import Conflict, SetupProblem
 
-__all__ = ["Database", "now"]
+__all__ = ["Database", "not_initialised", "now"]
 
 T = TypeVar("T")
 
@@ -75,8 +80,10 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def _not_initialised() -> SetupProblem:
-    return SetupProblem("no program is registered in this catalog", kind="not-initialised", hint="run `cumulus init`")
+def not_initialised(place: str = "") -> SetupProblem:
+    """What is said of a catalog in which there is nothing."""
+    message = "no program is registered in this catalog"
+    return SetupProblem(message, kind="not-initialised", place=place, hint="run `cumulus init`")
 
 
 class Database:
@@ -101,7 +108,7 @@ class Database:
         return next(iter(self._rows("format")), None)
 
     def _has_program(self) -> bool:
-        return inspect(self._reader).has_table("program")
+        return not is_missing(self._reader) and inspect(self._reader).has_table("program")
 
     def _rows(self, column: str) -> list[int]:
         with self._reader.connect() as connection:
@@ -119,7 +126,7 @@ class Database:
         """
         found = retry_busy(lambda: schema_version(self._reader))
         if found is None:
-            raise _not_initialised()
+            raise not_initialised(self._engine.url.render_as_string(hide_password=True))
         if found != SCHEMA:
             raise SetupProblem(
                 f"the catalog has schema {found}, and this version of Cumulus works with {SCHEMA}",
@@ -147,7 +154,7 @@ class Database:
         """The program row, locked for this transaction (on SQLite the transaction holds the write lock already)."""
         row = connection.execute(select(t.program).with_for_update()).first()
         if row is None:
-            raise _not_initialised()
+            raise not_initialised()
         return row
 
     def _commit(

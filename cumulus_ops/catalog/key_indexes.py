@@ -30,12 +30,14 @@ def lock_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> No
     """Lock the indexes, in the order of their names, and see that they are as they were when events were judged by them.
 
     Raises:
-        Conflict: one is not.
+        Conflict: one is not, or something was appended to its relation without it.
     """
-    i = t.key_index.c
+    i, f = t.key_index.c, t.log_file.c
     for change in sorted(changes, key=lambda change: change.relation):
-        query = select(i.version, i.signature).where(i.relation == change.relation).with_for_update()
-        if connection.execute(query).first() != (change.version, change.signature):
+        query = select(i.version, i.signature, i.covers).where(i.relation == change.relation).with_for_update()
+        version, signature, covers = connection.execute(query).first() or (None, None, 0)
+        beyond = select(f.id).where(f.id > covers, f.relation == change.relation).limit(1)
+        if (version, signature) != (change.version, change.signature) or connection.execute(beyond).first():
             raise _moved(change.relation)
 
 

@@ -13,6 +13,7 @@ from cumulus_ops.cli.batches import batch
 from cumulus_ops.cli.coordinators import coordinators
 from cumulus_ops.cli.doctor import doctor
 from cumulus_ops.cli.epochs import epoch
+from cumulus_ops.cli.keys import keys
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+#: The rows of a table that are shown, if nobody says how many.
+SHOWN = 50
 #: The commands that answer at once: their processes make no data frames.
-QUICK = ("batch", "compile", "coordinators", "epoch", "explain", "query", "status")
+QUICK = ("batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "status")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -290,17 +293,45 @@ def scrub(folder: Path, as_json: bool) -> None:
 @PROJECT
 @click.option("--as-of", type=click.IntRange(min=0), help="The snapshot of this epoch instead of the newest.")
 @click.option("--tentative", is_flag=True, help="What is applied so far: fresher, and may still be corrected.")
-@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Rows of the table to print.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help=f"At most so many rows; by default {SHOWN} of a table, and all in other formats.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json", "parquet", "arrow"]),
+    help="How; by default a table, or what the name of --output ends in.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file, which is replaced as a whole. Without it, CSV and JSON go to standard output.",
+)
 @JSON
-def query(view: str, folder: Path, as_of: int | None, tentative: bool, limit: int, as_json: bool) -> None:
+def query(
+    view: str,
+    folder: Path,
+    as_of: int | None,
+    tentative: bool,
+    limit: int | None,
+    form: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
     """Print the rows of VIEW: of the newest snapshot, of an epoch's, or as applied so far. If the view is in error, say which
-    expression fails, where it is written, and for which row, and end with exit code 4."""
+    expression fails, where it is written, and for which row, and end with exit code 4.
+
+    Values stay exact: decimals, dates and times are texts in JSON, integers are numbers with all their digits; NULL is nothing in CSV."""
     from cumulus_ops.errors import ViewInError
     from cumulus_ops.query import described_error, read_view
     from cumulus_ops.snapshot import open_runtime
 
     if tentative and as_of is not None:
         raise click.UsageError("--as-of names a snapshot, --tentative is newer than all: give one of them")
+    form = _format_of(form, output, as_json=as_json)
     with explained():
         project = load_project(folder)
         with open_runtime(project, "inprocess") as runtime:
@@ -308,14 +339,29 @@ def query(view: str, folder: Path, as_of: int | None, tentative: bool, limit: in
                 rows = read_view(runtime, view, as_of=as_of, tentative=tentative)
             except ViewInError as problem:
                 problem, details = described_error(runtime, view, problem, as_of=as_of, tentative=tentative)
-                if as_json:
+                if form == "json":
                     print_json({"in_error": details})
                 show(problem)
                 sys.exit(EXIT_IN_ERROR)
-    if as_json:
-        print_json(rows.to_pylist())
-    else:
-        print_rows(rows, _title(view, as_of, tentative), limit)
+        if form == "table":
+            print_rows(rows, _title(view, as_of, tentative), SHOWN if limit is None else limit)
+            return
+        from cumulus_ops.cli.writing import write_rows
+
+        write_rows(rows.slice(0, limit), form, output)
+    if output is not None:
+        click.echo(f"wrote {len(rows.slice(0, limit)):,} rows to {output}", err=True)
+
+
+def _format_of(form: str | None, output: Path | None, *, as_json: bool) -> str:
+    """The format that is asked for, in one of its ways."""
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form}: give one of them")
+    named = output.suffix.removeprefix(".") if output is not None else ""
+    chosen = "json" if as_json else form or (named if named in ("csv", "json", "parquet", "arrow") else None)
+    if output is not None and chosen in (None, "table"):
+        raise click.UsageError(f"--output {output}: say --format csv, json, parquet or arrow")
+    return chosen or "table"
 
 
 def _title(view: str, as_of: int | None, tentative: bool) -> str:
@@ -361,6 +407,7 @@ main.add_command(simulate)
 main.add_command(coordinators)
 main.add_command(epoch)
 main.add_command(quarantine)
+main.add_command(keys)
 main.add_command(doctor)
 main.add_command(up)
 main.add_command(down)

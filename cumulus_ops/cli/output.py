@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from cumulus_ops.catalog import InError, LeftOut
     from cumulus_ops.snapshot import CoordinatorStatus, Status
 
-__all__ = ["console", "coordinator_table", "print_json", "print_left_out", "print_rows", "print_status", "size_text"]
+__all__ = [
+    "console",
+    "coordinator_table",
+    "plain",
+    "print_json",
+    "print_left_out",
+    "print_rows",
+    "print_status",
+    "size_text",
+]
 
 WIDTH = 130
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -35,10 +44,11 @@ def console() -> Console:
 
 def print_json(value: Any) -> None:
     """One JSON document. Decimals and dates are strings: a script must not lose digits to floating point."""
-    click.echo(json.dumps(value, default=_plain, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(value, default=plain, indent=2, ensure_ascii=False))
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """What JSON has no literal for, as a value that it has."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     if isinstance(value, datetime.date | datetime.datetime):

@@ -10,10 +10,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.errors import CumulusError, SetupProblem
 from m3.errors import M3Error
 
 __all__ = ["EXIT_INVALID", "EXIT_IN_ERROR", "EXIT_SET_ASIDE", "EXIT_USER", "explained", "show"]
+
+FILE_ERRORS = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
 
 EXIT_INVALID = 1  # a snapshot is wrong
 EXIT_USER = 2  # the input, the project or the machine is wrong
@@ -33,6 +35,26 @@ def explained(source: Callable[[M3Error], str | None] | None = None) -> Iterator
     except (M3Error, CumulusError) as error:
         show(error, source(error) if source is not None and isinstance(error, M3Error) else None)
         sys.exit(EXIT_USER)
+    except Exception as error:
+        problem = _of_the_surroundings(error)
+        if problem is None:
+            raise
+        show(problem)
+        sys.exit(EXIT_USER)
+
+
+def _of_the_surroundings(error: Exception) -> CumulusError | None:
+    """What is wrong with the machine, rather than with us: a file that is not there, a database that does not answer."""
+    if isinstance(error, FILE_ERRORS) or (isinstance(error, OSError) and error.filename is not None):
+        message, place = f"a file cannot be used: {error.strerror or error}", str(error.filename or "")
+        return SetupProblem(
+            message, kind="no-file", place=place, hint="see that it is there, and who may read and write it"
+        )
+    if "sqlalchemy" not in sys.modules:
+        return None
+    from cumulus_ops.catalog.problems import database_problem
+
+    return database_problem(error)
 
 
 def show(error: M3Error | CumulusError, source: str | None = None) -> None:

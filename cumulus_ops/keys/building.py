@@ -67,7 +67,7 @@ def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: st
     index = catalog.key_index(relation.name)
     if index is not None and index.signature == signature(relation) and not catalog.has_log_beyond(relation.name):
         return index
-    violations = build(project, catalog, relation, label)
+    violations = build(project, catalog, relation, label, _log_progress(relation.name))
     if violations.keys:
         log.error(
             "relation %s: %d keys of what is in the log already have not one row once, or none; it stays as it is:\n  %s",
@@ -79,6 +79,14 @@ def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: st
     if found is None:
         raise Conflict("the key index moved on", kind="keys-moved", place=relation.name, hint="run it again")
     return found
+
+
+def _log_progress(relation: str) -> Progress:
+    def show(done: int, total: int) -> None:
+        if total:
+            log.info("building the key index of %s from the log: %s of %s rows", relation, f"{done:,}", f"{total:,}")
+
+    return show
 
 
 def build(

@@ -72,6 +72,8 @@ class KeyCodes:
 
 
 def _hash(seed: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Each round is one-to-one in what came before it. So equal rows have different codes if their seeds differ, those of two
+    coordinators: whoever compares real keys after an equal code need not ask for the coordinator."""
     result = seed
     for part in parts:
         result = mix(result * MULTIPLIER + part + MULTIPLIER)

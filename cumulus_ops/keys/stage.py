@@ -219,7 +219,7 @@ class KeyStage:
         """Look at what others have added since; the verdicts hold if it has to do with other keys."""
         for name, index in self._indexes.items():
             now = self._catalog.key_index(name)
-            if now is None or now.signature != index.signature:
+            if now is None or now.signature != index.signature or self._catalog.has_log_beyond(name):
                 raise conflict
             new = [run for run in now.runs if run.last > index.version]
             if any(index.touches(open_run(self._project.state, run)) for run in new):

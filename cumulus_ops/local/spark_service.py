@@ -24,6 +24,8 @@ __all__ = ["connect_token", "spark_environment", "spark_home", "start_connect_se
 
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 TOKEN_BYTES = 32
+#: Of a Spark that is all in one process, the other ports refuse strangers, too; a cluster's processes would need to share a secret.
+AUTHENTICATED = {"spark.authenticate": "true"}
 
 
 def spark_home() -> Path:
@@ -88,6 +90,7 @@ def start_connect_server(
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
         "spark.python.daemon.module": WORKER_DAEMON,
+        **(AUTHENTICATED if master.startswith("local") else {}),
         **(settings or {}),
     }
     flags = [part for name, value in options.items() for part in ("--conf", f"{name}={value}")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cumulus_ops.config import Project, ValidationSettings
 from cumulus_ops.names import NOTICES
+from cumulus_ops.orchestration.links import page
 from cumulus_ops.rhythm import Rhythm
 
 __all__ = [
@@ -36,9 +37,10 @@ in both directions. The report has a table of differing groups."""
 
 
 def notices(project: Project) -> str:
-    """What is to be known of the running project, as its steps have written it last; nothing at most times."""
+    """What is to be known of the running project, as its steps have written it last, nothing at most times; and where to see more."""
     file = project.state / NOTICES
-    return file.read_text(encoding="utf-8") + "\n" if file.is_file() else ""
+    told = file.read_text(encoding="utf-8") + "\n" if file.is_file() else ""
+    return f"{told}[Views, epochs, lag and reports of {project.name}]({page(project.name, '')})\n\n"
 
 
 def coordinator(project: Project, index: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cumulus_ops.catalog import Batch
 from cumulus_ops.catalog.asides import not_aside
 from cumulus_ops.engine import Runtime
-from cumulus_ops.eventlog import drop, restamp
+from cumulus_ops.eventlog.restamp import drop, restamp
 from cumulus_ops.snapshot.notices import write_notices
 
 __all__ = ["drop_batch", "retry_batch"]

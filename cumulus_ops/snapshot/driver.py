@@ -112,7 +112,7 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
     names = [view.name for view in rt.program.views]
     for epoch in to_validate(rt) if validating else ():
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.validations())))
-        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else f'FAILED, see {outcome.docs_index}'}")
+        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}, see {outcome.docs_index}")
         for line in (*outcome.failures, *outcome.remarks):
             on_progress(f"  {line}")
 

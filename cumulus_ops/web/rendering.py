@@ -22,9 +22,7 @@ def render(template: str, request: Request, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     loader = PackageLoader("cumulus_ops.web", "html")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, lstrip_blocks=True)
     environment.filters |= {"age": age, "number": number, "moment": moment, "text": text}
     return environment
 

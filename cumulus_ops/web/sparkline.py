@@ -14,11 +14,11 @@ BAR = 8.0  # at most as wide
 
 @dataclass(frozen=True)
 class Sparkline:
-    """``line``: the points of rows, as SVG has them; ``bars``: (x, y, width, height) of corrections; ``title``: what it says."""
+    """``line``: the points of rows, as SVG has them; ``bars``: corrections, as one path; ``title``: what it says."""
 
     line: str
     last: tuple[float, float] | None
-    bars: Sequence[tuple[float, float, float, float]]
+    bars: str
     title: str
     width: float = WIDTH
     height: float = HEIGHT
@@ -41,7 +41,7 @@ def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], correction
     most = max((count for _, count in shown), default=0) or 1
     points = [(round(x, 1), round(_y(count / most), 1)) for x, count in shown]
     high = max((corrections.get(epoch, 0) for epoch in epochs), default=0) or 1
-    bars = [_bar(place[e], step, corrections[e] / high) for e in epochs if corrections.get(e)]
+    bars = "".join(_bar(place[e], step, corrections[e] / high) for e in epochs if corrections.get(e))
     return Sparkline(
         " ".join(f"{x},{y}" for x, y in points), points[-1] if points else None, bars, _title(rows, corrections)
     )
@@ -51,9 +51,9 @@ def _y(share: float) -> float:
     return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
 
 
-def _bar(x: float, step: float, share: float) -> tuple[float, float, float, float]:
+def _bar(x: float, step: float, share: float) -> str:
     width, height = min(BAR, max(1.0, step * 0.6)), max(1.5, share * (HEIGHT - 2 * MARGIN))
-    return round(x - width / 2, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1)
+    return f"M{x - width / 2:.1f} {HEIGHT:g}v-{height:.1f}h{width:.1f}v{height:.1f}"
 
 
 def _title(rows: Sequence[tuple[int, int]], corrections: Mapping[int, int]) -> str:

@@ -177,8 +177,11 @@ def test_its_own_pages_are_in_the_ui(demo, page):
     frame = page.frame_locator("iframe")
     frame.get_by_role("heading", name="Views").wait_for(timeout=30_000)
     assert [frame.get_by_role("link", name=view, exact=True).count() for view in VIEWS] == [1] * len(VIEWS)
-    assert frame.locator("svg.timeline .bar.sealed").count() == 6, "two epochs of three coordinators"
-    assert frame.locator("svg.timeline .mark.passed").count() == 2
+    assert frame.locator("svg.timeline .bar.sealed").count() >= 6, (
+        "two epochs of three coordinators, and empty ones since"
+    )
+    assert frame.locator("svg.timeline .mark.passed").count() >= 2
+    assert frame.locator("svg.timeline .mark.failed").count() == 0
     light = frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
     page.evaluate("localStorage.setItem('theme', 'dark')")  # as Airflow's own switch does
     page.reload()

@@ -22,7 +22,21 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from cumulus_ops.catalog import Catalog, HistoryEntry, NewBatch, Run, SharedClock, Snapshot, Step, Validation, ViewError
+from cumulus_ops.catalog import (
+    Catalog,
+    HistoryEntry,
+    KeyChange,
+    KeyIndex,
+    LogFile,
+    NewBatch,
+    NewKeyRun,
+    Run,
+    SharedClock,
+    Snapshot,
+    Step,
+    Validation,
+    ViewError,
+)
 from cumulus_ops.catalog.asides import FAILURES
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.rhythm import Rhythm
@@ -35,7 +49,7 @@ pytestmark = pytest.mark.postgres
 LIMIT = int(os.environ.get("INTERLEAVINGS", "4"))
 PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
-IGNORED = {"sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at"}
+IGNORED = {"sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at", "covers"}
 #: By the one clock all epochs are over, by the other they last for long.
 PAST = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
 FUTURE = Rhythm(datetime.datetime(3020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
@@ -59,6 +73,7 @@ class World:
     mergeable: Sequence[Run] = ()
     refreshed: int = 0
     lease: Any = None
+    keys: KeyIndex | None = None
 
     def run(self, statements: str) -> None:
         with self.engine.begin() as connection:
@@ -96,7 +111,7 @@ def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -
         kept["retry_of"] = names.get(row["retry_of"])
     if table == "member":
         kept["awaited_since"] = row["awaited_since"] is not None
-    if table in ("batch", "lease", "run", "log_file", "quarantine", "reading_clock"):
+    if table in ("batch", "lease", "run", "log_file", "quarantine", "reading_clock", "key_run"):
         del kept["id"]
     return tuple(kept.items())
 
@@ -173,6 +188,8 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     world.last = catalog.last_commit()
     world.clocks, world.entries = catalog.clocks(world.last), catalog.history(world.last)
     world.mergeable = catalog.mergeable(world.last)[:2]
+    catalog.put_key_index("r", "s", catalog.key_log("r")[0], [_key_run("a"), _key_run("b")], None)
+    world.keys = catalog.key_index("r")
     world.refreshed = catalog.refreshed()
     catalog.close()
     world.run(f"UPDATE lease SET holder = 'slow', expires = 0 WHERE id = {SLOW.lease}")
@@ -230,7 +247,51 @@ def _retry(world: World) -> Operation:
     return operation
 
 
+def _key_run(name: str) -> NewKeyRun:
+    return NewKeyRun("r", f"keys/{name}.keys", 0, 0, 100, 1, 0, 0)
+
+
+def _append_keys(coordinator: int, drop: str) -> Make:
+    """What was judged by the key index."""
+
+    def make(world: World) -> Operation:
+        catalog = Catalog(world.url)
+        epoch, sequence = catalog.position(coordinator)
+        catalog.close()
+        file = LogFile(0, "r", f"log/r/{coordinator}-{drop}.parquet", 1, f"{coordinator}/r", 0, 0)
+        new = NewBatch(coordinator, drop, epoch, sequence, sequence + 1, 1, 0, 0, 0, (file,), ())
+
+        def operation(catalog: Catalog) -> None:
+            catalog.append([new], None, _change(world, drop))
+
+        return operation
+
+    return make
+
+
+def _change(world: World, name: str) -> list[KeyChange]:
+    assert world.keys is not None
+    return [KeyChange("r", world.keys.version, "s", (_key_run(name),))]
+
+
+def _merge_keys(world: World) -> Operation:
+    assert world.keys is not None
+    runs = world.keys.runs
+    return lambda catalog: catalog.commit_key_merge(runs, [_key_run("merged")])
+
+
+def _build_keys(world: World) -> Operation:
+    keys = world.keys
+    assert keys is not None
+    return lambda catalog: catalog.put_key_index("r", "s", keys.covers, [_key_run("built")], keys)
+
+
 OPERATIONS: dict[str, Make] = {
+    "append with keys": _append_keys(1, "k"),
+    "append with keys elsewhere": _append_keys(2, "k"),
+    "merge keys": _merge_keys,
+    "build keys": _build_keys,
+    "drop a batch with keys": lambda w: lambda c: c.drop_batch(w.aside, _change(w, "dropped")),
     "append": _append(1, "a", SLOW),
     "append another": _append(1, "b"),
     "append elsewhere": _append(2, "a"),
@@ -335,10 +396,15 @@ MEMBERS = (
     *("take the token", "fence", "add a coordinator", "drain", "drain another", "end an epoch"),
     *("append elsewhere", "seal", "seal the next", "commit apply", "checkpoint"),
 )
-USUAL = tuple(name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6]))
+#: What is judged by keys, and what becomes of what is known of them.
+KEYS = (
+    *("append with keys", "append with keys elsewhere", "merge keys", "build keys", "drop a batch with keys"),
+    *("append elsewhere", "retry a batch", "seal", "drain", "collect garbage"),
+)
+USUAL = tuple(name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5]))
 
 
-@pytest.mark.parametrize(("sealed", "names"), [(1, USUAL), (1, ASIDE), (1, MEMBERS), (3, ONCE_SEALED)])
+@pytest.mark.parametrize(("sealed", "names"), [(1, USUAL), (1, ASIDE), (1, MEMBERS), (1, KEYS), (3, ONCE_SEALED)])
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))

@@ -22,7 +22,7 @@ TIMEOUT_S = 600
 def context() -> ForkServerContext:
     """A fork server with the heavy modules loaded: children start in milliseconds and inherit no threads."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["cumulus_ops.snapshot", "tests.support.children"])
+    server.set_forkserver_preload(["cumulus_ops.snapshot", "tests.support.children", "tests.support.banking"])
     return server
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import SETTLE, Patience, ValidationSettings, load_project
+from cumulus_ops.config import SETTLE, KeySettings, Patience, ValidationSettings, load_project
 from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
@@ -242,3 +242,30 @@ def test_a_project_needs_no_landing_folder_beside_other_sources(write):
     project = load_project(write(MINIMAL.replace("{landing: in}", "{bank: {kind: postgres}}")), {})
     assert project.settle == SETTLE
     assert [s.name for s in project.sources] == ["bank"]
+
+
+def test_keys_mean_something_where_a_mode_says_so(write):
+    def keyed(text: str) -> str:
+        return MINIMAL.replace("key: [id]", f"key: [id]\n    mode: {text}")
+
+    assert load_project(write(MINIMAL), {}).keys == {} == load_project(write(keyed("trusted")), {}).keys
+    assert load_project(write(keyed("strict")), {}).keys == {"orders": KeySettings("strict", "one")}
+    both = keyed("upsert\n    writers: any")
+    assert load_project(write(both), {}).keys == {"orders": KeySettings("upsert", "any")}
+    without = MINIMAL.replace("key: [id]", "mode: strict")
+    assert load_project(write(without), {}).keys == {"orders": KeySettings("strict")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("key: [id]", "mode: upsert", "an upsert needs a key"),
+        ("key: [id]", "key: [note]\n    mode: strict", "the key's column note may be NULL"),
+        ("key: [id]", "key: [id]\n    writers: any", "says who may write a key"),
+        ("key: [id]", "mode: strict\n    writers: any", "says who may write a key"),
+        ("key: [id]", "key: [id]\n    mode: loose", "loose"),
+    ],
+)
+def test_keys_that_cannot_mean_anything_are_refused(write, old, new, message):
+    with pytest.raises(InputProblem, match=message):
+        load_project(write(MINIMAL.replace(old, new)), {})

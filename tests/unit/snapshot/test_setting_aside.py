@@ -119,7 +119,7 @@ def test_what_keeps_failing_is_set_aside_and_a_retry_counts_in_the_open_epoch(op
     run_minibatch(rt, 1, [])
     expect(rt, end_epoch(rt), [*good, *other, *later])
 
-    from cumulus_ops.eventlog import restamp
+    from cumulus_ops.eventlog.restamp import restamp
 
     again = restamp(rt.project, rt.catalog, rt.catalog.batch(broken))
     retried = rt.catalog.batch(again)

@@ -217,8 +217,8 @@ def test_a_transaction_of_which_something_is_missing_is_rejected(folder: Path, l
 def test_a_bad_line_takes_its_transaction_with_it_and_nothing_else(folder: Path, line: str, reason: str) -> None:
     connector = Connector()
     before, messages, behind = (connector.transaction(c) for c in (CHANGES[1:2], CHANGES, CHANGES[1:2]))
-    around, messages = [text_of(before), text_of(behind)], [text_of([m]) for m in messages]
-    text = around[0] + "".join(messages[:2]) + line + "\n" + "".join(messages[2:]) + around[1]
+    around, lines = [text_of(before), text_of(behind)], [text_of([m]) for m in messages]
+    text = around[0] + "".join(lines[:2]) + line + "\n" + "".join(lines[2:]) + around[1]
     (folder / "a.json").write_bytes(text.encode("latin-1"))
     taken = take(folder)
     assert [r[:3] for r in taken.rows] == [("lines", 1, values(LINE))] * 2

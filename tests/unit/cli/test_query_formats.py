@@ -1,0 +1,139 @@
+"""`cumulus query` in the formats of others: nothing is lost, and files appear as a whole."""
+
+import csv
+import io
+import json
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from cumulus_ops.cli import writing
+from cumulus_ops.cli.main import main
+from cumulus_ops.cli.scaffold import write_project
+from cumulus_ops.config import load_project
+from cumulus_ops.snapshot import initialise, open_runtime, run_epochs
+
+ORDERS = [(1, 'a, "b"', "9999999999999.99"), (2, "", "0.10"), (3, "ann", "0.20")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A project with one snapshot."""
+    folder = tmp_path_factory.mktemp("formats")
+    write_project(folder, "shop")
+    (folder / "views" / "notes.sql").write_text(
+        "SELECT o_id, o_note, SUM(o_price) AS price FROM orders GROUP BY o_id, o_note\n"
+    )
+    file = folder / "cumulus.yaml"
+    text = file.read_text().replace("kind: spark", "kind: inprocess")
+    file.write_text(
+        text.replace("  revenue: views/revenue.sql\n", "  revenue: views/revenue.sql\n  notes: views/notes.sql\n")
+    )
+    project = load_project(folder)
+    initialise(project)
+    drop = project.landing / "0" / "d1"
+    drop.mkdir(parents=True)
+    rows = [{"op": "I", "event": n, "o_id": n, "o_customer": name, "o_price": price} for n, name, price in ORDERS]
+    (drop / "orders.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with open_runtime(project, "inprocess") as runtime:
+        run_epochs(runtime, 1, validating=False)
+    return folder
+
+
+@pytest.fixture
+def query(folder, tmp_path, monkeypatch):
+    """Queries, in an empty folder."""
+    monkeypatch.setenv("CUMULUS_PROJECT", str(folder))
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, ["query", *arguments])
+
+
+def rows_of(text):
+    return sorted(csv.DictReader(io.StringIO(text)), key=lambda row: row["o_id"])
+
+
+def test_csv_tells_null_from_an_empty_text(query):
+    said = query("notes", "--format", "csv").stdout
+    assert [(r["o_id"], r["price"]) for r in rows_of(said)] == [("1", "9999999999999.99"), ("2", "0.10"), ("3", "0.20")]
+    assert "1,,9999999999999.99" in said, "NULL"
+    (empty,) = [r for r in csv.reader(io.StringIO(query("revenue", "--format", "csv").stdout)) if r[1] == "0.10"]
+    assert empty[0] == ""
+    assert '"",0.10,1' in query("revenue", "--format", "csv").stdout
+
+
+def test_json_keeps_every_digit_and_obeys_the_limit(query):
+    rows = json.loads(query("notes", "--json").stdout)
+    assert {r["o_id"]: r["price"] for r in rows} == {1: "9999999999999.99", 2: "0.10", 3: "0.20"}
+    assert json.loads(query("notes", "--format", "json").stdout) == rows
+    assert json.loads(query("notes", "--json", "--limit", "2").stdout) == rows[:2]
+    assert json.loads(query("notes", "--json", "--limit", "0").stdout) == []
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "arrow"])
+def test_a_file_has_the_same_rows(query, tmp_path, form):
+    file = tmp_path / f"rows.{form}"
+    file.write_text("old")
+    done = query("notes", "--output", str(file))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert f"wrote 3 rows to {file}" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == [file.name], "nothing is left beside it"
+    if form == "csv":
+        prices = {int(r["o_id"]): Decimal(r["price"]) for r in rows_of(file.read_text())}
+    elif form == "json":
+        prices = {r["o_id"]: Decimal(r["price"]) for r in json.loads(file.read_text())}
+    else:
+        table = pq.read_table(file) if form == "parquet" else pa.ipc.open_file(file).read_all()
+        assert pa.types.is_decimal(table.schema.field("price").type)
+        prices = dict(zip(table["o_id"].to_pylist(), table["price"].to_pylist(), strict=True))
+    assert prices == {1: Decimal("9999999999999.99"), 2: Decimal("0.10"), 3: Decimal("0.20")}
+
+
+def test_what_fails_leaves_the_old_file(query, tmp_path, monkeypatch):
+    file = tmp_path / "rows.csv"
+    file.write_text("old")
+
+    def half(_rows, sink):
+        sink.write(b"half a")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(writing.FORMATS, "csv", half)
+    done = query("notes", "-o", str(file))
+    assert (done.exit_code, file.read_text()) == (2, "old")
+    assert "No space left on device" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--format", "parquet"], "name a file: --output rows.parquet"),
+        (["--format", "csv", "--json"], "give one of them"),
+        (["--output", "rows.xlsx"], "say --format csv, json, parquet or arrow"),
+        (["--output", "rows.csv", "--format", "table"], "say --format"),
+        (["--output", "nowhere/rows.csv"], "a folder that exists"),
+    ],
+)
+def test_what_is_not_possible_is_said(query, arguments, said):
+    done = query("notes", *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_values_that_json_and_csv_have_no_words_for():
+    rows = pa.table(
+        {"x": [float("nan"), float("inf"), 0.1], "l": [[Decimal("1.10")], None, []], "b": [True, None, False]}
+    )
+    out = io.BytesIO()
+    writing.FORMATS["json"](rows, out)
+    assert json.loads(out.getvalue()) == [
+        {"x": "nan", "l": ["1.10"], "b": True},
+        {"x": "inf", "l": None, "b": None},
+        {"x": 0.1, "l": [], "b": False},
+    ]
+    out = io.BytesIO()
+    writing.FORMATS["csv"](rows, out)
+    assert out.getvalue().decode().splitlines()[1:] == ['nan,"[""1.10""]",true', "inf,,", '0.1,"[]",false']

@@ -1,0 +1,214 @@
+"""What is said of events that keys do not allow, and what upserts become."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from cumulus_ops.catalog import Catalog, KeyChange
+from cumulus_ops.config import KeySettings, Project
+from cumulus_ops.errors import Conflict
+from cumulus_ops.keys import KeyStage, merging, tidy_keys, tidying
+from cumulus_ops.keys.building import signature, up_to_date
+from m3.datatypes import INT, STRING
+from m3.program import Column, Relation
+from tests.support.catalogs import PROGRAM
+from tests.support.keyed import Change, append, bags, found_in_index, move_to, net, table_of, with_keys
+from tests.support.projects import make_project
+
+PLACE = Relation("place", (Column("id", INT), Column("name", STRING.with_null())), ("id",))
+BAG = Relation("bag", (Column("id", INT), Column("name", STRING.with_null())))
+Open = Callable[..., tuple[Project, Catalog]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Open]:
+    catalogs = []
+
+    def open_(mode: str, writers: str = "one") -> tuple[Project, Catalog]:
+        project = make_project(tmp_path, (PLACE, BAG))
+        project = with_keys(project, {"place": KeySettings(mode, writers), "bag": KeySettings("strict")})
+        project.state.mkdir()
+        catalogs.append(Catalog(project.catalog_url, project.state))
+        catalogs[-1].migrate()
+        catalogs[-1].register(PROGRAM)
+        return project, catalogs[-1]
+
+    yield open_
+    for catalog in catalogs:
+        catalog.close()
+
+
+def _reasons(project: Project, catalog: Catalog) -> list[tuple[str, str, int | None, dict[str, object]]]:
+    """(kind, reason, row, record) of all that was rejected."""
+    tables = [pq.read_table(project.state / path) for _, _, path, _ in catalog.quarantine_files()]
+    return [(r["kind"], r["reason"], r["row"], json.loads(r["record"])) for table in tables for r in table.to_pylist()]
+
+
+def _place(*changes: tuple[int, str, int, str | None]) -> list[Change]:
+    return [(event, "place", op, (key, name)) for event, op, key, name in changes]
+
+
+def test_a_strict_relation_shows_both_rows(opened: Open) -> None:
+    project, catalog = opened("strict")
+    append(project, catalog, 0, "a", _place((0, "I", 1, "Ulm"), (1, "I", 2, "Bonn")))
+    append(
+        project,
+        catalog,
+        0,
+        "b",
+        _place((2, "I", 1, "Rom"), (3, "D", 2, "Köln"), (4, "D", 3, None), (5, "D", 1, "Ulm"), (5, "I", 1, "Rom")),
+    )
+    (first, second, third) = _reasons(project, catalog)
+    assert first == (
+        "doubled-key",
+        'key: inserts a row whose key is there already: {"id": 1, "name": "Ulm"}',
+        0,
+        {"id": 1, "name": "Rom", "op": "I", "event": 2},
+    )
+    assert second[:3] == (
+        "other-values",
+        'key: deletes a row with other values than the one that is there: {"id": 2, "name": "Bonn"}',
+        1,
+    )
+    assert third[:3] == ("absent", "key: deletes a row that is not there", 2)
+    assert net(project, catalog, "place") == {(1, "Rom"): 1, (2, "Bonn"): 1}
+
+
+def test_an_event_is_rejected_as_a_whole_and_what_rests_on_it_too(opened: Open) -> None:
+    project, catalog = opened("strict")
+    changes = _place((0, "I", 1, "a"), (1, "I", 2, "b"), (1, "I", 1, "b"), (2, "D", 2, "b"), (3, "I", 2, "c"))
+    assert append(project, catalog, 0, "a", changes) == {"place": [1, 2]}
+    assert [kind for kind, *_ in _reasons(project, catalog)] == ["part", "doubled-key", "absent"]
+    assert net(project, catalog, "place") == {(1, "a"): 1, (2, "c"): 1}
+
+
+def test_upserts_and_deletes_by_key_find_the_old_row(opened: Open) -> None:
+    project, catalog = opened("upsert")
+    append(
+        project,
+        catalog,
+        0,
+        "a",
+        _place((0, "U", 1, "a"), (1, "I", 2, "b"), (2, "U", 2, "c"), (2, "D", 1, None), (3, "D", 1, None)),
+    )
+    append(project, catalog, 0, "b", _place((4, "I", 2, "d"), (5, "D", 2, "whatever"), (6, "U", 2, None)))
+    assert [(row, sign) for _, row, sign in bags(project, catalog)["place"]] == [
+        *[((1, "a"), 1), ((2, "b"), 1), ((2, "b"), -1), ((2, "c"), 1), ((1, "a"), -1)],
+        *[((2, "c"), -1), ((2, "d"), 1), ((2, "d"), -1), ((2, None), 1)],
+    ]
+    assert [kind for kind, *_ in _reasons(project, catalog)] == ["absent"]
+    assert net(project, catalog, "place") == {(2, None): 1} == found_in_index(project, catalog, PLACE)
+
+
+def test_without_a_key_a_row_can_be_deleted_as_often_as_it_was_inserted_by_the_same_coordinator(opened: Open) -> None:
+    project, catalog = opened("strict")
+    row = (1, "a")
+    append(project, catalog, 0, "a", [(e, "bag", op, row) for e, op in enumerate("IIDDDI")])
+    append(project, catalog, 1, "b", [(0, "bag", "D", row), (1, "bag", "I", row)])
+    assert [kind for kind, *_ in _reasons(project, catalog)] == ["absent", "absent"]
+    assert net(project, catalog, "bag") == {row: 2}
+
+
+def test_a_key_belongs_to_one_coordinator_until_its_row_is_gone(opened: Open) -> None:
+    project, catalog = opened("upsert")
+    append(project, catalog, 1, "a", _place((0, "I", 1, "a")))
+    assert append(project, catalog, 0, "b", _place((0, "U", 1, "b"), (1, "D", 1, None))) == {"place": [0, 1]}
+    assert _reasons(project, catalog)[0][:2] == (
+        "other-writer",
+        'key: belongs to coordinator 1, which has inserted {"id": 1, "name": "a"}',
+    )
+    append(project, catalog, 1, "c", _place((1, "D", 1, None)))
+    assert append(project, catalog, 0, "d", _place((2, "U", 1, "b"))) == {"place": []}
+    assert net(project, catalog, "place") == {(1, "b"): 1}
+
+
+def test_what_counts_before_something_accepted_is_refused(opened: Open) -> None:
+    """Coordinator 1 is ahead; were the other's delete accepted, the earlier snapshot would be right and the later one not."""
+    project, catalog = opened("strict", "any")
+    append(project, catalog, 0, "a", _place((0, "I", 1, "a")))
+    move_to(catalog, 1, 1)
+    append(project, catalog, 1, "b", _place((0, "D", 1, "a"), (1, "I", 2, "b")))
+    assert append(project, catalog, 0, "c", _place((1, "D", 1, "a"), (2, "I", 2, "c"))) == {"place": [1, 2]}
+    assert [kind for kind, *_ in _reasons(project, catalog)] == ["later-epoch"] * 2
+    assert "coordinator 1 has changed it in epoch 1 already" in _reasons(project, catalog)[0][1]
+    move_to(catalog, 0, 1)
+    assert append(project, catalog, 0, "d", _place((1, "I", 1, "c"))) == {"place": []}
+
+
+@pytest.mark.parametrize(("other", "is_refused"), [(2, False), (1, True)])
+def test_who_comes_second_starts_again_only_if_the_first_had_its_keys(
+    opened: Open, other: int, is_refused: bool
+) -> None:
+    project, catalog = opened("strict", "any")
+    append(project, catalog, 0, "a", _place((0, "I", 0, "a")))
+    seen: list[int] = []
+
+    def refused_once(changes: Sequence[KeyChange]) -> None:
+        seen.append(changes[0].version)
+        if len(seen) == 1:
+            append(project, catalog, 0, "b", _place((1, "I", other, "a")))
+            raise Conflict("the key index moved on", kind="keys-moved")
+
+    with catalog.step() as step, KeyStage(project, catalog, 1, 0, step.label) as keys:
+        keys.resolve("place", table_of(PLACE, _place((0, "I", 1, "b"))))
+        if is_refused:
+            with pytest.raises(Conflict):
+                keys.commit(refused_once)
+        else:
+            keys.commit(refused_once)
+    assert len(seen) == (1 if is_refused else 2)
+    assert is_refused or seen[1] == seen[0] + 1
+
+
+def test_what_was_appended_while_it_was_trusted_is_looked_at(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
+    project, catalog = opened("strict")
+    trusted = with_keys(project, {})
+    append(project, catalog, 0, "a", _place((0, "I", 1, "a")))
+    append(
+        trusted,
+        catalog,
+        0,
+        "b",
+        _place((1, "I", 1, "b"), (2, "D", 1, "a"), (3, "D", 2, "x"), (4, "I", 3, "c"), (5, "I", 3, "d")),
+    )
+    assert append(project, catalog, 0, "c", _place((6, "I", 1, "c"), (7, "D", 1, "b"))) == {"place": [6]}
+    assert "2 keys of what is in the log already have not one row once, or none" in caplog.text
+    assert '-1 times {"id": 2, "name": "x"}' in caplog.text
+    assert '1 times {"id": 3, "name": "c"}' in caplog.text
+    assert '1 times {"id": 3, "name": "d"}' in caplog.text
+
+
+def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "SMALLEST_ROWS", 1)
+    project, catalog = opened("upsert")
+    for i in range(40):
+        append(project, catalog, 0, f"d{i}", _place((2 * i, "U", i, "a"), (2 * i + 1, "D", i - 1, None)))
+        index = catalog.key_index("place")
+        assert index is not None
+        assert len(index.runs) <= 12
+    assert found_in_index(project, catalog, PLACE) == {(39, "a"): 1}
+    monkeypatch.setattr(tidying, "pick", list)
+    with catalog.step() as step:
+        assert tidy_keys(project, catalog, step.label) > 0
+    index = catalog.key_index("place")
+    assert index is not None
+    assert sum(run.rows for run in index.runs) == 1
+    files = {str(p.relative_to(project.state)) for p in (project.state / "keys").iterdir()}
+    catalog.renew()
+    gone = catalog.garbage(sorted(files))
+    assert {run.path for run in index.runs} <= files - gone
+
+
+def test_another_key_makes_another_index(opened: Open) -> None:
+    project, catalog = opened("strict")
+    append(project, catalog, 0, "a", _place((0, "I", 1, "a"), (1, "I", 2, "a")))
+    other = Relation("place", PLACE.columns, ("name",))
+    with catalog.step() as step:
+        index = up_to_date(project, catalog, other, step.label)
+    assert index.signature == signature(other) != signature(PLACE)
+    assert sum(run.rows for run in index.runs) == 1
