@@ -17,6 +17,7 @@ from cumulus_ops.cli.keys import keys
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
+from cumulus_ops.cli.quarantine import quarantine
 from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
 from cumulus_ops.config import Project, load_project
@@ -411,6 +412,7 @@ main.add_command(batch)
 main.add_command(simulate)
 main.add_command(coordinators)
 main.add_command(epoch)
+main.add_command(quarantine)
 main.add_command(keys)
 main.add_command(doctor)
 main.add_command(up)
