@@ -61,10 +61,11 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
     ) as file:
         columns = list(names.values())
         limit = memory // SHARE // (VALUE_BYTES * max(1, len(columns)))
-        ends = _ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
+        ordered = _ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
+        ends = ordered or [footer.num_rows]
         begins = [0, *ends]
         if max(b - a for a, b in pairwise(begins)) > max(limit, PIECE_ROWS):
-            raise _unwieldy(path, len(ends) == 1)
+            raise _unwieldy(path, ordered is None)
         if len(ends) == 1 and batch >= footer.num_rows:
             pieces = iter([file.read(columns=columns)])
         else:
@@ -81,8 +82,8 @@ def _check_nesting(path: Path, schema: pa.Schema, names: Mapping[str, str]) -> N
             raise InputProblem(f"column {name} is {type_}", kind="wrong-type", place=str(path), hint=hint)
 
 
-def _unwieldy(path: Path, whole: bool) -> InputProblem:
-    if not whole:
+def _unwieldy(path: Path, unsorted: bool) -> InputProblem:
+    if not unsorted:
         return too_large(path, "has an event of more rows than fit into memory")
     return InputProblem(
         "has events that are not in order, and is too large to be sorted here",
@@ -136,18 +137,18 @@ def _average(chunk: pq.ColumnChunkMetaData) -> int:
     return int(chunk.total_uncompressed_size // max(1, chunk.num_values))
 
 
-def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int]:
-    """Where pieces end (exclusive); the last is the end of the file."""
+def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int] | None:
+    """Where pieces end (exclusive); the last is the end of the file. None if the events' order does not allow it."""
     if total <= rows:
         return [total]
     if event is None:
         return [*range(rows, total, rows), total]
     if not pa.types.is_int64(file.schema_arrow.field(event).type):
-        return [total]
+        return None
     try:
         return event_cuts(_event_changes(file, event), total, rows)
     except _OutOfOrder:
-        return [total]
+        return None
 
 
 class _OutOfOrder(Exception):
