@@ -297,10 +297,11 @@ class _Together:
     def __call__(self, blocks: Sequence[Block]) -> pa.Table:
         names = list(self.form.names)
         schema = pa.schema([(name, self.form.types[name]) for name in names])
-        if not all(block.columns.schema == schema for block in blocks):
+        if any(field.type != schema.field(field.name).type for block in blocks for field in block.columns.schema):
             schema = pa.schema([(name, pa.string()) for name in names])
         table = pa.concat_tables([schema.empty_table(), *(_as_text(b.columns, schema) for b in blocks)])
-        unseen = set(names).intersection(*(b.unseen for b in blocks)) if len(table) else set()
+        named = [set(b.columns.column_names) - b.unseen for b in blocks]
+        unseen = set(names).difference(*named) if len(table) else set()
         self.absent = unseen if self.absent is None else self.absent & unseen
         return table.drop_columns(sorted(self.absent))
 
@@ -309,5 +310,7 @@ def _as_text(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if table.schema == schema or not len(table):
         return table if len(table) else schema.empty_table()
     found = set(table.column_names)  # a rest of the piece before lacks what no row names
-    columns = [pc.cast(table.column(f.name), f.type) if f.name in found else pa.nulls(len(table), f.type) for f in schema]
+    columns = [
+        pc.cast(table.column(f.name), f.type) if f.name in found else pa.nulls(len(table), f.type) for f in schema
+    ]
     return pa.Table.from_arrays(columns, schema=schema)
