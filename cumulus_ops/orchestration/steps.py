@@ -41,7 +41,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 POLL_S = 0.5
 PATIENCE_S = 30.0  # with the one who has the token, before the seal's task waits for it, and gives its slot back
-TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "set_aside")
+TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "files_aside", "set_aside")
 
 
 class SnapshotInvalid(CumulusError):
