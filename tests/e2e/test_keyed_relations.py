@@ -108,7 +108,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     outcome = _outcome(project)
     kinds = Counter(
         kind
-        for _, _, path, _ in catalog.quarantine_files()
+        for path in (q.path for q in catalog.quarantined_rows())
         for kind in pq.read_table(project.state / path)["kind"].to_pylist()
     )
     assert kinds.keys() >= {"absent", "doubled-key", "other-writer", "other-values"}
