@@ -31,7 +31,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """One line."""
-        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {text}")
+        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {text}", soft_wrap=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -82,7 +82,7 @@ def epoch_table(epochs: Sequence[EpochReport]) -> Table:
         "events",
         "inserts",
         "deletes",
-        "repeated",
+        "repeats",
         "quarantined",
         "files aside",
         "corrections",

@@ -28,12 +28,12 @@ import pyarrow.parquet as pq
 
 from cumulus_ops.catalog import Catalog, ProgramRecord
 from cumulus_ops.config import Project
-from cumulus_ops.eventlog import Delivery, append_delivery
+from cumulus_ops.eventlog import Delivery, Part, append_delivery
 from cumulus_ops.eventlog.types import OFFSET, SIGN
 from cumulus_ops.faults import FAULT_POINTS
 from cumulus_ops.sources import Source
 
-__all__ = ["Handed", "append_all", "check_source", "handed_over", "log_rows", "new_catalog"]
+__all__ = ["Handed", "append_all", "check_source", "handed_over", "log_rows", "new_catalog", "parts_of"]
 
 Make = Callable[[Catalog], Source]
 #: The relation's columns, its sign or op, the number of its event.
@@ -61,12 +61,15 @@ def handed_over(source: Source, position: str | None = None) -> list[Handed]:
     return [Handed(d.name, d.begin, d.position, rows_of(d)) for d in source.poll(position)]
 
 
+def parts_of(delivery: Delivery) -> list[Part]:
+    """What of a delivery has rows."""
+    return [part for part in delivery.parts() if isinstance(part, Part)]
+
+
 def rows_of(delivery: Delivery) -> dict[str, list[Row]]:
     """A delivery's rows by relation, as they come."""
     found: dict[str, list[Row]] = {}
-    for part in delivery.parts():
-        if not hasattr(part, "read"):
-            continue  # a file that is set aside
+    for part in parts_of(delivery):
         for raw in part.read():
             names = sorted(raw.columns.column_names)
             found.setdefault(part.relation, []).extend(tuple(row[n] for n in names) for row in raw.columns.to_pylist())
@@ -113,7 +116,7 @@ def check_numbers(deliveries: list[Delivery]) -> None:
     """They ascend in each relation, and an event is in one piece of one delivery."""
     last: dict[str, int] = {}
     for delivery in deliveries:
-        for part in delivery.parts():
+        for part in parts_of(delivery):
             for raw in part.read():
                 numbers = raw.columns["event"].to_pylist()
                 assert numbers == sorted(numbers)

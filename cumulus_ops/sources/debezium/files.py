@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import SetupProblem
 
 __all__ = ["SUFFIXES", "Line", "StreamFile", "check_unchanged", "lines_from", "natural", "stream_files", "tail_digest"]
 
@@ -60,13 +60,13 @@ def stream_files(folder: Path) -> tuple[list[StreamFile], list[str]]:
     """The files of the stream in their order, and the names of what else is in the folder.
 
     Raises:
-        InputProblem: there is no such folder.
+        SetupProblem: there is no such folder.
     """
     try:
         entries = sorted(folder.iterdir(), key=lambda p: (natural(p.name), p.name))
     except OSError as problem:
         hint = "give the folder that the files of envelopes are written to: `path: FOLDER`"
-        raise InputProblem(
+        raise SetupProblem(
             f"cannot be listed: {problem.strerror}", kind="no-folder", place=str(folder), hint=hint
         ) from problem
     files, others = [], []
@@ -85,7 +85,7 @@ def lines_from(file: StreamFile, offset: int) -> Iterator[Line]:
     """The lines behind an offset, as far as the file had come when it was listed.
 
     Raises:
-        InputProblem: it cannot be read, or a line is too long.
+        SetupProblem: it cannot be read, or a line is too long.
     """
     try:
         with file.path.open("rb") as opened:
@@ -97,7 +97,7 @@ def lines_from(file: StreamFile, offset: int) -> Iterator[Line]:
                     offset += len(text) + 1
                     yield Line(text, offset)
                 if len(rest) > LINE_BYTES:
-                    raise InputProblem(
+                    raise SetupProblem(
                         f"has a line of more than {LINE_BYTES >> 20} MB",
                         kind="long-line",
                         place=f"{file.path}@{offset}",
@@ -106,7 +106,7 @@ def lines_from(file: StreamFile, offset: int) -> Iterator[Line]:
             if rest:
                 yield Line(rest, offset + len(rest), False)
     except OSError as problem:
-        raise InputProblem(
+        raise SetupProblem(
             f"cannot be read: {problem.strerror}", kind="unreadable-file", place=str(file.path)
         ) from problem
 
@@ -123,11 +123,11 @@ def check_unchanged(file: StreamFile, offset: int, tail: str) -> None:
     """Look whether a file is what was read as far as ``offset``, and perhaps more.
 
     Raises:
-        InputProblem: it is not.
+        SetupProblem: it is not.
     """
     if file.size >= offset and tail_digest(file.path, offset) == tail:
         return
-    raise InputProblem(
+    raise SetupProblem(
         f"was written anew: the {offset:,} bytes that were read of it are not there any more",
         kind="changed-file",
         place=str(file.path),

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.json as pajson
 from msgspec import Raw
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import SetupProblem
+from cumulus_ops.sources.columns import readable
 from cumulus_ops.sources.debezium.schemas import Encoding, encoding_of, encodings_in
 from cumulus_ops.sources.debezium.values import decoded
 from m3.program import Relation
@@ -49,7 +50,7 @@ class ImageReader:
         """The relation's columns, a row per image, each as the schema beside it says.
 
         Raises:
-            InputProblem: a column is missing, or of a type that no column has.
+            SetupProblem: a column is missing, or of a type that no column has.
         """
         parts, begin = [], 0
         for schema, group in groupby(map(bytes, schemas)):
@@ -64,7 +65,7 @@ class ImageReader:
         wanted = {c.name: self._checked(c.name, encodings) for c in self.relation.columns if c.name in encodings}
         missing = [c.name for c in self.relation.columns if c.name not in wanted and not c.type.nullable]
         if missing:
-            raise InputProblem(
+            raise SetupProblem(
                 f"has no column {', '.join(map(repr, missing))}",
                 kind="missing-column",
                 place=self.place,
@@ -77,12 +78,12 @@ class ImageReader:
             else pa.nulls(len(images))
             for c in self.relation.columns
         }
-        return pa.table(columns)
+        return readable(pa.table(columns), self.relation, self.place)
 
     def _checked(self, name: str, encodings: Mapping[str, Encoding]) -> Encoding:
         found = encodings[name]
         if found.json is None:
-            raise InputProblem(
+            raise SetupProblem(
                 f"column {name} is {found.meaning}, which no column type holds",
                 kind="wrong-type",
                 place=self.place,

@@ -39,6 +39,7 @@ class Position:
         done: :func:`name_code` of the files before it, as many as are still there.
         mark: the last place in the database's log.
         open: the transaction that was ended by waiting; what comes of it later is too late.
+        ended: the last transaction of which there was an END.
         counts: rows and messages that were left out, by reason, since the beginning.
     """
 
@@ -50,6 +51,7 @@ class Position:
     done: tuple[str, ...] = ()
     mark: Mark | None = None
     open: str | None = None
+    ended: str | None = None
     counts: dict[str, int] = field(default_factory=dict)
 
     @classmethod

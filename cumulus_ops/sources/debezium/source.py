@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import SetupProblem
 from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.sources.debezium.files import (
@@ -103,7 +103,7 @@ class DebeziumStream:
         """The transactions behind a position that are whole.
 
         Raises:
-            InputProblem: there is no such folder, or a file changed or came too late.
+            SetupProblem: there is no such folder, or a file changed or came too late.
         """
         at = Position.parse(position)
         files = self._files(at)
@@ -125,7 +125,7 @@ class DebeziumStream:
             self._told.add(name)
         late = [f.name for f in files if _before(f.name, at.file) and name_code(f.name) not in at.done]
         if late:
-            raise InputProblem(
+            raise SetupProblem(
                 f"came too late: its name is before {at.file}, which is being read",
                 kind="late-file",
                 place=str(self._settings.folder / late[0]),
@@ -192,7 +192,7 @@ class DebeziumStream:
             reading.file(file, is_last=file.name == end.file)
         found = reading.span(files)
         if found is None or (found.end.file, found.end.offset, found.end.event) != (end.file, end.offset, end.event):
-            raise InputProblem(
+            raise SetupProblem(
                 f"changed while it was read between {begin.offset} and {end.offset}",
                 kind="changed-file",
                 place=str(self._settings.folder / end.file),
@@ -212,7 +212,8 @@ class _Reading:
 
     def __init__(self, settings: DebeziumSettings, begin: Position, until: Position | None = None) -> None:
         self._settings, self._begin, self._until = settings, begin, until
-        self._assembler = Assembler(settings.relation_of, begin.mark, begin.open)
+        keyed = frozenset(r.name for r in settings.relations if r.key)
+        self._assembler = Assembler(settings.relation_of, begin.mark, begin.open, begin.ended, keyed)
         self._end: tuple[str, int, int] | None = None
         self._bytes, self._modified = 0, 0.0
         self.full = False
@@ -227,12 +228,12 @@ class _Reading:
         for line in lines_from(file, at):
             if not (line.whole or self._until or self._may_end(line.text, is_last, settled)):
                 return
-            opened = assembler.open
+            opened, is_first = assembler.open, self._bytes == 0
             assembler.feed(number, line.text)
             self._bytes += line.end - at
             if assembler.open is None:
                 self._reach(file, line.end, number + 1)
-            elif assembler.open is not opened:
+            elif assembler.open is not opened and not is_first:
                 self._reach(file, at, number)  # the transaction that was open until now has ended before this line
             if self.full:
                 return
@@ -275,6 +276,7 @@ class _Reading:
             tuple(name_code(f.name) for f in files if _before(f.name, file)),
             a.mark,
             a.late,
+            a.ended,
             begin.counts,
         )
         counts = a.counts if a.open is None else a.counts_before

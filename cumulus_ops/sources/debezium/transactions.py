@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 from msgspec import Raw
@@ -93,12 +93,20 @@ class Assembler:
         relation_of: the relation of a table, given by the names that it may have; None if nobody asked for it.
         mark: the last place in the database's log.
         late: the transaction that was ended by waiting, whose rest comes too late.
+        ended: the one of which the last END told.
+        keyed: the relations that have a key.
     """
 
     def __init__(
-        self, relation_of: Callable[[tuple[str, ...]], str | None], mark: Mark | None, late: str | None
+        self,
+        relation_of: Callable[[tuple[str, ...]], str | None],
+        mark: Mark | None = None,
+        late: str | None = None,
+        ended: str | None = None,
+        keyed: Collection[str] = (),
     ) -> None:
-        self._relation_of, self.mark, self.late = relation_of, mark, late
+        self._relation_of, self.mark, self.late, self._keyed = relation_of, mark, late, keyed
+        self.ended = ended
         self.open: Transaction | None = None
         self.counts: Counter[str] = Counter()
         self.counts_before: Counter[str] = Counter()  # without what belongs to the open one
@@ -142,9 +150,10 @@ class Assembler:
             self._count(f"table {table}")
         else:
             place = None if message.op == "r" else _place(source)
+            change = Change(relation, table, number, message, key, schema, text, place)
             if place is not None:
-                self._take_place(transaction, place, source)
-            transaction.changes.append(Change(relation, table, number, message, key, schema, text, place))
+                self._take_place(transaction, place, change)
+            transaction.changes.append(change)
         if transaction.key is None:
             self._finish(transaction)
 
@@ -161,14 +170,32 @@ class Assembler:
             self._open(found)
         return found
 
-    def _take_place(self, transaction: Transaction, place: Place, source: Origin) -> None:
-        if transaction.place is not None and place < transaction.place:
-            kept = [c for c in transaction.changes if c.place is None or c.place < place]
-            self._count("repeat", len(transaction.changes) - len(kept))
-            transaction.changes = kept
+    def _take_place(self, transaction: Transaction, place: Place, change: Change) -> None:
+        """Note where a transaction has come to, and take back the changes that come again, from this one on."""
+        changes, last = transaction.changes, transaction.place
+        if last is not None and place <= last:
+            again = (
+                i
+                for i, c in enumerate(changes)
+                if c.place is not None and (c.place > place or self._is_again(c, change))
+            )
+            index = next(again, len(changes))
+            self._count("repeat", len(changes) - index)
+            del changes[index:]
+        source = change.message.source
         transaction.place, transaction.source = place, source
-        if source.ts_ms is not None and source.ts_ms > transaction.ts_ms:
+        if source is not None and source.ts_ms is not None and source.ts_ms > transaction.ts_ms:
             transaction.ts_ms = source.ts_ms
+
+    def _is_again(self, old: Change, new: Change) -> bool:
+        """Whether a change comes again. Rows that are inserted together may share a place: then their numbers tell, or that no key is
+        inserted twice."""
+        if old.place != new.place or old.table != new.table:
+            return False
+        if old.order is not None:
+            return old.order == new.order
+        images = [(m.op, bytes(m.before), bytes(m.after)) for m in (old.message, new.message)]
+        return old.relation in self._keyed and images[0] == images[1]
 
     def _boundary(self, number: int, text: bytes, message: Message) -> None:
         key = _shortened(str(message.id))
@@ -184,9 +211,10 @@ class Assembler:
             raise BadLine(f"unknown status {message.status!r}")
         if self.open is not None and self.open.key != key:
             self._close()
-        counts = self._wanted_counts(message)
+        counts, is_behind = self._wanted_counts(message), self._is_behind(str(message.id))
+        self.ended = self.ended if is_behind else str(message.id)
         if self.open is None:
-            if counts and key != self.late and not self._is_behind(str(message.id)):
+            if counts and key != self.late and not is_behind:
                 missing = ", ".join(f"{n} of {table}" for table, n in counts.items())
                 lost = Transaction(None)
                 reason = f"the changes of transaction {key} are missing: {missing}"
@@ -199,9 +227,12 @@ class Assembler:
         self._finish(found)
 
     def _is_behind(self, id_: str) -> bool:
-        """Whether a transaction of PostgreSQL has ended before the last one that was taken."""
-        match = NUMBER_AND_PLACE.fullmatch(id_)
-        return bool(match and self.mark and len(self.mark.place) == 2 and int(match[2]) <= int(self.mark.place[1]))
+        """Whether it is the END of the last transaction that was taken, or of an earlier one: a connector began again behind its changes.
+        What stands behind the last colon ascends, PostgreSQL's places as well as MySQL's transaction numbers."""
+        (server, _, number), (last_server, _, last) = id_.rpartition(":"), (self.ended or "").rpartition(":")
+        if NUMBER_AND_PLACE.fullmatch(id_):
+            server = last_server  # there, it is the number of the transaction
+        return server == last_server and number.isdigit() and last.isdigit() and int(number) <= int(last)
 
     def _bad(self, number: int, text: bytes, reason: str) -> None:
         rejected = Rejected(None, number, "malformed-line", reason, text)

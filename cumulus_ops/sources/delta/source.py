@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import SetupProblem
 from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.types import EVENT, OP
@@ -55,7 +55,7 @@ class DeltaTables:
         """The versions that are not in the log yet, in the order in which they were committed, as far as clocks tell.
 
         Raises:
-            InputProblem: a table cannot be read, does not record changes, or is another one than before.
+            SetupProblem: a table cannot be read, does not record changes, or is another one than before.
         """
         at = Position.parse(position)
         tables = {r: ChangingTable(uri, self._options) for r, uri in self._tables.items()}
@@ -84,8 +84,7 @@ class DeltaTables:
         begin: Position,
         end: Position,
     ) -> Delivery:
-        columns = [c.name for c in self._relations[relation].columns]
-        read = partial(_snapshot if first else _commit, table, version, columns)
+        read = partial(_snapshot if first else _commit, table, version, self._relations[relation])
         place = f"{table.uri}@{version}"
         return Delivery(
             self.name,
@@ -122,7 +121,7 @@ def _check_same(table: ChangingTable, reached: Reached) -> None:
         return
     else:
         what = "is another table than before"
-    raise InputProblem(
+    raise SetupProblem(
         what,
         kind="replaced-table",
         place=table.uri,
@@ -131,18 +130,18 @@ def _check_same(table: ChangingTable, reached: Reached) -> None:
     )
 
 
-def _snapshot(table: ChangingTable, version: int, columns: Sequence[str]) -> Iterator[RawFile]:
+def _snapshot(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
     """All rows of a version as inserts."""
-    yield from _inserts(table.rows(version, columns, PIECE_ROWS), version)
+    yield from _inserts(table.rows(version, relation, PIECE_ROWS), version)
 
 
-def _commit(table: ChangingTable, version: int, columns: Sequence[str]) -> Iterator[RawFile]:
+def _commit(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
     """What a version changed. Deletes come before inserts: an update is both."""
     kinds = table.kinds(version)
     if kinds == {"insert"}:
-        yield from _inserts((t.drop_columns([CHANGE]) for t in table.changes(version, columns)), version)
+        yield from _inserts((t.drop_columns([CHANGE]) for t in table.changes(version, relation)), version)
     elif kinds:
-        rows = pa.concat_tables(table.changes(version, columns))
+        rows = pa.concat_tables(table.changes(version, relation))
         kind = rows.column(CHANGE)
         rows = rows.drop_columns([CHANGE])
         old, new = (rows.filter(pc.is_in(kind, value_set=kinds)) for kinds in (OLD, NEW))

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import SetupProblem
 from cumulus_ops.eventlog.casting import plain_text
+from cumulus_ops.sources.columns import readable
+from m3.program import Relation
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -31,7 +33,7 @@ class ChangingTable:
         storage_options: what the store wants to know, as ``deltalake`` names it.
 
     Raises:
-        InputProblem: there is no table, or it cannot be read.
+        SetupProblem: there is no table, or it cannot be read.
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
@@ -48,10 +50,10 @@ class ChangingTable:
         """Look whether changes are recorded.
 
         Raises:
-            InputProblem: they are not.
+            SetupProblem: they are not.
         """
         if str(self._table.metadata().configuration.get(FEED)).lower() != "true":
-            raise InputProblem(
+            raise SetupProblem(
                 "does not record its changes",
                 kind="no-change-feed",
                 place=self.uri,
@@ -78,17 +80,17 @@ class ChangingTable:
         at = {h["version"]: h["timestamp"] for h in history if "version" in h and "timestamp" in h}
         return {v: datetime.datetime.fromtimestamp(at[v] / 1000, datetime.UTC) for v in versions if v in at}
 
-    def rows(self, version: int, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def rows(self, version: int, relation: Relation, rows: int) -> Iterator[pa.Table]:
         """All rows as of a version, in pieces of at most ``rows``."""
         from deltalake import DeltaTable
 
         with self._told(f"version {version} cannot be read: was it vacuumed? Begin with a later one"):
             table = DeltaTable(self.uri, version=version, storage_options=self._options)
-            self._check_columns(table, columns)
+            columns = self._columns(table, relation)
             dataset = table.to_pyarrow_dataset()
-            for batch in dataset.to_batches(columns=list(columns), batch_size=rows):
+            for batch in dataset.to_batches(columns=columns, batch_size=rows):
                 if len(batch):
-                    yield _plain(pa.Table.from_batches([batch]))
+                    yield readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
 
     def kinds(self, version: int) -> set[str]:
         """Which kinds of changes a version has; little is read for it."""
@@ -97,10 +99,10 @@ class ChangingTable:
             found.update(batch.column(CHANGE).unique().to_pylist())
         return found
 
-    def changes(self, version: int, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows that a version changed: ``columns``, then :data:`CHANGE`; in no particular order."""
-        for batch in self._changes(version, [*columns, CHANGE]):
-            yield _plain(pa.Table.from_batches([batch]))
+    def changes(self, version: int, relation: Relation) -> Iterator[pa.Table]:
+        """The rows that a version changed: the relation's columns, then :data:`CHANGE`; in no particular order."""
+        for batch in self._changes(version, [*self._columns(self._table, relation), CHANGE]):
+            yield readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
 
     def _changes(self, version: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         hint = (
@@ -108,34 +110,34 @@ class ChangingTable:
             "the source, with an empty base table"
         )
         with self._told(hint):
-            table = self._table
-            self._check_columns(table, [c for c in columns if c != CHANGE])
-            feed = table.load_cdf(starting_version=version, ending_version=version, columns=list(columns))
+            feed = self._table.load_cdf(starting_version=version, ending_version=version, columns=list(columns))
             for batch in pa.RecordBatchReader.from_stream(feed):
                 if len(batch):
                     yield batch.select(columns)
 
-    def _check_columns(self, table: DeltaTable, wanted: Sequence[str]) -> None:
+    def _columns(self, table: DeltaTable, relation: Relation) -> list[str]:
+        """The relation's columns that the table has; those that it has not are NULL, if they may."""
         names = {field.name for field in table.schema().fields}
-        missing = [name for name in wanted if name not in names]
+        missing = [c.name for c in relation.columns if c.name not in names and not c.type.nullable]
         if missing:
-            raise InputProblem(
+            raise SetupProblem(
                 f"has no column {', '.join(map(repr, missing))}",
                 kind="missing-column",
                 place=self.uri,
-                hint=f"it has {', '.join(sorted(names))}; give the table's columns the relation's names, or the other way round",
+                hint=f"it has {', '.join(sorted(names))}; the relation's columns have the same names",
             )
+        return [c.name for c in relation.columns if c.name in names]
 
     @contextmanager
     def _told(self, hint: str) -> Iterator[None]:
         """What the library says, in one line and with a hint."""
         try:
             yield
-        except (InputProblem, GeneratorExit):
+        except (SetupProblem, GeneratorExit):
             raise
         except Exception as problem:  # the library also raises plain ones
             words = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-            raise InputProblem(words, kind="unreadable-table", place=self.uri, hint=hint) from problem
+            raise SetupProblem(words, kind="unreadable-table", place=self.uri, hint=hint) from problem
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import SetupProblem
 from cumulus_ops.eventlog.checks import Checks
 from cumulus_ops.eventlog.types import OFFSET, SIGN
 from cumulus_ops.sources.debezium import DebeziumSettings, DebeziumStream
@@ -20,6 +20,7 @@ from cumulus_ops.sources.debezium.position import Position
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 from tests.support.debezium import LINES, ORDERS, TABLES, Change, Connector, base64_of, text_of
+from tests.support.source_contract import parts_of
 
 NOON = datetime.datetime(2024, 2, 29, 12, 30, 0, 250)
 FIRST: dict[str, Any] = {"id": 1, "price": Decimal("5.00"), "note": "a", "day": NOON.date(), "at": NOON}
@@ -63,7 +64,7 @@ def take(folder: Path, position: str | None = None, **options: Any) -> Taken:
         assert delivery.begin == taken.position
         assert "/" not in delivery.name
         taken.position = delivery.position
-        for part in delivery.parts():
+        for part in parts_of(delivery):
             relation = next(r for r in settings.relations if r.name == part.relation)
             checks = Checks(relation, part.place, upsert=part.relation in settings.upserts)
             for raw in part.read():
@@ -439,7 +440,7 @@ def test_without_a_schema_only_what_is_certain(
 )
 def test_what_no_column_holds_stops_the_source(folder: Path, field: dict[str, Any] | None) -> None:
     relation = stream_of(folder, STRING, field, [["x"]])
-    with pytest.raises(InputProblem, match="no column type holds"):
+    with pytest.raises(SetupProblem, match="no column type holds"):
         take(folder, relations=(relation,), tables={"p.t": "t"})
 
 
@@ -457,7 +458,7 @@ def test_a_schema_may_change_within_a_transaction(folder: Path) -> None:
 def test_a_missing_column_stops_the_source(folder: Path) -> None:
     (folder / "a.json").write_text(text_of(Connector(schemas=True).transaction(CHANGES)))
     wide = dataclasses.replace(ORDERS, columns=(*ORDERS.columns, Column("more", INT)))
-    with pytest.raises(InputProblem, match="no column 'more'"):
+    with pytest.raises(SetupProblem, match="no column 'more'"):
         take(folder, relations=(wide, LINES))
 
 
@@ -475,7 +476,7 @@ def test_files_grow_and_are_never_written_anew(folder: Path) -> None:
     for other in (kept[:-1], "x" + kept[1:], text_of(connector.transaction(CHANGES))):
         file.write_text(other)
         if other != kept:
-            with pytest.raises(InputProblem, match="written anew"):
+            with pytest.raises(SetupProblem, match="written anew"):
                 take(folder, taken.position)
     file.unlink()
     (folder / "b.json").write_text(text_of(connector.transaction(CHANGES[:1])))
@@ -488,7 +489,7 @@ def test_a_file_that_comes_too_late_is_told(folder: Path) -> None:
     (folder / "shop-10.json").write_text(text_of(connector.transaction(CHANGES)))
     taken = take(folder)
     (folder / "shop-9.json").write_text(text_of(connector.transaction(CHANGES)))
-    with pytest.raises(InputProblem, match="too late"):
+    with pytest.raises(SetupProblem, match="too late"):
         take(folder, taken.position)
 
 
@@ -503,14 +504,14 @@ def test_other_files_are_named_once(folder: Path, caplog: pytest.LogCaptureFixtu
 
 
 def test_a_folder_that_is_not_there(folder: Path) -> None:
-    with pytest.raises(InputProblem, match="cannot be listed"):
+    with pytest.raises(SetupProblem, match="cannot be listed"):
         take(folder / "nowhere")
 
 
 def test_a_line_that_never_ends(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cumulus_ops.sources.debezium.files.LINE_BYTES", 1 << 20)
     (folder / "a.json").write_text("[" + "1," * (2 << 20))
-    with pytest.raises(InputProblem, match="one message per line"):
+    with pytest.raises(SetupProblem, match="one message per line"):
         take(folder)
 
 
@@ -524,10 +525,12 @@ def test_deliveries_are_small_and_can_be_read_again(folder: Path) -> None:
     stream = DebeziumStream(settings)
     deliveries = list(stream.poll(None))
     assert len(deliveries) > 4
-    again = [[raw.columns.to_pylist() for part in d.parts() for raw in part.read()] for d in deliveries]
+    again = [[raw.columns.to_pylist() for part in parts_of(d) for raw in part.read()] for d in deliveries]
     assert (
         again
-        == [[raw.columns.to_pylist() for part in d.parts() for raw in part.read()] for d in reversed(deliveries)][::-1]
+        == [[raw.columns.to_pylist() for part in parts_of(d) for raw in part.read()] for d in reversed(deliveries)][
+            ::-1
+        ]
     )
     events = [row["event"] for d in again for rows in d for row in rows]
     assert sorted(set(events)) == list(range(1, 21))
