@@ -76,7 +76,7 @@ def _epoch_line(epoch: EpochReport) -> str:
 
 #: The columns of numbers: title -> the number. Of those in PUT_ASIDE only the ones are shown that say something.
 PUT_ASIDE: dict[str, Callable[[EpochReport], int]] = {
-    "repeated": lambda e: e.duplicates,
+    "repeats": lambda e: e.duplicates,
     "quarantined": lambda e: e.quarantined,
     "files aside": lambda e: e.files_aside,
 }
