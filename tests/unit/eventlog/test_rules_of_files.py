@@ -252,7 +252,7 @@ BROKEN_CASES: Mapping[str, list[tuple[str, str | bytes]]] = {
     "UTF-16": [(".csv", CSV.encode("utf-16")), (".ndjson", NDJSON.encode("utf-16"))],
     "a `.gz` or Parquet file that is cut or damaged": [(".csv.gz", gzip.compress(CSV.encode())[:-4]), (".parquet", b"PAR1")],
     "a file that unfolds to more than the memory and 200 times its size": [
-        (".ndjson.gz", gzip.compress(b"\n" * (257 << 20), 1)),
+        (".ndjson.gz", gzip.compress(b" " * (257 << 20), 1)),
     ],
 }  # fmt: skip
 
