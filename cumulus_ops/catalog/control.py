@@ -50,7 +50,8 @@ class Control(Database):
                 raise InputProblem(
                     f"this catalog maintains another program ({existing.name})",
                     kind="program-changed",
-                    hint="use a new catalog and state folder for the changed program",
+                    hint=f"begin anew with another `state:` and `catalog:`, or remove {self._root or 'both'}: what lies in the landing folder "
+                    "is then read again",
                 )
 
     def _insert_program(self, connection: Connection, record: ProgramRecord) -> None:

@@ -131,6 +131,14 @@ class Deliveries(Database):
         found = self._read(query.group_by(b.coordinator, b.epoch, b["drop"]).order_by(b.epoch, b.coordinator))
         return [Repeats(c, e, d, int(n)) for c, e, d, n in found]
 
+    def undecided(self) -> tuple[int, int]:
+        """How many rows are in the quarantine, and how many files are set aside."""
+        q, f = t.quarantine.c, t.file_aside.c
+        rows = select(func.coalesce(func.sum(q.rows), 0)).where(q.state == "kept").scalar_subquery()
+        files = select(func.count(f.id)).where(f.state == "aside").scalar_subquery()
+        found = self._read(select(rows, files))[0]
+        return int(found[0]), int(found[1])
+
     def files_aside_by_epoch(self) -> dict[int, int]:
         """epoch -> how many files of its deliveries were set aside."""
         f, b = t.file_aside.c, t.batch.c

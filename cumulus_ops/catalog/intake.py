@@ -149,3 +149,8 @@ class Intake:
     asides: tuple[NewFileAside, ...] = ()
     retried_rows: tuple[int, ...] = ()
     retried_files: tuple[int, ...] = ()
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether somebody has asked for it, who wants to know why it cannot be."""
+        return bool(self.retried_rows or self.retried_files)

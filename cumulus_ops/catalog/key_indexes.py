@@ -77,27 +77,25 @@ class KeyIndexes(Database):
 
     def key_index(self, relation: str) -> KeyIndex | None:
         """The key index of a relation; None if there is none."""
-        i, r = t.key_index.c, t.key_run.c
-        names = KeyRun.__dataclass_fields__
-        query = select(i.version, i.signature, i.covers, *[r[name] for name in names]).select_from(
-            t.key_index.outerjoin(t.key_run, (r.relation == i.relation) & r.retired_by.is_(None))
-        )
-        rows = self._read(query.where(i.relation == relation))  # one statement: they fit each other
+        i, r, f = t.key_index.c, t.key_run.c, t.log_file.c
+        beyond = select(f.id).where(f.id > i.covers, f.relation == i.relation).exists()
+        fields = (i.version, i.signature, i.covers, beyond, *[r[name] for name in KeyRun.__dataclass_fields__])
+        here = (r.relation == i.relation) & r.retired_by.is_(None)
+        query = select(*fields).select_from(t.key_index.outerjoin(t.key_run, here)).where(i.relation == relation)
+        rows = self._read(query)  # one statement: all of it is as of one moment
         if not rows:
             return None
-        runs = tuple(KeyRun(*row[3:]) for row in rows if row[3] is not None)
-        version, signature, covers = rows[0][:3]
-        return KeyIndex(relation, version, signature, covers, runs)
+        version, signature, covers, is_behind = rows[0][:4]
+        runs = tuple(KeyRun(*row[4:]) for row in rows if row[4] is not None)
+        return KeyIndex(relation, version, signature, covers, bool(is_behind), runs)
 
-    def has_log_beyond(self, relation: str) -> bool:
-        """Whether something was appended to the relation that its index has not: while it was trusted."""
-        f, i = t.log_file.c, t.key_index.c
-        here = (f.id > i.covers) & (f.relation == i.relation)
-        return bool(
-            self._read(
-                select(f.id).select_from(t.key_index.join(t.log_file, here)).where(i.relation == relation).limit(1)
-            )
-        )
+    def key_runs(self) -> dict[str, list[tuple[int, int]]]:
+        """relation -> (the latest version of its index that is in it, rows) of each run of its index."""
+        r = t.key_run.c
+        found: dict[str, list[tuple[int, int]]] = {}
+        for relation, last, rows in self._read(select(r.relation, r.last, r.rows).where(r.retired_by.is_(None))):
+            found.setdefault(relation, []).append((last, rows))
+        return found
 
     def key_log(self, relation: str) -> tuple[int, list[tuple[str, int, int, int]]]:
         """(the highest id of the relation's log files, their paths, rows, epochs and coordinators), without those of batches that were

@@ -321,12 +321,14 @@ class KeyRun(NewKeyRun):
 
 @dataclass(frozen=True)
 class KeyIndex:
-    """The key index of a relation as of a ``version``. It has what is in the relation's log files up to the id ``covers``."""
+    """The key index of a relation as of a ``version``. It has what is in the relation's log files up to the id ``covers``; it ``is_behind``
+    if there are later ones, which were appended while the relation was trusted."""
 
     relation: str
     version: int
     signature: str
     covers: int
+    is_behind: bool
     runs: tuple[KeyRun, ...]
 
 

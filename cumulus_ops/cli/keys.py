@@ -43,7 +43,6 @@ def keys(context: click.Context, folder: Path, as_json: bool) -> None:
 def _state(runtime: Runtime, relation: str) -> dict[str, object]:
     settings, index = runtime.project.keys.get(relation), runtime.catalog.key_index(relation)
     runs = index.runs if index is not None else ()
-    is_current = index is not None and not runtime.catalog.has_log_beyond(relation)
     return {
         "relation": relation,
         "mode": settings.mode if settings else "trusted",
@@ -51,7 +50,11 @@ def _state(runtime: Runtime, relation: str) -> dict[str, object]:
         "entries": sum(run.rows for run in runs),
         "runs": len(runs),
         "bytes": sum(run.bytes for run in runs),
-        "index": "none" if settings is None else "up to date" if is_current else "built with the next append",
+        "index": "none"
+        if settings is None
+        else "up to date"
+        if index is not None and not index.is_behind
+        else "built with the next append",
     }
 
 

@@ -17,8 +17,10 @@ from cumulus_ops.cli.keys import keys
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
+from cumulus_ops.cli.quarantine import quarantine
 from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
+from cumulus_ops.cli.sources import source
 from cumulus_ops.config import Project, load_project
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def main(context: click.Context) -> None:
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("."))
 @click.option("--name", help="The project's name; by default the folder's.")
-@click.option("--empty", is_flag=True, help="Without the sample data.")
+@click.option("--empty", is_flag=True, help="Write files to change, without sample data; prepare the catalog later.")
 def init(folder: Path, name: str | None, empty: bool) -> None:
     """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
     from cumulus_ops.cli.scaffold import land_sample, write_project
@@ -60,9 +62,13 @@ def init(folder: Path, name: str | None, empty: bool) -> None:
         if written and not empty:
             written += land_sample(folder)
         project = load_project(folder)
-        _initialise(project)
+        if not (written and empty):
+            _initialise(project)
     for path in written:
         click.echo(f"wrote {path}")
+    if written and empty:
+        click.echo(f"next: describe your tables and views in {folder / 'cumulus.yaml'}, then `cumulus init` again")
+        return
     click.echo(f"{project.name}: {len(project.relations)} relations, {len(project.views)} views; the catalog is ready")
     if written:
         where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
@@ -207,7 +213,9 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         _initialise(project)
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
-            tell: Callable[[str], None] = (lambda _: None) if as_json else partial(out.print, markup=False)
+            tell: Callable[[str], None] = (
+                (lambda _: None) if as_json else partial(out.print, markup=False, soft_wrap=True)
+            )
             if epochs is not None:
                 run_epochs(runtime, epochs, tell)
             elif not run_waiting(runtime, tell):
@@ -405,6 +413,8 @@ main.add_command(batch)
 main.add_command(simulate)
 main.add_command(coordinators)
 main.add_command(epoch)
+main.add_command(source)
+main.add_command(quarantine)
 main.add_command(keys)
 main.add_command(doctor)
 main.add_command(up)

@@ -96,6 +96,8 @@ def print_status(status: Status) -> None:
         for seal in epoch.fenced:
             out.print(str(seal), style="yellow", markup=False)
     out.print(f"Tentative answers: {_settled(status)}")
+    if text := _put_aside(status):
+        out.print(f"Put aside: {text}; see `cumulus quarantine list`", style="yellow")
     if status.in_error:
         _print_in_error(status.in_error)
     if status.set_aside:
@@ -117,6 +119,16 @@ def coordinator_table(title: str, coordinators: Sequence[CoordinatorStatus]) -> 
         state = "" if c.state == "works" else c.state
         table.add_row(str(c.index), str(c.epoch), ends_at, "yes" if c.holds_token else "", str(c.pending_drops), state)
     return table
+
+
+def _put_aside(status: Status) -> str:
+    """What waits for a decision, and what nobody will take."""
+    counts = (
+        (status.quarantined, "rows in the quarantine"),
+        (status.files_aside, "files set aside"),
+        (status.ignored, "ignored in the landing folder"),
+    )
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 def _settled(status: Status) -> str:

@@ -49,6 +49,7 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         the new batches' ids in their order, at least one. All of them became visible at once.
 
     Raises:
+        InputProblem: it is a retry of what was put aside, and cannot be read still; nothing was appended.
         NotYet: the delivery changed while it was read; nothing was appended.
         Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long, or the source was
             at another position; nothing was appended.
@@ -164,6 +165,8 @@ class _Reading:
             try:
                 events = next(pieces, None)
             except InputProblem as problem:
+                if self.delivery.intake.is_retry:
+                    raise
                 self.left_out[part.place] = self._aside(part, problem)
                 if is_first and not self.delivery.transactional:
                     return lost
@@ -244,7 +247,7 @@ class _Reading:
 
     def _repeated(self, taken: Taken) -> NewFileAside | None:
         """Why the delivery is set aside as a whole, if it is: events without numbers cannot be told from those of a copy."""
-        if self._base is None or taken.digest is None or self.delivery.intake.retried_files:
+        if self._base is None or taken.digest is None or self.delivery.intake.is_retry:
             return None
         same = [n for n in self.catalog.delivered(self.coordinator, taken.digest) if n != self.delivery.name]
         if not same:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -33,6 +33,8 @@ UPDATE_WORDS = ("U", "UPDATE")
 SIGNS = {"I": 1, "D": -1, "U": UPDATE}
 #: The first characters of a value that a reason shows.
 SHOWN = 100
+#: Rejected rows that are written out at once.
+PORTION = 1 << 14
 
 
 class Reason(NamedTuple):
@@ -116,7 +118,8 @@ class _Piece:
             missing = _truth(pc.is_null(column))
             if by_key:
                 missing &= sign.to_numpy() != -1
-            self.blame(missing, column, lambda _: Reason("null", f"{name}: NULL in a NOT NULL column"))
+            null = Reason("null", f"{name}: NULL in a NOT NULL column")
+            self.blame(missing, column, lambda _: null)
         return values
 
     def offset(self) -> pa.ChunkedArray:
@@ -168,7 +171,8 @@ class _Piece:
             signs = pc.fill_null(signs, 1)
         if not self.upsert and pc.max(signs).as_py() == UPDATE:
             text = f"op: {self.relation.name} takes no updates by key: write a D row and an I row with the same event, or `mode: upsert`"
-            self.blame(_truth(pc.equal(signs, UPDATE)), column, lambda _: Reason("update", text))
+            update = Reason("update", text)
+            self.blame(_truth(pc.equal(signs, UPDATE)), column, lambda _: update)
         return signs
 
     def blame(self, bad: np.ndarray, column: pa.ChunkedArray, reason: Callable[[object], Reason]) -> None:
@@ -231,22 +235,31 @@ class _Piece:
 
     def rejected(self) -> pa.Table:
         """Only rejected rows are touched one by one."""
-        if not self.reasons and not self.raw.malformed:
-            return REJECTED_SCHEMA.empty_table()
         where = sorted(self.reasons)
-        columns = {n: _taken(self.table.column(n), np.array(where, dtype=np.int64)) for n in self.table.column_names}
-        found = [
-            (
-                int(self.raw.row[i]),
-                reasons[0].kind,
-                "; ".join(r.text for r in reasons),
-                _json(dict(zip(columns, values, strict=True))),
-            )
-            for i, reasons, *values in zip(where, (self.reasons[i] for i in where), *columns.values(), strict=True)
-        ]
-        found += [(m.row, m.kind, m.reason, _json(_line(m))) for m in self.raw.malformed]
-        rows = [dict(zip(("row", "kind", "reason", "record"), row, strict=True)) for row in sorted(found)]
-        return pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA)
+        parts = [self.rejected_rows(where[i : i + PORTION]) for i in range(0, len(where), PORTION)]
+        lines = [(m.row, m.kind, m.reason, _json(_line(m))) for m in self.raw.malformed]
+        table = pa.concat_tables([REJECTED_SCHEMA.empty_table(), *parts, _rejected(lines)])
+        return table.sort_by("row") if lines and parts else table
+
+    def rejected_rows(self, where: list[int]) -> pa.Table:
+        index = np.array(where, dtype=np.int64)
+        columns = {name: _taken(self.table.column(name), index) for name in self.table.column_names}
+        records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return _rejected(
+            [
+                (row, reasons[0].kind, "; ".join(r.text for r in reasons), _json(record))
+                for row, reasons, record in zip(
+                    self.raw.row[index].tolist(), (self.reasons[i] for i in where), records, strict=True
+                )
+            ]
+        )
+
+
+def _rejected(rows: Sequence[tuple[int, str, str, str]]) -> pa.Table:
+    """Of row, kind, reason and record each."""
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    by_name = dict(zip(("row", "kind", "reason", "record"), columns, strict=True))
+    return pa.Table.from_arrays([pa.array(by_name[f.name], f.type) for f in REJECTED_SCHEMA], schema=REJECTED_SCHEMA)
 
 
 def _line(malformed: Malformed) -> dict[str, object]:

@@ -32,6 +32,7 @@ from cumulus_ops.eventlog.raw import Malformed, RawFile
 __all__ = ["read_json"]
 
 BLOCK_BYTES = 4 << 20
+BLOCK_LINES = 1 << 16
 LONGEST_LINE = 8 << 20
 KEPT_CHARACTERS = 1 << 20
 #: From so many lines at the beginning the columns' names and types are taken.
@@ -108,15 +109,15 @@ def _lines(path: Path, file: Landed) -> Iterator[list[bytes]]:
     start = start.removeprefix(b"\xef\xbb\xbf")
     if start.lstrip().startswith(b"["):
         for block in lines_of_array(path, file, start.lstrip()):
-            yield [line for line in block.split(b"\n") if line]
+            lines = [line for line in block.split(b"\n") if line]
+            yield from (lines[i : i + BLOCK_LINES] for i in range(0, len(lines), BLOCK_LINES))
         return
     rest, data = b"", start
     while data:
         rest += data
         whole, _, rest = rest.rpartition(b"\n")
         lines = [line for line in whole.split(b"\n") if line.strip()]
-        if lines:
-            yield lines
+        yield from (lines[i : i + BLOCK_LINES] for i in range(0, len(lines), BLOCK_LINES))
         if len(rest) > LONGEST_LINE:
             yield [rest[: LONGEST_LINE + 1]]
             rest = _behind_line(file)
@@ -296,10 +297,11 @@ class _Together:
     def __call__(self, blocks: Sequence[Block]) -> pa.Table:
         names = list(self.form.names)
         schema = pa.schema([(name, self.form.types[name]) for name in names])
-        if not all(block.columns.schema == schema for block in blocks):
+        if any(field.type != schema.field(field.name).type for block in blocks for field in block.columns.schema):
             schema = pa.schema([(name, pa.string()) for name in names])
         table = pa.concat_tables([schema.empty_table(), *(_as_text(b.columns, schema) for b in blocks)])
-        unseen = set(names).intersection(*(b.unseen for b in blocks)) if len(table) else set()
+        named = [set(b.columns.column_names) - b.unseen for b in blocks]
+        unseen = set(names).difference(*named) if len(table) else set()
         self.absent = unseen if self.absent is None else self.absent & unseen
         return table.drop_columns(sorted(self.absent))
 
@@ -307,4 +309,8 @@ class _Together:
 def _as_text(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if table.schema == schema or not len(table):
         return table if len(table) else schema.empty_table()
-    return pa.Table.from_arrays([pc.cast(table.column(f.name), f.type) for f in schema], schema=schema)
+    found = set(table.column_names)  # a rest of the piece before lacks what no row names
+    columns = [
+        pc.cast(table.column(f.name), f.type) if f.name in found else pa.nulls(len(table), f.type) for f in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

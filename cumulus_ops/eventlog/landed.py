@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from cumulus_ops.errors import InputProblem
 
-__all__ = ["Landed", "checked_name", "file_on_disk", "open_landed", "too_large"]
+__all__ = ["UNFOLDING", "Landed", "checked_name", "file_on_disk", "open_landed", "too_large"]
 
 LONGEST_NAME = 200
 #: A packed file that unfolds to more than so many times its size, and to more than the memory, was not written to be read.

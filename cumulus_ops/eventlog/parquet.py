@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.cuts import PIECE_ROWS, changes, event_cuts
 from cumulus_ops.eventlog.headers import found_columns, ignored_columns
-from cumulus_ops.eventlog.landed import file_on_disk, too_large
+from cumulus_ops.eventlog.landed import UNFOLDING, file_on_disk, too_large
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.types import EVENT
 from cumulus_ops.versions import SEQUENCES_MAX
@@ -51,7 +51,7 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
     ignored = ignored_columns(schema.names, places)
     _check_nesting(path, schema, names)
     texts = _repeating(footer, schema, list(names.values()))
-    batch = _check_sizes(path, footer, list(names.values()), texts, memory)
+    batch = _check_sizes(path, source, footer, list(names.values()), memory)
     with pq.ParquetFile(
         source,
         metadata=footer,
@@ -61,10 +61,11 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
     ) as file:
         columns = list(names.values())
         limit = memory // SHARE // (VALUE_BYTES * max(1, len(columns)))
-        ends = _ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
+        ordered = _ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
+        ends = ordered or [footer.num_rows]
         begins = [0, *ends]
         if max(b - a for a, b in pairwise(begins)) > max(limit, PIECE_ROWS):
-            raise _unwieldy(path, len(ends) == 1)
+            raise _unwieldy(path, ordered is None)
         if len(ends) == 1 and batch >= footer.num_rows:
             pieces = iter([file.read(columns=columns)])
         else:
@@ -81,8 +82,8 @@ def _check_nesting(path: Path, schema: pa.Schema, names: Mapping[str, str]) -> N
             raise InputProblem(f"column {name} is {type_}", kind="wrong-type", place=str(path), hint=hint)
 
 
-def _unwieldy(path: Path, whole: bool) -> InputProblem:
-    if not whole:
+def _unwieldy(path: Path, unsorted: bool) -> InputProblem:
+    if not unsorted:
         return too_large(path, "has an event of more rows than fit into memory")
     return InputProblem(
         "has events that are not in order, and is too large to be sorted here",
@@ -110,7 +111,7 @@ def _chunks(footer: pq.FileMetaData, names: Sequence[str]) -> Mapping[str, list[
     return {chunks[0].path_in_schema: list(chunks) for chunks in columns if chunks[0].path_in_schema in names}
 
 
-def _check_sizes(path: Path, footer: pq.FileMetaData, names: Sequence[str], texts: Sequence[str], memory: int) -> int:
+def _check_sizes(path: Path, source: pa.NativeFile, footer: pq.FileMetaData, names: Sequence[str], memory: int) -> int:
     """How many rows may be read at once.
 
     Raises:
@@ -119,35 +120,71 @@ def _check_sizes(path: Path, footer: pq.FileMetaData, names: Sequence[str], text
     if footer.num_rows > SEQUENCES_MAX:
         raise too_large(path, f"has {footer.num_rows:,} rows, more than an epoch takes")
     batch: int = max(PIECE_ROWS, footer.num_rows)
+    texts = 0
     for name, chunks in _chunks(footer, names).items():
         largest = max(chunk.total_uncompressed_size for chunk in chunks)
         if largest > memory // SHARE:
             raise too_large(path, f"has {largest:,} bytes of {name} in one row group")
-        if name in texts or not any(chunk.physical_type == "BYTE_ARRAY" for chunk in chunks):
-            continue
-        longest = max(_average(chunk) for chunk in chunks)
-        if longest > LONG_TEXT:
-            batch = min(batch, max(1, memory // SHARE // largest))
+        for chunk in chunks:
+            text = _text_bytes(source, chunk)
+            texts += text * chunk.num_values
+            batch = min(batch, max(1, memory // SHARE // text)) if text > LONG_TEXT else batch
+    if texts > max(memory, UNFOLDING * path.stat().st_size):
+        raise too_large(path, f"unfolds to {texts:,} bytes of text")
     return batch
 
 
-def _average(chunk: pq.ColumnChunkMetaData) -> int:
+def _text_bytes(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> int:
     """The bytes of a text on the average: a dictionary of few long texts may stand for a great many."""
-    return int(chunk.total_uncompressed_size // max(1, chunk.num_values))
+    if chunk.physical_type != "BYTE_ARRAY" or not chunk.num_values:
+        return 0
+    average = int(chunk.total_uncompressed_size // chunk.num_values)
+    if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
+        return average
+    head = source.read_at(64, chunk.dictionary_page_offset)
+    size, values = _dictionary_header(head)
+    return max(average, size // max(1, values))
 
 
-def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int]:
-    """Where pieces end (exclusive); the last is the end of the file."""
+def _dictionary_header(head: bytes) -> tuple[int, int]:
+    """The unpacked bytes of a dictionary page and how many values it has, from its header in Thrift's compact protocol: the fields
+    type, uncompressed size, compressed size, perhaps a checksum, then a structure that begins with the number of values."""
+    fields, at = [], 0
+    for tag in (0x15, 0x15, 0x15):
+        if head[at : at + 1] != bytes([tag]):
+            return 0, 0
+        value, at = _varint(head, at + 1)
+        fields.append(value)
+    if head[at : at + 1] == b"\x15":
+        _, at = _varint(head, at + 1)
+    if head[at + 1 : at + 2] != b"\x15":
+        return 0, 0
+    return fields[1], _varint(head, at + 2)[0]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag number, and where it ends."""
+    value = shift = 0
+    while at < len(data):
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if not data[at - 1] & 0x80:
+            break
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int] | None:
+    """Where pieces end (exclusive); the last is the end of the file. None if the events' order does not allow it."""
     if total <= rows:
         return [total]
     if event is None:
         return [*range(rows, total, rows), total]
     if not pa.types.is_int64(file.schema_arrow.field(event).type):
-        return [total]
+        return None
     try:
         return event_cuts(_event_changes(file, event), total, rows)
     except _OutOfOrder:
-        return [total]
+        return None
 
 
 class _OutOfOrder(Exception):

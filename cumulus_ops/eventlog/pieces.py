@@ -22,7 +22,9 @@ __all__ = ["Block", "in_pieces"]
 #: A piece of text takes so many times its bytes, while it is checked.
 SHARE = 16
 #: How many times a piece may be larger than it should, because an event does not end.
-PATIENCE = 4
+PATIENCE = 2
+#: What a row takes beside its values.
+ROW_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Block:
     malformed: tuple[Malformed, ...]
     size: int
     unseen: frozenset[str] = frozenset()
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes: short rows take more than their text."""
+        return max(self.size, int(self.columns.nbytes) + ROW_BYTES * len(self.columns))
 
 
 def in_pieces(
@@ -58,7 +65,7 @@ def in_pieces(
     begun, size = [], 0
     for block in blocks(None):
         begun.append(block)
-        size += block.size
+        size += block.weight
         if size > limit:
             break
     else:
@@ -110,7 +117,7 @@ def _cut(
     waiting: list[Block] = []
     for block in blocks:
         waiting.append(block)
-        size = sum(b.size for b in waiting)
+        size = sum(b.weight for b in waiting)
         if size <= limit:
             continue
         piece = _piece(waiting, together(waiting))
@@ -121,7 +128,7 @@ def _cut(
             continue
         first, rest = _split(piece, cut)
         yield first
-        waiting = [Block(rest.columns, rest.row, rest.malformed, size * len(rest.row) // max(1, len(piece.row)))]
+        waiting = [Block(rest.columns, rest.row, rest.malformed, 0)]
     if waiting:
         yield _piece(waiting, together(waiting))
 

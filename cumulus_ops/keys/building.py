@@ -65,7 +65,7 @@ def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: st
         Conflict: somebody else has built it, or appended, at the same time.
     """
     index = catalog.key_index(relation.name)
-    if index is not None and index.signature == signature(relation) and not catalog.has_log_beyond(relation.name):
+    if index is not None and index.signature == signature(relation) and not index.is_behind:
         return index
     violations = build(project, catalog, relation, label, _log_progress(relation.name))
     if violations.keys:

@@ -4,7 +4,7 @@ of the index's size, and a look-up has few runs to look into."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,10 @@ from cumulus_ops.catalog import KeyRun
 from cumulus_ops.keys.codes import KeyCodes, in_key_order
 from cumulus_ops.keys.runs import CHUNK_ROWS, Entries
 
-__all__ = ["limited", "merged", "newest_first", "pick", "runs_of", "sliced", "together"]
+__all__ = ["limited", "merged", "newest_first", "pick", "sliced", "together"]
 
 #: So many units of about one size are merged.
-FAN = 4
+FAN = 8
 SMALLEST_ROWS = 1 << 12
 #: A merge that has more entries writes several runs, whose codes do not overlap.
 RUN_ROWS = 1 << 22
@@ -30,27 +30,31 @@ def newest_first(runs: Sequence[KeyRun]) -> list[KeyRun]:
     return sorted(runs, key=lambda run: (-run.last, run.lowest))
 
 
-def runs_of(runs: Sequence[KeyRun]) -> list[list[KeyRun]]:
-    """The runs that were written together, newest first."""
-    return [list(unit) for _, unit in groupby(newest_first(runs), key=lambda run: run.last)]
+def pick(runs: Sequence[tuple[int, int]]) -> set[int]:
+    """Which runs to merge now: the newest ones, none in between left out, as many as possible; none if there are few of each size.
 
+    >>> sorted(pick([(1, 10**6), (5, 900), *((n, 100) for n in range(6, 13))]))
+    [5, 6, 7, 8, 9, 10, 11, 12]
 
-def pick(runs: Sequence[KeyRun]) -> list[KeyRun]:
-    """The runs to merge now: the newest ones, none in between left out, as many as possible; none if there are few of each size."""
-    units = runs_of(runs)
-    classes = [_size_class(sum(run.rows for run in unit)) for unit in units]
+    Args:
+        runs: of each the latest version of the index that is in it, which those that were written together share, and its rows.
+    """
+    sizes: dict[int, int] = {}
+    for last, rows in sorted(runs, reverse=True):
+        sizes[last] = sizes.get(last, 0) + rows
+    classes = [_size_class(rows) for rows in sizes.values()]
     best = 0
-    for end in range(1, len(units) + 1):
+    for end in range(1, len(classes) + 1):
         highest = max(classes[:end])
         if classes[:end].count(highest) >= FAN or end - classes[:end].count(highest) >= 2 * FAN:
             best = end
-    return [run for unit in units[:best] for run in unit]
+    return set(list(sizes)[:best])
 
 
 def _size_class(rows: int) -> int:
     """
     >>> [_size_class(rows) for rows in (1, 5000, 20000, 10**6)]
-    [0, 1, 2, 4]
+    [0, 1, 1, 3]
     """
     return int(np.log2(max(rows, SMALLEST_ROWS) / SMALLEST_ROWS) / np.log2(FAN) + 0.999)
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -142,13 +143,15 @@ class KeyStage:
 
     def _judge_of(self, relation: Relation) -> Judge:
         settings = self._project.keys[relation.name]
-        gone = None
-        if settings.writers == "one":
-            members = self._catalog.membership().all
-            working = {m.coordinator for m in members if not m.is_gone}
-            gone = frozenset({m.coordinator for m in members} - working)
+        gone = self._gone if settings.writers == "one" else None
         names = tuple(c.name for c in relation.columns)
         return Judge(KeyCodes.of(relation), names, settings.mode, self._epoch, self._coordinator, gone)
+
+    @functools.cached_property
+    def _gone(self) -> frozenset[int]:
+        """The coordinators that have sealed their last epoch."""
+        members = self._catalog.membership().all
+        return frozenset({m.coordinator for m in members} - {m.coordinator for m in members if not m.is_gone})
 
     def _accept(self, name: str, rows: pa.Table, judged: Judged | None, rejections: Rejections) -> Resolved:
         """Take accepted events into the index."""
@@ -219,7 +222,7 @@ class KeyStage:
         """Look at what others have added since; the verdicts hold if it has to do with other keys."""
         for name, index in self._indexes.items():
             now = self._catalog.key_index(name)
-            if now is None or now.signature != index.signature or self._catalog.has_log_beyond(name):
+            if now is None or now.signature != index.signature or now.is_behind:
                 raise conflict
             new = [run for run in now.runs if run.last > index.version]
             if any(index.touches(open_run(self._project.state, run)) for run in new):

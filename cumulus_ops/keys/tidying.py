@@ -28,13 +28,18 @@ def tidy_keys(project: Project, catalog: Catalog, label: str) -> int:
     Returns:
         the number of runs that were replaced.
     """
-    replaced = 0
-    for relation in project.relations:
-        index = catalog.key_index(relation.name) if relation.name in project.keys else None
-        runs = pick(index.runs) if index is not None and index.signature == signature(relation) else []
-        if index is not None and runs:
-            replaced += _merge(project, catalog, relation, index, runs, label)
-    return replaced
+    sizes = catalog.key_runs() if project.keys else {}
+    crowded = [r for r in project.relations if r.name in project.keys and pick(sizes.get(r.name, []))]
+    return sum(_tidy(project, catalog, relation, label) for relation in crowded)
+
+
+def _tidy(project: Project, catalog: Catalog, relation: Relation, label: str) -> int:
+    index = catalog.key_index(relation.name)
+    if index is None or index.signature != signature(relation):
+        return 0
+    chosen = pick([(run.last, run.rows) for run in index.runs])
+    runs = [run for run in index.runs if run.last in chosen]
+    return _merge(project, catalog, relation, index, runs, label) if runs else 0
 
 
 def _merge(

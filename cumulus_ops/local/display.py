@@ -31,7 +31,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """One line."""
-        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {text}")
+        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {text}", soft_wrap=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -77,10 +77,22 @@ def _epoch_line(epoch: EpochReport) -> str:
 def epoch_table(epochs: Sequence[EpochReport]) -> Table:
     """The table per epoch."""
     table = Table(title="Snapshots", title_justify="left")
-    for name in ("epoch", "events", "inserts", "deletes", "corrections", "map entries", "seconds", "validation"):
+    for name in (
+        "epoch",
+        "events",
+        "inserts",
+        "deletes",
+        "repeated",
+        "quarantined",
+        "files aside",
+        "corrections",
+        "map entries",
+        "seconds",
+        "validation",
+    ):
         table.add_column(name, justify="left" if name == "validation" else "right")
     for e in epochs:
-        numbers = (e.events, e.inserts, e.deletes, e.corrections, e.entries)
+        numbers = (e.events, e.inserts, e.deletes, e.duplicates, e.quarantined, e.files_aside, e.corrections, e.entries)
         outcome = e.validation or e.state
         colour = {"passed": "green", "failed": "red"}.get(outcome, "yellow")
         if "publish" in e.expired:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch
     from cumulus_ops.snapshot.notices import tell_where_coordinators_are
     from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
-    from cumulus_ops.snapshot.quarantine import PutAside, put_aside
+    from cumulus_ops.snapshot.quarantine import PutAside, drop_put_aside, put_aside, retry_put_aside, shown_rows
     from cumulus_ops.snapshot.refreshing import refresh
     from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
     from cumulus_ops.snapshot.sealing import fence_the_gone, open_epoch, remove_coordinator, seal, sealed
@@ -41,6 +41,7 @@ __all__ = [
     "correct",
     "current_epoch",
     "drop_batch",
+    "drop_put_aside",
     "fence_the_gone",
     "initialise",
     "merge",
@@ -51,6 +52,7 @@ __all__ = [
     "refresh",
     "remove_coordinator",
     "retry_batch",
+    "retry_put_aside",
     "run_epochs",
     "run_minibatch",
     "run_waiting",
@@ -59,6 +61,7 @@ __all__ = [
     "sealed",
     "settle",
     "settle_if_due",
+    "shown_rows",
     "status",
     "tell_where_coordinators_are",
     "to_validate",
@@ -87,7 +90,10 @@ _HOMES = {
     "publish": "cumulus_ops.snapshot.publishing",
     "to_validate": "cumulus_ops.snapshot.publishing",
     "PutAside": "cumulus_ops.snapshot.quarantine",
+    "drop_put_aside": "cumulus_ops.snapshot.quarantine",
     "put_aside": "cumulus_ops.snapshot.quarantine",
+    "retry_put_aside": "cumulus_ops.snapshot.quarantine",
+    "shown_rows": "cumulus_ops.snapshot.quarantine",
     "refresh": "cumulus_ops.snapshot.refreshing",
     "DamagedRun": "cumulus_ops.snapshot.scrubbing",
     "ScrubReport": "cumulus_ops.snapshot.scrubbing",

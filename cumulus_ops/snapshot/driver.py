@@ -166,7 +166,11 @@ def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) ->
         return False
     left_out = "".join(
         f", {count:,} {what}"
-        for count, what in ((done.quarantined, "quarantined"), (done.duplicates, "duplicates"))
+        for count, what in (
+            (done.quarantined, "quarantined"),
+            (done.duplicates, "had come before"),
+            (done.files_aside, "files set aside"),
+        )
         if count
     )
     on_progress(

@@ -38,6 +38,7 @@ def write_notices(rt: Runtime) -> None:
     batches = rt.catalog.batches()
     newest = rt.catalog.newest_snapshot()
     text = _text(set_aside(batches), left_out(batches, newest), newest) + _of_views(newest_errors(rt))
+    text += _of_intake(*rt.catalog.undecided())
     text += _of_coordinators([seal for seal in rt.catalog.fenced() if seal.epoch >= newest])
     file = rt.project.state / NOTICES
     if not text:
@@ -64,6 +65,12 @@ def _cell(batch: LeftOut) -> str:
 def _of_views(errors: tuple[InError, ...]) -> str:
     lines = [f"- **{e.view}** since epoch {e.since}: {_plain(e.reason)}" for e in errors]
     return "\n".join(["### Views in error", *lines, ""]) if lines else ""
+
+
+def _of_intake(rows: int, files: int) -> str:
+    counts = [f"**{n:,}** {what}" for n, what in ((rows, "rows in the quarantine"), (files, "files set aside")) if n]
+    line = f"- {' and '.join(counts)} wait for a decision: `cumulus quarantine list`"
+    return "\n".join(["### What was put aside on the way in", line, ""]) if counts else ""
 
 
 def _of_coordinators(fenced: Sequence[FencedSeal]) -> str:

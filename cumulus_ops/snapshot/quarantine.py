@@ -1,16 +1,35 @@
-"""What was put aside on the way in: read by people, and by the pages that show it."""
+"""What was put aside on the way in, and what becomes of it: somebody looks, mends what is wrong, and decides.
+
+A **retry** reads it again as a delivery of its own, into the epoch that is open now: rows as they came from their quarantine file, files from
+the landing folder. The transaction that appends it says that it is done, so that it is done once, whoever is killed.
+"""
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
-from cumulus_ops.catalog import FileAside, QuarantinedRows, Repeats
+import pyarrow.parquet as pq
+
+from cumulus_ops.catalog import FileAside, Intake, QuarantinedRows, Repeats
 from cumulus_ops.engine import Runtime
-from cumulus_ops.sources import Ignored
+from cumulus_ops.errors import Conflict, InputProblem
+from cumulus_ops.eventlog import Delivery, Part, append_delivery
+from cumulus_ops.eventlog.rejected import read_rejected
+from cumulus_ops.snapshot.notices import write_notices
+from cumulus_ops.sources import Ignored, drop_delivery
 
-__all__ = ["PutAside", "RejectedGroup", "put_aside"]
+__all__ = ["PutAside", "RejectedGroup", "Retried", "drop_put_aside", "put_aside", "retry_put_aside", "shown_rows"]
+
+ATTEMPTS = 5
+LABEL = re.compile(r"([RF])(\d{1,18})", re.IGNORECASE)
+#: What a delivery's name may have in front of the label of what is retried.
+NAME_CHARACTERS = 170
 
 
 @dataclass(frozen=True)
@@ -77,3 +96,164 @@ def by_reason(rows: Iterable[QuarantinedRows]) -> dict[str, int]:
     for r in rows:
         found.update(r.reasons)
     return dict(found.most_common())
+
+
+@dataclass(frozen=True)
+class Retried:
+    """What was retried as a delivery of its own: rows that are accepted now, that had come before, and that are rejected again."""
+
+    labels: tuple[str, ...]
+    batch: int
+    epoch: int
+    accepted: int
+    repeated: int
+    rejected: int
+
+
+def shown_rows(rt: Runtime, label: str, limit: int) -> tuple[QuarantinedRows | FileAside, list[dict[str, object]]]:
+    """What has a label, and the first of its rows, each with reason and record; of a file there are none to show.
+
+    Raises:
+        InputProblem: nothing has it.
+    """
+    found = _find(rt, [label])[0]
+    if isinstance(found, FileAside):
+        return found, []
+    with pq.ParquetFile(rt.project.state / found.path) as file:
+        first = next(file.iter_batches(max(1, limit)), None)
+    return found, [] if first is None else first.to_pylist()[:limit]
+
+
+def drop_put_aside(rt: Runtime, labels: Sequence[str]) -> list[QuarantinedRows | FileAside]:
+    """Decide that what has these labels will never count.
+
+    Raises:
+        InputProblem: nothing has one of them, or it was retried.
+    """
+    found = _find(rt, labels)
+    for one in found:
+        if isinstance(one, FileAside):
+            rt.catalog.drop_file_aside(one.id)
+        else:
+            rt.catalog.drop_quarantined(one.id)
+    write_notices(rt)
+    return found
+
+
+def retry_put_aside(rt: Runtime, labels: Sequence[str], *, as_new: bool = False) -> list[Retried]:
+    """Read again what has these labels, after the file or the project's settings were mended. Transactions are retried with all their rows.
+
+    Args:
+        rt: the open project.
+        labels: of quarantined rows and of files.
+        as_new: leave out the events' numbers: each row is an event that has not come before.
+
+    Raises:
+        InputProblem: nothing has one of the labels, somebody has decided about it already, or it cannot be read still.
+        Conflict: others keep appending for the coordinator.
+    """
+    deliveries = _deliveries(rt, _find(rt, labels), as_new)
+    done = [_append(rt, coordinator, delivery) for coordinator, delivery in deliveries]
+    write_notices(rt)
+    return done
+
+
+def _find(rt: Runtime, labels: Sequence[str]) -> list[QuarantinedRows | FileAside]:
+    known: dict[str, QuarantinedRows | FileAside] = {r.label: r for r in rt.catalog.quarantined_rows(state=None)}
+    known |= {f.label: f for f in rt.catalog.files_aside(state=None)}
+    for label in labels:
+        if not LABEL.fullmatch(label) or label.upper() not in known:
+            hint = "`cumulus quarantine list` shows what there is: R1 for rows, F1 for files"
+            raise InputProblem(f"there is no {label}", kind="not-aside", hint=hint)
+    return [known[label.upper()] for label in dict.fromkeys(labels)]
+
+
+def _deliveries(
+    rt: Runtime, found: Sequence[QuarantinedRows | FileAside], as_new: bool
+) -> Iterator[tuple[int, Delivery]]:
+    waiting = rt.catalog.quarantined_rows()
+    done: set[int] = set()
+    for one in found:
+        if one.state not in ("kept", "aside"):
+            hint = "`cumulus quarantine list` shows what can be decided about"
+            raise InputProblem(f"{one.label} is {one.state}", kind="not-aside", hint=hint)
+        if isinstance(one, FileAside):
+            yield one.coordinator, _file(rt, one)
+        elif one.id not in done:
+            whole = [r for r in waiting if r.batch == one.batch] if one.transactional else [one]
+            done |= {r.id for r in whole}
+            yield one.coordinator, _rows(rt, whole, as_new)
+
+
+def _rows(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Delivery:
+    """Quarantined rows as a delivery of the source that they came from."""
+    first = rows[0]
+    source = first.source.rpartition("/")[0] or str(first.coordinator)
+    parts = [_part(rt, r, as_new) for r in rows]
+    return Delivery(
+        source,
+        _name(first.delivery, first.label),
+        datetime.datetime.now(datetime.UTC),
+        lambda: parts,
+        transactional=first.transactional and not as_new,
+        intake=Intake(retried_rows=tuple(r.id for r in rows)),
+    )
+
+
+def _part(rt: Runtime, rows: QuarantinedRows, as_new: bool) -> Part:
+    relation = next((r for r in rt.project.relations if r.name == rows.relation), None)
+    if relation is None:
+        raise InputProblem(f"there is no relation {rows.relation} any more", kind="no-relation", place=rows.label)
+    file = rt.project.state / rows.path
+    return Part(rows.relation, rows.label, partial(read_rejected, file, relation, as_new=as_new))
+
+
+def _file(rt: Runtime, file: FileAside) -> Delivery:
+    """A file of a drop, or a whole one, as a delivery of its own."""
+    place = Path(file.place)
+    if not place.exists():
+        hint = "put it back, or `cumulus quarantine drop`"
+        raise InputProblem("is gone", kind="no-file", place=file.place, hint=hint)
+    is_drop = place.is_dir() and not place.is_symlink() and place.parent.parent == rt.project.landing
+    folder = place if is_drop else place.parent
+    delivery = drop_delivery(
+        rt.project,
+        folder,
+        arrived=datetime.datetime.now(datetime.UTC),
+        name=_name(file.delivery, file.label),
+        files=None if is_drop else [place.name],
+    )
+    found = list(delivery.parts())
+    if not any(isinstance(part, Part) for part in found):
+        said = next((part for part in found if not isinstance(part, Part)), file)
+        raise InputProblem(said.reason, kind=said.kind, place=said.place, hint=said.hint)
+    return replace(delivery, intake=Intake(retried_files=(file.id,)))
+
+
+def _name(delivery: str, label: str) -> str:
+    """A name that no drop can have.
+
+    >>> _name("2026-01-31", "F3")
+    '2026-01-31/F3'
+    """
+    return f"{delivery.partition('/')[0][:NAME_CHARACTERS]}/{label}"
+
+
+def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> Retried:
+    for attempt in range(ATTEMPTS):
+        try:
+            ids = append_delivery(rt.project, rt.catalog, coordinator, delivery)
+            break
+        except Conflict:
+            if attempt == ATTEMPTS - 1 or delivery.name in rt.catalog.drops(coordinator):
+                raise
+    batches = [rt.catalog.batch(i) for i in ids]
+    intake = delivery.intake
+    return Retried(
+        (*(f"R{i}" for i in intake.retried_rows), *(f"F{i}" for i in intake.retried_files)),
+        ids[0],
+        batches[0].epoch,
+        sum(b.events for b in batches),
+        sum(b.duplicates for b in batches),
+        sum(b.quarantined for b in batches),
+    )

@@ -48,7 +48,7 @@ class EpochReport:
     epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why;
     ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``report``: its page;
     ``members``: the coordinators that take part in it; ``fenced``: those of them that others have sealed for. ``through``: the last of the
-    epochs behind it to which nothing was appended, and of which the same is to be said; most often the epoch itself."""
+    epochs behind it to which nothing was appended, and of which the same is to be said; most often the epoch itself. ``files_aside``: files of its deliveries that could not be taken."""
 
     epoch: int
     events: int
@@ -69,6 +69,7 @@ class EpochReport:
     members: tuple[int, ...] = ()
     fenced: tuple[FencedSeal, ...] = ()
     through: int = -1
+    files_aside: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class Status:
     """A whole project; ``set_aside``: the batches about which somebody has to decide; ``in_error``: the views that are in error in
     the newest snapshot; ``initially``: how many coordinators its file says, which counts only when it is initialised; ``settled``:
     whether tentative answers are those of all that is applied; if not, ``behind``: the applied batches that have yet to be
-    corrected."""
+    corrected. Of what was put aside, ``quarantined`` rows and ``files_aside`` wait for a decision; ``ignored``: what lies in the landing folder
+    and is nobody's."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -86,6 +88,9 @@ class Status:
     initially: int = 0
     settled: bool = True
     behind: int = 0
+    quarantined: int = 0
+    files_aside: int = 0
+    ignored: int = 0
 
 
 def status(rt: Runtime) -> Status:
@@ -101,6 +106,8 @@ def status(rt: Runtime) -> Status:
         rt.project.coordinators,
         settled,
         0 if settled else rt.catalog.behind(),
+        *rt.catalog.undecided(),
+        len(rt.sources.ignored()),
     )
 
 
@@ -127,6 +134,7 @@ def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
     corrections = rt.catalog.corrections()
     expired = rt.catalog.expired()
     errors = rt.catalog.view_errors()
+    files = rt.catalog.files_aside_by_epoch()
     committed = rt.catalog.newest_snapshot()
     complete = rt.catalog.complete(committed + 1)
     newest = max([committed, rt.catalog.newest_seal(), *(b.epoch for b in batches)])
@@ -151,6 +159,7 @@ def _epochs(rt: Runtime, batches: Sequence[Batch]) -> tuple[EpochReport, ...]:
             members=membership.of(epoch),
             fenced=tuple(f for f in fenced if epoch <= f.epoch <= through),
             through=through,
+            files_aside=files.get(epoch, 0),
         )
         for epoch, through in zip(starts, [*(e - 1 for e in starts[1:]), newest], strict=False)
     )

@@ -216,7 +216,8 @@ class _Opened:
         except NotYet:
             self._on_change()
             raise
-        return Taken(int(self._path.parent.name), self._path.name, self._drop.identity, files, digest_of(files))
+        digest = digest_of(files) if self._only is None else None
+        return Taken(int(self._path.parent.name), self._path.name, self._drop.identity, files, digest)
 
 
 def _guarded(read: Callable[[], Iterator[RawFile]], path: Path) -> Iterator[RawFile]:

@@ -25,6 +25,7 @@ Values = dict[str, Any]
 #: How many epochs the charts show, and how many of them the timeline.
 EPOCHS, DRAWN = 60, 8
 LATEST = 10
+LISTED = 100
 ROWS = 50
 
 
@@ -113,8 +114,15 @@ def epoch_page(found: Opened, epoch: int) -> Values | None:
             return None
         story = epoch_story(catalog, epoch)
         quarantined = catalog.quarantined(epoch)
+        files = [file for file in catalog.files_aside(state=None) if file.epoch == epoch]
     address = report_address(found.project, epoch)
-    return {"project": found.project.name, "story": story, "report": address, "quarantined": quarantined}
+    return {
+        "project": found.project.name,
+        "story": story,
+        "report": address,
+        "quarantined": quarantined,
+        "files": files,
+    }
 
 
 def quarantine_page(found: Opened) -> Values:
@@ -124,6 +132,7 @@ def quarantine_page(found: Opened) -> Values:
         return {
             "project": found.project.name,
             "quarantined": catalog.quarantined(),
+            "rows": catalog.quarantined_rows()[::-1][:LISTED],
             "files": catalog.files_aside(),
             "batches": failed,
             "totals": catalog.totals(),

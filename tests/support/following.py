@@ -119,8 +119,6 @@ class Follower:
             case "U":
                 assert self._delete(settings, row, key) == 1, row
                 living[values] += 1
-            case "T":
-                living.clear()
             case words:
                 self.rejected.append(words)
         self.rows[settings.relation.name] = +living

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from pathlib import Path
 
-from cumulus_ops.catalog import Validation
+from cumulus_ops.catalog import NewFileAside, Validation
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.snapshot import commit, publish, run_minibatch, seal
@@ -65,12 +64,8 @@ def set_aside_things(rt: Runtime, texts: Sequence[str]) -> None:
 
     from cumulus_ops.catalog import tables as t
 
-    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
-    words = {"place": texts[0], "kind": "bad", "reason": texts[1], "hint": texts[2], "recorded_at": now}
+    rt.catalog.set_files_aside([NewFileAside(0, texts[3], None, texts[0], "bad", texts[1], texts[2])])
     with rt.catalog._engine.begin() as connection:
-        connection.execute(
-            insert(t.file_aside).values(coordinator=0, delivery=texts[3], relation=None, **words, state="aside")
-        )
         reasons = json_of(dict.fromkeys(texts[:20], 1))
         rows = {"batch": 1, "relation": "sales", "path": "x", "rows": len(texts), "state": "kept", "reasons": reasons}
         rows |= {"source": "0/sales", "transactional": False}

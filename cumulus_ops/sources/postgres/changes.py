@@ -14,14 +14,14 @@ from psycopg2.extensions import quote_ident
 from cumulus_ops.eventlog import Part
 from cumulus_ops.faults import reach
 from cumulus_ops.sources.postgres.connection import Connection, opened, rows, when_free
-from cumulus_ops.sources.postgres.pgoutput import Decoder, change_schema, commit_place
+from cumulus_ops.sources.postgres.pgoutput import Decoder, change_schema
 from cumulus_ops.sources.postgres.position import Position, lsn_text
 from cumulus_ops.sources.postgres.settings import PostgresSettings
 from cumulus_ops.sources.postgres.slot import find_slot
 from cumulus_ops.sources.postgres.spool import Spool
 from cumulus_ops.sources.postgres.tables import check_columns, leaves, types_by_number
 
-__all__ = ["Changes", "first_commit"]
+__all__ = ["Changes", "has_changes"]
 
 PEEK = """
 pg_logical_slot_peek_binary_changes({slot}, {until}, {changes}, 'proto_version', '1', 'publication_names', {publications})"""
@@ -31,11 +31,10 @@ PORTION_MESSAGES, PORTION_BYTES = 1 << 16, 4 << 20
 HEADER, BEFORE_VALUE, TRAILER = 19, 6, b"\xff\xff"
 
 
-def first_commit(session: Connection, settings: PostgresSettings, slot: str, until: int) -> int | None:
-    """Where in the log the first transaction that concerns us is committed, after the slot's place and before ``until``; None if there is none."""
-    query = sql.SQL("SELECT data FROM ") + _peek(session, settings, slot, until, 1) + sql.SQL(" LIMIT 1")
-    found = when_free(settings, lambda: rows(session, query))
-    return commit_place(bytes(found[0][0])) if found else None
+def has_changes(session: Connection, settings: PostgresSettings, slot: str, until: int) -> bool:
+    """Whether a transaction that concerns us is committed after the slot's place and before ``until``."""
+    query = sql.SQL("SELECT 1 FROM ") + _peek(session, settings, slot, until, 1) + sql.SQL(" LIMIT 1")
+    return bool(when_free(settings, lambda: rows(session, query)))
 
 
 def _peek(session: Connection, settings: PostgresSettings, slot: str, until: int, changes: int | None) -> sql.Composed:
@@ -99,7 +98,15 @@ class Changes:
         find_slot(session, settings, self._position)  # the server may be another one by now
         tables = {(t.schema, t.table): t for t in settings.tables}
         check = partial(check_columns, settings)
-        decoder = Decoder(tables, leaves(session, settings), types_by_number(session), check, self._begin, self._end)
+        decoder = Decoder(
+            tables,
+            leaves(session, settings),
+            types_by_number(session),
+            check,
+            self._begin,
+            self._end,
+            skips_truncates=settings.skips_truncates,
+        )
         peek = _peek(session, settings, self._position.slot, self._end, None)
         copy = sql.SQL("COPY (SELECT data FROM {}) TO STDOUT (FORMAT binary)").format(peek)
         messages = _Messages(decoder, spools)

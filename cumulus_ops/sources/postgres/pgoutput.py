@@ -20,20 +20,15 @@ from cumulus_ops.sources.postgres.settings import TableSettings
 from cumulus_ops.sources.postgres.tuples import PADDING, Fields, big_endian, parse_rows
 from cumulus_ops.sources.postgres.values import readable
 
-__all__ = ["OPERATIONS", "Decoder", "change_schema", "commit_place"]
+__all__ = ["OPERATIONS", "Decoder", "change_schema"]
 
 #: What `op` may say; the last ones are no operations, so that the checks reject these rows, and their transactions, with these words.
 NO_OLD_ROW = "an update or delete without the whole old row: ALTER TABLE ... REPLICA IDENTITY FULL"
 NOT_SENT = "an update that does not send an unchanged large value: ALTER TABLE ... REPLICA IDENTITY FULL"
-OPERATIONS = pa.array(["I", "D", "U", "T", NO_OLD_ROW, NOT_SENT])
-INSERT, DELETE, UPDATE, TRUNCATE, BARE, PARTIAL = range(6)
+OPERATIONS = pa.array(["I", "D", "U", NO_OLD_ROW, NOT_SENT])
+INSERT, DELETE, UPDATE, BARE, PARTIAL = range(5)
 BEGIN_, RELATION, INSERT_, UPDATE_, DELETE_, TRUNCATE_ = b"BRIUDT"
 WHOLE, KEY = ord("O"), ord("K")
-
-
-def commit_place(begin: bytes) -> int:
-    """The place in the log of the commit that a Begin message announces."""
-    return int.from_bytes(begin[1:9], "big")
 
 
 def change_schema(settings: TableSettings) -> pa.Schema:
@@ -72,6 +67,7 @@ class Decoder:
         check: says what is wrong with a table's columns (names and types), None if nothing is.
         begin: transactions before (exclusive) are left out,
         end: and those from here on.
+        skips_truncates: whether truncated tables keep their rows here, instead of stopping the source.
     """
 
     def __init__(
@@ -82,9 +78,11 @@ class Decoder:
         check: Callable[[TableSettings, Mapping[str, str]], SetupProblem | None],
         begin: int,
         end: int,
+        *,
+        skips_truncates: bool = False,
     ) -> None:
         self._tables, self._leaves, self._types, self._check = tables, leaves, types, check
-        self._begin, self._end = begin, end
+        self._begin, self._end, self._skips_truncates = begin, end, skips_truncates
         self._known: dict[int, _Described | SetupProblem | None] = {}
         self._incomplete: dict[TableSettings, set[bytes]] = {}
         self._commit = 0
@@ -93,7 +91,7 @@ class Decoder:
         """The changes of a portion: tables of :func:`change_schema`, several of a relation in their order.
 
         Raises:
-            SetupProblem: a changed table does not have the relation's columns any more.
+            SetupProblem: a changed table does not have the relation's columns any more, or was truncated.
         """
         lengths = np.fromiter(map(len, messages), np.int64, len(messages))
         starts = np.cumsum(lengths) - lengths
@@ -143,7 +141,7 @@ class Decoder:
     def _changes(
         self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray, event: np.ndarray
     ) -> Iterator[tuple[TableSettings, pa.Table]]:
-        truncated = self._truncated(data, starts, kind)
+        truncated = _truncates(data, starts, kind)
         changing = np.flatnonzero((kind == INSERT_) | (kind == UPDATE_) | (kind == DELETE_))
         number = big_endian(data, starts[changing] + 1, 4)
         for relation in {*np.unique(number).tolist(), *truncated}:
@@ -154,33 +152,31 @@ class Decoder:
                 continue
             mine = changing[number == relation]
             blocks = _blocks(table, data, starts, kind, mine, bool(self._incomplete.get(table.settings)))
-            if relation in truncated and table.settings.mode == "trusted":
-                raise _unknown_rows(table.settings)
-            at = np.array(truncated.get(relation, []), np.int64)
-            blocks.append(
-                _Block(at * 2, np.full(len(at), TRUNCATE, np.int8), [Fields.nulls(len(at))] * len(table.where))
-            )
+            if relation in truncated and not self._skips_truncates:
+                raise _truncated(table.settings)
+            if len(mine) == 0:
+                continue
+            blocks = _blocks(table, data, starts, kind, mine, bool(self._incomplete.get(table.settings)))
             yield table.settings, _table(table, data, event, blocks)
 
-    def _truncated(self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray) -> dict[int, list[int]]:
-        """relation -> the messages that truncate it. Truncate: how many relations, options (int8), and their numbers."""
-        found: dict[int, list[int]] = {}
-        for message in np.flatnonzero(kind == TRUNCATE_).tolist():
-            at = starts[message] + 1
-            count = int(big_endian(data, np.array([at]), 4)[0])
-            for number in big_endian(data, at + 5 + 4 * np.arange(count), 4).tolist():
-                found.setdefault(number, []).append(message)
-        return found
 
-
-def _unknown_rows(settings: TableSettings) -> SetupProblem:
-    name = settings.relation.name
+def _truncated(settings: TableSettings) -> SetupProblem:
     return SetupProblem(
-        f"{settings.place} was truncated, and which rows relation {name} had is not known",
+        f"{settings.place} was truncated: its rows are gone, and none of them is named",
         kind="truncated",
         place=settings.place,
-        hint=f"declare relation {name} `mode: strict`: then its living rows are known, and are deleted",
+        hint="begin again (docs/sources-postgres.md), or write `truncates: skip` to go on with these rows as they are; "
+        "DELETE names the rows",
     )
+
+
+def _truncates(data: np.ndarray, starts: np.ndarray, kind: np.ndarray) -> set[int]:
+    """The relations that are truncated. Truncate: how many relations, options (int8), and their numbers."""
+    found: set[int] = set()
+    for at in (starts[kind == TRUNCATE_] + 1).tolist():
+        count = int(big_endian(data, np.array([at]), 4)[0])
+        found.update(big_endian(data, at + 5 + 4 * np.arange(count), 4).tolist())
+    return found
 
 
 def _blocks(

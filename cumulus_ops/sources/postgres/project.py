@@ -18,7 +18,7 @@ from cumulus_ops.yaml_nodes import Item
 
 __all__ = ["postgres_settings", "postgres_source"]
 
-OPTIONS = ("url", "tables", "publication")
+OPTIONS = ("url", "tables", "publication", "truncates")
 URL_HINT = "write `url: ${SHOP_DATABASE_URL}`, and keep postgresql://user:password@host/database in the environment"
 TABLES_HINT = "write `tables: [orders, lines]`, or `tables: {orders: shop.orders}` for other schemas and names"
 #: A name as in SQL: bare or quoted.
@@ -46,13 +46,14 @@ def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSet
     url = options.need("url", URL_HINT)
     if not url.text().startswith(("postgresql://", "postgres://", "postgresql+psycopg2://")):
         raise url.problem("is no URL of a PostgreSQL database", kind="bad-url", hint=URL_HINT)
-    publication = options.get("publication")
+    publication, truncates = options.get("publication"), options.get("truncates")
     return PostgresSettings(
         name=settings.name,
         url=url.text(),
         tables=_tables(project, options.need("tables", TABLES_HINT)),
         publication=publication.text() if publication else f"cumulus_{settings.name}"[:NAME_LENGTH],
         folder=project.state / "sources",
+        skips_truncates=truncates is not None and truncates.choice(("stop", "skip")) == "skip",
     )
 
 

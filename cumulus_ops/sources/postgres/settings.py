@@ -33,6 +33,7 @@ class PostgresSettings:
 
     ``name`` is the source's, ``url`` the database's (``postgresql://user:password@host/name``), ``publication`` the name of what the
     server publishes. ``folder`` is where the source keeps which replication slots are its own, and anonymous temporary files.
+    ``skips_truncates``: whether rows of a truncated table stay here; without it the source stops.
     ``portion_bytes`` of the server's log are handed over at a time, in whole transactions. ``idle_bytes``: after so many in which nothing
     concerns us the position moves on nevertheless, so that the server can forget them. ``patience_s`` is how long to wait for a
     server that does not answer, or for a slot that a process that was killed still holds.
@@ -43,6 +44,7 @@ class PostgresSettings:
     tables: tuple[TableSettings, ...]
     publication: str
     folder: Path
+    skips_truncates: bool = False
     portion_bytes: int = 64 * MB
     idle_bytes: int = 16 * MB
     patience_s: float = 30.0

@@ -15,7 +15,7 @@ from itertools import pairwise
 from cumulus_ops.eventlog import Delivery
 from cumulus_ops.eventlog.cuts import PIECE_ROWS
 from cumulus_ops.faults import reach
-from cumulus_ops.sources.postgres.changes import Changes, first_commit
+from cumulus_ops.sources.postgres.changes import Changes, has_changes
 from cumulus_ops.sources.postgres.connection import opened
 from cumulus_ops.sources.postgres.position import Position
 from cumulus_ops.sources.postgres.publication import check_publication
@@ -48,8 +48,8 @@ class PostgresSource:
             yield self._initial()
             return
         here = Position.parse(position)
-        for begin, end, is_empty in self._ranges(here):
-            yield self._delivery(here, position, begin, end, is_empty)
+        for begin, end in self._ranges(here):
+            yield self._delivery(here, position, begin, end)
             position = replace(here, lsn=end).text()
 
     def close(self) -> None:
@@ -62,21 +62,21 @@ class PostgresSource:
         copy = InitialCopy(self._settings, slot, self._rows)
         return Delivery(self.name, f"{self.name}-initial", _now(), copy.parts, None, here.text(), transactional=True)
 
-    def _delivery(self, here: Position, before: str, begin: int, end: int, is_empty: bool) -> Delivery:
+    def _delivery(self, here: Position, before: str, begin: int, end: int) -> Delivery:
         """Its name is its begin: where it ends another poll may decide otherwise."""
         changes = Changes(self._settings, here, begin, end, self._rows)
         return Delivery(
             self.name,
             f"{self.name}-{begin:016X}",
             _now(),
-            tuple if is_empty else changes.parts,
+            changes.parts,
             before,
             replace(here, lsn=end).text(),
             transactional=True,
         )
 
-    def _ranges(self, here: Position) -> list[tuple[int, int, bool]]:
-        """What to read: (begin, end) in the log, and whether nothing in it concerns us."""
+    def _ranges(self, here: Position) -> list[tuple[int, int]]:
+        """What to read of the log: (begin, end). A short range in which nothing concerns us waits until it is longer."""
         settings = self._settings
         with opened(settings) as session:
             slot, flushed = find_slot(session, settings, here)
@@ -85,13 +85,12 @@ class PostgresSource:
             begin = slot.confirmed if here.lsn is None else here.lsn
             advance(session, settings, slot, begin)
             reach("source.after-advance")
-            first = first_commit(session, settings, slot.name, flushed) if begin < flushed else None
-        if first is None:
-            return [(begin, flushed, True)] if flushed - begin > settings.idle_bytes else []
+            is_short = flushed - begin <= settings.idle_bytes
+            if is_short and not (begin < flushed and has_changes(session, settings, slot.name, flushed)):
+                return []
         # the server reads its log from `restart` on each time: a portion is no shorter than what is read again for it
         portion = max(settings.portion_bytes, begin - slot.restart)
-        ends = [*range(max(begin, first) + portion, flushed, portion), flushed]
-        return [(b, e, False) for b, e in pairwise([begin, *ends])]
+        return list(pairwise([*range(begin, flushed, portion), flushed]))
 
 
 def _now() -> datetime.datetime:

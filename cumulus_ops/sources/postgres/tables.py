@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from psycopg2 import sql
 
@@ -28,7 +29,8 @@ FROM base JOIN pg_type t ON t.oid = base.type WHERE typtype <> 'd' ORDER BY attn
 IDENTITIES = """
 SELECT format('%%I.%%I', n.nspname, c.relname), c.relreplident::text,
        ARRAY(SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-             WHERE i.indrelid = l.relid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END)
+             WHERE i.indrelid = l.relid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END),
+       c.reltoastrelid <> 0 AND pg_relation_size(c.reltoastrelid) > 0
 FROM (SELECT relid::oid FROM pg_partition_tree(%s) WHERE isleaf UNION SELECT %s::oid) l JOIN pg_class c ON c.oid = l.relid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 ORDER BY 1"""
@@ -130,17 +132,19 @@ def check_columns(settings: PostgresSettings, wanted: TableSettings, types: Mapp
     return None
 
 
-def _check_identities(
-    settings: PostgresSettings, wanted: TableSettings, found: Sequence[tuple[str, str, list[str]]]
-) -> None:
-    """Whether what is sent of old rows is enough: found are (table or partition, replica identity, its columns)."""
+def _check_identities(settings: PostgresSettings, wanted: TableSettings, found: Sequence[tuple[Any, ...]]) -> None:
+    """Whether what is sent of old rows is enough. Found are, for a table and its partitions, name, replica identity, its columns, and
+    whether large values are kept apart: those are not sent again with an update that leaves them unchanged."""
     relation, key = wanted.relation, set(wanted.relation.key)
-    if wanted.mode == "upsert" and key:
-        wrong = [name for name, identity, columns in found if identity != "f" and not key <= set(columns)]
+    lacking = [one for one in found if one[1] != "f"]
+    if wanted.mode != "upsert":
+        wrong = [name for name, *_ in lacking]
+        message = f"does not send old rows as a whole, which relation {relation.name} (mode {wanted.mode}) needs"
+    elif wrong := [name for name, _, columns, _ in lacking if not key or not key <= set(columns)]:
         message = f"does not send the key ({', '.join(relation.key)}) of old rows"
     else:
-        wrong = [name for name, identity, _ in found if identity != "f"]
-        message = f"does not send old rows as a whole, which relation {relation.name} (mode {wanted.mode}) needs"
+        wrong = [name for name, _, _, is_large in lacking if is_large]
+        message = "has large values, which are not sent with updates that leave them unchanged, if old rows are not sent as a whole"
     if wrong:
         hint = " ".join(f"ALTER TABLE {name} REPLICA IDENTITY FULL;" for name in wrong)
         other = "" if wanted.mode == "upsert" else " Or declare the relation `mode: upsert` with the table's key"

@@ -59,12 +59,6 @@ class Fields:
         return np.asarray(self.kind == UNCHANGED)
 
     @classmethod
-    def nulls(cls, count: int) -> Fields:
-        """NULL for each row."""
-        zeros = np.zeros(count, np.int64)
-        return cls(np.full(count, NULL, np.uint8), zeros, zeros)
-
-    @classmethod
     def concat(cls, parts: list[Fields]) -> Fields:
         """One after the other."""
         return cls(*(np.concatenate(arrays) for arrays in zip(*(part.arrays for part in parts), strict=True)))

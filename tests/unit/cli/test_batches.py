@@ -77,7 +77,7 @@ def test_a_batch_that_is_set_aside_is_told_of_everywhere_and_retried(
     assert "set aside" not in texts.commit(shop)
     land(shop, "d2", (3, "I", "1.00"))
     assert end_epoch(shop, 0) == {
-        **dict.fromkeys(("deletes", "quarantined", "duplicates"), 0),
+        **dict.fromkeys(("deletes", "quarantined", "duplicates", "files_aside"), 0),
         **{"batches": 2, "events": 1, "inserts": 1, "set_aside": 1},
     }
     assert "the snapshot of epoch 0 is without batch 1" in caplog.text

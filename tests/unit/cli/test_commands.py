@@ -32,6 +32,7 @@ def call(tmp_path, monkeypatch):
 @pytest.fixture
 def shop(call, tmp_path):
     assert call("init", "--empty", tmp_path / "shop").exit_code == 0
+    assert call("init", tmp_path / "shop").exit_code == 0
     return tmp_path / "shop"
 
 

@@ -18,6 +18,7 @@ from cumulus_ops.local.up import servers_folder
 def shop(tmp_path, monkeypatch):
     monkeypatch.delenv("CUMULUS_HOME", raising=False)
     assert CliRunner().invoke(main, ["init", "--empty", str(tmp_path / "shop")]).exit_code == 0
+    assert CliRunner().invoke(main, ["init", str(tmp_path / "shop")]).exit_code == 0
     servers_folder(load_project(tmp_path / "shop")).mkdir()
     return tmp_path / "shop"
 

@@ -109,7 +109,9 @@ def test_epochs_are_listed_newest_first_and_page_by_page(client: TestClient) -> 
 def test_what_was_put_aside_is_said_with_reason_and_hint(client: TestClient) -> None:
     said = words(client, "quarantine")
     assert "sales east 1 1" in said
-    assert "0 north – south east" in said, "file, relation, reason, what to do"
+    assert "F1 0 north – south east" in said, "file, relation, reason, what to do"
+    assert "R1 0 0/drop-0 sales 4 north 1, south 1, east 1, west 1" in said
+    assert "cumulus quarantine show R1" in said
 
 
 def test_a_report_is_found_by_its_epoch(client: TestClient, project: Project) -> None:

@@ -1,0 +1,180 @@
+"""`cumulus quarantine`: what was put aside on the way in, why, and what is to become of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from cumulus_ops.cli.options import JSON, PROJECT, opened
+from cumulus_ops.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from cumulus_ops.catalog import FileAside, QuarantinedRows, Repeats
+    from cumulus_ops.snapshot import PutAside
+    from cumulus_ops.sources import Ignored
+
+__all__ = ["quarantine"]
+
+LABELS = click.argument("labels", nargs=-1, required=True, metavar="R1|F1...")
+
+
+@click.group()
+def quarantine() -> None:
+    """See what was put aside, and decide: rows that do not fit (R1, R2, ..) and files that could not be taken (F1, F2, ..). They do not
+    count; everything else goes on."""
+
+
+@quarantine.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also what was retried or dropped.")
+@PROJECT
+@JSON
+def list_(everything: bool, folder: Path, as_json: bool) -> None:
+    """List the rows in the quarantine by their reasons, the files that are set aside, what lies in the landing folder and is ignored, and the
+    deliveries with rows that had come before."""
+    from cumulus_ops.snapshot import put_aside
+
+    with opened(folder) as runtime:
+        found = put_aside(runtime, everything=everything)
+    if as_json:
+        decidable = {"rows": _labelled(found.rows), "files": _labelled(found.files)}
+        print_json({**dataclasses.asdict(found), **decidable, "reasons": found.reasons})
+    elif not (found.rows or found.files or found.ignored or found.repeats):
+        console().print("nothing was put aside")
+    else:
+        _print(found)
+
+
+@quarantine.command()
+@click.argument("label", metavar="R1|F1")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to show.")
+@PROJECT
+@JSON
+def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
+    """Show the rows of R1, each with its reason, or say why the file F1 was not taken."""
+    from cumulus_ops.snapshot import shown_rows
+
+    with opened(folder) as runtime:
+        found, rows = shown_rows(runtime, label, limit)
+    if as_json:
+        print_json({**dataclasses.asdict(found), "shown": rows})
+        return
+    out = console()
+    for row in rows:
+        where = "" if row["row"] is None else f"row {row['row']}, "
+        out.print(f"{where}{row['kind']}: {row['reason']}", markup=False, soft_wrap=True)
+        out.print(f"    {row['record']}", markup=False, soft_wrap=True)
+    out.print(_about(found, len(rows)), markup=False, soft_wrap=True)
+
+
+@quarantine.command()
+@LABELS
+@click.option(
+    "--as-new", is_flag=True, help="Whatever their numbers say: count each row as an event that has not come before."
+)
+@PROJECT
+@JSON
+def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) -> None:
+    """Read R1 or F1 again, after the file, or what cumulus.yaml says, was mended: as a delivery of its own, into the epoch that is open now.
+    It is applied with the coordinator's next mini-batch. Rows that still do not fit are put aside anew."""
+    from cumulus_ops.snapshot import retry_put_aside
+
+    with opened(folder) as runtime:
+        done = retry_put_aside(runtime, labels, as_new=as_new)
+    if as_json:
+        print_json(done)
+        return
+    for one in done:
+        console().print(
+            f"{', '.join(one.labels)}: batch {one.batch} of epoch {one.epoch}: {one.accepted:,} rows accepted, "
+            f"{one.repeated:,} had come before, {one.rejected:,} rejected again"
+        )
+
+
+@quarantine.command()
+@LABELS
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@PROJECT
+@JSON
+def drop(labels: tuple[str, ...], yes: bool, folder: Path, as_json: bool) -> None:
+    """Decide that R1 or F1 will never count."""
+    from cumulus_ops.snapshot import drop_put_aside
+
+    if not yes:
+        click.confirm(f"Never count {', '.join(labels)}?", abort=True, err=True)
+    with opened(folder) as runtime:
+        done = drop_put_aside(runtime, labels)
+    if as_json:
+        print_json([{"label": one.label, "state": "dropped"} for one in done])
+        return
+    for one in done:
+        console().print(f"{one.label} is dropped")
+
+
+def _labelled(found: Sequence[QuarantinedRows | FileAside]) -> list[dict[str, object]]:
+    return [{"label": one.label, **dataclasses.asdict(one)} for one in found]
+
+
+def _about(found: QuarantinedRows | FileAside, shown: int) -> str:
+    from cumulus_ops.catalog import FileAside
+
+    if isinstance(found, FileAside):
+        return f"{found.place}: {found.reason} [{found.kind}]\n  hint: {found.hint}"
+    left = f", {found.rows - shown:,} not shown (--limit)" if found.rows > shown else ""
+    return f"{found.label}: {found.rows:,} rows of {found.relation} in drop {found.delivery}, epoch {found.epoch}{left}"
+
+
+def _print(found: PutAside) -> None:
+    out = console()
+    for printed in (_rows(found.rows), _files(found.files), _ignored(found.ignored), _repeats(found.repeats)):
+        if printed.row_count:
+            out.print(printed)
+    if found.rows or found.files:
+        out.print("Decide by: cumulus quarantine show, retry or drop", style="yellow")
+
+
+def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+def _rows(rows: Sequence[QuarantinedRows]) -> Table:
+    numbers = ("coordinator", "epoch", "rows")
+    table = _table("Rows", "", "coordinator", "epoch", "drop", "relation", "rows", "reason", "state", right=numbers)
+    for r in rows:
+        for i, (kind, count) in enumerate(r.reasons.items() or [("", r.rows)]):
+            place = (
+                (r.label, str(r.coordinator), str(r.epoch), escape(r.delivery), escape(r.relation))
+                if i == 0
+                else 5 * ("",)
+            )
+            table.add_row(*place, f"{count:,}", escape(kind), r.state if i == 0 else "")
+    return table
+
+
+def _files(files: Sequence[FileAside]) -> Table:
+    table = _table("Files", "", "file", "reason", "what to do", "state")
+    for f in files:
+        table.add_row(f.label, escape(f.place), escape(f"{f.reason} [{f.kind}]"), escape(f.hint), f.state)
+    return table
+
+
+def _ignored(ignored: Sequence[Ignored]) -> Table:
+    table = _table("Ignored in the landing folder", "what", "reason", "what to do")
+    for i in ignored:
+        table.add_row(escape(i.place), escape(f"{i.reason} [{i.kind}]"), escape(i.hint))
+    return table
+
+
+def _repeats(repeats: Sequence[Repeats]) -> Table:
+    table = _table("Rows that had come before, and count once", "coordinator", "epoch", "drop", "rows", right=("rows",))
+    for r in repeats:
+        table.add_row(str(r.coordinator), str(r.epoch), escape(r.delivery), f"{r.rows:,}")
+    return table

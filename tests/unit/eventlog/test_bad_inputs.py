@@ -1,0 +1,159 @@
+"""A corpus of bad files goes through append: no traceback, and of every row it is known what became of it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import textwrap
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cumulus_ops.config import LEAST_MEMORY
+from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog.landed import checked_name
+from cumulus_ops.eventlog.readers import read_relation
+from m3.datatypes import INT, STRING, decimal
+from m3.program import Column, Relation
+from tests.support.bad_inputs import ITEMS, BadInput, bad_inputs, csv, lines
+
+CORPUS = bad_inputs()
+
+
+def outcome(path: Path, memory: int = LEAST_MEMORY) -> tuple[int, int] | str:
+    """Accepted and rejected rows, or the kind of problem for which the file is set aside."""
+    accepted = rejected = 0
+    try:
+        for events in read_relation(ITEMS, path, "0/items", 1000, memory=memory):
+            accepted += len(events.rows)
+            rejected += len(events.rejected)
+            assert None not in events.rejected["kind"].to_pylist() + events.rejected["reason"].to_pylist()
+    except InputProblem as problem:
+        return problem.kind if problem.hint and problem.place == str(path) else f"{problem} without a hint or its place"
+    return accepted, rejected
+
+
+def test_the_corpus_is_large_and_its_names_are_different() -> None:
+    assert len(CORPUS) == len({case.name for case in CORPUS}) >= 200
+
+
+@pytest.mark.parametrize("begin", range(0, len(CORPUS), 50))
+def test_nothing_is_lost_in_silence(tmp_path: Path, begin: int) -> None:
+    wrong = {
+        case.name: found for case in CORPUS[begin : begin + 50] if (found := _unexpected(tmp_path, case)) is not None
+    }
+    assert wrong == {}
+
+
+def _unexpected(folder: Path, case: BadInput) -> object:
+    """What became of a file, if that is not what should."""
+    path = folder / f"items{case.suffix}"
+    path.write_bytes(case.data)
+    found = outcome(path)
+    path.unlink()
+    if isinstance(found, str):
+        return found if case.accepted not in (None, -1) else None
+    if case.accepted == -1:  # damaged: whatever can be read is accepted or rejected
+        return None if sum(found) == case.rows else found
+    return None if found == (case.accepted, case.rows - (case.accepted or 0)) else found
+
+
+SMALL = Relation(
+    "items", (Column("id", INT), Column("price", decimal(12, 2)), Column("name", STRING.with_null())), ("id",)
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".ndjson", ".json"])
+@pytest.mark.parametrize("numbered", [True, False])
+def test_a_large_file_comes_in_pieces_that_no_event_crosses(tmp_path: Path, suffix: str, numbered: bool) -> None:
+    count = 60_000
+    rows = [{"id": i, "price": "1.50", "op": "I"} | ({"event": i // 3} if numbered else {}) for i in range(count)]
+    data = csv(rows) if "csv" in suffix else lines(rows)
+    if suffix == ".json":
+        data = b"[" + data.strip().replace(b"\n", b",") + b"]"
+    path = tmp_path / f"items{suffix}"
+    path.write_bytes(gzip.compress(data) if suffix.endswith(".gz") else data)
+    pieces = list(read_relation(SMALL, path, "0/items", 1000, memory=1 << 22))
+    assert len(pieces) > 1 or not numbered
+    assert [i for piece in pieces for i in piece.rows["id"].to_pylist()] == list(range(count))
+    offsets = [piece.rows["_offset"].to_numpy() for piece in pieces]
+    assert np.concatenate(offsets).tolist() == [i // 3 if numbered else i for i in range(count)]
+    assert all(a[-1] < b[0] for a, b in pairwise(offsets))
+    assert {piece.numbered for piece in pieces} == {numbered}
+
+
+def test_a_large_file_must_be_in_order(tmp_path: Path) -> None:
+    rows = [{"id": i, "price": "1.50", "op": "I", "event": 60_000 - i} for i in range(60_000)]
+    (tmp_path / "items.csv").write_bytes(csv(rows))
+    with pytest.raises(InputProblem, match="not in order"):
+        list(read_relation(SMALL, tmp_path / "items.csv", "0/items", 1000, memory=1 << 22))
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    (tmp_path / "target.csv").write_bytes(csv([{"id": 1, "price": "1", "op": "I", "event": 1}]))
+    (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
+    (tmp_path / "gone.ndjson").symlink_to(tmp_path / "nothing")
+    (tmp_path / "folder.csv").mkdir()
+    for suffix in ("parquet", "csv", "csv.gz", "json"):
+        os.mkfifo(tmp_path / f"pipe.{suffix}")
+    for name in sorted(p.name for p in tmp_path.iterdir() if p.name != "target.csv"):
+        assert outcome(tmp_path / name) == "not-a-file", name
+    (tmp_path / "locked.csv").touch()
+    assert outcome(tmp_path / "missing.csv") == "unreadable-file"
+
+
+def test_names_that_nobody_can_deal_with_are_refused() -> None:
+    assert checked_name("p0000-Ω") == "p0000-Ω"
+    for name in ("x" * 201, b"p\xff".decode(errors="surrogateescape"), "a\nb", "a\x00b"):
+        with pytest.raises(InputProblem) as problem:
+            checked_name(name)
+        assert problem.value.kind == "bad-name"
+        str(problem.value).encode()
+
+
+BOMBS = """
+    import re, sys
+    from pathlib import Path
+    from tests.unit.eventlog.test_bad_inputs import outcome
+
+    def peak():
+        return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+
+    before = peak()
+    for path in sys.argv[1:]:
+        print(Path(path).name, outcome(Path(path), 32 << 20))
+    print((peak() - before) >> 10)
+"""
+
+
+def test_small_files_that_unfold_to_much_are_set_aside_in_little_memory(tmp_path: Path) -> None:
+    zeros = np.zeros(1 << 20, np.int64)
+    chunk = pa.table({"id": zeros, "price": zeros, "op": pa.repeat("I", len(zeros)), "event": zeros})
+    with pq.ParquetWriter(tmp_path / "zeros.parquet", chunk.schema, compression="zstd") as writer:
+        for _ in range(8):
+            writer.write_table(chunk)
+    few = pa.array(np.arange(3000))
+    names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3000, np.int32)), pa.array(["x" * 900_000]))
+    texts = {"id": few, "price": few, "name": names, "op": pa.repeat("I", 3000), "event": few}
+    pq.write_table(pa.table(texts), tmp_path / "texts.parquet", compression="zstd", store_schema=False)
+    with gzip.open(tmp_path / "zeros.csv.gz", "wb", 1) as file:
+        file.write(b"id,price,op,event\n" + b"\x00" * (64 << 20))
+    with gzip.open(tmp_path / "spaces.ndjson.gz", "wb", 1) as file:
+        file.write(b" " * (64 << 20))
+    files = sorted(map(str, tmp_path.iterdir()))
+    command = [sys.executable, "-c", textwrap.dedent(BOMBS), *files]
+    *found, grown = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert found == [
+        "spaces.ndjson.gz too-large",
+        "texts.parquet too-large",
+        "zeros.csv.gz too-large",
+        "zeros.parquet too-large",
+    ]
+    assert int(grown) < 160
