@@ -74,7 +74,7 @@ def _append(
                     lost.setdefault(name, []).extend(sorted(resolved.lost))
                     assert len(resolved.rejected) == sum(e in resolved.lost for e in part[name]["_offset"].to_pylist())
                     batches.add(name, f"{coordinator}/{name}", resolved.rows)
-                    batches.leave_out(name, resolved.rejected, 0)
+                    batches.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
             new = batches.finish()
             keys.commit(lambda changes: catalog.append(new, None, changes))
         tidy_keys(project, catalog, step.label)
