@@ -40,6 +40,8 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
+IDLE_POLL_S = 3.0  # where nothing has come for long
+IDLE_LOOKS = 40  # in vain, before the pauses grow
 PATIENCE_S = 30.0  # with the one who has the token, before the seal's task waits for it, and gives its slot back
 TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "files_aside", "set_aside")
 
@@ -137,7 +139,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
     with _running(folder, None) as (project, runtime):
         rhythm = Rhythm.of(project)
         epoch = _last_epoch(runtime, coordinator, moment)
-        patience = Patience(PATIENCE_S)
+        patience, looks = Patience(PATIENCE_S), 0
         while _is_in(runtime, coordinator, epoch):
             here = current_epoch(runtime, coordinator)
             boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
@@ -147,6 +149,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
+                looks = 0
             elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
             elif _is_over(last) and (here == epoch or patience.is_over):
@@ -154,9 +157,16 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             else:
                 settle_if_due(runtime)
                 fence_the_gone(runtime, coordinator)
-                time.sleep(POLL_S)
+                looks += 1
+                time.sleep(_pause_s(looks, boundary))
         settle(runtime)
     return totals
+
+
+def _pause_s(looks: int, boundary: Boundary) -> float:
+    """How long to wait after so many looks in vain: longer and longer, as long as nothing comes, and not beyond the boundary."""
+    left = (boundary.ends_at - _now()).total_seconds()
+    return max(POLL_S, min(IDLE_POLL_S, POLL_S * looks / IDLE_LOOKS, left))
 
 
 def _last_epoch(runtime: Runtime, coordinator: int, moment: datetime.datetime) -> int:
