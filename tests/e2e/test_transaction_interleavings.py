@@ -339,6 +339,8 @@ OPERATIONS: dict[str, Make] = {
     "append another": _append(1, "b"),
     "append elsewhere": _append(2, "a"),
     "seal": lambda w: lambda c: c.seal(1, 1, None, FUTURE),
+    "seal many": lambda w: lambda c: c.seal(1, 1, None, PAST, 3),
+    "repeat snapshots": lambda w: lambda c: list(c.repeat_snapshots()),
     "seal the next": lambda w: lambda c: c.seal(2, 1, None, FUTURE),
     "take the token": lambda w: lambda c: c.take_token(2, PAST, NONE),
     "fence": lambda w: lambda c: c.fence(2, 1, 0, "gone", PAST, NONE),
