@@ -86,9 +86,12 @@ def drop(project: Project, catalog: Catalog, batch: Batch) -> int | None:
 
 def _needed(project: Project, keys: KeyStage, file: LogFile, batch: Batch) -> pa.Table:
     """What later events rest on. If the log is damaged nobody knows: then the index is built anew, from the log without the batch."""
+    names = {c.name for r in project.relations if r.name == file.relation for c in r.columns}
     try:
         rows = _rows(project, file)
     except UNREADABLE:
+        rows = pa.table({})
+    if not names <= {*rows.column_names}:
         keys.forget(file.relation)
         return pa.table({})
     return take_out(keys, file.relation, rows, batch)
