@@ -158,7 +158,7 @@ class DebeziumStream:
         return Delivery(
             self.name,
             f"{self.name}.{name_code(end.file)}.{end.offset}",
-            datetime.datetime.fromtimestamp(span.modified, datetime.UTC),
+            datetime.datetime.fromtimestamp(min(span.modified, time.time()), datetime.UTC),
             partial(self._parts, span.begin, span.end),
             begin,
             end.text(),

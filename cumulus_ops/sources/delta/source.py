@@ -107,9 +107,9 @@ def _versions(table: ChangingTable, relation: str, at: Position) -> dict[int, da
         _check_same(table, reached)
         versions = list(range(reached.version + 1, table.version + 1))
     known, found = table.committed_at(versions), {}
-    latest = datetime.datetime.fromtimestamp(0, datetime.UTC)
+    latest, now = datetime.datetime.fromtimestamp(0, datetime.UTC), datetime.datetime.now(datetime.UTC)
     for version in versions:
-        latest = max(latest, known.get(version, latest))
+        latest = max(latest, min(now, known.get(version, latest)))
         found[version] = latest
     return found
 

@@ -29,7 +29,7 @@ def block(language: str, number: int) -> str:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     (tmp_path / "outbox.py").write_text(block("python", 0).replace("50_000", "2"))
-    (tmp_path / "cumulus.yaml").write_text(block("yaml", 1))
+    (tmp_path / "cumulus.yaml").write_text(block("yaml", 1) + "executor: {kind: inprocess}\n")
     (tmp_path / "revenue.sql").write_text("SELECT SUM(price) AS revenue FROM orders")
     monkeypatch.syspath_prepend(tmp_path)
     with sqlite3.connect(tmp_path / "shop.db") as connection:

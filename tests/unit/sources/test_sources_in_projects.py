@@ -20,6 +20,7 @@ from tests.support.source_contract import log_rows
 PROJECT = """
 name: shop
 epochs: {{length: 15m, start: 2026-01-01T00:00:00Z}}
+executor: {{kind: inprocess}}
 relations:
   orders:
     columns: {{id: bigint, price: "decimal(15,2)", note: string null, day: date null, at: timestamp null}}
