@@ -39,6 +39,12 @@ class Deliveries(Database):
         p = t.source_position.c
         return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
 
+    def source_positions(self, epoch: int) -> dict[str, str]:
+        """Where the sources were at the end of an epoch, by name: what comes before, and nothing else, is in it or in earlier ones."""
+        s = t.source_epoch.c
+        rows = self._read(select(s.source, s.position).where(s.epoch <= epoch).order_by(s.epoch))
+        return {row[0]: row[1] for row in rows}
+
     def deliveries(self, coordinator: int, names: Collection[str]) -> dict[str, KnownDelivery]:
         """Those of the named drops that were seen for a coordinator, by name."""
         d = t.delivery.c
@@ -185,8 +191,8 @@ def record_intake(connection: Connection, intake: Intake, batch: int) -> None:
     _set_aside(connection, intake.asides, batch)
 
 
-def move(connection: Connection, advance: Advance) -> None:
-    """Move a source on from where it is said to be; the coordinator's row is locked, so nobody else does.
+def move(connection: Connection, advance: Advance, epoch: int) -> None:
+    """Move a source on, in an epoch, from where it is said to be; the coordinator's row is locked, so nobody else does.
 
     Raises:
         Conflict: it is elsewhere.
@@ -201,6 +207,11 @@ def move(connection: Connection, advance: Advance) -> None:
         connection.execute(
             update(t.source_position).where(p.source == advance.source).values(position=advance.position)
         )
+    s = t.source_epoch.c
+    here = (s.source == advance.source, s.epoch == epoch)
+    if connection.execute(update(t.source_epoch).where(*here).values(position=advance.position)).rowcount == 0:
+        values = {"source": advance.source, "epoch": epoch, "position": advance.position}
+        connection.execute(insert(t.source_epoch).values(**values))
 
 
 def _retry(connection: Connection, table: Table, numbers: Collection[int], undecided: str, letter: str) -> None:

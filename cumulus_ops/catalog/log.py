@@ -82,7 +82,7 @@ class EventLog(Database):
             if new.coordinator not in read_membership(connection).of(new.epoch):
                 raise not_a_member(new.coordinator, new.epoch)
             if advance is not None:
-                move(connection, advance)
+                move(connection, advance, new.epoch)
             for batch in batches:
                 _decide(connection, batch.retry_of, "retried")
             _decide(connection, drops, "dropped")

@@ -43,6 +43,7 @@ __all__ = [
     "run",
     "seal",
     "snapshot",
+    "source_epoch",
     "source_position",
     "validation",
 ]
@@ -203,6 +204,14 @@ source_position = Table(
     metadata,
     Column("source", String(200), primary_key=True),
     Column("position", Text, nullable=False),  # what comes before it is in the log
+)
+
+source_epoch = Table(
+    "source_epoch",
+    metadata,
+    Column("source", String(200), primary_key=True),
+    Column("epoch", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", Text, nullable=False),  # what comes before it is in the epoch or an earlier one
 )
 
 file_aside = Table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,20 +26,22 @@ def source() -> None:
 
 
 @source.command("list")
+@click.option("--epoch", type=click.IntRange(min=0), help="How far they had been read at the end of this epoch.")
 @PROJECT
 @JSON
-def list_(folder: Path, as_json: bool) -> None:
+def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
     """List the sources beside the landing folder: how far they have been read, and, of PostgreSQL's, how much of its log the server
     keeps for them."""
     with opened(folder) as runtime:
-        project = runtime.project
-        positions = {s.name: runtime.catalog.source_position(s.name) for s in project.sources}
+        project, catalog = runtime.project, runtime.catalog
+        now = {s.name: catalog.source_position(s.name) for s in project.sources}
+        positions: Mapping[str, str | None] = now if epoch is None else catalog.source_positions(epoch)
     found = [
         {
             "source": s.name,
             "kind": s.kind,
             "coordinator": s.coordinator,
-            "position": positions[s.name],
+            "position": positions.get(s.name),
             **_held(project, s.name),
         }
         for s in project.sources

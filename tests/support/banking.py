@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from cumulus_ops.config import load_project
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import open_runtime, run_epochs
+from cumulus_ops.sources.postgres.position import Position
 from tests.support.following import Database
 from tests.support.services import LOOPBACK, USER, PostgreSQL
 
@@ -94,13 +96,15 @@ class Bank:
             return subprocess.Popen([str(self.server.bin / "pgbench"), *how, *limit, *where], stdout=log, stderr=log)
 
     def committed(self) -> list[tuple[int, int, object]]:
-        """(transaction, branch, amount) of the journal, in the order of the commits."""
+        """(transaction, branch, amount) of the journal, in the order of the commits; ``ends`` are the ends of their commits in the log."""
         changes = self.database.execute(
-            "SELECT data FROM pg_logical_slot_peek_changes(%s, NULL, NULL, 'skip-empty-xacts', '1')", (self.witness,)
+            "SELECT data, lsn - '0/0' FROM pg_logical_slot_peek_changes(%s, NULL, NULL, 'skip-empty-xacts', '1')",
+            (self.witness,),
         )
-        order = [int(data.split()[1]) for (data,) in changes if data.startswith("COMMIT")]
+        order = [(int(data.split()[1]), int(end)) for data, end in changes if data.startswith("COMMIT")]
         journal = {row[0]: row for row in self.database.execute("SELECT xid, branch, amount FROM journal")}
-        return [journal[xid] for xid in order if xid in journal]
+        self.ends = [end for xid, end in order if xid in journal]
+        return [journal[xid] for xid, _ in order if xid in journal]
 
     def check_epochs(self) -> list[int]:
         """Each epoch's snapshot is the database after so many transactions: returns how many, epoch by epoch."""
@@ -116,6 +120,9 @@ class Bank:
             assert not any(views.values()), "the initial copy is not in yet"
             return 0
         journal = views["journal_rows"]
+        place = Position.parse(rt.catalog.source_positions(epoch)["bank"]).lsn
+        if place is not None:  # a position may be inside of a commit's record, which then counts
+            assert len(journal) in (count := bisect_right(self.ends, place), count + 1)
         expected = committed[: len(journal)]
         assert sorted((r["xid"], r["branch"], r["total"], r["n"]) for r in journal) == sorted((*t, 1) for t in expected)
         totals: Counter[int] = Counter()
