@@ -74,34 +74,35 @@ def _epoch_line(epoch: EpochReport) -> str:
     return head + f"[{colour}]validation {epoch.validation}[/{colour}]"
 
 
+#: Column -> its number of an epoch; and those that are there only if some epoch has any.
+NUMBERS = {"events": "events", "inserts": "inserts", "deletes": "deletes"}
+LEFT_OUT = {"repeats": "duplicates", "quarantined": "quarantined", "files aside": "files_aside"}
+WORK = {"corrections": "corrections", "map entries": "entries"}
+
+
 def epoch_table(epochs: Sequence[EpochReport]) -> Table:
     """The table per epoch."""
     table = Table(title="Snapshots", title_justify="left")
-    for name in (
-        "epoch",
-        "events",
-        "inserts",
-        "deletes",
-        "repeats",
-        "quarantined",
-        "files aside",
-        "corrections",
-        "map entries",
-        "seconds",
-        "validation",
-    ):
-        table.add_column(name, justify="left" if name == "validation" else "right")
+    left_out = {column: name for column, name in LEFT_OUT.items() if any(getattr(e, name) for e in epochs)}
+    columns = {**NUMBERS, **left_out, **WORK}
+    for heading in ("epoch", *columns, "seconds", "validation"):
+        table.add_column(heading, justify="left" if heading == "validation" else "right")
     for e in epochs:
-        numbers = (e.events, e.inserts, e.deletes, e.duplicates, e.quarantined, e.files_aside, e.corrections, e.entries)
-        outcome = e.validation or e.state
-        colour = {"passed": "green", "failed": "red"}.get(outcome, "yellow")
-        if "publish" in e.expired:
-            outcome += ", not published"
-        if e.without:
-            outcome += f", without batch {', '.join(str(b.batch) for b in e.without)}"
-        if e.in_error:
-            outcome += f", in error: {', '.join(v.view for v in e.in_error)}"
-        if e.through > e.epoch and e.state != "open":
-            outcome += f", and nothing since, to epoch {e.through}"
-        table.add_row(str(e.epoch), *(f"{n:,}" for n in numbers), f"{e.seconds:.1f}", f"[{colour}]{outcome}[/{colour}]")
+        numbers = (f"{getattr(e, name):,}" for name in columns.values())
+        table.add_row(str(e.epoch), *numbers, f"{e.seconds:.1f}", _outcome(e))
     return table
+
+
+def _outcome(e: EpochReport) -> str:
+    """What the validation said, and what the snapshot lacks."""
+    outcome = e.validation or e.state
+    colour = {"passed": "green", "failed": "red"}.get(outcome, "yellow")
+    if "publish" in e.expired:
+        outcome += ", not published"
+    if e.without:
+        outcome += f", without batch {', '.join(str(b.batch) for b in e.without)}"
+    if e.in_error:
+        outcome += f", in error: {', '.join(v.view for v in e.in_error)}"
+    if e.through > e.epoch and e.state != "open":
+        outcome += f", and nothing since, to epoch {e.through}"
+    return f"[{colour}]{outcome}[/{colour}]"

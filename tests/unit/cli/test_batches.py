@@ -41,6 +41,7 @@ def land(project: Project, drop: str, *rows: tuple[int, str, str]) -> None:
 def shop(call: Call, tmp_path: Path) -> Project:
     """A project whose first batch cannot be applied; ``kept.parquet`` is its log as it was."""
     assert call("init", "--empty", tmp_path / "shop").exit_code == 0
+    assert call("init", tmp_path / "shop").exit_code == 0
     file = tmp_path / "shop" / "cumulus.yaml"
     file.write_text(file.read_text().replace("kind: spark", "kind: inprocess"))
     project = load_project(tmp_path / "shop")
