@@ -47,7 +47,7 @@ def list_(everything: bool, folder: Path, as_json: bool) -> None:
     elif not (found.rows or found.files or found.ignored or found.repeats):
         console().print("nothing was put aside")
     else:
-        _print(found)
+        _print(found, runtime.project.landing)
 
 
 @quarantine.command()
@@ -129,9 +129,14 @@ def _about(found: QuarantinedRows | FileAside, shown: int) -> str:
     return f"{found.label}: {found.rows:,} rows of {found.relation} in drop {found.delivery}, epoch {found.epoch}{left}"
 
 
-def _print(found: PutAside) -> None:
+def _print(found: PutAside, landing: Path) -> None:
     out = console()
-    for printed in (_rows(found.rows), _files(found.files), _ignored(found.ignored), _repeats(found.repeats)):
+    for printed in (
+        _rows(found.rows),
+        _files(found.files, landing),
+        _ignored(found.ignored, landing),
+        _repeats(found.repeats),
+    ):
         if printed.row_count:
             out.print(printed)
     if found.rows or found.files:
@@ -159,17 +164,24 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
     return table
 
 
-def _files(files: Sequence[FileAside]) -> Table:
+def _files(files: Sequence[FileAside], landing: Path) -> Table:
     table = _table("Files", "", "file", "reason", "what to do", "state")
     for f in files:
-        table.add_row(f.label, escape(f.place), escape(f"{f.reason} [{f.kind}]"), escape(f.hint), f.state)
+        table.add_row(
+            f.label, escape(_within(f.place, landing)), escape(f"{f.reason} [{f.kind}]"), escape(f.hint), f.state
+        )
     return table
 
 
-def _ignored(ignored: Sequence[Ignored]) -> Table:
-    table = _table("Ignored in the landing folder", "what", "reason", "what to do")
+def _within(place: str, landing: Path) -> str:
+    """A path as it is in the landing folder, if it is there."""
+    return place.removeprefix(f"{landing}/")
+
+
+def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
+    table = _table(f"Ignored in {landing}", "what", "reason", "what to do")
     for i in ignored:
-        table.add_row(escape(i.place), escape(f"{i.reason} [{i.kind}]"), escape(i.hint))
+        table.add_row(escape(_within(i.place, landing)), escape(f"{i.reason} [{i.kind}]"), escape(i.hint))
     return table
 
 

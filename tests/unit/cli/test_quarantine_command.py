@@ -24,6 +24,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
         return CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
 
     assert caller("init", "--empty", tmp_path / "shop").exit_code == 0
+    assert caller("init", tmp_path / "shop").exit_code == 0
     drop = tmp_path / "home" / "landing" / "0" / "d1"
     drop.mkdir(parents=True)
     lines = ["op,event,o_id,o_customer,o_price,o_note", "I,1,1,ann,1.00,", "I,2,2,bob,[red],"]
