@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchmarks.cases import batches, cores, fixed, hotkey, keys, memory, refresh, size, state, stream, views
+from benchmarks.cases import batches, cores, fixed, hotkey, keys, memory, refresh, size, start, state, stream, views
 from benchmarks.rows import Row
 from benchmarks.settings import Settings
 
@@ -25,4 +25,5 @@ CASES: dict[str, Case] = {
     "views": views.run,
     "stream": stream.run,
     "keys": keys.run,
+    "start": start.run,
 }

@@ -39,6 +39,9 @@ drop a batch                         locks    the batch, whose row it locks too,
 build a key index                    locks    it is the one that is replaced, and its row, which it locks too, covers the log; files *
 merge key runs                       locks    all of them count still; files *
 release, record done                 locks    the snapshots' consumers
+drop what was put aside                       the row, which it locks, waits for a decision (a retry locks it, too)
+see, recognise drops                          each is recorded once, or its row is locked
+set a file aside
 take, renew, end a lease
 ======================  ===========  =======  ==================================================================
 

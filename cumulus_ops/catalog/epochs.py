@@ -11,7 +11,8 @@ __all__ = ["EpochNumbers", "Newest", "Quarantined", "Transition"]
 @dataclass(frozen=True)
 class EpochNumbers:
     """An epoch in numbers: events that count, what was left out of them while reading, corrected map entries, ``entries`` of its snapshot,
-    ``seconds`` of work; and when its snapshot was committed (None: not yet) and validated, with which ``success``."""
+    ``seconds`` of work; and when its snapshot was committed (None: not yet) and validated, with which ``success``.
+    ``repeats``: the epoch that its snapshot is the same as, for nothing was appended since."""
 
     epoch: int
     inserts: int = 0
@@ -24,6 +25,7 @@ class EpochNumbers:
     committed_at: datetime.datetime | None = None
     validated_at: datetime.datetime | None = None
     success: bool | None = None
+    repeats: int | None = None
 
     @property
     def events(self) -> int:

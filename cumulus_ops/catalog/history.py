@@ -163,7 +163,7 @@ def _corrections(first: int, last: int) -> Any:
 
 def _snapshots(first: int, last: int) -> Any:
     s = t.snapshot.c
-    return select(s.epoch, s.entries, s.committed_at, s.seconds.label("commit_seconds")).where(
+    return select(s.epoch, s.entries, s.committed_at, s.repeats, s.seconds.label("commit_seconds")).where(
         s.epoch.between(first, last)
     )
 
@@ -184,6 +184,7 @@ def _numbers(found: Mapping[str, Any]) -> EpochNumbers:
         committed_at=_moment(found.get("committed_at")),
         validated_at=_moment(found.get("validated_at")),
         success=found.get("success"),
+        repeats=found.get("repeats"),
     )
 
 

@@ -61,6 +61,11 @@ def _insert(
         connection.execute(insert(t.key_run), rows)
 
 
+def _retire(connection: Connection, relation: str, last_commit: int) -> None:
+    counting = (t.key_run.c.relation == relation, t.key_run.c.retired_by.is_(None))
+    connection.execute(update(t.key_run).where(*counting).values(retired_by=last_commit + 1))
+
+
 def forget_key_runs(connection: Connection, floor: int) -> set[str]:
     """Drop the rows of runs that were replaced before a commit that all who read read at, or later; the files that may go."""
     r = t.key_run.c
@@ -97,13 +102,13 @@ class KeyIndexes(Database):
             found.setdefault(relation, []).append((last, rows))
         return found
 
-    def key_log(self, relation: str) -> tuple[int, list[tuple[str, int, int, int]]]:
-        """(the highest id of the relation's log files, their paths, rows, epochs and coordinators), without those of batches that were
-        dropped or retried; those that are set aside belong to it."""
+    def key_log(self, relation: str) -> tuple[int, list[tuple[str, int, int, int, str]]]:
+        """(the highest id of the relation's log files, their paths, rows, epochs and coordinators, their batches' states), without those of
+        batches that were dropped or retried; those that are set aside belong to it."""
         f, b = t.log_file.c, t.batch.c
-        query = select(f.id, b.state, f.path, f.rows, b.epoch, b.coordinator)
+        query = select(f.id, f.path, f.rows, b.epoch, b.coordinator, b.state)
         rows = self._read(query.join(t.batch, b.id == f.batch).where(f.relation == relation).order_by(f.id))
-        return max((row[0] for row in rows), default=0), [tuple(row[2:]) for row in rows if row[1] not in WITHOUT]
+        return max((row[0] for row in rows), default=0), [tuple(row[1:]) for row in rows if row[5] not in WITHOUT]
 
     def lowest_open_epoch(self) -> int:
         """Nothing is appended to an earlier one any more."""
@@ -134,11 +139,17 @@ class KeyIndexes(Database):
             self._require_files(connection, {run.path for run in runs})
             version = 1 if now is None else int(now) + 1
             connection.execute(delete(t.key_index).where(i.relation == relation))
-            counting = (t.key_run.c.relation == relation, t.key_run.c.retired_by.is_(None))
-            connection.execute(update(t.key_run).where(*counting).values(retired_by=int(program.last_commit) + 1))
+            _retire(connection, relation, int(program.last_commit))
             values = {"relation": relation, "version": version, "signature": signature, "covers": covers}
             connection.execute(insert(t.key_index).values(**values))
             _insert(connection, runs, [version] * len(runs))
+
+    def forget_key_index(self, relation: str) -> None:
+        """Let the index of a relation be built anew with the next append."""
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            connection.execute(delete(t.key_index).where(t.key_index.c.relation == relation))
+            _retire(connection, relation, int(program.last_commit))
 
     def commit_key_merge(self, runs: Sequence[KeyRun], new: Sequence[NewKeyRun]) -> None:
         """Replace runs of one index by others that say the same.

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from cumulus_ops.config import LandingSettings
 from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
 from m3.program import Relation
@@ -22,6 +23,7 @@ WORDS = {1: "I", -1: "D", UPDATE: "U"}
 CONTROL = [chr(code) for code in range(32)]
 #: What is read of a quarantine file at once.
 PIECE_ROWS = 1 << 16
+PLAIN = LandingSettings()
 
 
 def rejected_rows(rows: pa.Table, kind: str, reasons: pa.Array | pa.ChunkedArray | str) -> pa.Table:
@@ -95,21 +97,24 @@ def events_of(rejected: pa.Table) -> np.ndarray:
     return np.array(sorted({int(n) for n in numbers if n is not None}), dtype=np.int64)
 
 
-def read_rejected(file: Path, relation: Relation, *, as_new: bool = False) -> Iterator[RawFile]:
+def read_rejected(
+    file: Path, relation: Relation, settings: LandingSettings = PLAIN, *, as_new: bool = False
+) -> Iterator[RawFile]:
     """The rows of a quarantine file as they came.
 
     Args:
         file: the quarantine file.
         relation: whose rows they are.
+        settings: how files of the relation are read now, which may be why they are read again: words for NULL and for ``op``.
         as_new: leave out the numbers of their events: each row is a new event.
     """
     names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
     with pq.ParquetFile(file) as rejected:
-        pieces = [_raw(rejected.read(), relation, names)]
+        pieces = [_raw(rejected.read(), relation, names, settings)]
     yield from pieces
 
 
-def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str]) -> RawFile:
+def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str], settings: LandingSettings) -> RawFile:
     """In the order of the events, as a file is to have them."""
     records = [
         json.loads(r, parse_float=str, parse_int=str, parse_constant=str) for r in rejected["record"].to_pylist()
@@ -119,12 +124,12 @@ def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str]) -> RawFil
     }
     kept = sorted(set(range(len(records))) - lost, key=lambda i: _number(records[i]))
     given = [n for n in names if any(n in records[i] for i in kept)]
-    columns = {n: pa.array([_text(records[i].get(n)) for i in kept], pa.string()) for n in given}
+    columns = {n: pa.array([_text(records[i].get(n), settings.null_values) for i in kept], pa.string()) for n in given}
     kinds, reasons = rejected["kind"].to_pylist(), rejected["reason"].to_pylist()
     malformed = tuple(
         Malformed(i, reasons[i], str(records[i]["line"]), kinds[i] or "malformed-line") for i in sorted(lost)
     )
-    return RawFile(pa.table(columns), np.array(kept, dtype=np.int64), (), malformed)
+    return RawFile(pa.table(columns), np.array(kept, dtype=np.int64), (), malformed, settings.ops)
 
 
 def _number(record: dict[str, object]) -> int:
@@ -135,9 +140,9 @@ def _number(record: dict[str, object]) -> int:
         return -(2**63)
 
 
-def _text(value: object) -> str | None:
+def _text(value: object, null_values: Sequence[str]) -> str | None:
     if value is None or isinstance(value, str):
-        return value
+        return None if value in null_values else value
     if isinstance(value, bool):
         return "true" if value else "false"
     return json.dumps(value, ensure_ascii=False)

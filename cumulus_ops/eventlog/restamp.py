@@ -17,6 +17,7 @@ from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.files import NewFile
 from cumulus_ops.eventlog.types import OFFSET, SIGN, VERSION
 from cumulus_ops.keys import KeyStage
+from cumulus_ops.keys.building import UNREADABLE
 from cumulus_ops.keys.deciding import move, take_out
 from cumulus_ops.versions import event_version
 
@@ -74,17 +75,23 @@ def drop(project: Project, catalog: Catalog, batch: Batch) -> int | None:
     with catalog.step() as step:
         epoch, sequence = catalog.position(batch.coordinator)
         with KeyStage(project, catalog, batch.coordinator, epoch, step.label) as keys:
-            kept = [
-                (file, rows)
-                for file in catalog.log_files(batch=batch.id)
-                if file.relation in project.keys
-                and len(rows := take_out(keys, file.relation, _rows(project, file), batch))
-            ]
+            log = [file for file in catalog.log_files(batch=batch.id) if file.relation in project.keys]
+            kept = [(file, rows) for file in log if len(rows := _needed(project, keys, file, batch))]
             if not kept:
                 keys.commit(lambda changes: catalog.drop_batch(batch.id, changes))
                 return None
             new = _kept(project, catalog, batch, (epoch, sequence), kept, step)
             return keys.commit(lambda changes: catalog.append([new], None, changes, batch.id))[0]
+
+
+def _needed(project: Project, keys: KeyStage, file: LogFile, batch: Batch) -> pa.Table:
+    """What later events rest on. If the log is damaged nobody knows: then the index is built anew, from the log without the batch."""
+    try:
+        rows = _rows(project, file)
+    except UNREADABLE:
+        keys.forget(file.relation)
+        return pa.table({})
+    return take_out(keys, file.relation, rows, batch)
 
 
 def _kept(

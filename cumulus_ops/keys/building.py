@@ -27,7 +27,7 @@ from cumulus_ops.keys.one_by_one import show
 from cumulus_ops.keys.runs import Entries, KeyFile, open_run, stamp_of, stamped_epoch
 from m3.program import Relation
 
-__all__ = ["Violations", "build", "signature", "up_to_date"]
+__all__ = ["UNREADABLE", "Violations", "build", "signature", "up_to_date"]
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ FORMAT = 1
 #: Log files whose rows are sorted together before they are merged.
 SORTED_ROWS = 1 << 20
 SHOWN = 10
+#: What reading a damaged log file may end with.
+UNREADABLE = (pa.ArrowException, OSError, KeyError)
 Progress = Callable[[int, int], None]
 
 
@@ -130,15 +132,20 @@ def _sorted(
     root: Path,
     relation: Relation,
     key: KeyCodes,
-    files: Sequence[tuple[str, int, int, int]],
+    files: Sequence[tuple[str, int, int, int, str]],
     scratch: KeyFile,
     on_progress: Progress,
 ) -> Iterator[NewKeyRun]:
     """The log's rows as runs whose counts are signs, each sorted by itself."""
-    total, done = sum(rows for _, rows, _, _ in files), 0
+    total, done = sum(rows for _, rows, *_ in files), 0
     waiting: list[Entries] = []
-    for path, rows, epoch, coordinator in files:
-        waiting += _read(root / path, relation, key, epoch, coordinator)
+    for path, rows, epoch, coordinator, state in files:
+        try:
+            waiting += list(_read(root / path, relation, key, epoch, coordinator))
+        except UNREADABLE as error:
+            if state != "aside":
+                raise
+            log.error("%s, of a batch that is set aside, is left out of the key index: %s", path, error)
         done += rows
         if sum(part.rows for part in waiting) >= SORTED_ROWS:
             yield from _write_sorted(relation, waiting, scratch)

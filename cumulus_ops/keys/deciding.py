@@ -20,8 +20,13 @@ __all__ = ["move", "take_out"]
 
 
 def move(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch, epoch: int) -> None:
-    """Rows of a batch that is set aside count in a later epoch: what the index knows of their keys by that batch, it knows from there."""
+    """Rows of a batch that is set aside count in a later epoch: what the index knows of their keys by that batch, it knows from there.
+
+    An index that was built while the batch's log could not be read does not know them, and is built anew."""
     judged = keys.look(relation, rows)
+    if len(rows) and (judged.found.run[judged.sign[judged.order.at(_ends(judged))] == 1] < 0).any():
+        keys.forget(relation)
+        return
     mine = np.flatnonzero(judged.found.stamp == stamp_of(batch.epoch, batch.coordinator))
     if len(mine):
         stamps = np.full(len(mine), stamp_of(epoch, batch.coordinator))

@@ -129,6 +129,11 @@ class KeyStage:
         """Let the index of a relation that was looked at say something else of some keys."""
         self._hold(self._indexes[name], name, entries)
 
+    def forget(self, name: str) -> None:
+        """Let the index of a relation be built anew with the next append: it does not say what it should."""
+        self._indexes.pop(name, None)
+        self._catalog.forget_key_index(name)
+
     def _index(self, name: str) -> _Index:
         if name not in self._indexes:
             self._indexes[name] = self._open(name)

@@ -6,7 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cumulus_ops.errors import SetupProblem
@@ -16,7 +16,7 @@ from cumulus_ops.local.machine import LOOPBACK
 
 __all__ = ["AirflowApi"]
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 COMPONENTS = ("metadatabase", "scheduler", "dag_processor")
 
 
@@ -88,9 +88,9 @@ class AirflowApi:
         instances = self.call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances?limit=1000")["task_instances"]
         return [t["task_id"] for t in instances if t["state"] == "failed"]
 
-    def _wait(self, condition: Any, children: Sequence[Child], timeout_s: float, message: str) -> None:
+    def _wait(self, condition: Callable[[], bool], children: Sequence[Child], timeout_s: float, message: str) -> None:
         deadline = time.monotonic() + timeout_s
-        while not condition():
+        while not _holds(condition):
             for child in children:
                 child.require_running()
             if time.monotonic() > deadline:
@@ -99,3 +99,11 @@ class AirflowApi:
                     f"{message} after {timeout_s:.0f} s", kind="slow", place=logs, hint="look into these logs"
                 )
             time.sleep(0.3)
+
+
+def _holds(condition: Callable[[], bool]) -> bool:
+    """Whether it does; not as long as the server is too busy to answer."""
+    try:
+        return condition()
+    except OSError:
+        return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -74,34 +74,45 @@ def _epoch_line(epoch: EpochReport) -> str:
     return head + f"[{colour}]validation {epoch.validation}[/{colour}]"
 
 
+#: The columns of numbers: title -> the number. Of those in PUT_ASIDE only the ones are shown that say something.
+PUT_ASIDE: dict[str, Callable[[EpochReport], int]] = {
+    "repeats": lambda e: e.duplicates,
+    "quarantined": lambda e: e.quarantined,
+    "files aside": lambda e: e.files_aside,
+}
+NUMBERS: dict[str, Callable[[EpochReport], int]] = {
+    "events": lambda e: e.events,
+    "inserts": lambda e: e.inserts,
+    "deletes": lambda e: e.deletes,
+    **PUT_ASIDE,
+    "corrections": lambda e: e.corrections,
+    "map entries": lambda e: e.entries,
+}
+
+
 def epoch_table(epochs: Sequence[EpochReport]) -> Table:
     """The table per epoch."""
+    numbers = {name: n for name, n in NUMBERS.items() if name not in PUT_ASIDE or any(map(n, epochs))}
     table = Table(title="Snapshots", title_justify="left")
-    for name in (
-        "epoch",
-        "events",
-        "inserts",
-        "deletes",
-        "repeated",
-        "quarantined",
-        "files aside",
-        "corrections",
-        "map entries",
-        "seconds",
-        "validation",
-    ):
+    for name in ("epoch", *numbers, "seconds", "validation"):
         table.add_column(name, justify="left" if name == "validation" else "right")
     for e in epochs:
-        numbers = (e.events, e.inserts, e.deletes, e.duplicates, e.quarantined, e.files_aside, e.corrections, e.entries)
         outcome = e.validation or e.state
         colour = {"passed": "green", "failed": "red"}.get(outcome, "yellow")
-        if "publish" in e.expired:
-            outcome += ", not published"
-        if e.without:
-            outcome += f", without batch {', '.join(str(b.batch) for b in e.without)}"
-        if e.in_error:
-            outcome += f", in error: {', '.join(v.view for v in e.in_error)}"
-        if e.through > e.epoch and e.state != "open":
-            outcome += f", and nothing since, to epoch {e.through}"
-        table.add_row(str(e.epoch), *(f"{n:,}" for n in numbers), f"{e.seconds:.1f}", f"[{colour}]{outcome}[/{colour}]")
+        cells = (f"{number(e):,}" for number in numbers.values())
+        table.add_row(str(e.epoch), *cells, f"{e.seconds:.1f}", f"[{colour}]{escape(_outcome(e))}[/{colour}]")
     return table
+
+
+def _outcome(epoch: EpochReport) -> str:
+    """What became of an epoch, in words."""
+    outcome = epoch.validation or epoch.state
+    if "publish" in epoch.expired:
+        outcome += ", not published"
+    if epoch.without:
+        outcome += f", without batch {', '.join(str(b.batch) for b in epoch.without)}"
+    if epoch.in_error:
+        outcome += f", in error: {', '.join(v.view for v in epoch.in_error)}"
+    if epoch.through > epoch.epoch and epoch.state != "open":
+        outcome += f", and nothing since, to epoch {epoch.through}"
+    return outcome

@@ -239,7 +239,7 @@ def _welcome(project: Project, home: Path, record: Record, display: Display) -> 
     display.say(f"login:    {login.user} / {login.password}")
     display.say(f"data:     land drops in {project.landing}/<coordinator>/")
     display.say(f"epochs:   a snapshot every {length:g} s, or now: cumulus epoch end --project {project.folder}")
-    display.say(f"reports:  {project.reports}")
+    display.say(f"reports:  {project.reports / 'index.html'}")
 
 
 def _dag_folder() -> Path:

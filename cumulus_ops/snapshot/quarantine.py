@@ -205,7 +205,11 @@ def _part(rt: Runtime, rows: QuarantinedRows, as_new: bool) -> Part:
     if relation is None:
         raise InputProblem(f"there is no relation {rows.relation} any more", kind="no-relation", place=rows.label)
     file = rt.project.state / rows.path
-    return Part(rows.relation, rows.label, partial(read_rejected, file, relation, as_new=as_new))
+    return Part(
+        rows.relation,
+        rows.label,
+        partial(read_rejected, file, relation, rt.project.settings_of(relation.name), as_new=as_new),
+    )
 
 
 def _file(rt: Runtime, file: FileAside) -> Delivery:

@@ -23,8 +23,6 @@ from pathlib import Path
 
 from cumulus_ops.catalog import NewFileAside, TakenFile
 from cumulus_ops.errors import NotYet
-from cumulus_ops.eventlog.formats import FORMATS
-from cumulus_ops.eventlog.readers import relation_of
 
 __all__ = [
     "COMPLETE",
@@ -171,6 +169,8 @@ def sort_files(
         relations: the relations' names.
         names: only these files; None for all.
     """
+    from cumulus_ops.eventlog.readers import relation_of  # what reads files: who finds no drop needs none of it
+
     wanted = None if names is None else set(names)
     files: dict[str, Entry] = {}
     asides = []
@@ -192,6 +192,8 @@ def _problem(
     if not entry.is_file:
         return "not-a-file", f"is {entry.what}", "only regular files are read: copy it into the drop"
     if relation is None:
+        from cumulus_ops.eventlog.formats import FORMATS
+
         near = difflib.get_close_matches(entry.name.split(".")[0], relations, 1)
         guess = f"did you mean {near[0]}? " if near else ""
         hint = f"{guess}files are <relation>{'|'.join(FORMATS)}, relations are {', '.join(sorted(relations))}"

@@ -20,7 +20,6 @@ from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.cuts import piece_rows
 from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.eventlog.readers import read_rows
 from cumulus_ops.sources.drops import (
     COMPLETE,
     DropFolder,
@@ -197,6 +196,8 @@ class _Opened:
         return Part(relation.name, printable(path), partial(self._read, relation, path))
 
     def _read(self, relation: Relation, path: Path) -> Iterator[RawFile]:
+        from cumulus_ops.eventlog.readers import read_rows  # imported when a file is read
+
         assert self._hashes is not None
         self._hashes.start()
         project = self._project

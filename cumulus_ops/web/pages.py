@@ -35,7 +35,7 @@ def overview_page(found: Opened) -> Values:
     with found.catalog() as catalog:
         names = [view.name for view in program_of(catalog.program().compiled).views]
         state, waiting = overview(catalog, names, EPOCHS, DRAWN), lags(found.project, catalog)
-    latest = state.epochs[::-1][:LATEST]
+    latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
     committed = [e for e in state.epochs if e.committed_at is not None]
     return {

@@ -12,8 +12,10 @@ from cumulus_ops.rhythm import Rhythm
 __all__ = ["Bar", "Mark", "Timeline", "draw_timeline"]
 
 LEFT, RIGHT, ROW, TOP = 120.0, 1000.0, 26.0, 10.0
-#: A seal that came so many epochs' lengths after its boundary was made by who catches up; then the picture follows the seals.
-CATCHING_UP = 2
+#: Who catches up leaves many epochs at once, long after their boundaries. If those were to take less than this share of the picture, it
+#: follows the seals.
+LEAST_SHARE = 0.1
+FIRST_EPOCH = 2  # the longest that the first epoch is drawn, in epochs' lengths
 TICKS = 5
 
 
@@ -71,7 +73,8 @@ def draw_timeline(
         rhythm: when epochs are to begin and to end.
         now: where the picture ends.
     """
-    stays = _stays(transitions, rhythm)
+    happened = [at for e in epochs for at in (e.committed_at, e.validated_at) if at is not None]
+    stays = _stays(transitions, rhythm, by_seals=_by_seals(transitions, happened))
     if not stays:
         return None
     first = min(stay.entered for stay in stays)
@@ -113,16 +116,25 @@ class _Scale:
         return [(self.x(at), at.strftime(form)) for at in moments]
 
 
-def _stays(transitions: Sequence[Transition], rhythm: Rhythm) -> list[_Stay]:
+def _by_seals(transitions: Sequence[Transition], happened: Sequence[datetime.datetime]) -> bool:
+    """Whether the picture follows the seals instead of the boundaries."""
+    ends = [x.ends_at for x in transitions if x.ends_at is not None]
+    seals = [x.sealed_at for x in transitions if x.sealed_at is not None]
+    if not ends:
+        return True
+    return max(ends) - min(ends) < LEAST_SHARE * (max([*ends, *seals, *happened]) - min(ends))
+
+
+def _stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: bool) -> list[_Stay]:
     """Who was in which epoch when; the open epoch of each coordinator included."""
-    ends = {(x.coordinator, x.epoch): x for x in transitions if _left(x, rhythm) is not None}
+    ends = {(x.coordinator, x.epoch): x for x in transitions if _left(x, by_seals) is not None}
     found = []
     for (coordinator, epoch), transition in sorted(ends.items()):
-        before, left = ends.get((coordinator, epoch - 1)), _left(transition, rhythm)
+        before, left = ends.get((coordinator, epoch - 1)), _left(transition, by_seals)
         assert left is not None
-        entered = _left(before, rhythm) if before else None
+        entered = _left(before, by_seals) if before else None
         if entered is None and epoch == 0:
-            entered = max(min(rhythm.begin(coordinator, 0), left), left - CATCHING_UP * rhythm.length)
+            entered = max(min(rhythm.begin(coordinator, 0), left), left - FIRST_EPOCH * rhythm.length)
         if entered is not None:
             found.append(_Stay(transition, min(entered, left), left))
         if (coordinator, epoch + 1) not in ends:
@@ -130,12 +142,10 @@ def _stays(transitions: Sequence[Transition], rhythm: Rhythm) -> list[_Stay]:
     return found
 
 
-def _left(transition: Transition, rhythm: Rhythm) -> datetime.datetime | None:
-    """When a coordinator left an epoch: at the boundary; or with the seal where that came long after it."""
+def _left(transition: Transition, by_seals: bool) -> datetime.datetime | None:
+    """When a coordinator left an epoch: at the boundary, or with the seal."""
     sealed, ends = transition.sealed_at, transition.ends_at
-    if sealed is None or ends is None:
-        return sealed or ends
-    return sealed if sealed - ends > CATCHING_UP * rhythm.length else ends
+    return sealed or ends if by_seals else ends or sealed
 
 
 def _bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.datetime) -> Bar:

@@ -119,7 +119,7 @@ def test_pages_show_payloads_as_text(site, page):
     assert shown == sorted(PAYLOADS)[: len(shown)], f"seed {SEED}"
     assert len(shown) == 50
     assert page.locator("h1").text_content() == ODD
-    assert page.locator("img").evaluate("image => image.naturalWidth > 100")
+    assert page.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
 
 def test_pages_are_light_or_dark_as_the_system_or_airflow_is(site, browser):

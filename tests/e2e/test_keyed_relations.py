@@ -106,11 +106,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     for name in ("account", "move", "note"):
         assert net(project, catalog, name) == +living(model, name)
     outcome = _outcome(project)
-    kinds = Counter(
-        kind
-        for _, _, path, _ in catalog.quarantine_files()
-        for kind in pq.read_table(project.state / path)["kind"].to_pylist()
-    )
+    kinds = sum((Counter(rows.reasons) for rows in catalog.quarantined_rows()), Counter())
     assert kinds.keys() >= {"absent", "doubled-key", "other-writer", "other-values"}
     catalog.close()
     return outcome

@@ -35,7 +35,7 @@ FOLLOWING = (
     "append.before-files",
     "apply.after-commit",
 )
-KILLS = int(os.environ.get("KILLS", "8"))
+KILLS = int(os.environ.get("KILLS", "6"))
 RATE = 200
 
 

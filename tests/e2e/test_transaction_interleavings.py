@@ -25,15 +25,20 @@ from sqlalchemy import Engine, create_engine
 from cumulus_ops.catalog import (
     Catalog,
     HistoryEntry,
+    Intake,
     KeyChange,
     KeyIndex,
     LogFile,
     NewBatch,
+    NewFileAside,
     NewKeyRun,
+    NewQuarantine,
     Run,
     SharedClock,
     Snapshot,
     Step,
+    Taken,
+    TakenFile,
     Validation,
     ViewError,
 )
@@ -66,6 +71,8 @@ class World:
     actors: tuple[Actor, ...]
     pending: int = 0
     aside: int = 0
+    rejected: int = 0
+    file: int = 0
     read_at: int = 0
     last: int = 0
     clocks: Sequence[SharedClock] = ()
@@ -111,7 +118,17 @@ def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -
         kept["retry_of"] = names.get(row["retry_of"])
     if table == "member":
         kept["awaited_since"] = row["awaited_since"] is not None
-    if table in ("batch", "lease", "run", "log_file", "quarantine", "reading_clock", "key_run"):
+    if table in (
+        "batch",
+        "lease",
+        "run",
+        "log_file",
+        "quarantine",
+        "reading_clock",
+        "key_run",
+        "delivery",
+        "file_aside",
+    ):
         del kept["id"]
     return tuple(kept.items())
 
@@ -166,6 +183,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
         catalog.seal(c, 0)
     _correct(catalog)
     catalog.checkpoint(_snapshot(catalog, 0))
+    world.rejected, world.file = _put_aside(catalog)
     for c in range(3):
         _apply(catalog, c, "second", 1)
     _correct(catalog)
@@ -286,6 +304,31 @@ def _build_keys(world: World) -> Operation:
     return lambda catalog: catalog.put_key_index("r", "s", keys.covers, [_key_run("built")], keys)
 
 
+def _put_aside(catalog: Catalog) -> tuple[int, int]:
+    """Quarantined rows, and a file that is set aside."""
+    catalog.see(1, {"seen": 1.0})
+    catalog.set_files_aside([NewFileAside(1, "seen", None, "x", "unknown-file", "is nobody's", "")])
+    epoch, sequence = catalog.position(2)
+    rows = NewQuarantine("r", "quarantine/r/1.parquet", 1, "2/r", {"null": 1})
+    (batch,) = catalog.append([NewBatch(2, "rejected", epoch, sequence, sequence, 0, 0, 1, 0, (), (rows,))])
+    assert catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [], 0.0)
+    return catalog.quarantined_rows()[0].id, catalog.files_aside()[0].id
+
+
+def _retry_rows(world: World) -> Operation:
+    """What was quarantined and set aside, read again."""
+    catalog = Catalog(world.url)
+    epoch, sequence = catalog.position(1)
+    catalog.close()
+    new = NewBatch(1, "rejected/R1", epoch, sequence, sequence, 0, 0, 0, 0, (), ())
+    taken = Taken(1, "seen", "i", {"x": TakenFile(1, 2, "h")})
+
+    def operation(catalog: Catalog) -> None:
+        catalog.append([new], intake=Intake(taken, (), (world.rejected,), (world.file,)))
+
+    return operation
+
+
 OPERATIONS: dict[str, Make] = {
     "append with keys": _append_keys(1, "k"),
     "append with keys elsewhere": _append_keys(2, "k"),
@@ -296,6 +339,8 @@ OPERATIONS: dict[str, Make] = {
     "append another": _append(1, "b"),
     "append elsewhere": _append(2, "a"),
     "seal": lambda w: lambda c: c.seal(1, 1, None, FUTURE),
+    "seal many": lambda w: lambda c: c.seal(1, 1, None, PAST, 3),
+    "repeat snapshots": lambda w: lambda c: list(c.repeat_snapshots()),
     "seal the next": lambda w: lambda c: c.seal(2, 1, None, FUTURE),
     "take the token": lambda w: lambda c: c.take_token(2, PAST, NONE),
     "fence": lambda w: lambda c: c.fence(2, 1, 0, "gone", PAST, NONE),
@@ -323,6 +368,11 @@ OPERATIONS: dict[str, Make] = {
     "retract": lambda w: lambda c: c.retract(w.entries[-1], [new_run("m", 1, path="runs/r.pack")], [], "x"),
     "drop a batch": lambda w: lambda c: c.drop_batch(w.aside),
     "retry a batch": _retry,
+    "retry what was put aside": _retry_rows,
+    "drop rows": lambda w: lambda c: c.drop_quarantined(w.rejected),
+    "drop a file": lambda w: lambda c: c.drop_file_aside(w.file),
+    "see a drop": lambda w: lambda c: c.see(1, {"seen": 2.0, "new": 2.0}),
+    "recognise a drop": lambda w: lambda c: c.recognise(Taken(1, "seen", "j", {"y": TakenFile(1, 2, "h")})),
     "release": lambda w: lambda c: c.release(1, 1, ["publish"]),
     "record done": lambda w: lambda c: c.record_done("publish", 0),
     "publish": lambda w: lambda c: c.record_published("v", 0, 1),
@@ -391,6 +441,11 @@ ASIDE = (
     ),
     *("append elsewhere", "seal", "begin apply", "commit apply", "commit correction", "commit refresh"),
 )
+#: What may become of what was put aside, and meanwhile.
+PUT_ASIDE = (
+    *("retry what was put aside", "drop rows", "drop a file", "see a drop", "recognise a drop"),
+    *("append another", "seal"),
+)
 #: Who takes part, and moves, and meanwhile.
 MEMBERS = (
     *("take the token", "fence", "add a coordinator", "drain", "drain another", "end an epoch"),
@@ -401,10 +456,12 @@ KEYS = (
     *("append with keys", "append with keys elsewhere", "merge keys", "build keys", "drop a batch with keys"),
     *("append elsewhere", "retry a batch", "seal", "drain", "collect garbage"),
 )
-USUAL = tuple(name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5]))
+USUAL = tuple(name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5]))
 
 
-@pytest.mark.parametrize(("sealed", "names"), [(1, USUAL), (1, ASIDE), (1, MEMBERS), (1, KEYS), (3, ONCE_SEALED)])
+@pytest.mark.parametrize(
+    ("sealed", "names"), [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (3, ONCE_SEALED)]
+)
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))

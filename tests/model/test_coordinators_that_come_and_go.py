@@ -105,7 +105,8 @@ class Comings(World):
         if token is not None:
             self.process(coordinator).token = self.rt.catalog.position(coordinator)[0], token
 
-    def seal(self, coordinator: int) -> None:
+    def seal(self, coordinator: int, more: int = 0) -> None:
+        """With the token that it knows; and ``more`` epochs behind, all of which are long over."""
         known = self.process(coordinator).token
         if known is None:
             return
@@ -113,7 +114,7 @@ class Comings(World):
         before = self.rt.catalog.position(coordinator)[0]
         held = self.rt.catalog.held_token()
         try:
-            self.rt.catalog.seal(coordinator, epoch, token, PAST)
+            self.rt.catalog.seal(coordinator, epoch, token, PAST, epoch + more)
         except NotYet as refused:
             _require(refused, "batch-pending", *(["no-token", "old-token"] if held != token else []))
             return
@@ -184,7 +185,11 @@ def _act(world: Comings, data: st.DataObject, action: str) -> None:
         "stamp": lambda: world.take_stamps(data, data.draw(st.sampled_from(sorted({coordinator, *world.processes})))),
         "append": lambda: world.append_stamped(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
         "take": lambda: world.take_token(coordinator),
-        "seal": lambda: world.seal(data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0})))),
+        "seal": lambda: world.seal(
+            data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0}))),
+            data.draw(st.sampled_from([0, 0, 0, 2])),
+        ),
+        "repeat": catalog.repeat_snapshots,
         "oversleep": lambda: world.oversleep(data, coordinator),
         "die": lambda: world.die(coordinator),
         "fence": lambda: world.fence(data),

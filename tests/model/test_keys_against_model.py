@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import KeySettings, Project
-from cumulus_ops.eventlog import drop, restamp
+from cumulus_ops.eventlog.restamp import drop, restamp
 from cumulus_ops.keys import codes as key_codes
 from cumulus_ops.keys.building import build
 from m3.datatypes import DOUBLE, INT, STRING, decimal

@@ -56,7 +56,11 @@ def _execute(session: Connection, settings: PostgresSettings, text: str, tables:
             hint = f"let an owner of the tables say: {statement.as_string(session)};"
             message = f"the source's user may not make or change publication {settings.publication}"
             raise stopped(settings, message, "source-permission", hint) from None
-        raise
+        if problem.pgcode not in (
+            errorcodes.DUPLICATE_OBJECT,
+            errorcodes.UNIQUE_VIOLATION,
+        ):  # another process was quicker
+            raise
 
 
 def check_publication(session: Connection, settings: PostgresSettings) -> None:

@@ -28,11 +28,23 @@ from cumulus_ops.sources.postgres.spool import from_start, temporary
 from cumulus_ops.sources.postgres.tables import Table, check_server, check_tables
 from cumulus_ops.sources.postgres.values import readable
 
-__all__ = ["FIRST_COPIED", "InitialCopy"]
+__all__ = ["FIRST_COPIED", "InitialCopy", "prepare"]
 
 #: The number of the first copied row. Each is an event of its own; transactions, which are numbered by places in the log, come behind.
 FIRST_COPIED = -(1 << 62)
 BLOCK_BYTES = 4 << 20
+
+
+def prepare(session: Connection, settings: PostgresSettings) -> tuple[Table, ...]:
+    """Check all that a source needs, and make its publication if there is none.
+
+    Raises:
+        SetupProblem: what is missing, and what to do.
+    """
+    check_server(session, settings)
+    tables = check_tables(session, settings)
+    ensure_publication(session, settings, tables)
+    return tables
 
 
 class InitialCopy:
@@ -77,15 +89,13 @@ class InitialCopy:
     def _copy(self) -> list[_Copied]:
         settings = self._settings
         session = self._session = connect(settings)
-        check_server(session, settings)
-        tables = check_tables(session, settings)
+        tables = prepare(session, settings)
         if not lock_copying(session, settings):
             hint = "wait until it has ended"
             raise NotYet(
                 "another process makes the initial copy", kind="copying", place=f"source {settings.name}", hint=hint
             )
         drop_left_over(session, settings, None)
-        ensure_publication(session, settings, tables)
         with exported_snapshot(settings, self._slot) as snapshot:
             reach("source.after-slot")
             with session.cursor() as cursor:

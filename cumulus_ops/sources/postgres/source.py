@@ -21,7 +21,7 @@ from cumulus_ops.sources.postgres.position import Position
 from cumulus_ops.sources.postgres.publication import check_publication
 from cumulus_ops.sources.postgres.settings import PostgresSettings
 from cumulus_ops.sources.postgres.slot import advance, draw_slot, drop_left_over, find_slot, whole_log
-from cumulus_ops.sources.postgres.snapshot import InitialCopy
+from cumulus_ops.sources.postgres.snapshot import InitialCopy, prepare
 
 __all__ = ["PostgresSource"]
 
@@ -57,6 +57,7 @@ class PostgresSource:
 
     def _initial(self) -> Delivery:
         with opened(self._settings) as session:
+            prepare(session, self._settings)
             slot = draw_slot(self._settings)
             here, _ = whole_log(session, self._settings, slot)
         copy = InitialCopy(self._settings, slot, self._rows)

@@ -27,7 +27,8 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     def caller(*arguments: str) -> Result:
         return CliRunner().invoke(main, list(arguments))
 
-    assert caller("init", str(tmp_path / "shop")).exit_code == 0
+    for _ in ("written", "prepared"):
+        assert caller("init", "--empty", str(tmp_path / "shop")).exit_code == 0
     return caller
 
 

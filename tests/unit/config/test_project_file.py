@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import SETTLE, KeySettings, Patience, ValidationSettings, load_project
+from cumulus_ops.config import SETTLE, KeySettings, LandingSettings, Patience, ValidationSettings, load_project
 from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
@@ -269,3 +269,42 @@ def test_keys_mean_something_where_a_mode_says_so(write):
 def test_keys_that_cannot_mean_anything_are_refused(write, old, new, message):
     with pytest.raises(InputProblem, match=message):
         load_project(write(MINIMAL.replace(old, new)), {})
+
+
+def test_how_files_are_read_is_said_for_all_or_for_a_relation(write):
+    text = MINIMAL.replace(
+        "landing: in", r"""landing: {path: in, null_values: [NULL, '\N'], ops: {new: I, gone: D}, delimiter: tab}"""
+    )
+    project = load_project(write(text))
+    assert project.settings_of("orders") == LandingSettings(("NULL", r"\N"), {"new": "I", "gone": "D"}, "\t")
+    relation = project.relations[0].name
+    own = text.replace("columns:", "file: {ops: insert, delimiter: ';'}\n    columns:", 1)
+    assert load_project(write(own)).settings_of(relation) == LandingSettings(("NULL", r"\N"), "insert", ";")
+    assert load_project(write(MINIMAL)).settings_of(relation) == LandingSettings()
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ("ops: all", "neither insert nor a mapping"),
+        ("ops: {new: X}", "'X' is not known"),
+        ("delimiter: ''", "no delimiter"),
+        ("delimiter: ';;'", "no delimiter"),
+        ("delimiter: a", "no delimiter"),
+        ("null_values: NULL", "must be a list"),
+        ("header: no", "unknown key"),
+    ],
+)
+def test_wrong_settings_of_files_say_what_and_where(write, setting, what):
+    with pytest.raises(InputProblem, match=what) as problem:
+        load_project(write(MINIMAL.replace("landing: in", f"landing: {{path: in, {setting}}}")))
+    assert problem.value.hint
+    assert "cumulus.yaml:" in problem.value.place
+
+
+@pytest.mark.parametrize("name", ["op", "Event", "_sign", "_VERSION", "_offset", "_value"])
+def test_columns_with_the_names_of_the_event_log_are_refused(write, name):
+    with pytest.raises(InputProblem, match="reserved") as problem:
+        load_project(write(MINIMAL.replace("columns: {", f"columns: {{{name}: bigint, ", 1)))
+    assert problem.value.kind == "reserved-name"
+    assert "declare it under another name" in problem.value.hint

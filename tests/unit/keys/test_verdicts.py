@@ -45,7 +45,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
 def _reasons(project: Project, catalog: Catalog) -> list[tuple[str, str, int | None, dict[str, object]]]:
     """(kind, reason, row, record) of all that was rejected."""
-    tables = [pq.read_table(project.state / path) for _, _, path, _ in catalog.quarantine_files()]
+    tables = [pq.read_table(project.state / path) for path in (r.path for r in catalog.quarantined_rows())]
     return [(r["kind"], r["reason"], r["row"], json.loads(r["record"])) for table in tables for r in table.to_pylist()]
 
 
