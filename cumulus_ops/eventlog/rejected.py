@@ -120,16 +120,24 @@ def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str], settings:
         json.loads(r, parse_float=str, parse_int=str, parse_constant=str) for r in rejected["record"].to_pylist()
     ]
     lost = {
-        i for i, r in enumerate(records) if set(r) == {"line"} and not any(c.name == "line" for c in relation.columns)
+        i
+        for i, r in enumerate(records)
+        if set(r) - {EVENT} == {"line"} and not any(c.name == "line" for c in relation.columns)
     }
     kept = sorted(set(range(len(records))) - lost, key=lambda i: _number(records[i]))
     given = [n for n in names if any(n in records[i] for i in kept)]
     columns = {n: pa.array([_text(records[i].get(n), settings.null_values) for i in kept], pa.string()) for n in given}
     kinds, reasons = rejected["kind"].to_pylist(), rejected["reason"].to_pylist()
     malformed = tuple(
-        Malformed(i, reasons[i], str(records[i]["line"]), kinds[i] or "malformed-line") for i in sorted(lost)
+        Malformed(i, reasons[i], str(records[i]["line"]), kinds[i] or "malformed-line", _event(records[i], names))
+        for i in sorted(lost)
     )
     return RawFile(pa.table(columns), np.array(kept, dtype=np.int64), (), malformed, settings.ops)
+
+
+def _event(record: dict[str, object], names: Sequence[str]) -> int | None:
+    """The event of a line that is no row, if it is known and wanted."""
+    return int(str(record[EVENT])) if EVENT in record and EVENT in names else None
 
 
 def _number(record: dict[str, object]) -> int:

@@ -7,6 +7,7 @@ A value's JSON is read as one type (``json``) and then means another: ``"AfQ="``
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,7 @@ from m3.datatypes import Type
 
 __all__ = ["Encoding", "encoding_of", "encodings_in"]
 
+INTEGER = re.compile(r"-?[0-9]{1,4}")
 CONNECT, TIME, DATA = "org.apache.kafka.connect.data", "io.debezium.time", "io.debezium.data"
 INTEGERS = ("int8", "int16", "int32", "int64")
 #: The name of a schema -> what its values mean.
@@ -81,7 +83,13 @@ def _encoding(field: dict[str, Any]) -> Encoding:
     name, type_ = str(field.get("name") or ""), str(field.get("type"))
     meaning = MEANINGS.get(name, "plain")
     if meaning == "decimal":
-        return Encoding(pa.string(), meaning, int((field.get("parameters") or {}).get("scale", 0)))
+        parameters = field.get("parameters")
+        scale = str(parameters.get("scale", 0)) if isinstance(parameters, dict) else "0"
+        return (
+            Encoding(pa.string(), meaning, int(scale))
+            if INTEGER.fullmatch(scale)
+            else Encoding(None, f"a decimal of scale {scale}")
+        )
     if meaning == "variable decimal":
         return Encoding(VARIABLE, meaning)
     if type_ in JSON_TYPES:

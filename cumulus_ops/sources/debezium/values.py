@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from decimal import Context, Decimal
 from typing import Any
 
@@ -19,6 +20,8 @@ __all__ = ["decimal_text", "decoded"]
 NARROW = 8
 #: A text with a point is a number: base64 has none.
 WITH_POINT = r"^-?[0-9]+\.[0-9]+$"
+#: As many digits as fit an int64 for certain.
+WHOLE = r"^-?[0-9]{1,18}$"
 UNITS = {"ms": pa.timestamp("ms"), "us": pa.timestamp("us")}
 ALL_DIGITS = Context(prec=100_000)
 
@@ -31,13 +34,13 @@ def decoded(column: pa.Array, encoding: Encoding) -> pa.Array:
     >>> decoded(pa.array(["2018-06-20T13:37:03Z"]), Encoding(pa.string(), "zoned")).to_pylist()
     ['2018-06-20 13:37:03']
     """
+    if pa.types.is_string(column.type) and encoding.meaning in ("days", "ms", "us", "ns"):
+        return _numbers_among(column, encoding)
     match encoding.meaning:
         case "decimal":
             return _decimals(column, encoding.scale)
         case "variable decimal":
-            return pa.array(
-                [v if v is None else decimal_text(v["value"], v["scale"]) for v in column.to_pylist()], pa.string()
-            )
+            return pa.array([_variable(value) for value in column.to_pylist()], pa.string())
         case "days":
             return _days(column)
         case "ms" | "us":
@@ -68,6 +71,22 @@ def decimal_text(value: str | None, scale: int | None) -> str | None:
     if not raw or scale is None or abs(scale) > 1000 or len(raw) > 256:
         return f"{value[:100]!r} of scale {scale}"
     return f"{Decimal(int.from_bytes(raw, 'big', signed=True)).scaleb(-scale, ALL_DIGITS):f}"
+
+
+def _numbers_among(column: pa.Array, encoding: Encoding) -> pa.Array:
+    """A column in which some value is no number, as text: the others mean what they mean."""
+    whole = pc.match_substring_regex(column, WHOLE)
+    numbers = pc.cast(pc.if_else(whole, column, pa.scalar(None, pa.string())), pa.int64())
+    return pc.if_else(whole, pc.cast(decoded(numbers, encoding), pa.string()), column)
+
+
+def _variable(value: dict[str, Any] | str | None) -> str | None:
+    """A number with its own scale; as a text, if another of its column is something else."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+        return None if found is None else decimal_text(str(found["value"]), int(found["scale"]))
+    except (ValueError, TypeError, KeyError):
+        return f"{value!r}, which is not a scale and a value"
 
 
 def _decimals(column: pa.Array, scale: int) -> pa.Array:

@@ -375,6 +375,40 @@ def test_values_mean_what_their_schema_says(
     assert [row for _, _, row, _ in taken.rows] == [(expected,), (None,), (expected,)]
 
 
+@pytest.mark.parametrize("bad", [{"a": 1}, "x", [1], True, 1.5, 10**30])
+@pytest.mark.parametrize(
+    ("type_", "field", "good", "expected"),
+    [
+        (
+            TIMESTAMP,
+            {"type": "int64", "name": f"{TIME}.MicroTimestamp"},
+            1_000_000,
+            datetime.datetime(1970, 1, 1, 0, 0, 1),
+        ),
+        (DATE, {"type": "int32", "name": f"{TIME}.Date"}, 19782, datetime.date(2024, 2, 29)),
+        (
+            decimal(5, 2),
+            {"type": "struct", "name": f"{DATA}.VariableScaleDecimal"},
+            {"scale": 1, "value": "Dw=="},
+            Decimal("1.50"),
+        ),
+        (
+            decimal(5, 2),
+            {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}},
+            "AfQ=",
+            Decimal("5.00"),
+        ),
+        (INT, {"type": "int64"}, 5, 5),
+    ],
+)
+def test_a_value_of_another_kind_leaves_its_neighbours_alone(
+    folder: Path, type_: Type, field: dict[str, Any], good: Any, expected: Any, bad: Any
+) -> None:
+    relation = stream_of(folder, type_, field, [good, bad, good])
+    taken = take(folder, relations=(relation,), tables={"p.t": "t"})
+    assert [row for _, _, row, event in taken.rows if event != 2] == [(expected,)] * 2
+
+
 @pytest.mark.parametrize(
     ("type_", "field", "value"),
     [

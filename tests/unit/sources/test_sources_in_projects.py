@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from cumulus_ops.config import load_project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog.rejected import read_rejected
 from cumulus_ops.snapshot import run_minibatch
 from cumulus_ops.sources import make_source
 from tests.support.debezium import Connector, text_of
@@ -120,3 +121,17 @@ def test_options_are_looked_at_before_anything_is_opened(tmp_path: Path, kind: s
     project = load_project(tmp_path)
     with pytest.raises(InputProblem, match=words):
         make_source(project, project.sources[0], None)  # type: ignore[arg-type]
+
+
+def test_lines_in_the_quarantine_stay_lines_when_they_are_read_again(tmp_path: Path) -> None:
+    project_file(tmp_path, DEBEZIUM)
+    (tmp_path / "stream").mkdir()
+    text = text_of(Connector().transaction([("t", "orders", None, None)]))
+    (tmp_path / "stream" / "a.json").write_text(text)
+    project = load_project(tmp_path)
+    initialise(project)
+    with open_runtime(project) as rt:
+        assert run(rt) == (0, 1)
+    (file,) = (project.state / "quarantine" / "orders").glob("*.parquet")
+    (raw,) = read_rejected(file, project.relations[0])
+    assert [(m.kind, m.event, m.text) for m in raw.malformed] == [("truncate", 1, text.splitlines()[1])]
