@@ -120,8 +120,9 @@ def _next_part(catalog: Catalog, batch: Batch) -> int:
 def _rows(project: Project, file: LogFile) -> pa.Table:
     """A log file's rows, without their stamps."""
     relation = next(r for r in project.relations if r.name == file.relation)
+    names = [*(c.name for c in relation.columns), SIGN, OFFSET]
     with pq.ParquetFile(project.state / file.path) as log:
-        return log.read(columns=[*(c.name for c in relation.columns), SIGN, OFFSET])
+        return log.read(columns=names).select(names)
 
 
 def _moved(project: Project, file: LogFile, shift: int, label: str) -> LogFile:
