@@ -30,6 +30,7 @@ commit correction                    locks    each clock has as many batches as 
 commit refresh                       locks    the refresh clock is where it was read; no batch it read was taken back; files *
 mergeable, merge **                  locks    every clock and announced read is beyond the runs; they are visible; files *
 checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
+repeat snapshots                     locks    all have sealed, and nothing was appended to the epochs behind the newest snapshot
 publish, validate, view error        locks    it is not recorded yet
 forget retired **                    locks    every lease's steps read at a later commit
 register                             locks    no other program is registered; files *

@@ -6,6 +6,8 @@ finds the holder late takes it. A holder is late when its epoch is over, others 
 patience. It loses the token, and nothing else: its epoch stays open, its events stay in it, and a seal with the number that it had is refused.
 When the token comes round again, it seals as if nothing had happened.
 
+A coordinator that is behind seals, with its open epoch, all those behind it that are over and for which nothing has landed (decision 0029).
+
 A member that is awaited for longer than the coordinators' patience is taken for gone, and **fenced** in the epoch that it has open, if
 somebody else has sealed that: another one applies what it has appended, and seals in its name. What it appends later belongs to its next epoch. Nothing is lost, nothing
 counts twice, whether it is dead or only slow; the seal says who has fenced it, and why.
