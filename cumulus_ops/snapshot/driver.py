@@ -49,11 +49,18 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
 
     What a killed run left undone is done first. Arguments as in :func:`run_epochs`.
 
+    What arrives meanwhile is left to the next run: a source that never rests does not keep this one from its end.
+
     Returns:
         how many epochs were completed.
     """
     _complete(rt, on_progress, validating)
     _await_copies(rt, on_progress)
+    with rt.sources.as_of_now():
+        return _run_waiting(rt, on_progress, validating)
+
+
+def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
     done = 0
     while _something_waits(rt):
         for coordinator in _everyone(rt):

@@ -113,12 +113,22 @@ def _end_if_full(rt: Runtime, epoch: int) -> None:
 
 
 def _append_first(rt: Runtime, coordinator: int, waiting: list[Delivery]) -> tuple[int, ...]:
-    """Append the first of them that is still as complete as it seemed; it is taken out, with those before it."""
+    """Append the first of them that is still as complete as it seemed; it is taken out, with those before it. A source whose delivery
+    cannot be read stands still: what comes behind it begins elsewhere."""
     while waiting:
+        delivery = waiting.pop(0)
         try:
-            return _append(rt, coordinator, waiting.pop(0))
-        except NotYet as problem:
-            log.warning("%s", problem)
+            appended = _append(rt, coordinator, delivery)
+            rt.sources.goes_on(delivery.source)
+            return appended
+        except CumulusError as problem:
+            if delivery.position is not None and not isinstance(problem, Conflict):
+                rt.sources.stand_still(delivery.source, problem)
+                waiting[:] = [d for d in waiting if d.source != delivery.source]
+            elif isinstance(problem, NotYet):
+                log.warning("%s", problem)
+            else:
+                raise
     return ()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import heapq
 import logging
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 
 from cumulus_ops.catalog import Catalog
@@ -23,12 +25,15 @@ log = logging.getLogger(__name__)
 
 #: So many deliveries of a source are looked at ahead: one is appended while the one before is applied.
 AHEAD = 2
+#: A source that could not be asked, or whose delivery could not be read, is left alone for so long.
+PAUSE_S = 30.0
 
 
 class Sources:
     """The sources of a project, as one process has them open. They are made and opened when they are first asked, and closed together.
 
-    ``problems``: by name, why a source could not be asked the last time.
+    ``problems``: by name, why a source stands still: it could not be asked, or what it handed over could not be read. It is tried again
+    after a while, and holds nobody up meanwhile.
 
     Args:
         project: the project.
@@ -39,7 +44,22 @@ class Sources:
         self._project, self._catalog = project, catalog
         self._landings: dict[int, Landing] = {}
         self._queues: dict[str, _Queue] = {}
+        self._resting: dict[str, float] = {}
+        self._unread: set[str] = set()
+        self._until: datetime.datetime | None = None
         self.problems: dict[str, str] = {}
+
+    @contextmanager
+    def as_of_now(self) -> Iterator[None]:
+        """Within, only what waits now is pending, so that there is an end to it, however much comes meanwhile: drops that have arrived,
+        and what sources hand over when they are asked once more."""
+        self._until = datetime.datetime.now(datetime.UTC)
+        for queue in self._queues.values():
+            queue.asked = 0
+        try:
+            yield
+        finally:
+            self._until = None
 
     def check(self) -> None:
         """See that all that the project names can be made; nothing is opened.
@@ -62,7 +82,8 @@ class Sources:
         All drops that have landed are among them, and of other sources the next few deliveries.
         """
         names = [s.name for s in self._project.sources if s.coordinator == coordinator]
-        waiting = [list(self.landing(coordinator).poll(None)), *(self._waiting(name) for name in names)]
+        drops = [d for d in self.landing(coordinator).poll(None) if self._until is None or d.arrived <= self._until]
+        waiting = [drops, *(self._waiting(name) for name in names)]
         return list(heapq.merge(*waiting, key=lambda delivery: delivery.arrived))
 
     def ignored(self) -> tuple[Ignored, ...]:
@@ -76,16 +97,36 @@ class Sources:
         return min((t for t in times if t is not None), default=None)
 
     def _waiting(self, name: str) -> list[Delivery]:
-        """What a source has; nothing while it cannot be asked, so that the others are not held up."""
-        try:
-            found = self._queue(name).waiting()
-        except CumulusError as problem:
-            if self.problems.get(name) != str(problem):
-                log.error("source %s: %s", name, problem)
-            self.problems[name] = str(problem)
+        """What a source has; nothing while it stands still, so that the others are not held up."""
+        if self._resting.get(name, 0.0) > time.monotonic():
             return []
-        self.problems.pop(name, None)
+        try:
+            found = self._queue(name).waiting(once=self._until is not None)
+        except CumulusError as problem:
+            self._stand_still(name, problem)
+            return []
+        if name not in self._unread:
+            self.goes_on(name)
         return found
+
+    def goes_on(self, name: str) -> None:
+        """A source could be asked, and what it had handed over could be read."""
+        self.problems.pop(name, None)
+        self._unread.discard(name)
+
+    def stand_still(self, name: str, problem: CumulusError) -> None:
+        """Leave a source alone for a while whose delivery could not be read, until one can be (:meth:`goes_on`)."""
+        self._unread.add(name)
+        self._stand_still(name, problem)
+
+    def _stand_still(self, name: str, problem: CumulusError) -> None:
+        """Leave a source alone for a while, and say why, once."""
+        if self.problems.get(name) != str(problem):
+            log.error("source %s stands still: %s", name, problem)
+        self.problems[name] = str(problem)
+        self._resting[name] = time.monotonic() + PAUSE_S
+        if name in self._queues:
+            self._queues[name].forget()
 
     def _queue(self, name: str) -> _Queue:
         if name not in self._queues:
@@ -109,12 +150,20 @@ class _Queue:
         self.source, self._catalog = source, catalog
         self._taken: list[Delivery] = []
         self._rest: Iterator[Delivery] = iter(())
+        self.asked = 0
 
-    def waiting(self) -> list[Delivery]:
+    def forget(self) -> None:
+        """What it has handed over is to be asked for again."""
+        self._taken, self._rest = [], iter(())
+
+    def waiting(self, *, once: bool = False) -> list[Delivery]:
+        """The next deliveries. ``once``: the source is not asked for more if it has been before, but for what comes after its first
+        delivery of all, which may have taken long."""
         position = self._catalog.source_position(self.source.name)
         while self._taken and self._taken[0].begin != position:
             self._taken.pop(0)  # appended; or somebody else was quicker, and then none of them begins there
-        if not self._taken:
+        if not self._taken and not (once and self.asked):
             self._rest = self.source.poll(position)
+            self.asked += position is not None
         self._taken += islice(self._rest, AHEAD - len(self._taken))
         return list(self._taken)

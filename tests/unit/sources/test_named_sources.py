@@ -18,7 +18,8 @@ from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.snapshot import run_minibatch, status
+from cumulus_ops.snapshot import run_epochs, run_minibatch, run_waiting, status
+from cumulus_ops.sources import pending
 from cumulus_ops.yaml_nodes import read_yaml
 from m3.datatypes import INT
 from m3.program import Column, Relation
@@ -38,18 +39,27 @@ class Counting:
         until = options.get("until")
         self.name, self.until = settings.name, until.integer(0, 100) if until else 3
         self.polls, self.closed, self.broken = list[str | None](), False, False
+        self.unreadable: int | None = None
+        self.endless = False
         Counting.made.append(self)
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         self.polls.append(position)
         if self.broken:
             raise SetupProblem("the line is dead", kind="no-line")
+        if self.endless and position is not None:
+            self.until = int(position) + 1
         for n in range(int(position or 0), self.until):
             begin = str(n) if n else None
-            yield Delivery(self.name, f"{self.name}-{n}", NOON, parts_of(n), begin, str(n + 1))
+            parts = no_parts if n == self.unreadable else parts_of(n)
+            yield Delivery(self.name, f"{self.name}-{n}", NOON, parts, begin, str(n + 1))
 
     def close(self) -> None:
         self.closed = True
+
+
+def no_parts() -> tuple[Part, ...]:
+    raise SetupProblem("nothing can be read", kind="no-line")
 
 
 def parts_of(n: int) -> Callable[[], tuple[Part, ...]]:
@@ -121,7 +131,10 @@ def test_sources_are_closed_with_the_project(tmp_path: Path) -> None:
     assert [s.closed for s in Counting.made] == [True]
 
 
-def test_a_source_that_cannot_be_asked_holds_up_nobody(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_source_that_cannot_be_asked_holds_up_nobody(
+    rt: Runtime, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pending, "PAUSE_S", 0.0)
     while run_minibatch(rt, 1) is not None:
         pass
     (source,) = Counting.made
@@ -132,6 +145,39 @@ def test_a_source_that_cannot_be_asked_holds_up_nobody(rt: Runtime, caplog: pyte
     source.broken = False
     assert [d.name for d in rt.sources.pending(1)] == ["line-4", "line-5"]
     assert not rt.sources.problems
+
+
+def test_a_source_that_stops_in_the_middle_stands_still_and_the_coordinator_goes_on(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pending, "PAUSE_S", 0.0)
+    rt.sources.pending(1)
+    (source,) = Counting.made
+    source.unreadable = 2
+    while (report := run_minibatch(rt, 1)) is not None:
+        assert report.drop in ("line-0", "line-1")
+    assert "nothing can be read" in rt.sources.problems["line"]
+    assert rt.sources.pending(1), "it is tried again"
+    assert rt.sources.problems
+    monkeypatch.setattr(pending, "PAUSE_S", 60.0)
+    assert (run_minibatch(rt, 1), rt.sources.pending(1)) == (None, []), "but not all the time"
+    run_epochs(rt, 1, validating=False)
+    monkeypatch.setattr(pending, "PAUSE_S", 0.0)
+    rt.sources._resting.clear()
+    source.unreadable = None
+    while run_minibatch(rt, 1) is not None:
+        pass
+    assert (rt.catalog.source_position("line"), rt.sources.problems) == ("4", {})
+
+
+def test_a_run_ends_although_a_source_never_does(rt: Runtime) -> None:
+    rt.sources.pending(1)
+    (source,) = Counting.made
+    source.endless = True
+    assert run_waiting(rt, validating=False) == 1
+    assert [b.drop for b in rt.catalog.batches()] == [f"line-{n}" for n in range(5)]
+    assert run_waiting(rt, validating=False) == 1
+    assert int(rt.catalog.source_position("line") or 0) in (6, 7)
 
 
 @pytest.mark.parametrize(
