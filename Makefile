@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 SF ?= 0.1
 EPOCHS ?= 4
 PORT ?= 8080
+WORKERS ?= 2
 
 .PHONY: help install install-dev run test check format bench clean
 
@@ -20,8 +21,8 @@ install-dev: $(VENV)/.installed-dev ## the same, and what testing needs
 run: $(VENV)/.installed ## the demo: TPC-H under Airflow on Spark; ONCE=1 exits with 0 when every snapshot is right
 	@exec $(BIN)/cumulus demo --scale-factor $(SF) --epochs $(EPOCHS) --port $(PORT) $(if $(filter-out 0,$(ONCE)),--once)
 
-test: $(VENV)/.installed-dev check ## check, then every test (ARGS='-m "not airflow"' narrows it)
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.installed-dev check ## check, then every test, by two processes (WORKERS=0: one; ARGS='-m "not airflow"' narrows it)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	$(BIN)/ruff check .
