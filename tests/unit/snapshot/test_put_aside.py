@@ -14,8 +14,17 @@ from cumulus_ops.catalog import FileAside
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import drop_put_aside, put_aside, retry_put_aside, run_minibatch, shown_rows, status
+from cumulus_ops.snapshot import (
+    drop_put_aside,
+    put_aside,
+    retry_batch,
+    retry_put_aside,
+    run_minibatch,
+    shown_rows,
+    status,
+)
 from m3.datatypes import DATE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -127,6 +136,18 @@ def test_a_source_that_counts_anew_is_told_of_loudly_and_can_be_counted(
     assert (retried.accepted, retried.rejected) == (20, 0)
     assert answer(rt) == (190 + 2190, 40)
     assert not put_aside(rt).rows
+
+
+def test_a_batch_that_was_retried_is_in_the_log_once(rt: Runtime) -> None:
+    rows: list[Row] = [(1, "I", 10), (2, "I", 20)]
+    land(rt.project, "d1", *rows)
+    (batch,) = append_delivery(rt.project, rt.catalog, 0, rt.sources.pending(0)[0])
+    for attempt in range(2):
+        rt.catalog.set_aside(batch, "to see what repeats are compared with")
+        assert take(rt, f"aside-{attempt}", *rows) == (0, 2, 0)
+        batch = retry_batch(rt, batch).id
+    assert answer(rt) == (30, 2)
+    assert take(rt, "again", *rows) == (0, 2, 0)
 
 
 def test_events_without_numbers_are_told_apart_by_their_drops(rt: Runtime) -> None:
