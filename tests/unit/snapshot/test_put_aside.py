@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import update
 
-from cumulus_ops.catalog import FileAside
+from cumulus_ops.catalog import FileAside, tables
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
@@ -178,6 +179,19 @@ def test_rows_are_retried_when_the_settings_are_mended(rt: Runtime) -> None:
     mended = dataclasses.replace(rt.project, relations=(Relation("sale", columns),))
     retry_put_aside(dataclasses.replace(rt, project=mended), [row.label])
     assert sorted(log(rt)) == [(1, 1, 1), (2, -1, 1), (2, 1, 2)]
+
+
+def test_rows_from_before_reasons_had_kinds_are_decided_like_others(rt: Runtime) -> None:
+    land(rt.project, "d1", (1, "?", 1))
+    run_minibatch(rt, 0)
+    (row,) = put_aside(rt).rows
+    file = rt.project.state / row.path
+    pq.write_table(pq.read_table(file).select(["reason", "row", "record"]), file)
+    with rt.catalog._engine.begin() as connection:
+        connection.execute(update(tables.quarantine).values(reasons="{}", source=""))
+    assert [(g.kind, g.rows, g.label) for g in put_aside(rt).groups] == [("unknown", 1, row.label)]
+    assert shown_rows(rt, row.label, 1)[1][0]["kind"] == "unknown"
+    assert [(r.accepted, r.rejected) for r in retry_put_aside(rt, [row.label])] == [(0, 1)]
 
 
 def test_a_file_is_retried_when_it_is_mended(rt: Runtime) -> None:
