@@ -195,21 +195,21 @@ def record_intake(connection: Connection, intake: Intake, batch: int) -> None:
 
 
 def move(connection: Connection, advance: Advance, epoch: int) -> None:
-    """Move a source on, in an epoch, from where it is said to be; the coordinator's row is locked, so nobody else does.
+    """Move a source on, in an epoch, from where it is said to be. Of two that move it from there one finds it elsewhere, whatever
+    coordinators they append for.
 
     Raises:
         Conflict: it is elsewhere.
     """
     p = t.source_position.c
-    now = connection.execute(select(p.position).where(p.source == advance.source)).scalar()
-    if now != advance.begin:
-        raise Conflict("the source moved on", kind="append-conflict", place=f"source {advance.source}")
-    if now is None:
-        connection.execute(insert(t.source_position).values(source=advance.source, position=advance.position))
+    if advance.begin is None:
+        values = {"source": advance.source, "position": advance.position}
+        moved = _insert_new(connection, t.source_position, [values])
     else:
-        connection.execute(
-            update(t.source_position).where(p.source == advance.source).values(position=advance.position)
-        )
+        there = (p.source == advance.source, p.position == advance.begin)
+        moved = connection.execute(update(t.source_position).where(*there).values(position=advance.position)).rowcount
+    if moved != 1:
+        raise Conflict("the source moved on", kind="source-moved", place=f"source {advance.source}")
     s = t.source_epoch.c
     here = (s.source == advance.source, s.epoch == epoch)
     if connection.execute(update(t.source_epoch).where(*here).values(position=advance.position)).rowcount == 0:
@@ -242,10 +242,10 @@ def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: in
         connection.execute(insert(t.file_aside), rows)
 
 
-def _insert_new(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the rows that are not there yet."""
+def _insert_new(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> int:
+    """Insert the rows that are not there yet; returns how many, if it is one or none."""
     dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
-    connection.execute(dialect.insert(table).on_conflict_do_nothing(), values)
+    return int(connection.execute(dialect.insert(table).on_conflict_do_nothing(), values).rowcount)
 
 
 def _reasons(text: str, rows: int) -> dict[str, int]:
