@@ -50,7 +50,8 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         the new batches' ids in their order, at least one. All of them became visible at once.
 
     Raises:
-        InputProblem: it is a retry of what was put aside, and cannot be read still; nothing was appended.
+        InputProblem: a part cannot be read that cannot be set aside: of a retry, or of a source with a position; nothing was appended.
+        SetupProblem: its source cannot go on; nothing was appended.
         NotYet: the delivery changed while it was read; nothing was appended.
         Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long, or the source was
             at another position; nothing was appended.
@@ -183,16 +184,22 @@ class _Reading:
             try:
                 events = next(pieces, None)
             except InputProblem as problem:
-                if self.delivery.intake.is_retry:
+                if not self._can_be_read_later:
                     raise
                 self.left_out[part.place] = self._aside(part, problem)
-                if is_first and not self.delivery.transactional:
+                if is_first:
                     return lost
                 raise _ReadAgain from problem
             if events is None:
                 return lost
             lost.append(self._write(events, batches, keys))
             is_first = False
+
+    @property
+    def _can_be_read_later(self) -> bool:
+        """Whether a part may be set aside: where a source has a position, what is behind it is gone."""
+        delivery = self.delivery
+        return delivery.position is None and not delivery.transactional and not delivery.intake.is_retry
 
     def _pieces(self, part: Part) -> Iterator[RelationEvents]:
         source = f"{self.delivery.source}/{part.relation}"
@@ -240,9 +247,6 @@ class _Reading:
 
     def _whole_transactions(self, relation: str, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The rows whose transactions are accepted, and the others, but for those that are rejected for their keys."""
-        if self.left_out:
-            reason = f"its delivery lacks {', '.join(self.left_out)}"
-            return rows.slice(0, 0), rejected_rows(rows, "transaction", reason)
         out = _among(rows, self.transactions)
         kept, rows = rows.filter(pc.invert(out)), rows.filter(out)
         judged = [events_of(table) for name, _, table in self.judged if name == relation]

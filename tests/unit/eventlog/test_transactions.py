@@ -117,13 +117,14 @@ def test_what_is_right_only_after_a_rejected_transaction_is_rejected_too(project
     ]
 
 
-def test_a_part_that_cannot_be_read_sets_its_delivery_aside(project: Project, catalog: Catalog) -> None:
-    append(project, catalog, part(ACCOUNT, [(1, "I", (1, 1))]), part(TRANSFER, [(1, "I", (10,))], broken=True))
-    assert log(project, catalog) == {}
-    assert rejected(project, catalog) == {("account", 1, "transaction"): 1}
-    assert [(f.relation, f.kind, f.hint) for f in catalog.files_aside()] == [("transfer", "broken", "mend it")]
-    append(project, catalog, part(ACCOUNT, [(2, "I", (1, 1))]), begin="1", position="2")
-    assert log(project, catalog) == {"account": [2]}
+def test_a_part_that_cannot_be_read_leaves_the_source_where_it_was(project: Project, catalog: Catalog) -> None:
+    parts = part(ACCOUNT, [(1, "I", (1, 1))]), part(TRANSFER, [(1, "I", (10,))], broken=True)
+    with pytest.raises(InputProblem, match="breaks off"):
+        append(project, catalog, *parts)
+    lacking = Part("transfer", "transfer", lambda: iter([RawFile(pa.table({"op": ["I"], "event": [1]}), np.arange(1))]))
+    with pytest.raises(InputProblem, match="amount"):
+        append(project, catalog, parts[0], lacking)
+    assert (log(project, catalog), catalog.source_position("bank"), catalog.files_aside()) == ({}, None, [])
 
 
 def test_a_source_that_numbers_its_rows_anew_each_time_stops_instead_of_losing_some(
