@@ -203,8 +203,7 @@ def move(connection: Connection, advance: Advance, epoch: int) -> None:
     """
     p = t.source_position.c
     if advance.begin is None:
-        values = {"source": advance.source, "position": advance.position}
-        moved = _insert_new(connection, t.source_position, [values])
+        moved = _insert_new(connection, t.source_position, [{"source": advance.source, "position": advance.position}])
     else:
         there = (p.source == advance.source, p.position == advance.begin)
         moved = connection.execute(update(t.source_position).where(*there).values(position=advance.position)).rowcount
