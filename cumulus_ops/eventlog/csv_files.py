@@ -8,6 +8,7 @@ Arrow reads blocks of whole rows. It would take an unclosed quote for a field wi
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,8 +42,11 @@ BLOCK_BYTES = 4 << 20
 #: A header line is not longer.
 HEADER_BYTES = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
-#: The first line, in which a quoted name may have line ends.
-FIRST_LINE = re.compile(rb'(?:[^"\r\n]|"(?:[^"]|"")*"?)*(\r\n|\n|\r|\Z)')
+#: The first line; and where a name is quoted, and has line ends.
+FIRST_LINE = re.compile(rb"[^\r\n]*(\r\n|\n|\r|\Z)")
+FIRST_LINES = re.compile(rb'(?:[^"\r\n]|"(?:[^"]|"")*"?)*(\r\n|\n|\r|\Z)')
+#: What some take for the end of a line, and no name has.
+OTHER_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 #: How much of a line that is no row is kept.
 KEPT_CHARACTERS = 1 << 20
 
@@ -72,6 +76,8 @@ def _form(path: Path, start: bytes, wanted: Sequence[str], settings: LandingSett
     mark = 3 if start.startswith(b"\xef\xbb\xbf") else 0
     blank = len(start[mark:]) - len(start[mark:].lstrip(b"\r\n"))
     match = FIRST_LINE.match(start, mark + blank)
+    if match and not _is_whole(match[0], settings.delimiter):
+        match = FIRST_LINES.match(start, mark + blank)
     line, end = (match[0].rstrip(b"\r\n"), match[1]) if match else (b"", b"")
     if not line:
         raise _bad_header(path, "has no header line", "its first line names the columns", "no-header")
@@ -84,13 +90,42 @@ def _form(path: Path, start: bytes, wanted: Sequence[str], settings: LandingSett
     except UnicodeDecodeError:
         hint = "write it in UTF-8: iconv -f latin1 -t utf-8"
         raise _bad_header(path, "has a header that is not UTF-8", hint, "not-utf-8") from None
+    if OTHER_ENDS.search(text):
+        raise _bad_header(path, "has lines that end with something else", "end lines with LF, or CR LF", "line-ends")
     delimiter, header = _delimiter(path, text, wanted, settings.delimiter)
+    if not _is_header(text, delimiter, len(header)):
+        hint = "close the quotes of the first line; a quote in a name is written twice"
+        raise _bad_header(path, "has a header with a quote that is not closed", hint, "unclosed-quote")
     places = found_columns(path, header, wanted)
+    if not places:
+        hint = f"its first line is to name the columns, of {', '.join(wanted)}: is it missing, or is there another one above it?"
+        raise _bad_header(path, "has a first line that names no column of the relation", hint, "no-header")
     by_place = {place: name for name, place in places.items()}
     names = tuple(by_place.get(i, f"\x00{i}") for i in range(len(header)))
     skip = mark + blank + len(line) + len(end)
     null_values = ("", *settings.null_values)
     return _Form(skip, delimiter, names, tuple(places), ignored_columns(header, places), null_values)
+
+
+def _is_whole(line: bytes, delimiter: str | None) -> bool:
+    """Whether a line is one, whatever delimiter it turns out to have: no quoted name goes on in the next."""
+    text = line.decode("latin-1")
+    return b'"' not in line or all(_rows(text, d) is not None for d in ([delimiter] if delimiter else DELIMITERS))
+
+
+def _is_header(text: str, delimiter: str, width: int) -> bool:
+    """Whether a header is one row for sure: no quote of it has swallowed rows."""
+    lines = text.split("\n")
+    may_be_rows = len(lines) > 1 and all(line.count(delimiter) == width - 1 for line in lines)
+    return _rows(text, delimiter) == 1 and not may_be_rows
+
+
+def _rows(text: str, delimiter: str) -> int | None:
+    """How many rows a text has; None if its quotes are not as they should be."""
+    try:
+        return sum(1 for _ in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error:
+        return None
 
 
 def _bad_header(path: Path, message: str, hint: str, kind: str) -> InputProblem:

@@ -237,6 +237,21 @@ def _json_line(text: str) -> str:
 
 BROKEN_CASES: Mapping[str, list[tuple[str, str | bytes]]] = {
     "a CSV line with another number of fields": [(".csv", _line("2,2.50,I\n")), (".csv", _line("2,2,50,I,2\n"))],
+    "a header with a quote that is not closed": [
+        (".csv", CSV.replace("event", '"event')),
+        (".csv", CSV.replace("event", 'event,"comment')),
+        (".csv", CSV.replace("event", 'event,"comment').replace("I,2", 'I,2,"b"')),
+        (".csv", 'id,price,op,event,"note\n1,1,I,1,x"\n2,1,I,2,x\n'),
+        (".csv", CSV.replace("event", '"event"x')),
+    ],
+    "lines that end with CR alone, or with anything else than LF and CR LF, from the header on": [
+        (".csv", CSV.replace("\n", end)) for end in ("\r", "\x85", "\u2028", "\x0b", "\x0c", "\x1e")
+    ],
+    "a first line that names none of the relation's columns": [
+        (".csv", CSV.partition("\n")[2]),
+        (".csv", f"sep=,\n{CSV}"),
+        (".csv", "<html>\n<body>no such file</body>\n</html>\n"),
+    ],
     "a quote that is not closed": [(".csv", _line('"2,2.50,I,2\n'))],
     "a quoted field with line ends whose lines could be rows by themselves": [
         (".csv", 'id,price,op,event,name\n1,1,I,1,a\n2,2,I,2,"a\n3,2,I,3,a"\n4,1,I,4,a\n')
