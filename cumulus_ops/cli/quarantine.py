@@ -102,7 +102,7 @@ def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) ->
 @PROJECT
 @JSON
 def drop(labels: tuple[str, ...], yes: bool, folder: Path, as_json: bool) -> None:
-    """Decide that R1 or F1 will never count."""
+    """Decide that R1 or F1 will never count. Rows of a source's transactions are dropped together, with those of other labels."""
     from cumulus_ops.snapshot import drop_put_aside
 
     if not yes:
@@ -154,7 +154,7 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
     numbers = ("coordinator", "epoch", "rows")
     table = _table("Rows", "", "coordinator", "epoch", "drop", "relation", "rows", "reason", "state", right=numbers)
     for r in rows:
-        for i, (kind, count) in enumerate(r.reasons.items() or [("", r.rows)]):
+        for i, (kind, count) in enumerate(r.reasons.items()):
             place = (
                 (r.label, str(r.coordinator), str(r.epoch), escape(r.delivery), escape(r.relation))
                 if i == 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from cumulus_ops.errors import SetupProblem
@@ -14,6 +16,8 @@ from cumulus_ops.errors import SetupProblem
 __all__ = ["LOOPBACK", "check_disk", "check_java", "check_port", "find_java", "free_port", "java_version"]
 
 LOOPBACK = "127.0.0.1"
+#: Where free ports are looked for: below those that Linux and others give to outgoing connections.
+SERVED = (20_000, 32_000)
 JAVA_MINIMUM = 17
 
 
@@ -66,10 +70,14 @@ def check_port(port: int, what: str, option: str) -> None:
 
 
 def free_port() -> int:
-    """A port on the loopback address that is free now."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
+    """A port on the loopback address that is free now, and most likely still is when a server comes to it: none of those that the
+    system gives to whoever connects somewhere meanwhile."""
+    for _ in range(100):
+        port = random.SystemRandom().randrange(*SERVED)  # whatever seeds a process has been given
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((LOOPBACK, port))
+            return port
+    raise SetupProblem("no port is free", kind="no-port", place=f"{LOOPBACK}:{SERVED[0]} to {SERVED[1]}")
 
 
 def check_disk(folder: Path, needed: int, otherwise: str = "") -> None:

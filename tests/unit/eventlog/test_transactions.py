@@ -16,10 +16,11 @@ import pytest
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import KeySettings, Project
-from cumulus_ops.engine import initialise
+from cumulus_ops.engine import initialise, open_runtime
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog import Delivery, Part, append_delivery
 from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.snapshot import drop_put_aside, put_aside, retry_put_aside
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -94,6 +95,15 @@ def test_a_transaction_is_rejected_with_its_rows_of_all_relations(project: Proje
     assert catalog.source_position("bank") == "1"
 
 
+@pytest.mark.parametrize("number", ["x", "", str(2**63), "1.5"])
+def test_a_row_whose_transaction_cannot_be_read_is_rejected(project: Project, catalog: Catalog, number: str) -> None:
+    table = pa.table({"op": ["I", "I"], "event": ["1", number], "amount": ["1", "2"]})
+    rows = Part("transfer", "transfer", lambda: iter([RawFile(table, np.arange(2))]))
+    append(project, catalog, rows, part(ACCOUNT, [(1, "I", (1, 1)), (7, "I", (7, 7))]))
+    assert {q.relation: sum(q.reasons.values()) for q in catalog.quarantined_rows()} == {"transfer": 2, "account": 1}
+    assert log(project, catalog) == {"account": [7]}
+
+
 def test_what_is_right_only_after_a_rejected_transaction_is_rejected_too(project: Project, catalog: Catalog) -> None:
     accounts: list[Row] = [(1, "I", (1, 1)), (2, "D", (1, 1)), (3, "I", (1, 5))]
     transfers: list[Row] = [(2, "I", (None,))]
@@ -113,3 +123,23 @@ def test_a_part_that_cannot_be_read_sets_its_delivery_aside(project: Project, ca
     assert [(f.relation, f.kind, f.hint) for f in catalog.files_aside()] == [("transfer", "broken", "mend it")]
     append(project, catalog, part(ACCOUNT, [(2, "I", (1, 1))]), begin="1", position="2")
     assert log(project, catalog) == {"account": [2]}
+
+
+@pytest.mark.parametrize("decide", [retry_put_aside, drop_put_aside])
+@pytest.mark.parametrize("label", [0, 1])
+def test_whatever_batches_its_rows_are_in_a_transaction_is_decided_as_a_whole(project: Project, decide, label) -> None:
+    project = dataclasses.replace(project, batch_rows=4)
+    with open_runtime(project) as rt:
+        accounts: list[Row] = [(i, "I", (i if i != 2 else "x", 1)) for i in range(10)]
+        append(project, rt.catalog, part(ACCOUNT, accounts), part(TRANSFER, [(i, "I", (i,)) for i in range(10)]))
+        kept = put_aside(rt).rows
+        assert len({r.batch for r in kept}) == len(kept) == 2
+        done = decide(rt, [kept[label].label])
+        if decide is retry_put_aside:
+            assert [(r.accepted, r.rejected, len(r.labels)) for r in done] == [(0, 2, 2)]
+            assert {q.relation for q in put_aside(rt).rows} == {"account", "transfer"}
+        else:
+            assert [r.label for r in done] == [r.label for r in kept]
+            assert put_aside(rt).rows == ()
+        offsets = [pq.read_table(project.state / f.path)["_offset"].to_pylist() for f in rt.catalog.log_files()]
+        assert 2 not in [offset for some in offsets for offset in some]

@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import update
 
-from cumulus_ops.catalog import FileAside
+from cumulus_ops.catalog import FileAside, tables
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import drop_put_aside, put_aside, retry_put_aside, run_minibatch, shown_rows, status
+from cumulus_ops.snapshot import (
+    drop_put_aside,
+    put_aside,
+    retry_batch,
+    retry_put_aside,
+    run_minibatch,
+    shown_rows,
+    status,
+)
 from m3.datatypes import DATE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -129,6 +139,18 @@ def test_a_source_that_counts_anew_is_told_of_loudly_and_can_be_counted(
     assert not put_aside(rt).rows
 
 
+def test_a_batch_that_was_retried_is_in_the_log_once(rt: Runtime) -> None:
+    rows: list[Row] = [(1, "I", 10), (2, "I", 20)]
+    land(rt.project, "d1", *rows)
+    (batch,) = append_delivery(rt.project, rt.catalog, 0, rt.sources.pending(0)[0])
+    for attempt in range(2):
+        rt.catalog.set_aside(batch, "to see what repeats are compared with")
+        assert take(rt, f"aside-{attempt}", *rows) == (0, 2, 0)
+        batch = retry_batch(rt, batch).id
+    assert answer(rt) == (30, 2)
+    assert take(rt, "again", *rows) == (0, 2, 0)
+
+
 def test_events_without_numbers_are_told_apart_by_their_drops(rt: Runtime) -> None:
     assert take(rt, "d1", (None, "I", 1), (None, "I", 1), numbered=False) == (2, 0, 0)
     assert take(rt, "d2", (None, "I", 1), (None, "I", 2), numbered=False) == (2, 0, 0)
@@ -157,6 +179,19 @@ def test_rows_are_retried_when_the_settings_are_mended(rt: Runtime) -> None:
     mended = dataclasses.replace(rt.project, relations=(Relation("sale", columns),))
     retry_put_aside(dataclasses.replace(rt, project=mended), [row.label])
     assert sorted(log(rt)) == [(1, 1, 1), (2, -1, 1), (2, 1, 2)]
+
+
+def test_rows_from_before_reasons_had_kinds_are_decided_like_others(rt: Runtime) -> None:
+    land(rt.project, "d1", (1, "?", 1))
+    run_minibatch(rt, 0)
+    (row,) = put_aside(rt).rows
+    file = rt.project.state / row.path
+    pq.write_table(pq.read_table(file).select(["reason", "row", "record"]), file)
+    with rt.catalog._engine.begin() as connection:
+        connection.execute(update(tables.quarantine).values(reasons="{}", source=""))
+    assert [(g.kind, g.rows, g.label) for g in put_aside(rt).groups] == [("unknown", 1, row.label)]
+    assert shown_rows(rt, row.label, 1)[1][0]["kind"] == "unknown"
+    assert [(r.accepted, r.rejected) for r in retry_put_aside(rt, [row.label])] == [(0, 1)]
 
 
 def test_a_file_is_retried_when_it_is_mended(rt: Runtime) -> None:
