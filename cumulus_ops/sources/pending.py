@@ -35,7 +35,7 @@ class Sources:
     """The sources of a project, as one process has them open. They are made and opened when they are first asked, and closed together.
 
     ``problems``: by name, why a source stands still: it could not be asked, or what it handed over could not be read. It is tried again
-    after a while, and holds nobody up meanwhile.
+    after a while, and holds nobody up meanwhile. The catalog tells others, who do not ask it themselves.
 
     Args:
         project: the project.
@@ -111,13 +111,17 @@ class Sources:
             self._stand_still(name, problem)
             return []
         if name not in self._unread:
-            self.goes_on(name)
+            self.problems.pop(name, None)
+            if not found and self._until is None:
+                self._catalog.source_goes_on(name)  # it was asked, and has nothing that would have to be read first
         return found
 
     def goes_on(self, name: str) -> None:
         """A source could be asked, and what it had handed over could be read."""
         self.problems.pop(name, None)
         self._unread.discard(name)
+        if any(s.name == name for s in self._project.sources):
+            self._catalog.source_goes_on(name)
 
     def stand_still(self, name: str, problem: CumulusError) -> None:
         """Leave a source alone for a while whose delivery could not be read, until one can be (:meth:`goes_on`)."""
@@ -128,6 +132,7 @@ class Sources:
         """Leave a source alone for a while, and say why, once."""
         if self.problems.get(name) != str(problem):
             log.error("source %s stands still: %s", name, problem)
+            self._catalog.source_stands_still(name, str(problem))
         self.problems[name] = str(problem)
         self._resting[name] = time.monotonic() + PAUSE_S
         if name in self._queues:
