@@ -231,10 +231,14 @@ def _part(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Part:
 def _file(rt: Runtime, file: FileAside) -> Delivery:
     """A file of a drop, or a whole one, as a delivery of its own."""
     place = Path(file.place)
+    coordinators = rt.project.landing / str(file.coordinator)
+    if coordinators not in (place.parent, place.parent.parent):
+        hint = "its source would have to deliver it again; or `cumulus quarantine drop`"
+        raise InputProblem("is no file of a drop", kind="no-drop", place=file.place, hint=hint)
     if not place.exists():
         hint = "put it back, or `cumulus quarantine drop`"
         raise InputProblem("is gone", kind="no-file", place=file.place, hint=hint)
-    is_drop = place.is_dir() and not place.is_symlink() and place.parent.parent == rt.project.landing
+    is_drop = place.is_dir() and not place.is_symlink() and place.parent == coordinators
     folder = place if is_drop else place.parent
     delivery = drop_delivery(
         rt.project,

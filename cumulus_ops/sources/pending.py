@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
 
 from cumulus_ops.catalog import Catalog
@@ -15,6 +16,7 @@ from cumulus_ops.config import Project
 from cumulus_ops.errors import CumulusError
 from cumulus_ops.eventlog import Delivery
 from cumulus_ops.sources.drops import Ignored
+from cumulus_ops.sources.foreign import deliveries_of, told
 from cumulus_ops.sources.kinds import make_source
 from cumulus_ops.sources.landing import Landing, ignored_in
 from cumulus_ops.sources.source import Source
@@ -136,15 +138,25 @@ class Sources:
     def _queue(self, name: str) -> _Queue:
         if name not in self._queues:
             settings = next(s for s in self._project.sources if s.name == name)
-            self._queues[name] = _Queue(make_source(self._project, settings, self._catalog), self._catalog)
+            with told(name):
+                source = make_source(self._project, settings, self._catalog)
+            self._queues[name] = _Queue(source, self._catalog)
         return self._queues[name]
 
     def close(self) -> None:
         """Close all that were asked."""
         with ExitStack() as stack:
             for source in (*self._landings.values(), *(q.source for q in self._queues.values())):
-                stack.callback(source.close)
+                stack.callback(_close, source)
         self._landings, self._queues = {}, {}
+
+
+def _close(source: Source) -> None:
+    try:
+        with told(source.name):
+            source.close()
+    except CumulusError as problem:
+        log.error("a source cannot be closed: %s", problem)
 
 
 class _Queue:
@@ -168,7 +180,7 @@ class _Queue:
         while self._taken and self._taken[0].begin != position:
             self._taken.pop(0)  # appended; or somebody else was quicker, and then none of them begins there
         if not self._taken and not (once and self.asked):
-            self._rest = self.source.poll(position)
+            self._rest = deliveries_of(self.source.name, partial(self.source.poll, position))
             self.asked += position is not None
         self._taken += islice(self._rest, AHEAD - len(self._taken))
         return list(self._taken)

@@ -18,8 +18,8 @@ from cumulus_ops.sources.postgres.pgoutput import Decoder, change_schema
 from cumulus_ops.sources.postgres.position import Position, lsn_text
 from cumulus_ops.sources.postgres.settings import PostgresSettings
 from cumulus_ops.sources.postgres.slot import find_slot
-from cumulus_ops.sources.postgres.spool import Spool
 from cumulus_ops.sources.postgres.tables import check_columns, leaves, types_by_number
+from cumulus_ops.sources.spool import Spool
 
 __all__ = ["Changes", "has_changes"]
 

@@ -24,9 +24,9 @@ from cumulus_ops.sources.postgres.connection import Connection, connect, explain
 from cumulus_ops.sources.postgres.publication import ensure_publication
 from cumulus_ops.sources.postgres.settings import PostgresSettings
 from cumulus_ops.sources.postgres.slot import drop_left_over, exported_snapshot, lock_copying
-from cumulus_ops.sources.postgres.spool import from_start, temporary
 from cumulus_ops.sources.postgres.tables import Table, check_server, check_tables
 from cumulus_ops.sources.postgres.values import readable
+from cumulus_ops.sources.spool import from_start, temporary
 
 __all__ = ["FIRST_COPIED", "InitialCopy", "prepare"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pytest
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import KeySettings, Project
 from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.eventlog import Delivery, Part, append_delivery
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.snapshot import drop_put_aside, put_aside, retry_put_aside
@@ -116,13 +117,30 @@ def test_what_is_right_only_after_a_rejected_transaction_is_rejected_too(project
     ]
 
 
-def test_a_part_that_cannot_be_read_sets_its_delivery_aside(project: Project, catalog: Catalog) -> None:
-    append(project, catalog, part(ACCOUNT, [(1, "I", (1, 1))]), part(TRANSFER, [(1, "I", (10,))], broken=True))
-    assert log(project, catalog) == {}
-    assert rejected(project, catalog) == {("account", 1, "transaction"): 1}
-    assert [(f.relation, f.kind, f.hint) for f in catalog.files_aside()] == [("transfer", "broken", "mend it")]
-    append(project, catalog, part(ACCOUNT, [(2, "I", (1, 1))]), begin="1", position="2")
-    assert log(project, catalog) == {"account": [2]}
+def test_a_part_that_cannot_be_read_leaves_the_source_where_it_was(project: Project, catalog: Catalog) -> None:
+    parts = part(ACCOUNT, [(1, "I", (1, 1))]), part(TRANSFER, [(1, "I", (10,))], broken=True)
+    with pytest.raises(InputProblem, match="breaks off"):
+        append(project, catalog, *parts)
+    lacking = Part("transfer", "transfer", lambda: iter([RawFile(pa.table({"op": ["I"], "event": [1]}), np.arange(1))]))
+    with pytest.raises(InputProblem, match="amount"):
+        append(project, catalog, parts[0], lacking)
+    assert (log(project, catalog), catalog.source_position("bank"), catalog.files_aside()) == ({}, None, [])
+
+
+def test_a_source_that_numbers_its_rows_anew_each_time_stops_instead_of_losing_some(
+    project: Project, catalog: Catalog
+) -> None:
+    orders = itertools.cycle([[1, 2, 2, 3], [2, 3, 1, 2]])
+
+    def read() -> Iterator[RawFile]:
+        values = [str(v) for v in next(orders)]
+        table = pa.table({"id": values, "owner": ["0"] * 4, "op": ["I"] * 4, "event": range(4)})
+        yield RawFile(table, np.arange(4))
+
+    with pytest.raises(SetupProblem) as caught:
+        append(project, catalog, Part("account", "account", read))
+    assert caught.value.kind == "unsteady-source"
+    assert (log(project, catalog), catalog.source_position("bank")) == ({}, None)
 
 
 @pytest.mark.parametrize("decide", [retry_put_aside, drop_put_aside])

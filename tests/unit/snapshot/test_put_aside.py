@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import update
 
-from cumulus_ops.catalog import FileAside, tables
+from cumulus_ops.catalog import FileAside, NewFileAside, tables
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
@@ -213,6 +213,19 @@ def test_a_file_is_retried_when_it_is_mended(rt: Runtime) -> None:
     with open_runtime(rt.project) as other:  # it looks whether the drop is what it was
         assert answer(other) == (6, 2)
     assert put_aside(rt).files == ()
+
+
+@pytest.mark.parametrize("place", ["source s, 0/1 to 0/2", "elsewhere/changes/1.ndjson"])
+def test_what_is_no_file_of_a_drop_cannot_be_retried(rt: Runtime, tmp_path: Path, place: str) -> None:
+    if "/changes/" in place:
+        file = tmp_path / place
+        file.parent.mkdir(parents=True)
+        file.write_text("{}\n")
+        place = str(file)
+    rt.catalog.set_files_aside([NewFileAside(0, "s-1", "sale", place, "missing-column", "lacks id", "")])
+    with pytest.raises(InputProblem) as caught:
+        retry_put_aside(rt, [put_aside(rt).files[0].label])
+    assert caught.value.kind == "no-drop"
 
 
 def test_what_is_dropped_never_counts(rt: Runtime) -> None:

@@ -197,6 +197,46 @@ def test_a_source_that_stops_in_the_middle_stands_still_and_the_coordinator_goes
     assert (rt.catalog.source_position("line"), rt.sources.problems) == ("4", {})
 
 
+@pytest.mark.parametrize("place", ["poll", "parts", "read", "in the middle", "close"])
+def test_an_error_that_a_source_says_nothing_of_is_its_own(
+    rt: Runtime, place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No code of others stops a coordinator, wherever it fails."""
+
+    def fail(*_: object) -> Iterator[RawFile]:
+        raise ConnectionError("queue is down")
+
+    def break_off() -> Iterator[RawFile]:
+        yield RawFile(pa.table({"n": [1], "op": ["I"], "event": [1]}), np.arange(1))
+        fail()
+
+    parts = {"parts": fail, "read": lambda: [Part("number", "x", fail)]}
+    parts["in the middle"] = lambda: [Part("number", "x", break_off)]
+    if place in ("poll", "close"):
+        monkeypatch.setattr(Counting, place, fail)
+    else:
+        monkeypatch.setitem(globals(), "parts_of", lambda _: parts[place])
+    assert bool(run_minibatch(rt, 1)) == (place == "close")
+    assert ("queue is down" in rt.sources.problems.get("line", "")) == (place != "close")
+    rt.sources.close()
+    assert "queue is down" in caplog.text
+    assert rt.catalog.source_position("line") == ("1" if place == "close" else None)
+
+
+def test_what_somebody_else_has_appended_meanwhile_is_read_once_and_no_problem(rt: Runtime) -> None:
+    """Two processes have asked before either appended."""
+    rt.sources.pending(1)
+    with open_runtime(rt.project) as other:
+        other.sources.pending(1)
+        assert run_minibatch(rt, 1).drop == "line-0"
+        stale = other.sources.pending(1)
+        waiting = [dataclasses.replace(stale[0], name="line-0", begin=None, position="1"), *stale]
+        other.sources.pending = lambda _: waiting  # type: ignore[method-assign]
+        report = run_minibatch(other, 1, [d.name for d in waiting])
+        assert report is not None
+        assert (report.drop, other.sources.problems) == ("line-1", {})
+
+
 def test_a_source_that_no_coordinator_asks_stands_still(rt: Runtime) -> None:
     (line,) = rt.project.sources
     project = dataclasses.replace(rt.project, sources=(dataclasses.replace(line, coordinator=7),))
