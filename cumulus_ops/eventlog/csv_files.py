@@ -158,8 +158,8 @@ class _Reader:
             block, _ = self.block(data + b"\n", final)
             return block, len(data)
         end = data.rfind(b"\n") + 1
-        if end == 0:
-            return None, 0
+        if not data[:end].strip(b"\r\n"):  # a small packed file may have millions of blank lines
+            return None, end
         if is_utf8(data) and not has_long_line(data):
             lines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8, count=end) == LF))
             block = self.rows(pa.py_buffer(data).slice(0, end), lines)  # every line is a row
