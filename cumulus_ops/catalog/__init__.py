@@ -17,6 +17,7 @@ from cumulus_ops.catalog.intake import (
     NewQuarantine,
     QuarantinedRows,
     Repeats,
+    StandingSource,
     Taken,
     TakenFile,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "Run",
     "SharedClock",
     "Snapshot",
+    "StandingSource",
     "Step",
     "Taken",
     "TakenFile",

@@ -18,6 +18,7 @@ from cumulus_ops.catalog.members import Members
 from cumulus_ops.catalog.results import Results
 from cumulus_ops.catalog.retention import Retention
 from cumulus_ops.catalog.seals import Seals
+from cumulus_ops.catalog.source_problems import SourceProblems
 from cumulus_ops.catalog.view_errors import ViewErrors
 
 __all__ = ["Catalog"]
@@ -29,6 +30,7 @@ class Catalog(
     Boundaries,
     Seals,
     Deliveries,
+    SourceProblems,
     EventLog,
     KeyIndexes,
     Commits,

@@ -127,7 +127,7 @@ class Deliveries(Database):
         if state is not None:
             query = query.where(q.state == state)
         found = [row._asdict() for row in self._read(query)]
-        return [QuarantinedRows(**{**row, "reasons": json.loads(row["reasons"])}) for row in found]
+        return [QuarantinedRows(**{**row, "reasons": _reasons(row["reasons"], row["rows"])}) for row in found]
 
     def repeats(self) -> list[Repeats]:
         """Deliveries with rows that had been accepted before."""
@@ -152,13 +152,15 @@ class Deliveries(Database):
         rows = self._read(select(b.epoch, func.count()).select_from(joined).group_by(b.epoch))
         return {row[0]: row[1] for row in rows}
 
-    def drop_quarantined(self, number: int) -> None:
-        """Decide that quarantined rows will never count; a no-op when done before.
+    def drop_quarantined(self, *numbers: int) -> None:
+        """Decide that quarantined rows will never count, of all these numbers at once; a no-op when done before.
 
         Raises:
-            InputProblem: there are none of that number, or they were retried.
+            InputProblem: there are none of such a number, or they were retried.
         """
-        self._drop(t.quarantine, number, "kept", f"R{number}")
+        with self._engine.begin() as connection:
+            for number in sorted(numbers):
+                _drop(connection, t.quarantine, number, "kept", f"R{number}")
 
     def drop_file_aside(self, number: int) -> None:
         """Decide that a file that is set aside will never count; a no-op when done before.
@@ -166,16 +168,17 @@ class Deliveries(Database):
         Raises:
             InputProblem: there is none of that number, or it was retried.
         """
-        self._drop(t.file_aside, number, "aside", f"F{number}")
-
-    def _drop(self, table: Table, number: int, undecided: str, label: str) -> None:
         with self._engine.begin() as connection:
-            state = connection.execute(select(table.c.state).where(table.c.id == number).with_for_update()).scalar()
-            if state not in (undecided, "dropped"):
-                hint = "`cumulus quarantine list` shows what can be decided about"
-                message = f"{label} is {state}" if state else f"there is no {label}"
-                raise InputProblem(message, kind="not-aside", hint=hint)
-            connection.execute(update(table).where(table.c.id == number).values(state="dropped"))
+            _drop(connection, t.file_aside, number, "aside", f"F{number}")
+
+
+def _drop(connection: Connection, table: Table, number: int, undecided: str, label: str) -> None:
+    state = connection.execute(select(table.c.state).where(table.c.id == number).with_for_update()).scalar()
+    if state not in (undecided, "dropped"):
+        hint = "`cumulus quarantine list` shows what can be decided about"
+        message = f"{label} is {state}" if state else f"there is no {label}"
+        raise InputProblem(message, kind="not-aside", hint=hint)
+    connection.execute(update(table).where(table.c.id == number).values(state="dropped"))
 
 
 def record_intake(connection: Connection, intake: Intake, batch: int) -> None:
@@ -192,21 +195,20 @@ def record_intake(connection: Connection, intake: Intake, batch: int) -> None:
 
 
 def move(connection: Connection, advance: Advance, epoch: int) -> None:
-    """Move a source on, in an epoch, from where it is said to be; the coordinator's row is locked, so nobody else does.
+    """Move a source on, in an epoch, from where it is said to be. Of two that move it from there one finds it elsewhere, whatever
+    coordinators they append for.
 
     Raises:
         Conflict: it is elsewhere.
     """
     p = t.source_position.c
-    now = connection.execute(select(p.position).where(p.source == advance.source)).scalar()
-    if now != advance.begin:
-        raise Conflict("the source moved on", kind="append-conflict", place=f"source {advance.source}")
-    if now is None:
-        connection.execute(insert(t.source_position).values(source=advance.source, position=advance.position))
+    if advance.begin is None:
+        moved = _insert_new(connection, t.source_position, [{"source": advance.source, "position": advance.position}])
     else:
-        connection.execute(
-            update(t.source_position).where(p.source == advance.source).values(position=advance.position)
-        )
+        there = (p.source == advance.source, p.position == advance.begin)
+        moved = connection.execute(update(t.source_position).where(*there).values(position=advance.position)).rowcount
+    if moved != 1:
+        raise Conflict("the source moved on", kind="source-moved", place=f"source {advance.source}")
     s = t.source_epoch.c
     here = (s.source == advance.source, s.epoch == epoch)
     if connection.execute(update(t.source_epoch).where(*here).values(position=advance.position)).rowcount == 0:
@@ -239,10 +241,15 @@ def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: in
         connection.execute(insert(t.file_aside), rows)
 
 
-def _insert_new(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the rows that are not there yet."""
+def _insert_new(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> int:
+    """Insert the rows that are not there yet; returns how many, if it is one or none."""
     dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
-    connection.execute(dialect.insert(table).on_conflict_do_nothing(), values)
+    return int(connection.execute(dialect.insert(table).on_conflict_do_nothing(), values).rowcount)
+
+
+def _reasons(text: str, rows: int) -> dict[str, int]:
+    """kind of reason -> rows; of rows that were rejected before kinds were recorded nothing is known."""
+    return json.loads(text) or {"unknown": rows}
 
 
 def _files(text: str) -> dict[str, TakenFile]:

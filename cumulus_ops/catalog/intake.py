@@ -22,6 +22,7 @@ __all__ = [
     "NewQuarantine",
     "QuarantinedRows",
     "Repeats",
+    "StandingSource",
     "Taken",
     "TakenFile",
 ]
@@ -138,6 +139,16 @@ class Repeats:
     epoch: int
     delivery: str
     rows: int
+
+
+@dataclass(frozen=True)
+class StandingSource:
+    """A source that could not be asked, or whose delivery could not be read: why, in the words of the last attempt, and since when,
+    None if that is not known."""
+
+    source: str
+    problem: str
+    since: datetime.datetime | None
 
 
 @dataclass(frozen=True)

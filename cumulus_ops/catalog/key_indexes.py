@@ -18,7 +18,7 @@ from cumulus_ops.errors import Conflict
 
 __all__ = ["KeyIndexes", "change_key_indexes", "forget_key_runs", "lock_key_indexes"]
 
-#: States of batches whose events a key index has not: of a retried one the retry has them.
+#: States of batches whose events are not in the log any more: of a retried one the retry has them.
 WITHOUT = ("retried", "dropped")
 
 

@@ -13,7 +13,7 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.deliveries import move, record_intake
 from cumulus_ops.catalog.intake import Intake
-from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
+from cumulus_ops.catalog.key_indexes import WITHOUT, change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import not_a_member, read_membership
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
@@ -139,13 +139,14 @@ class EventLog(Database):
         epoch: int | None = None,
     ) -> list[LogFile]:
         """Log files of a batch; or of a source, with ``offsets`` in a range, but for those of dropped batches, whose events may
-        come again; or of all batches up to ``epoch`` that count. Bounds are inclusive."""
+        come again, and of retried ones, whose retry has them; or of all batches up to ``epoch`` that count. Bounds are inclusive."""
         f = t.log_file.c
         query = select(*[f[name] for name in LogFile.__dataclass_fields__]).order_by(f.id)
         if batch is not None:
             query = query.where(f.batch == batch)
         if source is not None:
-            query = query.join(t.batch, t.batch.c.id == f.batch).where(f.source == source, t.batch.c.state != "dropped")
+            once = t.batch.c.state.not_in(WITHOUT)
+            query = query.join(t.batch, t.batch.c.id == f.batch).where(f.source == source, once)
         if offsets is not None:
             query = query.where(f.min_offset <= offsets[1], f.max_offset >= offsets[0])
         if epoch is not None:

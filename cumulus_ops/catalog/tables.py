@@ -45,6 +45,7 @@ __all__ = [
     "snapshot",
     "source_epoch",
     "source_position",
+    "source_problem",
     "validation",
 ]
 
@@ -204,6 +205,16 @@ source_position = Table(
     metadata,
     Column("source", String(200), primary_key=True),
     Column("position", Text, nullable=False),  # what comes before it is in the log
+)
+
+source_problem = Table(
+    "source_problem",
+    metadata,
+    Column(
+        "source", String(200), primary_key=True
+    ),  # it stands still; a source without a row does not, as far as anybody knows
+    Column("problem", Text, nullable=False),
+    Column("since", Float, nullable=False),  # seconds since 1970
 )
 
 source_epoch = Table(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, coordinator_table, print_json
+
+if TYPE_CHECKING:
+    from cumulus_ops.config import Project
 
 __all__ = ["coordinators"]
 
@@ -72,6 +76,7 @@ def drain(number: int, folder: Path, as_json: bool) -> None:
         console().print(
             f"coordinator {number} {state} epoch {member.last}; what lands for it later waits until it is added again"
         )
+        _tell_of_sources(runtime.project, number)
 
 
 @coordinators.command()
@@ -99,3 +104,11 @@ def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     if left:
         # not for another one: events are known by their numbers in the source, which another source may have used
         console().print(f"{len(left)} drops wait in {runtime.project.landing / str(number)} until it is added again")
+    _tell_of_sources(runtime.project, number)
+
+
+def _tell_of_sources(project: Project, number: int) -> None:
+    """That nobody asks a coordinator's sources when it is out."""
+    for source in project.sources:
+        if source.coordinator == number:
+            console().print(f"source {source.name} stands still then; `coordinator:` in cumulus.yaml says whose it is")

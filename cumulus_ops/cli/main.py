@@ -16,7 +16,7 @@ from cumulus_ops.cli.epochs import epoch
 from cumulus_ops.cli.keys import keys
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status
-from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, explained, show
+from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, EXIT_USER, explained, show
 from cumulus_ops.cli.quarantine import quarantine
 from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
@@ -204,7 +204,8 @@ def _progress(out: Console, rows: int, *, silent: bool) -> None:
 )
 @JSON
 def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -> None:
-    """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow."""
+    """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends with exit code 2 if a
+    source stands still, after having done the rest."""
     from cumulus_ops.snapshot import open_runtime, run_epochs, run_waiting, status
 
     out = console()
@@ -230,6 +231,8 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         sys.exit(EXIT_INVALID)
     if {b.batch for b in done.set_aside} - {b.batch for b in before.set_aside}:
         sys.exit(EXIT_SET_ASIDE)
+    if done.standing:
+        sys.exit(EXIT_USER)
 
 
 @main.command()

@@ -98,6 +98,14 @@ def print_status(status: Status) -> None:
     out.print(f"Tentative answers: {_settled(status)}")
     if text := _put_aside(status):
         out.print(f"Put aside: {text}; see `cumulus quarantine list`", style="yellow")
+    for source in status.standing:
+        since = f" since {source.since:%Y-%m-%d %H:%M:%S}" if source.since else ""
+        out.print(
+            f"Source {source.source} stands still{since}: {source.problem}",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
     if status.in_error:
         _print_in_error(status.in_error)
     if status.set_aside:

@@ -13,6 +13,8 @@ from rich.table import Table
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, print_json
+from cumulus_ops.cli.problems import explained
+from cumulus_ops.config import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import FileAside, QuarantinedRows, Repeats
@@ -82,8 +84,10 @@ def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
 def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) -> None:
     """Read R1 or F1 again, after the file, or what cumulus.yaml says, was mended: as a delivery of its own, into the epoch that is open now.
     It is applied with the coordinator's next mini-batch. Rows that still do not fit are put aside anew."""
-    from cumulus_ops.snapshot import retry_put_aside
+    from cumulus_ops.snapshot import initialise, retry_put_aside
 
+    with explained():
+        initialise(load_project(folder))  # other types are another program, whose rows this log must not have
     with opened(folder) as runtime:
         done = retry_put_aside(runtime, labels, as_new=as_new)
     if as_json:
@@ -102,7 +106,7 @@ def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) ->
 @PROJECT
 @JSON
 def drop(labels: tuple[str, ...], yes: bool, folder: Path, as_json: bool) -> None:
-    """Decide that R1 or F1 will never count."""
+    """Decide that R1 or F1 will never count. Rows of a source's transactions are dropped together, with those of other labels."""
     from cumulus_ops.snapshot import drop_put_aside
 
     if not yes:
@@ -154,7 +158,7 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
     numbers = ("coordinator", "epoch", "rows")
     table = _table("Rows", "", "coordinator", "epoch", "drop", "relation", "rows", "reason", "state", right=numbers)
     for r in rows:
-        for i, (kind, count) in enumerate(r.reasons.items() or [("", r.rows)]):
+        for i, (kind, count) in enumerate(r.reasons.items()):
             place = (
                 (r.label, str(r.coordinator), str(r.epoch), escape(r.delivery), escape(r.relation))
                 if i == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
@@ -32,8 +33,11 @@ def source() -> None:
 def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
     """List the sources beside the landing folder: how far they have been read, and, of PostgreSQL's, how much of its log the server
     keeps for them."""
+    from cumulus_ops.query.lag import standing_sources
+
     with opened(folder) as runtime:
         project, catalog = runtime.project, runtime.catalog
+        standing = {s.source: s.problem for s in standing_sources(project, catalog)}
         now = {s.name: catalog.source_position(s.name) for s in project.sources}
         positions: Mapping[str, str | None] = now if epoch is None else catalog.source_positions(epoch)
     found = [
@@ -42,6 +46,7 @@ def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
             "kind": s.kind,
             "coordinator": s.coordinator,
             "position": positions.get(s.name),
+            "stands_still": standing.get(s.name),
             **_held(project, s.name),
         }
         for s in project.sources
@@ -56,14 +61,21 @@ def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
 
 def _print(found: list[dict[str, Any]]) -> None:
     table = Table(title="Sources", title_justify="left")
-    for name in ("source", "kind", "coordinator", "position", "kept by the server"):
+    for name in ("source", "kind", "coordinator", "position", "kept by the server", "stands still"):
         table.add_column(name)
     for one in found:
         kept = one.get("problem") or ", ".join(
             f"{slot['name']}: {'lost' if slot['held_bytes'] is None else size_text(slot['held_bytes'])} ({slot['status']})"
             for slot in one.get("slots", [])
         )
-        table.add_row(one["source"], one["kind"], str(one["coordinator"]), one["position"] or "not begun", kept)
+        table.add_row(
+            one["source"],
+            one["kind"],
+            str(one["coordinator"]),
+            escape(one["position"] or "not begun"),
+            escape(kept),
+            escape(one["stands_still"] or ""),
+        )
     console().print(table)
 
 

@@ -11,7 +11,8 @@ log, counted as a repeat, in the quarantine, or in a file that is set aside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -21,12 +22,12 @@ import pyarrow.compute as pc
 
 from cumulus_ops.catalog import Advance, Catalog, Intake, NewFileAside, Taken
 from cumulus_ops.config import Project
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
 from cumulus_ops.eventlog.delivery import Delivery, Part
 from cumulus_ops.eventlog.readers import RelationEvents, check
-from cumulus_ops.eventlog.rejected import events_of, rejected_rows
+from cumulus_ops.eventlog.rejected import events_of, json_records, rejected_rows, without_events
 from cumulus_ops.eventlog.repeats import split_known
 from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
@@ -49,7 +50,8 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         the new batches' ids in their order, at least one. All of them became visible at once.
 
     Raises:
-        InputProblem: it is a retry of what was put aside, and cannot be read still; nothing was appended.
+        InputProblem: a part cannot be read that cannot be set aside: of a retry, or of a source with a position; nothing was appended.
+        SetupProblem: its source cannot go on; nothing was appended.
         NotYet: the delivery changed while it was read; nothing was appended.
         Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long, or the source was
             at another position; nothing was appended.
@@ -101,7 +103,8 @@ class _Reading:
 
     Most often that is so at once. It is read again without a part that turned out to be unreadable when rows of it were written
     already, or, if it is transactional, without the transactions that have a rejected row. Which of these their keys reject is not asked
-    again: ``judged`` are the relation, the source and the rows, as of the readings before.
+    again: ``judged`` are the relation, the source and the rows, as of the readings before, and ``judged_rows`` what they were before that, to see
+    that this reading leaves out the same.
     """
 
     project: Project
@@ -114,6 +117,9 @@ class _Reading:
     transactions: np.ndarray = field(default_factory=lambda: np.array([], dtype=np.int64))  # rejected ones
     judged: list[tuple[str, str, pa.Table]] = field(default_factory=list)
     judged_now: list[tuple[str, str, pa.Table]] = field(default_factory=list)
+    judged_rows: list[tuple[str, pa.Table]] = field(default_factory=list)
+    judged_rows_now: list[tuple[str, pa.Table]] = field(default_factory=list)
+    left_now: list[tuple[str, pa.Table]] = field(default_factory=list)
     nothing: NewFileAside | None = None  # why all of it is set aside
     taken: Taken | None = None
 
@@ -136,6 +142,7 @@ class _Reading:
                 lost += self._read(part, batches, keys)
         if self.delivery.transactional:
             self._require(np.unique(np.concatenate(lost)))
+            self._require_same_rows()
         if self.nothing is None and self.delivery.taken is not None:
             self.taken = self.delivery.taken()
             self.nothing = self._repeated(self.taken)
@@ -153,8 +160,20 @@ class _Reading:
         """See that all transactions that are lost were known to be when this reading began."""
         if len(lost) > len(self.transactions):
             self.judged += self.judged_now
-            self.transactions, self.judged_now = lost, []
+            self.judged_rows += self.judged_rows_now
+            self.transactions, self.judged_now, self.judged_rows_now, self.left_now = lost, [], [], []
             raise _ReadAgain
+
+    def _require_same_rows(self) -> None:
+        """See that what is left out for its key is what was judged: else rows would be lost.
+
+        Raises:
+            SetupProblem: the source has handed over something else when it was read again.
+        """
+        if _texts(self.judged_rows) != _texts(self.left_now):
+            message = f"delivery {self.delivery.name} has other rows, or other numbers of events, each time it is read"
+            hint = "a source hands over the same events with the same numbers when it is read again (docs/sources.md)"
+            raise SetupProblem(message, kind="unsteady-source", place=f"source {self.delivery.source}", hint=hint)
 
     def _read(self, part: Part, batches: DropBatches, keys: KeyStage) -> list[np.ndarray]:
         """Write a part. Returns the rejected transactions."""
@@ -165,16 +184,22 @@ class _Reading:
             try:
                 events = next(pieces, None)
             except InputProblem as problem:
-                if self.delivery.intake.is_retry:
+                if not self._can_be_read_later:
                     raise
                 self.left_out[part.place] = self._aside(part, problem)
-                if is_first and not self.delivery.transactional:
+                if is_first:
                     return lost
                 raise _ReadAgain from problem
             if events is None:
                 return lost
             lost.append(self._write(events, batches, keys))
             is_first = False
+
+    @property
+    def _can_be_read_later(self) -> bool:
+        """Whether a part may be set aside: where a source has a position, what is behind it is gone."""
+        delivery = self.delivery
+        return delivery.position is None and not delivery.transactional and not delivery.intake.is_retry
 
     def _pieces(self, part: Part) -> Iterator[RelationEvents]:
         source = f"{self.delivery.source}/{part.relation}"
@@ -202,17 +227,21 @@ class _Reading:
         resolved = keys.resolve(name, rows)
         if self.delivery.transactional and resolved.lost:
             self.judged_now.append((name, events.source, resolved.rejected))
+            self.judged_rows_now.append((name, rows.filter(_among(rows, sorted(resolved.lost)))))
             lost = np.concatenate([lost, np.array(sorted(resolved.lost), dtype=np.int64)])
         else:
             rejected.append(resolved.rejected)
         for piece in _pieces(resolved.rows, piece_rows(self.project.batch_rows)):
             batches.add(name, source, piece)
         for table in rejected:
-            batches.leave_out(name, events.source, table, transactional=self.delivery.transactional)
+            shown = table if events.numbered else without_events(table)
+            batches.leave_out(name, events.source, shown, transactional=self.delivery.transactional)
         return lost
 
     def _renumbered(self, rows: pa.Table) -> pa.Table:
         """With offsets that no other delivery's rows have, in the place of their row numbers."""
+        if len(rows) == 0:
+            return rows
         if self._base is None:
             arrived = self.delivery.arrived.timestamp()
             self._base = offset_base(self.catalog.number_of(self.coordinator, self.delivery.name, arrived))
@@ -221,16 +250,15 @@ class _Reading:
 
     def _whole_transactions(self, relation: str, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The rows whose transactions are accepted, and the others, but for those that are rejected for their keys."""
-        if self.left_out:
-            reason = f"its delivery lacks {', '.join(self.left_out)}"
-            return rows.slice(0, 0), rejected_rows(rows, "transaction", reason)
-        out = np.isin(rows[OFFSET].to_numpy(), self.transactions)
+        out = _among(rows, self.transactions)
+        kept, rows = rows.filter(pc.invert(out)), rows.filter(out)
         judged = [events_of(table) for name, _, table in self.judged if name == relation]
-        other = out & ~np.isin(rows[OFFSET].to_numpy(), np.concatenate([*judged, np.array([], dtype=np.int64)]))
+        mine = _among(rows, np.concatenate([*judged, np.array([], dtype=np.int64)]))
+        self.left_now.append((relation, rows.filter(mine)))
         others = rejected_rows(
-            rows.filter(pa.array(other)), "transaction", "other rows of its transaction are rejected"
+            rows.filter(pc.invert(mine)), "transaction", "other rows of its transaction are rejected"
         )
-        return rows.filter(pa.array(~out)), others
+        return kept, others
 
     def _aside(self, part: Part, problem: InputProblem) -> NewFileAside:
         size = None
@@ -267,6 +295,16 @@ class _Reading:
         """What is recorded with the batches."""
         asides = [*self.asides, *self.left_out.values()] if self.nothing is None else [self.nothing]
         return replace(self.delivery.intake, taken=self.taken, asides=tuple(asides))
+
+
+def _among(rows: pa.Table, numbers: Sequence[int] | np.ndarray) -> pa.Array:
+    """Which rows are of events with these numbers."""
+    return pa.array(np.isin(rows[OFFSET].to_numpy(), np.asarray(numbers, dtype=np.int64)))
+
+
+def _texts(tables: Iterable[tuple[str, pa.Table]]) -> Counter[tuple[str, str]]:
+    """The rows of relations, in whatever order."""
+    return Counter((name, text) for name, table in tables if len(table) for text in json_records(table).to_pylist())
 
 
 def _pieces(rows: pa.Table, limit: int) -> Iterator[pa.Table]:

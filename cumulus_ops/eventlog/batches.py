@@ -87,8 +87,9 @@ class DropBatches:
         if relation not in batch.log:
             file = NewFile(self._root, f"log/{relation}", rows.schema, self._label)
             batch.log[relation] = _Events(file, source, lowest, highest)
-        batch.log[relation].file.write(rows)
-        batch.log[relation].max_offset = highest
+        events = batch.log[relation]
+        events.file.write(rows)
+        events.min_offset, events.max_offset = min(events.min_offset, lowest), max(events.max_offset, highest)
         inserts = int(np.count_nonzero(rows[SIGN].to_numpy() > 0))
         batch.inserts += inserts
         batch.deletes += len(rows) - inserts

@@ -18,7 +18,8 @@ class Part:
 
     ``place`` names it for people. ``read`` yields its rows as they came, with the columns ``op`` and ``event`` beside the relation's,
     in pieces that no event crosses; it may be called again, and yields the same. If it raises an
-    :class:`~cumulus_ops.errors.InputProblem`, all of the part is set aside, and the rest of its delivery goes on.
+    :class:`~cumulus_ops.errors.InputProblem`, all of the part is set aside, and the rest of its delivery goes on, if it can be read later: it
+    is a file of a drop. A source with a position stands still.
     """
 
     relation: str

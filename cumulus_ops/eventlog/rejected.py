@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from pathlib import Path
@@ -17,13 +18,14 @@ from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
 from m3.program import Relation
 
-__all__ = ["events_of", "json_records", "read_rejected", "rejected_rows"]
+__all__ = ["events_of", "json_records", "read_rejected", "rejected_rows", "without_events"]
 
 WORDS = {1: "I", -1: "D", UPDATE: "U"}
 CONTROL = [chr(code) for code in range(32)]
 #: What is read of a quarantine file at once.
 PIECE_ROWS = 1 << 16
 PLAIN = LandingSettings()
+NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 def rejected_rows(rows: pa.Table, kind: str, reasons: pa.Array | pa.ChunkedArray | str) -> pa.Table:
@@ -93,25 +95,44 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def events_of(rejected: pa.Table) -> np.ndarray:
     """The numbers of the events of rejected rows, as far as they have some."""
-    numbers = (json.loads(record).get(EVENT) for record in rejected["record"].to_pylist())
-    return np.array(sorted({int(n) for n in numbers if n is not None}), dtype=np.int64)
+    numbers = (_known_number(json.loads(record)) for record in rejected["record"].to_pylist())
+    return np.array(sorted({n for n in numbers if n is not None}), dtype=np.int64)
+
+
+def without_events(rejected: pa.Table) -> pa.Table:
+    """Rejected rows that came without the numbers of their events, without those that they were given meanwhile.
+
+    >>> rows = pa.table({"n": ['"event": 7'], SIGN: pa.array([1], pa.int8()), OFFSET: [-5]})
+    >>> without_events(rejected_rows(rows, "doubled-key", "why"))["record"].to_pylist()
+    ['{"op": "I", "n": "\\\\"event\\\\": 7"}']
+    """
+    given = f', "{EVENT}": -?[0-9]+'  # op stands before it; in a text, quotes are escaped
+    records = pc.replace_substring_regex(rejected["record"], given, "", max_replacements=1)
+    return rejected.set_column(rejected.column_names.index("record"), "record", records)
 
 
 def read_rejected(
-    file: Path, relation: Relation, settings: LandingSettings = PLAIN, *, as_new: bool = False
+    files: Sequence[Path], relation: Relation, settings: LandingSettings = PLAIN, *, as_new: bool = False
 ) -> Iterator[RawFile]:
-    """The rows of a quarantine file as they came.
+    """The rows of quarantine files as they came, all in the order of their events.
 
     Args:
-        file: the quarantine file.
+        files: quarantine files of one delivery.
         relation: whose rows they are.
         settings: how files of the relation are read now, which may be why they are read again: words for NULL and for ``op``.
         as_new: leave out the numbers of their events: each row is a new event.
     """
     names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
-    with pq.ParquetFile(file) as rejected:
-        pieces = [_raw(rejected.read(), relation, names, settings)]
-    yield from pieces
+    yield _raw(pa.concat_tables([_rejected(file) for file in files]), relation, names, settings)
+
+
+def _rejected(file: Path) -> pa.Table:
+    """A quarantine file. Those of old have no kinds of reasons."""
+    with pq.ParquetFile(file) as opened:
+        table = opened.read()
+    if "kind" not in table.column_names:
+        table = table.append_column("kind", pa.repeat("", len(table)))
+    return table.select(REJECTED_SCHEMA.names).cast(REJECTED_SCHEMA)
 
 
 def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str], settings: LandingSettings) -> RawFile:
@@ -137,15 +158,21 @@ def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str], settings:
 
 def _event(record: dict[str, object], names: Sequence[str]) -> int | None:
     """The event of a line that is no row, if it is known and wanted."""
-    return int(str(record[EVENT])) if EVENT in record and EVENT in names else None
+    return _known_number(record) if EVENT in names else None
+
+
+def _known_number(record: dict[str, object]) -> int | None:
+    """The number of a row's event; None if it has none, or something else in its place, which may be why it is rejected."""
+    text = str(record.get(EVENT))
+    if not NUMBER.fullmatch(text):
+        return None
+    return number if -(2**63) <= (number := int(text)) < 2**63 else None
 
 
 def _number(record: dict[str, object]) -> int:
     """Where a row belongs; one without a readable number first."""
-    try:
-        return int(str(record.get(EVENT)))
-    except ValueError:
-        return -(2**63)
+    number = _known_number(record)
+    return -(2**63) if number is None else number
 
 
 def _text(value: object, null_values: Sequence[str]) -> str | None:

@@ -83,10 +83,9 @@ def run_minibatch(
     landed = rt.sources.pending(coordinator)
     wanted = {drop.name for drop in landed[:1]} if drops is None else set(drops)
     waiting = [drop for drop in landed if drop.name in wanted]
-    left = rt.catalog.batches(state="appended", coordinator=coordinator)
-    if left or waiting:
+    begun = _begun(rt, coordinator)
+    if begun or waiting:
         rt.executor.prepare(rt.plan)
-    begun = tuple(b.id for b in left if b.drop == left[0].drop)
     batches = begun or _append_first(rt, coordinator, waiting)
     if not batches:
         return None
@@ -112,17 +111,28 @@ def _end_if_full(rt: Runtime, epoch: int) -> None:
         rt.catalog.end_epoch(epoch, Rhythm.of(rt.project), "events")
 
 
+def _begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:
+    """The batches of the first delivery that is appended and not applied yet."""
+    left = rt.catalog.batches(state="appended", coordinator=coordinator)
+    return tuple(b.id for b in left if b.drop == left[0].drop)
+
+
 def _append_first(rt: Runtime, coordinator: int, waiting: list[Delivery]) -> tuple[int, ...]:
     """Append the first of them that is still as complete as it seemed; it is taken out, with those before it. A source whose delivery
-    cannot be read stands still: what comes behind it begins elsewhere."""
+    cannot be read stands still: what comes behind it begins elsewhere. If somebody else was quicker, that is as good."""
     while waiting:
         delivery = waiting.pop(0)
         try:
             appended = _append(rt, coordinator, delivery)
             rt.sources.goes_on(delivery.source)
             return appended
+        except Conflict:
+            if not _is_taken(rt, coordinator, delivery):
+                raise
+            if begun := _begun(rt, coordinator):
+                return begun
         except CumulusError as problem:
-            if delivery.position is not None and not isinstance(problem, Conflict):
+            if delivery.position is not None:
                 rt.sources.stand_still(delivery.source, problem)
                 waiting[:] = [d for d in waiting if d.source != delivery.source]
             elif isinstance(problem, NotYet):
@@ -132,15 +142,22 @@ def _append_first(rt: Runtime, coordinator: int, waiting: list[Delivery]) -> tup
     return ()
 
 
-def _append(rt: Runtime, coordinator: int, drop: Delivery) -> tuple[int, ...]:
-    """Append a drop; again, if this process stood still meanwhile and others went on without it, or ended its epoch."""
+def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> tuple[int, ...]:
+    """Append a delivery; again, if this process stood still meanwhile and others went on without it, or ended its epoch."""
     for _ in range(ATTEMPTS - 1):
         try:
-            return append_delivery(rt.project, rt.catalog, coordinator, drop)
+            return append_delivery(rt.project, rt.catalog, coordinator, delivery)
         except Conflict:
-            if drop.name in rt.catalog.drops(coordinator):
+            if _is_taken(rt, coordinator, delivery):
                 raise
-    return append_delivery(rt.project, rt.catalog, coordinator, drop)
+    return append_delivery(rt.project, rt.catalog, coordinator, delivery)
+
+
+def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
+    """Whether somebody else has appended it."""
+    if delivery.position is None:
+        return delivery.name in rt.catalog.drops(coordinator)
+    return rt.catalog.source_position(delivery.source) != delivery.begin
 
 
 @contextmanager

@@ -121,23 +121,39 @@ def shown_rows(rt: Runtime, label: str, limit: int) -> tuple[QuarantinedRows | F
         return found, []
     with pq.ParquetFile(rt.project.state / found.path) as file:
         first = next(file.iter_batches(max(1, limit)), None)
-    return found, [] if first is None else first.to_pylist()[:limit]
+    return found, [] if first is None else [{"kind": "unknown", **row} for row in first.to_pylist()[:limit]]
 
 
 def drop_put_aside(rt: Runtime, labels: Sequence[str]) -> list[QuarantinedRows | FileAside]:
-    """Decide that what has these labels will never count.
+    """Decide that what has these labels will never count. Transactions are dropped with all their rows, whatever labels those have.
+
+    Returns:
+        what was dropped.
 
     Raises:
-        InputProblem: nothing has one of them, or it was retried.
+        InputProblem: nothing has one of the labels, or it was retried.
     """
-    found = _find(rt, labels)
-    for one in found:
+    waiting = rt.catalog.quarantined_rows()
+    dropped: dict[str, QuarantinedRows | FileAside] = {}
+    for one in _find(rt, labels):
         if isinstance(one, FileAside):
             rt.catalog.drop_file_aside(one.id)
-        else:
-            rt.catalog.drop_quarantined(one.id)
+            dropped[one.label] = one
+        elif one.label not in dropped:
+            whole = _whole(one, waiting)
+            rt.catalog.drop_quarantined(*(r.id for r in whole))
+            dropped |= {r.label: r for r in whole}
     write_notices(rt)
-    return found
+    return list(dropped.values())
+
+
+def _whole(rows: QuarantinedRows, waiting: Sequence[QuarantinedRows]) -> list[QuarantinedRows]:
+    """Rows with all that a decision about them is about: those of a transaction may be in several relations, and in several batches of
+    their delivery."""
+    if not rows.transactional:
+        return [rows]
+    mine = (rows.coordinator, rows.delivery)
+    return [r for r in waiting if r.transactional and (r.coordinator, r.delivery) == mine] or [rows]
 
 
 def retry_put_aside(rt: Runtime, labels: Sequence[str], *, as_new: bool = False) -> list[Retried]:
@@ -180,7 +196,7 @@ def _deliveries(
         if isinstance(one, FileAside):
             yield one.coordinator, _file(rt, one)
         elif one.id not in done:
-            whole = [r for r in waiting if r.batch == one.batch] if one.transactional else [one]
+            whole = _whole(one, waiting)
             done |= {r.id for r in whole}
             yield one.coordinator, _rows(rt, whole, as_new)
 
@@ -189,7 +205,8 @@ def _rows(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Deliver
     """Quarantined rows as a delivery of the source that they came from."""
     first = rows[0]
     source = first.source.rpartition("/")[0] or str(first.coordinator)
-    parts = [_part(rt, r, as_new) for r in rows]
+    relations = dict.fromkeys(r.relation for r in rows)
+    parts = [_part(rt, [r for r in rows if r.relation == name], as_new) for name in relations]
     return Delivery(
         source,
         _name(first.delivery, first.label),
@@ -200,25 +217,28 @@ def _rows(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Deliver
     )
 
 
-def _part(rt: Runtime, rows: QuarantinedRows, as_new: bool) -> Part:
-    relation = next((r for r in rt.project.relations if r.name == rows.relation), None)
+def _part(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Part:
+    """All of them of one relation."""
+    name, labels = rows[0].relation, ", ".join(r.label for r in rows)
+    relation = next((r for r in rt.project.relations if r.name == name), None)
     if relation is None:
-        raise InputProblem(f"there is no relation {rows.relation} any more", kind="no-relation", place=rows.label)
-    file = rt.project.state / rows.path
-    return Part(
-        rows.relation,
-        rows.label,
-        partial(read_rejected, file, relation, rt.project.settings_of(relation.name), as_new=as_new),
-    )
+        raise InputProblem(f"there is no relation {name} any more", kind="no-relation", place=labels)
+    files = [rt.project.state / r.path for r in rows]
+    settings = rt.project.settings_of(name)
+    return Part(name, labels, partial(read_rejected, files, relation, settings, as_new=as_new))
 
 
 def _file(rt: Runtime, file: FileAside) -> Delivery:
     """A file of a drop, or a whole one, as a delivery of its own."""
     place = Path(file.place)
+    coordinators = rt.project.landing / str(file.coordinator)
+    if coordinators not in (place.parent, place.parent.parent):
+        hint = "its source would have to deliver it again; or `cumulus quarantine drop`"
+        raise InputProblem("is no file of a drop", kind="no-drop", place=file.place, hint=hint)
     if not place.exists():
         hint = "put it back, or `cumulus quarantine drop`"
         raise InputProblem("is gone", kind="no-file", place=file.place, hint=hint)
-    is_drop = place.is_dir() and not place.is_symlink() and place.parent.parent == rt.project.landing
+    is_drop = place.is_dir() and not place.is_symlink() and place.parent == coordinators
     folder = place if is_drop else place.parent
     delivery = drop_delivery(
         rt.project,

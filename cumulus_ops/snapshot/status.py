@@ -13,6 +13,7 @@ from cumulus_ops.catalog import (
     LeftOut,
     Member,
     Snapshot,
+    StandingSource,
     Validation,
     in_error,
     left_out,
@@ -20,6 +21,7 @@ from cumulus_ops.catalog import (
 )
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import newest_errors
+from cumulus_ops.query.lag import standing_sources
 from cumulus_ops.rhythm import Rhythm
 
 __all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
@@ -78,7 +80,7 @@ class Status:
     the newest snapshot; ``initially``: how many coordinators its file says, which counts only when it is initialised; ``settled``:
     whether tentative answers are those of all that is applied; if not, ``behind``: the applied batches that have yet to be
     corrected. Of what was put aside, ``quarantined`` rows and ``files_aside`` wait for a decision; ``ignored``: what lies in the landing folder
-    and is nobody's."""
+    and is nobody's. ``standing``: the sources that stand still, as who asked them last has found."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -91,6 +93,7 @@ class Status:
     quarantined: int = 0
     files_aside: int = 0
     ignored: int = 0
+    standing: tuple[StandingSource, ...] = ()
 
 
 def status(rt: Runtime) -> Status:
@@ -108,6 +111,7 @@ def status(rt: Runtime) -> Status:
         0 if settled else rt.catalog.behind(),
         *rt.catalog.undecided(),
         len(rt.sources.ignored()),
+        tuple(standing_sources(rt.project, rt.catalog)),
     )
 
 

@@ -8,13 +8,15 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.errors import Conflict, CumulusError
 from cumulus_ops.eventlog import Delivery
 from cumulus_ops.sources.drops import Ignored
+from cumulus_ops.sources.foreign import deliveries_of, told
 from cumulus_ops.sources.kinds import make_source
 from cumulus_ops.sources.landing import Landing, ignored_in
 from cumulus_ops.sources.source import Source
@@ -33,7 +35,7 @@ class Sources:
     """The sources of a project, as one process has them open. They are made and opened when they are first asked, and closed together.
 
     ``problems``: by name, why a source stands still: it could not be asked, or what it handed over could not be read. It is tried again
-    after a while, and holds nobody up meanwhile.
+    after a while, and holds nobody up meanwhile. The catalog tells others, who do not ask it themselves.
 
     Args:
         project: the project.
@@ -102,17 +104,24 @@ class Sources:
             return []
         try:
             found = self._queue(name).waiting(once=self._until is not None)
+        except Conflict:  # it was asked with a position that somebody else has moved since
+            self._queues[name].forget()
+            return []
         except CumulusError as problem:
             self._stand_still(name, problem)
             return []
         if name not in self._unread:
-            self.goes_on(name)
+            self.problems.pop(name, None)
+            if not found and self._until is None:
+                self._catalog.source_goes_on(name)  # it was asked, and has nothing that would have to be read first
         return found
 
     def goes_on(self, name: str) -> None:
         """A source could be asked, and what it had handed over could be read."""
         self.problems.pop(name, None)
         self._unread.discard(name)
+        if any(s.name == name for s in self._project.sources):
+            self._catalog.source_goes_on(name)
 
     def stand_still(self, name: str, problem: CumulusError) -> None:
         """Leave a source alone for a while whose delivery could not be read, until one can be (:meth:`goes_on`)."""
@@ -123,6 +132,7 @@ class Sources:
         """Leave a source alone for a while, and say why, once."""
         if self.problems.get(name) != str(problem):
             log.error("source %s stands still: %s", name, problem)
+            self._catalog.source_stands_still(name, str(problem))
         self.problems[name] = str(problem)
         self._resting[name] = time.monotonic() + PAUSE_S
         if name in self._queues:
@@ -131,15 +141,25 @@ class Sources:
     def _queue(self, name: str) -> _Queue:
         if name not in self._queues:
             settings = next(s for s in self._project.sources if s.name == name)
-            self._queues[name] = _Queue(make_source(self._project, settings, self._catalog), self._catalog)
+            with told(name):
+                source = make_source(self._project, settings, self._catalog)
+            self._queues[name] = _Queue(source, self._catalog)
         return self._queues[name]
 
     def close(self) -> None:
         """Close all that were asked."""
         with ExitStack() as stack:
             for source in (*self._landings.values(), *(q.source for q in self._queues.values())):
-                stack.callback(source.close)
+                stack.callback(_close, source)
         self._landings, self._queues = {}, {}
+
+
+def _close(source: Source) -> None:
+    try:
+        with told(source.name):
+            source.close()
+    except CumulusError as problem:
+        log.error("a source cannot be closed: %s", problem)
 
 
 class _Queue:
@@ -163,7 +183,7 @@ class _Queue:
         while self._taken and self._taken[0].begin != position:
             self._taken.pop(0)  # appended; or somebody else was quicker, and then none of them begins there
         if not self._taken and not (once and self.asked):
-            self._rest = self.source.poll(position)
+            self._rest = deliveries_of(self.source.name, partial(self.source.poll, position))
             self.asked += position is not None
         self._taken += islice(self._rest, AHEAD - len(self._taken))
         return list(self._taken)

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from cumulus_ops.catalog import EpochNumbers
-from cumulus_ops.query.lag import lags
+from cumulus_ops.query.lag import lags, source_states
 from cumulus_ops.query.overview import ViewState, epoch_story, overview, view_states
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.snapshot import open_runtime, put_aside
 from cumulus_ops.web.opened import Opened, program_of
 from cumulus_ops.web.reports import report_address
 from cumulus_ops.web.rows import newest_rows
@@ -35,6 +36,7 @@ def overview_page(found: Opened) -> Values:
     with found.catalog() as catalog:
         names = [view.name for view in program_of(catalog.program().compiled).views]
         state, waiting = overview(catalog, names, EPOCHS, DRAWN), lags(found.project, catalog)
+        sources = source_states(found.project, catalog)
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
     committed = [e for e in state.epochs if e.committed_at is not None]
@@ -46,6 +48,7 @@ def overview_page(found: Opened) -> Values:
         "timeline": draw_timeline(state.transitions, shown, Rhythm.of(found.project), now),
         "views": [(view, chart(view, state.epochs)) for view in state.views],
         "lags": waiting,
+        "sources": sources,
         "latest": latest,
     }
 
@@ -126,14 +129,20 @@ def epoch_page(found: Opened, epoch: int) -> Values | None:
 
 
 def quarantine_page(found: Opened) -> Values:
-    """What was put aside: rows by reason, files, batches, duplicates."""
-    with found.catalog() as catalog:
-        failed = [batch for batch in catalog.failed() if batch.state == "aside"]
-        return {
-            "project": found.project.name,
-            "quarantined": catalog.quarantined(),
-            "rows": catalog.quarantined_rows()[::-1][:LISTED],
-            "files": catalog.files_aside(),
-            "batches": failed,
-            "totals": catalog.totals(),
-        }
+    """What was put aside: rows by reason, files, what nobody takes, batches, repeats; the newest of each first."""
+    with open_runtime(found.project, "inprocess") as rt:
+        aside = put_aside(rt)
+        failed = [batch for batch in rt.catalog.failed() if batch.state == "aside"]
+        quarantined, totals = rt.catalog.quarantined(), rt.catalog.totals()
+    return {
+        "project": found.project.name,
+        "landing": str(found.project.landing),
+        "aside": aside,
+        "quarantined": quarantined,
+        "rows": aside.rows[::-1][:LISTED],
+        "files": aside.files[::-1][:LISTED],
+        "ignored": aside.ignored[:LISTED],
+        "repeats": aside.repeats[::-1][:LISTED],
+        "batches": failed,
+        "totals": totals,
+    }

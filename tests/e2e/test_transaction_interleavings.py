@@ -23,6 +23,7 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from cumulus_ops.catalog import (
+    Advance,
     Catalog,
     HistoryEntry,
     Intake,
@@ -211,6 +212,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     world.refreshed = catalog.refreshed()
     catalog.close()
     world.run(f"UPDATE lease SET holder = 'slow', expires = 0 WHERE id = {SLOW.lease}")
+    world.run("INSERT INTO source_position VALUES ('begun', 'here')")
     world.run("UPDATE member SET awaited_since = 0 WHERE coordinator = 2")
     world.save()
 
@@ -227,6 +229,24 @@ def _append(coordinator: int, drop: str, step: Step = NOBODY) -> Make:
         def operation(catalog: Catalog) -> object:
             append(catalog, coordinator, drop, at=at, step=step)
             return None
+
+        return operation
+
+    return make
+
+
+def _deliver(coordinator: int, begin: str | None) -> Make:
+    """What a source hands over that is at a position, or begins."""
+
+    def make(world: World) -> Operation:
+        catalog = Catalog(world.url)
+        epoch, sequence = catalog.position(coordinator)
+        catalog.close()
+        new = NewBatch(coordinator, f"from {begin}", epoch, sequence, sequence + 1, 1, 0, 0, 0, (), ())
+        advance = Advance("begun" if begin else "new", begin, f"after {coordinator}")
+
+        def operation(catalog: Catalog) -> None:
+            catalog.append([new], advance)
 
         return operation
 
@@ -371,6 +391,10 @@ OPERATIONS: dict[str, Make] = {
     "retry what was put aside": _retry_rows,
     "drop rows": lambda w: lambda c: c.drop_quarantined(w.rejected),
     "drop a file": lambda w: lambda c: c.drop_file_aside(w.file),
+    "deliver": _deliver(1, "here"),
+    "deliver elsewhere": _deliver(2, "here"),
+    "begin a source": _deliver(1, None),
+    "begin a source elsewhere": _deliver(2, None),
     "see a drop": lambda w: lambda c: c.see(1, {"seen": 2.0, "new": 2.0}),
     "recognise a drop": lambda w: lambda c: c.recognise(Taken(1, "seen", "j", {"y": TakenFile(1, 2, "h")})),
     "release": lambda w: lambda c: c.release(1, 1, ["publish"]),
@@ -456,16 +480,27 @@ KEYS = (
     *("append with keys", "append with keys elsewhere", "merge keys", "build keys", "drop a batch with keys"),
     *("append elsewhere", "retry a batch", "seal", "drain", "collect garbage"),
 )
-USUAL = tuple(name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5]))
+#: What sources hand over; a source may have been given to another coordinator meanwhile.
+SOURCES = ("deliver", "deliver elsewhere", "begin a source", "begin a source elsewhere")
+USUAL = tuple(
+    name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *SOURCES)
+)
 
 
 @pytest.mark.parametrize(
-    ("sealed", "names"), [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (3, ONCE_SEALED)]
+    ("sealed", "names"),
+    [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (3, ONCE_SEALED)],
 )
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))
     assert set(names) - got_through <= ({"seal the next", "checkpoint"} if sealed < 3 else set())
+
+
+@pytest.mark.parametrize("names", [SOURCES[:2], SOURCES[2:]])
+def test_of_two_coordinators_that_read_a_source_one_gets_through(world: World, names: Sequence[str]) -> None:
+    prepare(world, 1)
+    assert check(world, names, limit=10 * LIMIT) == set(names)
 
 
 def test_an_append_under_way_is_never_lost_by_a_seal_and_a_checkpoint(world: World) -> None:

@@ -26,3 +26,11 @@ def test_images_from_elsewhere_are_pinned():
     images |= set(re.findall(r"^FROM (\S+)", Path(COMPOSE.parent, "docker", "Dockerfile").read_text(), re.MULTILINE))
     assert len(images) == 2
     assert all(PINNED.search(image) for image in images)
+
+
+def test_links_lead_to_where_the_ui_is_published():
+    """Reports are linked from logs, which name no host by themselves."""
+    (published,) = services()["airflow-api-server"]["ports"]
+    here = f"${{AIRFLOW_BASE_URL:-http://localhost:{published.split(':')[1]}}}"
+    of_airflow = [s["environment"] for s in services().values() if "AIRFLOW_HOME" in s.get("environment", ())]
+    assert {environment["AIRFLOW__API__BASE_URL"] for environment in of_airflow} == {here}

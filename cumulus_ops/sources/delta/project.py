@@ -28,7 +28,8 @@ class DeltaSource:
         options = settings.options("tables", "storage_options")
         storage = options.get("storage_options")
         known = {name: item.text() for name, item in storage.section().items()} if storage else None
-        self._tables = DeltaTables(settings.name, project.relations, _tables(project, options), known)
+        tables = _tables(project, options)
+        self._tables = DeltaTables(settings.name, project.relations, tables, known, project.state / "sources")
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """See :class:`~cumulus_ops.sources.delta.source.DeltaTables`."""

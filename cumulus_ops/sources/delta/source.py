@@ -3,6 +3,8 @@
 A version is one delivery, of one relation. Its events are numbered ``version * 2**32 + i``, so that they ascend. A commit that
 updates or deletes is one event, which is accepted or rejected as a whole; what only inserts, the rows of the first version
 included, is an event per row.
+
+A library that reads a version's files at once hands its rows over in another order each time. So a delivery reads them once.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,7 @@ from cumulus_ops.errors import SetupProblem
 from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.types import EVENT, OP
+from cumulus_ops.sources.delta.once import ReadOnce
 from cumulus_ops.sources.delta.position import Position, Reached
 from cumulus_ops.sources.delta.table import CHANGE, ChangingTable
 from m3.program import Relation
@@ -38,6 +42,7 @@ class DeltaTables:
         relations: the project's.
         tables: relation -> the table's folder or address.
         storage_options: what an object store wants to know.
+        folder: where temporary files may be; None for where the system has them.
     """
 
     def __init__(
@@ -46,8 +51,9 @@ class DeltaTables:
         relations: Sequence[Relation],
         tables: Mapping[str, str],
         storage_options: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
-        self.name = name
+        self.name, self._folder = name, folder
         self._relations = {r.name: r for r in relations}
         self._tables, self._options = tables, storage_options
 
@@ -90,7 +96,7 @@ class DeltaTables:
             self.name,
             f"{self.name}.{relation}.{version}",
             committed,
-            lambda: [Part(relation, place, read)],
+            lambda: [Part(relation, place, ReadOnce(read, self._folder, PIECE_ROWS))],
             begin.text() if begin.reached else None,
             end.text(),
             True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ import pytest
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import KeySettings, Project
-from cumulus_ops.engine import initialise
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.eventlog import Delivery, Part, append_delivery
 from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.snapshot import drop_put_aside, put_aside, retry_put_aside
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -94,6 +96,15 @@ def test_a_transaction_is_rejected_with_its_rows_of_all_relations(project: Proje
     assert catalog.source_position("bank") == "1"
 
 
+@pytest.mark.parametrize("number", ["x", "", str(2**63), "1.5"])
+def test_a_row_whose_transaction_cannot_be_read_is_rejected(project: Project, catalog: Catalog, number: str) -> None:
+    table = pa.table({"op": ["I", "I"], "event": ["1", number], "amount": ["1", "2"]})
+    rows = Part("transfer", "transfer", lambda: iter([RawFile(table, np.arange(2))]))
+    append(project, catalog, rows, part(ACCOUNT, [(1, "I", (1, 1)), (7, "I", (7, 7))]))
+    assert {q.relation: sum(q.reasons.values()) for q in catalog.quarantined_rows()} == {"transfer": 2, "account": 1}
+    assert log(project, catalog) == {"account": [7]}
+
+
 def test_what_is_right_only_after_a_rejected_transaction_is_rejected_too(project: Project, catalog: Catalog) -> None:
     accounts: list[Row] = [(1, "I", (1, 1)), (2, "D", (1, 1)), (3, "I", (1, 5))]
     transfers: list[Row] = [(2, "I", (None,))]
@@ -106,10 +117,47 @@ def test_what_is_right_only_after_a_rejected_transaction_is_rejected_too(project
     ]
 
 
-def test_a_part_that_cannot_be_read_sets_its_delivery_aside(project: Project, catalog: Catalog) -> None:
-    append(project, catalog, part(ACCOUNT, [(1, "I", (1, 1))]), part(TRANSFER, [(1, "I", (10,))], broken=True))
-    assert log(project, catalog) == {}
-    assert rejected(project, catalog) == {("account", 1, "transaction"): 1}
-    assert [(f.relation, f.kind, f.hint) for f in catalog.files_aside()] == [("transfer", "broken", "mend it")]
-    append(project, catalog, part(ACCOUNT, [(2, "I", (1, 1))]), begin="1", position="2")
-    assert log(project, catalog) == {"account": [2]}
+def test_a_part_that_cannot_be_read_leaves_the_source_where_it_was(project: Project, catalog: Catalog) -> None:
+    parts = part(ACCOUNT, [(1, "I", (1, 1))]), part(TRANSFER, [(1, "I", (10,))], broken=True)
+    with pytest.raises(InputProblem, match="breaks off"):
+        append(project, catalog, *parts)
+    lacking = Part("transfer", "transfer", lambda: iter([RawFile(pa.table({"op": ["I"], "event": [1]}), np.arange(1))]))
+    with pytest.raises(InputProblem, match="amount"):
+        append(project, catalog, parts[0], lacking)
+    assert (log(project, catalog), catalog.source_position("bank"), catalog.files_aside()) == ({}, None, [])
+
+
+def test_a_source_that_numbers_its_rows_anew_each_time_stops_instead_of_losing_some(
+    project: Project, catalog: Catalog
+) -> None:
+    orders = itertools.cycle([[1, 2, 2, 3], [2, 3, 1, 2]])
+
+    def read() -> Iterator[RawFile]:
+        values = [str(v) for v in next(orders)]
+        table = pa.table({"id": values, "owner": ["0"] * 4, "op": ["I"] * 4, "event": range(4)})
+        yield RawFile(table, np.arange(4))
+
+    with pytest.raises(SetupProblem) as caught:
+        append(project, catalog, Part("account", "account", read))
+    assert caught.value.kind == "unsteady-source"
+    assert (log(project, catalog), catalog.source_position("bank")) == ({}, None)
+
+
+@pytest.mark.parametrize("decide", [retry_put_aside, drop_put_aside])
+@pytest.mark.parametrize("label", [0, 1])
+def test_whatever_batches_its_rows_are_in_a_transaction_is_decided_as_a_whole(project: Project, decide, label) -> None:
+    project = dataclasses.replace(project, batch_rows=4)
+    with open_runtime(project) as rt:
+        accounts: list[Row] = [(i, "I", (i if i != 2 else "x", 1)) for i in range(10)]
+        append(project, rt.catalog, part(ACCOUNT, accounts), part(TRANSFER, [(i, "I", (i,)) for i in range(10)]))
+        kept = put_aside(rt).rows
+        assert len({r.batch for r in kept}) == len(kept) == 2
+        done = decide(rt, [kept[label].label])
+        if decide is retry_put_aside:
+            assert [(r.accepted, r.rejected, len(r.labels)) for r in done] == [(0, 2, 2)]
+            assert {q.relation for q in put_aside(rt).rows} == {"account", "transfer"}
+        else:
+            assert [r.label for r in done] == [r.label for r in kept]
+            assert put_aside(rt).rows == ()
+        offsets = [pq.read_table(project.state / f.path)["_offset"].to_pylist() for f in rt.catalog.log_files()]
+        assert 2 not in [offset for some in offsets for offset in some]

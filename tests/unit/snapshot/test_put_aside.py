@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import update
 
-from cumulus_ops.catalog import FileAside
-from cumulus_ops.config import Project
+from cumulus_ops.catalog import FileAside, NewFileAside, tables
+from cumulus_ops.config import KeySettings, Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import drop_put_aside, put_aside, retry_put_aside, run_minibatch, shown_rows, status
+from cumulus_ops.snapshot import (
+    drop_put_aside,
+    put_aside,
+    retry_batch,
+    retry_put_aside,
+    run_minibatch,
+    shown_rows,
+    status,
+)
 from m3.datatypes import DATE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -28,14 +38,13 @@ COLUMNS = (
     Column("at", TIMESTAMP.with_null()),
 )
 SALE = Relation("sale", COLUMNS)
+VIEWS = {"v": "SELECT SUM(id) AS s, COUNT(*) AS n FROM sale"}
 Row = tuple[int | None, str, object]  # event, op, id
 
 
 @pytest.fixture
 def rt(tmp_path: Path) -> Iterator[Runtime]:
-    project = make_project(
-        tmp_path, (SALE,), views={"v": "SELECT SUM(id) AS s, COUNT(*) AS n FROM sale"}, coordinators=1
-    )
+    project = make_project(tmp_path, (SALE,), views=VIEWS, coordinators=1)
     initialise(project)
     with open_runtime(project) as runtime:
         yield runtime
@@ -129,6 +138,18 @@ def test_a_source_that_counts_anew_is_told_of_loudly_and_can_be_counted(
     assert not put_aside(rt).rows
 
 
+def test_a_batch_that_was_retried_is_in_the_log_once(rt: Runtime) -> None:
+    rows: list[Row] = [(1, "I", 10), (2, "I", 20)]
+    land(rt.project, "d1", *rows)
+    (batch,) = append_delivery(rt.project, rt.catalog, 0, rt.sources.pending(0)[0])
+    for attempt in range(2):
+        rt.catalog.set_aside(batch, "to see what repeats are compared with")
+        assert take(rt, f"aside-{attempt}", *rows) == (0, 2, 0)
+        batch = retry_batch(rt, batch).id
+    assert answer(rt) == (30, 2)
+    assert take(rt, "again", *rows) == (0, 2, 0)
+
+
 def test_events_without_numbers_are_told_apart_by_their_drops(rt: Runtime) -> None:
     assert take(rt, "d1", (None, "I", 1), (None, "I", 1), numbered=False) == (2, 0, 0)
     assert take(rt, "d2", (None, "I", 1), (None, "I", 2), numbered=False) == (2, 0, 0)
@@ -159,16 +180,53 @@ def test_rows_are_retried_when_the_settings_are_mended(rt: Runtime) -> None:
     assert sorted(log(rt)) == [(1, 1, 1), (2, -1, 1), (2, 1, 2)]
 
 
+def test_rows_without_numbers_are_retried_whatever_they_were_rejected_for(tmp_path: Path) -> None:
+    """One for a value, one for its key: what is mended is accepted, and takes no other with it."""
+    project = make_project(tmp_path, (dataclasses.replace(SALE, key=("id",)),), views=VIEWS, coordinators=1)
+    project = dataclasses.replace(project, keys={"sale": KeySettings("strict")})
+    initialise(project)
+    with open_runtime(project) as rt:
+        first: list[Row] = [(None, "I", 1), (None, "D", 2), (None, "I", "x")]
+        assert take(rt, "d1", *first, numbered=False) == (1, 0, 2)
+        assert "event" not in str(shown_rows(rt, put_aside(rt).rows[0].label, 5)[1])
+        assert take(rt, "d2", (None, "I", 2), numbered=False) == (1, 0, 0)
+        (done,) = retry_put_aside(rt, [put_aside(rt).rows[0].label])
+        assert (done.accepted, done.rejected, reasons(rt)) == (1, 1, {"not-an-int": 1})
+        assert answer(rt) == (1, 1)
+
+
+def test_a_file_without_rows_is_no_copy_of_another(rt: Runtime) -> None:
+    for drop in ("d1", "d2"):
+        folder = rt.project.landing / "0" / drop
+        folder.mkdir(parents=True)
+        (folder / "sale.csv").write_text("op,id,price\n")
+        assert run_minibatch(rt, 0) is not None
+    assert put_aside(rt).files == ()
+
+
+def test_rows_from_before_reasons_had_kinds_are_decided_like_others(rt: Runtime) -> None:
+    land(rt.project, "d1", (1, "?", 1))
+    run_minibatch(rt, 0)
+    (row,) = put_aside(rt).rows
+    file = rt.project.state / row.path
+    pq.write_table(pq.read_table(file).select(["reason", "row", "record"]), file)
+    with rt.catalog._engine.begin() as connection:
+        connection.execute(update(tables.quarantine).values(reasons="{}", source=""))
+    assert [(g.kind, g.rows, g.label) for g in put_aside(rt).groups] == [("unknown", 1, row.label)]
+    assert shown_rows(rt, row.label, 1)[1][0]["kind"] == "unknown"
+    assert [(r.accepted, r.rejected) for r in retry_put_aside(rt, [row.label])] == [(0, 1)]
+
+
 def test_a_file_is_retried_when_it_is_mended(rt: Runtime) -> None:
     file = land(rt.project, "d1", (1, "I", 1))
     good = file.read_text()
     (file.parent / "sale.csv").write_text("nonsense\n")
     run_minibatch(rt, 0)
     files = {Path(f.place).name: f for f in put_aside(rt).files}
-    assert {name: f.kind for name, f in files.items()} == {"sale.csv": "missing-column", "sale.ndjson": "doubled-file"}
+    assert {name: f.kind for name, f in files.items()} == {"sale.csv": "no-header", "sale.ndjson": "doubled-file"}
     with pytest.raises(InputProblem) as caught:
         retry_put_aside(rt, [files["sale.csv"].label])
-    assert caught.value.kind == "missing-column"
+    assert caught.value.kind == "no-header"
     (file.parent / "sale.csv").write_text("op,event,id,price\nI,2,5,1.00\n")
     (done,) = retry_put_aside(rt, [files["sale.csv"].label])
     assert (done.accepted, answer(rt)) == (1, (5, 1))
@@ -178,6 +236,19 @@ def test_a_file_is_retried_when_it_is_mended(rt: Runtime) -> None:
     with open_runtime(rt.project) as other:  # it looks whether the drop is what it was
         assert answer(other) == (6, 2)
     assert put_aside(rt).files == ()
+
+
+@pytest.mark.parametrize("place", ["source s, 0/1 to 0/2", "elsewhere/changes/1.ndjson"])
+def test_what_is_no_file_of_a_drop_cannot_be_retried(rt: Runtime, tmp_path: Path, place: str) -> None:
+    if "/changes/" in place:
+        file = tmp_path / place
+        file.parent.mkdir(parents=True)
+        file.write_text("{}\n")
+        place = str(file)
+    rt.catalog.set_files_aside([NewFileAside(0, "s-1", "sale", place, "missing-column", "lacks id", "")])
+    with pytest.raises(InputProblem) as caught:
+        retry_put_aside(rt, [put_aside(rt).files[0].label])
+    assert caught.value.kind == "no-drop"
 
 
 def test_what_is_dropped_never_counts(rt: Runtime) -> None:

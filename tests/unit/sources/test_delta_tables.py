@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import shutil
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from cumulus_ops.errors import SetupProblem
 from cumulus_ops.eventlog import Delivery
 from cumulus_ops.sources.delta import DeltaTables
+from cumulus_ops.sources.delta.table import ChangingTable
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
 from tests.support.source_contract import parts_of, rows_of
@@ -75,6 +78,28 @@ def test_inserts_are_an_event_each_whatever_their_number(table: str) -> None:
             events += raw.columns["event"].to_pylist()
     assert max(sizes) < 200_000
     assert events == [(1 << 32) + i for i in range(200_000)]
+
+
+def test_a_version_is_read_in_one_order_however_often(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library reads files at once, and hands their rows over as they come."""
+    position = poll(table)[-1].position
+    write_deltalake(table, pa.table({"id": list(range(10)), "name": pa.nulls(10, pa.string())}), mode="append")
+    changes = ChangingTable.changes
+    turns = itertools.count()
+
+    def shuffled(self: ChangingTable, version: int, relation: Relation) -> Iterator[pa.Table]:
+        for piece in changes(self, version, relation):
+            by = next(turns) % len(piece)
+            yield from (piece.slice(by), piece.slice(0, by))
+
+    monkeypatch.setattr(ChangingTable, "changes", shuffled)
+    (delivery,) = poll(table, position)
+    (part,) = parts_of(delivery)
+    first, *others = ([t for raw in part.read() for t in raw.columns.to_pylist()] for _ in range(3))
+    assert others == [first, first]
+    assert len(first) == 10
+    (fresh,) = parts_of(delivery)
+    assert [t["id"] for raw in fresh.read() for t in raw.columns.to_pylist()] != [t["id"] for t in first]
 
 
 def test_a_table_without_a_feed_is_refused_with_the_words_that_make_one(tmp_path: Path) -> None:

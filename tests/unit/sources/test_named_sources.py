@@ -11,9 +11,11 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project, SourceSettings
+from cumulus_ops.cli import main
+from cumulus_ops.config import Project, SourceSettings, load_project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.eventlog import Delivery, Part
@@ -33,12 +35,13 @@ class Counting:
     """Hands over the numbers up to `until`, one by one; an example of a source of one's own."""
 
     made: ClassVar[list[Counting]] = []
+    broken = False
 
     def __init__(self, project: Project, settings: SourceSettings, catalog: Catalog) -> None:
         options = settings.options("until")
         until = options.get("until")
         self.name, self.until = settings.name, until.integer(0, 100) if until else 3
-        self.polls, self.closed, self.broken = list[str | None](), False, False
+        self.polls, self.closed = list[str | None](), False
         self.unreadable: int | None = None
         self.endless = False
         Counting.made.append(self)
@@ -142,9 +145,33 @@ def test_a_source_that_cannot_be_asked_holds_up_nobody(
     assert rt.sources.pending(1) == rt.sources.pending(1) == []
     assert "the line is dead" in rt.sources.problems["line"]
     assert len(caplog.records) == 1
+    with open_runtime(rt.project) as other:
+        (standing,) = status(other).standing
+    assert "the line is dead" in standing.problem, "other processes know, without asking it"
     source.broken = False
     assert [d.name for d in rt.sources.pending(1)] == ["line-4", "line-5"]
     assert not rt.sources.problems
+    assert status(rt).standing == (standing,), "it has handed over nothing yet that could be read"
+    run_minibatch(rt, 1)
+    assert not status(rt).standing
+
+
+def test_since_when_a_source_stands_still_and_that_it_does_no_more(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pending, "PAUSE_S", 0.0)
+    while run_minibatch(rt, 1) is not None:
+        pass
+    (source,) = Counting.made
+    source.broken = True
+    rt.sources.pending(1)
+    (first,) = status(rt).standing
+    rt.catalog.source_stands_still("line", "it is gone altogether")
+    (later,) = status(rt).standing
+    assert (later.problem, later.since) == ("it is gone altogether", first.since)
+    source.broken = False
+    assert rt.sources.pending(1) == []
+    assert not status(rt).standing, "nothing waits in it"
 
 
 def test_a_source_that_stops_in_the_middle_stands_still_and_the_coordinator_goes_on(
@@ -168,6 +195,84 @@ def test_a_source_that_stops_in_the_middle_stands_still_and_the_coordinator_goes
     while run_minibatch(rt, 1) is not None:
         pass
     assert (rt.catalog.source_position("line"), rt.sources.problems) == ("4", {})
+
+
+@pytest.mark.parametrize("place", ["poll", "parts", "read", "in the middle", "close"])
+def test_an_error_that_a_source_says_nothing_of_is_its_own(
+    rt: Runtime, place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No code of others stops a coordinator, wherever it fails."""
+
+    def fail(*_: object) -> Iterator[RawFile]:
+        raise ConnectionError("queue is down")
+
+    def break_off() -> Iterator[RawFile]:
+        yield RawFile(pa.table({"n": [1], "op": ["I"], "event": [1]}), np.arange(1))
+        fail()
+
+    parts = {"parts": fail, "read": lambda: [Part("number", "x", fail)]}
+    parts["in the middle"] = lambda: [Part("number", "x", break_off)]
+    if place in ("poll", "close"):
+        monkeypatch.setattr(Counting, place, fail)
+    else:
+        monkeypatch.setitem(globals(), "parts_of", lambda _: parts[place])
+    assert bool(run_minibatch(rt, 1)) == (place == "close")
+    assert ("queue is down" in rt.sources.problems.get("line", "")) == (place != "close")
+    rt.sources.close()
+    assert "queue is down" in caplog.text
+    assert rt.catalog.source_position("line") == ("1" if place == "close" else None)
+
+
+def test_what_somebody_else_has_appended_meanwhile_is_read_once_and_no_problem(rt: Runtime) -> None:
+    """Two processes have asked before either appended."""
+    rt.sources.pending(1)
+    with open_runtime(rt.project) as other:
+        other.sources.pending(1)
+        assert run_minibatch(rt, 1).drop == "line-0"
+        stale = other.sources.pending(1)
+        waiting = [dataclasses.replace(stale[0], name="line-0", begin=None, position="1"), *stale]
+        other.sources.pending = lambda _: waiting  # type: ignore[method-assign]
+        report = run_minibatch(other, 1, [d.name for d in waiting])
+        assert report is not None
+        assert (report.drop, other.sources.problems) == ("line-1", {})
+
+
+def test_a_source_that_no_coordinator_asks_stands_still(rt: Runtime) -> None:
+    (line,) = rt.project.sources
+    project = dataclasses.replace(rt.project, sources=(dataclasses.replace(line, coordinator=7),))
+    with open_runtime(project) as other:
+        assert not any(other.sources.pending(m.coordinator) for m in other.catalog.membership().active())
+        (standing,) = status(other).standing
+    assert "there is no coordinator 7" in standing.problem
+    assert "cumulus coordinators add 7" in standing.problem
+
+
+PROJECT = f"""
+name: numbers
+epochs: {{length: 15m, start: 2026-01-01T00:00:00Z}}
+executor: {{kind: inprocess}}
+validation: {{policy: "off"}}
+relations: {{number: {{columns: {{n: bigint}}}}}}
+views: {{total: total.sql}}
+sources: {{line: {{kind: "{__name__}:Counting"}}}}
+"""
+
+
+def test_a_run_does_the_rest_and_says_which_source_stands_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cumulus.yaml").write_text(PROJECT)
+    (tmp_path / "total.sql").write_text("SELECT SUM(n) AS total FROM number")
+    drop = load_project(tmp_path).landing / "0" / "d1"
+    drop.mkdir(parents=True)
+    (drop / "number.ndjson").write_text('{"op": "I", "event": 1, "n": 1}\n')
+    (drop / "_SUCCESS").touch()
+    monkeypatch.setattr(Counting, "broken", True)
+    done = CliRunner().invoke(main, ["run", "--project", str(tmp_path)], catch_exceptions=False)
+    assert done.exit_code == 2
+    assert "epoch 0: committed, 1 events" in done.stdout
+    assert "Source line stands still since" in done.stdout
+    assert "the line is dead" in done.stdout
 
 
 def test_a_run_ends_although_a_source_never_does(rt: Runtime) -> None:

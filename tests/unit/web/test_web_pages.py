@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import re
@@ -13,8 +14,8 @@ import pytest
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
-from cumulus_ops.catalog import EpochNumbers, Transition
-from cumulus_ops.config import Project
+from cumulus_ops.catalog import Catalog, EpochNumbers, Transition
+from cumulus_ops.config import Project, SourceSettings
 from cumulus_ops.engine import initialise
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.validation.index import PAGES
@@ -112,6 +113,44 @@ def test_what_was_put_aside_is_said_with_reason_and_hint(client: TestClient) -> 
     assert "F1 0 north – south east" in said, "file, relation, reason, what to do"
     assert "R1 0 0/drop-0 sales 4 north 1, south 1, east 1, west 1" in said
     assert "cumulus quarantine show R1" in said
+    assert "cumulus quarantine retry R1 or drop R1" in said
+    assert "cumulus quarantine retry F1 or drop F1" in said
+    assert "Nothing lies there that nobody takes." in said
+    assert "No row came twice." in said
+
+
+def test_what_nobody_takes_and_what_came_twice_is_said(project: Project) -> None:
+    lost = project.landing / "1" / "lost.csv"
+    lost.touch()
+    database = sqlite3.connect(project.state / "catalog.db", isolation_level=None)
+    database.execute("""UPDATE batch SET duplicates = 3 WHERE coordinator = 1 AND "drop" = 'drop-2'""")
+    try:
+        said = words(TestClient(create_app(lambda: [project], anyone)), "quarantine")
+        assert "1/lost.csv is a file beside the drops a drop is a folder" in said
+        assert "and count once epoch delivery rows 2 1/drop-2 3" in said
+    finally:
+        lost.unlink()
+        database.execute("UPDATE batch SET duplicates = 0")
+        database.close()
+
+
+def test_what_waits_in_sources_is_not_known_and_those_that_stand_still_are(project: Project) -> None:
+    sources = [SourceSettings(name, "delta", who, {}) for name, who in (("lake", 1), ("pond", 1), ("moon", 7))]  # type: ignore[arg-type]
+    client = TestClient(create_app(lambda: [dataclasses.replace(project, sources=tuple(sources))], anyone))
+    assert "what waits in 3 sources is not known" in words(client, "")
+    with contextlib.closing(Catalog(project.catalog_url, project.state)) as catalog:
+        catalog.source_stands_still("pond", "it is <b>dry</b>")
+        catalog.source_stands_still("ocean", "is not named any more")
+        said = words(client, "")
+        for name in ("pond", "ocean"):
+            catalog.source_goes_on(name)
+    assert "pond delta 1 stands still , for 0 s – not known" in said
+    assert "lake delta 1 not begun – not known" in said
+    assert "Source pond stands still, for 0 s : it is &lt;b&gt;dry&lt;/b&gt;" in said
+    assert "ocean" not in said
+    assert "moon delta 7 stands still – not known" in said
+    assert "Source moon stands still: there is no coordinator 7 to ask it" in said
+    assert "pond delta 1 not begun" in words(client, "")
 
 
 def test_a_report_is_found_by_its_epoch(client: TestClient, project: Project) -> None:

@@ -1,4 +1,4 @@
-"""Rows on their way from the server, in anonymous temporary files: nothing is left of them when the process dies."""
+"""Rows on their way from a source, in anonymous temporary files: nothing is left of them when the process dies."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from cumulus_ops.eventlog.types import EVENT
 __all__ = ["Spool", "from_start", "temporary"]
 
 
-def temporary(folder: Path) -> IO[bytes]:
-    """A file without a name."""
-    folder.mkdir(parents=True, exist_ok=True)
+def temporary(folder: Path | None) -> IO[bytes]:
+    """A file without a name; None: where the system has temporary files."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
     return tempfile.TemporaryFile(dir=folder)
 
 
@@ -39,11 +40,11 @@ class Spool:
     """Tables of one schema, written one after the other and then read in pieces that no event crosses.
 
     Args:
-        folder: on which disk.
+        folder: on which disk; None: where the system has temporary files.
         schema: of all tables; one column is ``event``, ascending.
     """
 
-    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+    def __init__(self, folder: Path | None, schema: pa.Schema) -> None:
         self._file = temporary(folder)
         self._schema = schema
         self._writer: pa.RecordBatchStreamWriter | None = pa.ipc.new_stream(
