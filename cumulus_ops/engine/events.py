@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from cumulus_ops.catalog import LogFile
 from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.vector import Frame
+from cumulus_ops.errors import IntegrityProblem
 from cumulus_ops.layout import ProgramPlan
 from cumulus_ops.mapstore import stack, to_physical
 from m3.datatypes import Type
@@ -116,8 +117,14 @@ def read_events(
 def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | None, part: tuple[int, int]) -> pa.Table:
     """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
-    with pq.ParquetFile(root / file.path, pre_buffer=False) as log:
-        table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
+    try:
+        with pq.ParquetFile(root / file.path, pre_buffer=False) as log:
+            table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
+    except pa.ArrowInvalid as error:
+        hint = "restore it from a backup of the state folder, or begin anew"
+        raise IntegrityProblem(
+            f"is damaged: {error}", kind="damaged-log", place=str(root / file.path), hint=hint
+        ) from error
     stamps = _whole(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
     arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
     return pa.table([*arrays, _whole(table[SIGN]), stamps], names=[*types, SIGN, STAMP])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from cumulus_ops.config import ExecutorSettings, LayoutChoice, LayoutSettings, Project
 from cumulus_ops.engine import Runtime, open_runtime
 from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.layout import REPLICATED, ProgramPlan, choose_layout, levels
 from cumulus_ops.snapshot import initialise, run_epochs, status
 from cumulus_ops.versions import epoch_end
@@ -96,9 +98,12 @@ def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) 
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
         broken = dataclasses.replace(rt, executor=SparkExecutor(ExecutorSettings(), spark))
-        for file in (project.landing).rglob("item.parquet"):
-            file.write_bytes(b"not parquet")
-        with pytest.raises(Exception, match=r"item\.parquet"):
+        for delivery in rt.sources.pending(0):
+            append_delivery(project, rt.catalog, 0, delivery)
+        damaged = {f.path for f in rt.catalog.log_files() if f.relation == "item"}
+        for path in damaged:
+            (project.state / path).write_bytes(b"not parquet")
+        with pytest.raises(Exception, match="|".join(map(re.escape, damaged))):
             run_epochs(broken, 1, validating=False)
 
 
