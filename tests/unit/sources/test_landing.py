@@ -179,7 +179,7 @@ def test_files_that_are_not_taken_are_set_aside_and_the_rest_goes_on(rt: Runtime
     assert ids(rt) == [9]
     assert sorted(aside(rt)) == [
         ("doubled-file", "sale.ndjson"),
-        ("missing-column", "stock.csv"),
+        ("no-header", "stock.csv"),
         ("not-a-file", "more"),
         ("not-a-file", "pipe.csv"),
         ("not-a-file", "stock.ndjson"),
