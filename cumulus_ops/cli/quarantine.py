@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
-from cumulus_ops.cli.output import console, print_json
+from cumulus_ops.cli.output import console, print_json, shown, visible
 from cumulus_ops.cli.problems import explained
 from cumulus_ops.config import load_project
 
@@ -69,9 +68,9 @@ def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
     out = console()
     for row in rows:
         where = "" if row["row"] is None else f"row {row['row']}, "
-        out.print(f"{where}{row['kind']}: {row['reason']}", markup=False, soft_wrap=True)
-        out.print(f"    {row['record']}", markup=False, soft_wrap=True)
-    out.print(_about(found, len(rows)), markup=False, soft_wrap=True)
+        out.print(shown(visible(f"{where}{row['kind']}: {row['reason']}")), soft_wrap=True)
+        out.print(shown(visible(f"    {row['record']}")), soft_wrap=True)
+    out.print(shown(_about(found, len(rows))), soft_wrap=True)
 
 
 @quarantine.command()
@@ -124,12 +123,12 @@ def _labelled(found: Sequence[QuarantinedRows | FileAside]) -> list[dict[str, ob
     return [{"label": one.label, **dataclasses.asdict(one)} for one in found]
 
 
-def _about(found: QuarantinedRows | FileAside, shown: int) -> str:
+def _about(found: QuarantinedRows | FileAside, count: int) -> str:
     from cumulus_ops.catalog import FileAside
 
     if isinstance(found, FileAside):
         return f"{found.place}: {found.reason} [{found.kind}]\n  hint: {found.hint}"
-    left = f", {found.rows - shown:,} not shown (--limit)" if found.rows > shown else ""
+    left = f", {found.rows - count:,} not shown (--limit)" if found.rows > count else ""
     return f"{found.label}: {found.rows:,} rows of {found.relation} in drop {found.delivery}, epoch {found.epoch}{left}"
 
 
@@ -160,11 +159,11 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
     for r in rows:
         for i, (kind, count) in enumerate(r.reasons.items()):
             place = (
-                (r.label, str(r.coordinator), str(r.epoch), escape(r.delivery), escape(r.relation))
+                (r.label, str(r.coordinator), str(r.epoch), shown(r.delivery), shown(r.relation))
                 if i == 0
                 else 5 * ("",)
             )
-            table.add_row(*place, f"{count:,}", escape(kind), r.state if i == 0 else "")
+            table.add_row(*place, f"{count:,}", shown(kind), r.state if i == 0 else "")
     return table
 
 
@@ -172,7 +171,7 @@ def _files(files: Sequence[FileAside], landing: Path) -> Table:
     table = _table("Files", "", "file", "reason", "what to do", "state")
     for f in files:
         table.add_row(
-            f.label, escape(_within(f.place, landing)), escape(f"{f.reason} [{f.kind}]"), escape(f.hint), f.state
+            f.label, shown(_within(f.place, landing)), shown(f"{f.reason} [{f.kind}]"), shown(f.hint), f.state
         )
     return table
 
@@ -183,14 +182,14 @@ def _within(place: str, landing: Path) -> str:
 
 
 def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
-    table = _table(f"Ignored in {landing}", "what", "reason", "what to do")
+    table = _table(f"Ignored in {shown(landing)}", "what", "reason", "what to do")
     for i in ignored:
-        table.add_row(escape(_within(i.place, landing)), escape(f"{i.reason} [{i.kind}]"), escape(i.hint))
+        table.add_row(shown(_within(i.place, landing)), shown(f"{i.reason} [{i.kind}]"), shown(i.hint))
     return table
 
 
 def _repeats(repeats: Sequence[Repeats]) -> Table:
     table = _table("Rows that had come before, and count once", "coordinator", "epoch", "drop", "rows", right=("rows",))
     for r in repeats:
-        table.add_row(str(r.coordinator), str(r.epoch), escape(r.delivery), f"{r.rows:,}")
+        table.add_row(str(r.coordinator), str(r.epoch), shown(r.delivery), f"{r.rows:,}")
     return table

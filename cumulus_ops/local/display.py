@@ -29,9 +29,10 @@ class Display:
         self.started = time.monotonic()
         self._seen: dict[str, str] = {}
 
-    def say(self, text: str) -> None:
-        """One line."""
-        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {text}", soft_wrap=True)
+    def say(self, text: str, *, markup: bool = False) -> None:
+        """One line; brackets in it are brackets, unless it has ``markup``."""
+        line = text if markup else escape(text)
+        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {line}", soft_wrap=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -44,7 +45,7 @@ class Display:
         for key, text in _lines(status):
             if self._seen.get(key) != text:
                 self._seen[key] = text
-                self.say(text)
+                self.say(text, markup=True)
 
     def remember(self, status: Status) -> None:
         """Take what is true now for shown: only what changes from now on is."""

@@ -67,7 +67,7 @@ def run_up(options: UpOptions, display: Display | None = None) -> None:
             display.say("stopping")
         except SetupProblem as problem:
             supervisor.ended = problem.message
-            display.say(f"[red]{escape(problem.message)}[/red]: stopping the others")
+            display.say(f"[red]{escape(problem.message)}[/red]: stopping the others", markup=True)
             raise
         finally:
             stopping.set()
