@@ -251,6 +251,13 @@ def test_what_was_dropped_is_set_aside_again_if_it_changes_again(rt: Runtime) ->
             assert len(aside(rt)) == files
         drop_put_aside(rt, [f.label for f in put_aside(rt).files])
         assert aside(rt) == []
+    said = set()
+    for number in (3, 2):  # one that waits is told of as it is
+        (drop / "sale.ndjson").write_text(lines((1, number)))
+        take_all(rt)
+        (waiting,) = put_aside(rt).files
+        said.add(waiting.reason)
+    assert len(said) == 2
     assert ids(rt) == [7]
 
 
