@@ -100,14 +100,21 @@ class Deliveries(Database):
             _record_taken(connection, taken)
 
     def set_files_aside(self, asides: Iterable[NewFileAside]) -> None:
-        """Set files aside that belong to deliveries of the past; one that is set aside already stays as it is."""
+        """Set files aside that belong to deliveries of the past. One that is set aside already stays so, with what is to be said of it now; one
+        that was dropped, too, as long as that is the same."""
         f = t.file_aside.c
-        known = {tuple(row) for row in self._read(select(f.coordinator, f.place).where(f.state != "retried"))}
-        new = [aside for aside in asides if (aside.coordinator, aside.place) not in known]
-        for aside in new:
+        for aside in asides:
+            here = (f.coordinator == aside.coordinator, f.place == aside.place)
+            decided = (f.state == "dropped") & (f.reason == aside.reason)
+            known = select(f.id).where(*here, (f.state == "aside") | decided).limit(1)
+            same = select(f.id).where(*here, f.state.in_(("aside", "dropped")), f.reason == aside.reason).limit(1)
+            if self._read(same):
+                continue
             with self._engine.begin() as connection:
-                same = (f.coordinator == aside.coordinator, f.place == aside.place, f.state != "retried")
-                if connection.execute(select(f.id).where(*same)).first() is None:
+                again = update(t.file_aside).where(*here, f.state == "aside", f.kind == aside.kind)
+                if connection.execute(again.values(reason=aside.reason, bytes=aside.bytes)).rowcount:
+                    continue
+                if connection.execute(known).first() is None:
                     _set_aside(connection, [aside], None)
 
     def files_aside(self, *, state: str | None = "aside", batch: int | None = None) -> list[FileAside]:

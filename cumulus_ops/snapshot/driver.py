@@ -38,8 +38,9 @@ def run_epochs(
     _await_copies(rt, on_progress)
     committed = rt.catalog.newest_snapshot() + 1
     for epoch in range(committed, committed + epochs):
+        stuck: set[int] = set()
         while not sealed(rt, epoch):
-            _step(rt, on_progress)
+            _step(rt, on_progress, stuck)
         _finish(rt, epoch, on_progress, validating)
 
 
@@ -63,9 +64,13 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
 def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
     done = 0
     while _something_waits(rt):
+        is_taken = False
         for coordinator in _everyone(rt):
             while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
-                pass
+                is_taken = True
+        if not (is_taken or _is_due(rt)):
+            on_progress("nothing more can be taken yet; the next run looks again")
+            return done
         epoch = rt.catalog.newest_snapshot() + 1
         while not sealed(rt, epoch):
             holder = rt.catalog.token()
@@ -77,10 +82,18 @@ def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bo
 
 def _something_waits(rt: Runtime) -> bool:
     """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
+    return _has_batches(rt) or any(rt.sources.pending(c) for c in _everyone(rt))
+
+
+def _is_due(rt: Runtime) -> bool:
+    """Whether an epoch is to be completed although nothing more can be taken: it has batches, or is over."""
+    return _has_batches(rt) or any(_was_ended(rt, c) for c in _everyone(rt))
+
+
+def _has_batches(rt: Runtime) -> bool:
+    """Whether there are batches that are in no snapshot yet."""
     committed = rt.catalog.newest_snapshot() + 1
-    return any(b.epoch >= committed and b.counts for b in rt.catalog.batches()) or any(
-        rt.sources.pending(c) for c in _everyone(rt)
-    )
+    return any(b.epoch >= committed and b.counts for b in rt.catalog.batches())
 
 
 def _everyone(rt: Runtime) -> list[int]:
@@ -124,14 +137,15 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
             on_progress(f"  {line}")
 
 
-def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
-    """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was."""
+def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> None:
+    """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was. ``stuck`` are the coordinators
+    of which nothing that waits could be taken: it changes while it is read."""
     membership = rt.catalog.membership()
     everyone = _everyone(rt)
     batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
     drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
     period = max(drops.values())
-    waiting = [c for c in everyone if rt.sources.pending(c)]
+    waiting = [c for c in everyone if c not in stuck and rt.sources.pending(c)]
     unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
     joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
     behind = [
@@ -142,14 +156,12 @@ def _step(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     holder = rt.catalog.token()
     if unfinished:
         _apply(rt, unfinished[0], on_progress)
-    elif _was_ended(rt, holder):
+    elif _was_ended(rt, holder) or (
+        not behind and (not waiting or _had_its_periods(rt, holder, membership, batches[holder]))
+    ):
         seal(rt, holder, current_epoch(rt, holder))
-    elif behind:
-        _apply(rt, behind[0], on_progress)
-    elif not waiting or _had_its_periods(rt, holder, membership, batches[holder]):
-        seal(rt, holder, current_epoch(rt, holder))
-    else:
-        _apply(rt, waiting[0], on_progress)
+    elif not _apply(rt, next_one := (behind or waiting)[0], on_progress):
+        stuck.add(next_one)
 
 
 def _was_ended(rt: Runtime, coordinator: int) -> bool:

@@ -73,7 +73,7 @@ def run_minibatch(
         coordinator: whose drops.
         drops: the names of landed drops in their order. The first that is not appended yet is taken; the one after what is
             applied now is appended meanwhile, to the epoch that is open now, so that the next call finds it appended.
-            None takes the first that has landed, and nothing else.
+            None takes the first that has landed and can be read, and nothing else.
         on_batch: called with the events applied so far after each batch of a large drop.
 
     Returns:
@@ -81,8 +81,7 @@ def run_minibatch(
     """
     started = time.monotonic()
     landed = rt.sources.pending(coordinator)
-    wanted = {drop.name for drop in landed[:1]} if drops is None else set(drops)
-    waiting = [drop for drop in landed if drop.name in wanted]
+    waiting = landed if drops is None else [drop for drop in landed if drop.name in set(drops)]
     begun = _begun(rt, coordinator)
     if begun or waiting:
         rt.executor.prepare(rt.plan)

@@ -252,7 +252,8 @@ def _changes(drop: DropFolder) -> NotYet:
 def hash_file(path: Path) -> str:
     """The hash of a file's contents."""
     found = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # there may be a link or a pipe by now
+    with open(descriptor, "rb", buffering=0) as file:
         for block in _blocks(file.fileno()):
             found.update(block)
     return found.hexdigest()[:32]

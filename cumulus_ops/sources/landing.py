@@ -60,6 +60,7 @@ class Landing:
         self._arrived: dict[str, float] = {}
         self._reviewed: dict[str, int] = {}
         self._settling: dict[str, int] = {}
+        self._compared: dict[str, DropFolder] = {}
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """Landed drops that are complete and not in the log yet, in the order of their names. When they arrived is recorded."""
@@ -130,8 +131,9 @@ class Landing:
         if not known.identity:
             return  # it was appended before this was recorded
         drop = _look(path) if thoroughly or _identity(path) != known.identity else None
-        if drop is None:
+        if drop is None or self._compared.get(known.name) == drop:
             return
+        self._compared[known.name] = drop
         changed, taken = find_changed(self._coordinator, drop, known)
         if changed:
             self._catalog.set_files_aside(changed)

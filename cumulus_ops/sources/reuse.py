@@ -26,7 +26,7 @@ def find_changed(coordinator: int, drop: DropFolder, known: KnownDelivery) -> tu
     asides, same = [], dict[str, TakenFile]()
     for entry in drop.visible:
         taken = known.files.get(entry.name)
-        found = _again(drop, entry, taken)
+        found = _again(drop, entry, taken, is_folder_same=drop.identity == known.identity)
         if found is None:
             asides.append(_changed(coordinator, drop, entry, taken))
         else:
@@ -36,17 +36,21 @@ def find_changed(coordinator: int, drop: DropFolder, known: KnownDelivery) -> tu
     return [], Taken(coordinator, known.name, drop.identity, same)
 
 
-def _again(drop: DropFolder, entry: Entry, taken: TakenFile | None) -> TakenFile | None:
-    """How a file looks now that was taken, if it has the same contents."""
+def _again(drop: DropFolder, entry: Entry, taken: TakenFile | None, *, is_folder_same: bool) -> TakenFile | None:
+    """How a file looks now that was taken, if it has the same contents. In another folder a time says nothing: copies keep it."""
     if taken is None or not entry.is_file or entry.bytes != taken.bytes:
         return None
-    if entry.modified == taken.changed:
+    if is_folder_same and entry.modified == taken.changed:
         return taken
+    return replace_time(taken, entry.modified) if _digest(drop, entry) == taken.digest else None
+
+
+def _digest(drop: DropFolder, entry: Entry) -> str:
+    """The hash of a file's contents; "" if it cannot be read, or is none."""
     try:
-        same = hash_file(drop.path / entry.name) == taken.digest
+        return hash_file(drop.path / entry.name) if entry.is_file else ""
     except OSError:
-        return None
-    return replace_time(taken, entry.modified) if same else None
+        return ""
 
 
 def replace_time(taken: TakenFile, changed: int) -> TakenFile:
@@ -65,4 +69,6 @@ def _changed(coordinator: int, drop: DropFolder, entry: Entry, taken: TakenFile 
     else:
         kind = "changed-file"
         reason = f"its drop was appended already, and then this file had other contents, of {taken.bytes:,} bytes"
+    digest = _digest(drop, entry)  # tells these contents from others that may come under the name
+    reason = f"{reason} (sha256 {digest[:16]}..)" if digest else reason
     return NewFileAside(coordinator, drop.path.name, None, place, kind, reason, HINT, entry.bytes)

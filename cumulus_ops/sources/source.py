@@ -26,7 +26,8 @@ class Source(Protocol):
         What comes before ``position`` is in the event log for good, and may be forgotten where it came from. It may be asked again
         from the same position, after a crash, and then hands over the same events; how they are divided into deliveries may differ.
 
-        It does not wait: if nothing is there, nothing is handed over, and it will be asked again. Each delivery begins where the one
+        It does not wait: if nothing is there, nothing is handed over, and it will be asked again. What comes meanwhile is for the next time, so
+        that there is an end to it. Each delivery begins where the one
         before it ended. A delivery is appended after it was taken from the iterator, and the next one may be taken before that.
 
         Args:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import unittest.mock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.eventlog import readers
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.snapshot import run_epochs, run_minibatch, run_waiting
 from m3.program import Relation
 from tests.support.drops import make_shop
 
@@ -73,3 +76,26 @@ def test_what_changes_while_it_is_appended_is_appended_in_its_turn(tmp_path: Pat
         for _ in names[1:2]:
             assert run_minibatch(rt, 0, names) is not None
         assert sorted(states(rt)) == [(name, "applied") for name in names]
+
+
+@pytest.mark.parametrize("run", [run_waiting, lambda rt, **options: run_epochs(rt, 2, **options)])
+def test_a_drop_that_keeps_changing_makes_no_epochs(tmp_path: Path, run: Callable[..., object]) -> None:
+    """It waits, and cannot be taken: there is nothing in that that would be an epoch, nor a reason to go round and round."""
+    with opened(tmp_path) as (rt, drops):
+        changing = rt.project.landing / "0" / drops[0].name
+        read, times = readers.read_rows, itertools.count(1)
+
+        def touched(relation: Relation, path: Path, *options: object) -> Iterator[RawFile]:
+            if path.parent == changing:
+                os.utime(path, (1, next(times)))
+            return read(relation, path, *options)  # type: ignore[arg-type]
+
+        with unittest.mock.patch.object(readers, "read_rows", touched):
+            run(rt, validating=False)
+            taken = [name for name, _ in states(rt)]
+            assert sorted(taken) == sorted(drop.name for drop in drops[1:])
+            before = rt.catalog.newest_snapshot()
+            if run is run_waiting:
+                assert run(rt, validating=False) == 0
+                assert rt.catalog.newest_snapshot() == before
+        assert next(times) < 40

@@ -15,7 +15,7 @@ import pytest
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.eventlog import append_delivery
-from cumulus_ops.snapshot import put_aside, run_minibatch
+from cumulus_ops.snapshot import drop_put_aside, put_aside, run_minibatch
 from cumulus_ops.sources import Sources
 from cumulus_ops.sources.drops import DropFolder, Entry
 from m3.datatypes import INT, STRING
@@ -179,7 +179,7 @@ def test_files_that_are_not_taken_are_set_aside_and_the_rest_goes_on(rt: Runtime
     assert ids(rt) == [9]
     assert sorted(aside(rt)) == [
         ("doubled-file", "sale.ndjson"),
-        ("missing-column", "stock.csv"),
+        ("no-header", "stock.csv"),
         ("not-a-file", "more"),
         ("not-a-file", "pipe.csv"),
         ("not-a-file", "stock.ndjson"),
@@ -205,7 +205,7 @@ def test_a_restored_copy_is_the_drop_that_it_was(rt: Runtime) -> None:
     assert (aside(rt), ids(rt)) == ([], [7])
 
 
-@pytest.mark.parametrize("how", ["another", "longer", "same size", "more files"])
+@pytest.mark.parametrize("how", ["another", "longer", "same size", "same size and time", "more files"])
 def test_a_name_that_is_used_again_is_seen(rt: Runtime, how: str) -> None:
     """Whether by the process that took the first drop, or by the next one."""
     drop = land(rt.project, "d1", sale__ndjson=lines((1, 7)))
@@ -215,6 +215,11 @@ def test_a_name_that_is_used_again_is_seen(rt: Runtime, how: str) -> None:
         drop = land(rt.project, "d1", sale__ndjson=lines((2, 8)), stock__csv="op,event,id\nI,1,1\n")
     elif how == "longer":
         (drop / "sale.ndjson").write_text(lines((1, 7), (2, 8)))
+    elif how == "same size and time":  # as `cp -p` leaves it
+        before = (drop / "sale.ndjson").stat()
+        drop.rename(drop.with_name(".old"))
+        drop = land(rt.project, "d1", sale__ndjson=lines((1, 6)))
+        os.utime(drop / "sale.ndjson", ns=(before.st_atime_ns, before.st_mtime_ns))
     elif how == "same size":
         (drop / "sale.ndjson").write_text(lines((1, 6)))
     else:
@@ -228,6 +233,31 @@ def test_a_name_that_is_used_again_is_seen(rt: Runtime, how: str) -> None:
         else:
             take_all(runtime)
         assert sorted(aside(rt)) == changed + late
+    assert ids(rt) == [7]
+
+
+def test_what_was_dropped_is_set_aside_again_if_it_changes_again(rt: Runtime) -> None:
+    drop = land(rt.project, "d1", sale__ndjson=lines((1, 7)))
+    take_all(rt)
+    for number, files in ((6, 2), (6, 0), (4, 2)):
+        (drop / "sale.ndjson").write_text(lines((1, number)))
+        (drop / "stock.csv").write_text(f"op,event,id\nI,1,{number}\n")
+        for process in (rt.project, None):
+            if process is None:
+                take_all(rt)
+            else:
+                with open_runtime(process) as other:
+                    take_all(other)
+            assert len(aside(rt)) == files
+        drop_put_aside(rt, [f.label for f in put_aside(rt).files])
+        assert aside(rt) == []
+    said = set()
+    for number in (3, 2):  # one that waits is told of as it is
+        (drop / "sale.ndjson").write_text(lines((1, number)))
+        take_all(rt)
+        (waiting,) = put_aside(rt).files
+        said.add(waiting.reason)
+    assert len(said) == 2
     assert ids(rt) == [7]
 
 
