@@ -12,6 +12,8 @@ from rich.table import Table
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, print_json, shown, visible
+from cumulus_ops.cli.problems import explained
+from cumulus_ops.config import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import FileAside, QuarantinedRows, Repeats
@@ -81,8 +83,10 @@ def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
 def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) -> None:
     """Read R1 or F1 again, after the file, or what cumulus.yaml says, was mended: as a delivery of its own, into the epoch that is open now.
     It is applied with the coordinator's next mini-batch. Rows that still do not fit are put aside anew."""
-    from cumulus_ops.snapshot import retry_put_aside
+    from cumulus_ops.snapshot import initialise, retry_put_aside
 
+    with explained():
+        initialise(load_project(folder))  # other types are another program, whose rows this log must not have
     with opened(folder) as runtime:
         done = retry_put_aside(runtime, labels, as_new=as_new)
     if as_json:

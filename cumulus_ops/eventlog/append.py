@@ -27,7 +27,7 @@ from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
 from cumulus_ops.eventlog.delivery import Delivery, Part
 from cumulus_ops.eventlog.readers import RelationEvents, check
-from cumulus_ops.eventlog.rejected import events_of, json_records, rejected_rows
+from cumulus_ops.eventlog.rejected import events_of, json_records, rejected_rows, without_events
 from cumulus_ops.eventlog.repeats import split_known
 from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
@@ -234,11 +234,14 @@ class _Reading:
         for piece in _pieces(resolved.rows, piece_rows(self.project.batch_rows)):
             batches.add(name, source, piece)
         for table in rejected:
-            batches.leave_out(name, events.source, table, transactional=self.delivery.transactional)
+            shown = table if events.numbered else without_events(table)
+            batches.leave_out(name, events.source, shown, transactional=self.delivery.transactional)
         return lost
 
     def _renumbered(self, rows: pa.Table) -> pa.Table:
         """With offsets that no other delivery's rows have, in the place of their row numbers."""
+        if len(rows) == 0:
+            return rows
         if self._base is None:
             arrived = self.delivery.arrived.timestamp()
             self._base = offset_base(self.catalog.number_of(self.coordinator, self.delivery.name, arrived))

@@ -7,10 +7,7 @@ Arrow reads blocks of whole rows. It would take an unclosed quote for a field wi
 
 from __future__ import annotations
 
-import csv
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from cumulus_ops.config import LandingSettings
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog.csv_headers import HEADER_BYTES, CsvForm, check_empty, read_form
 from cumulus_ops.eventlog.csv_records import (
     LF,
     LONGEST_RECORD,
@@ -30,7 +27,6 @@ from cumulus_ops.eventlog.csv_records import (
     is_utf8,
     split_records,
 )
-from cumulus_ops.eventlog.headers import found_columns, ignored_columns
 from cumulus_ops.eventlog.landed import Landed, open_landed
 from cumulus_ops.eventlog.pieces import Block, in_pieces
 from cumulus_ops.eventlog.raw import Malformed, RawFile
@@ -38,11 +34,6 @@ from cumulus_ops.eventlog.raw import Malformed, RawFile
 __all__ = ["read_csv"]
 
 BLOCK_BYTES = 4 << 20
-#: A header line is not longer.
-HEADER_BYTES = 1 << 20
-DELIMITERS = (",", ";", "\t", "|")
-#: The first line, in which a quoted name may have line ends.
-FIRST_LINE = re.compile(rb'(?:[^"\r\n]|"(?:[^"]|"")*"?)*(\r\n|\n|\r|\Z)')
 #: How much of a line that is no row is kept.
 KEPT_CHARACTERS = 1 << 20
 
@@ -50,72 +41,15 @@ KEPT_CHARACTERS = 1 << 20
 def read_csv(path: Path, wanted: Sequence[str], settings: LandingSettings, memory: int) -> Iterator[RawFile]:
     """Reads a file; see :func:`~cumulus_ops.eventlog.formats.read_raw`."""
     with open_landed(path, memory) as file:
-        form = _form(path, file.read(HEADER_BYTES), wanted, settings)
+        form = read_form(path, file.read(HEADER_BYTES), wanted, settings)
     schema = pa.schema([(name, pa.string()) for name in form.wanted])
     for piece in in_pieces(path, partial(_blocks, path, form, memory), partial(_together, schema), memory):
+        if not len(piece.row) and not piece.malformed:
+            check_empty(path, form)
         yield RawFile(piece.columns, piece.row, form.ignored, piece.malformed)
 
 
-@dataclass(frozen=True)
-class _Form:
-    """What the first line says: ``skip`` its bytes; ``names`` for each field, the wanted ones as they are called in the relation."""
-
-    skip: int
-    delimiter: str
-    names: tuple[str, ...]
-    wanted: tuple[str, ...]
-    ignored: tuple[str, ...]
-    null_values: tuple[str, ...]
-
-
-def _form(path: Path, start: bytes, wanted: Sequence[str], settings: LandingSettings) -> _Form:
-    mark = 3 if start.startswith(b"\xef\xbb\xbf") else 0
-    blank = len(start[mark:]) - len(start[mark:].lstrip(b"\r\n"))
-    match = FIRST_LINE.match(start, mark + blank)
-    line, end = (match[0].rstrip(b"\r\n"), match[1]) if match else (b"", b"")
-    if not line:
-        raise _bad_header(path, "has no header line", "its first line names the columns", "no-header")
-    if b"\x00" in line or start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _bad_header(path, "is not UTF-8", "write it in UTF-8: iconv -f utf-16 -t utf-8", "not-utf-8")
-    if end == b"\r":
-        raise _bad_header(path, "has lines that end with CR alone", "end lines with LF, or CR LF", "line-ends")
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        hint = "write it in UTF-8: iconv -f latin1 -t utf-8"
-        raise _bad_header(path, "has a header that is not UTF-8", hint, "not-utf-8") from None
-    delimiter, header = _delimiter(path, text, wanted, settings.delimiter)
-    places = found_columns(path, header, wanted)
-    by_place = {place: name for name, place in places.items()}
-    names = tuple(by_place.get(i, f"\x00{i}") for i in range(len(header)))
-    skip = mark + blank + len(line) + len(end)
-    null_values = ("", *settings.null_values)
-    return _Form(skip, delimiter, names, tuple(places), ignored_columns(header, places), null_values)
-
-
-def _bad_header(path: Path, message: str, hint: str, kind: str) -> InputProblem:
-    return InputProblem(message, kind=kind, place=str(path), hint=hint)
-
-
-def _delimiter(path: Path, line: str, wanted: Sequence[str], given: str | None) -> tuple[str, list[str]]:
-    """The delimiter, and the names that it separates: the one with which most of the wanted columns are there."""
-    headers = {d: _fields(line, d) for d in ([given] if given else DELIMITERS)}
-    found = {d: len(found_columns(path, header, wanted)) for d, header in headers.items()}
-    best = max(found, key=lambda d: found[d])
-    if any(n == found[best] and headers[d] != headers[best] for d, n in found.items() if found[best]):
-        hint = "write `delimiter:` for the landing folder, or for the relation's `file`"
-        raise _bad_header(path, "has a header with several delimiters", hint, "delimiter")
-    return best, headers[best]
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:
-        return []
-
-
-def _blocks(path: Path, form: _Form, memory: int, names: Sequence[str] | None) -> Iterator[Block]:
+def _blocks(path: Path, form: CsvForm, memory: int, names: Sequence[str] | None) -> Iterator[Block]:
     chosen = [n for n in form.wanted if names is None or n in names]
     reader = _Reader(form, chosen)
     row = 0
@@ -133,7 +67,7 @@ def _moved(line: Malformed, rows: int) -> Malformed:
 class _Reader:
     """Reads blocks of rows; row numbers begin with 0 in each."""
 
-    def __init__(self, form: _Form, chosen: Sequence[str]) -> None:
+    def __init__(self, form: CsvForm, chosen: Sequence[str]) -> None:
         self.form, self.width, self.chosen = form, len(form.names), chosen
         self.schema = pa.schema([(name, pa.string()) for name in chosen])
 
@@ -158,8 +92,8 @@ class _Reader:
             block, _ = self.block(data + b"\n", final)
             return block, len(data)
         end = data.rfind(b"\n") + 1
-        if end == 0:
-            return None, 0
+        if not data[:end].strip(b"\r\n"):  # a small packed file may have millions of blank lines
+            return None, end
         if is_utf8(data) and not has_long_line(data):
             lines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8, count=end) == LF))
             block = self.rows(pa.py_buffer(data).slice(0, end), lines)  # every line is a row

@@ -59,9 +59,13 @@ def certain_records(data: bytes, delimiter: str, width: int) -> tuple[int, int]:
     sizes = ends - begins
     if sizes.max() > LONGEST_RECORD or _swallowed(data[: ends[-1]], ends, delimiter, width):
         return 0, 0
+    return int(np.count_nonzero(~_blank(data, begins, sizes))), int(ends[-1])
+
+
+def _blank(data: bytes, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Which records are blank lines, told without a look at each of them: there may be millions."""
     a = np.frombuffer(data, dtype=np.uint8)
-    blank = (sizes == 1) | ((sizes == 2) & (a[begins] == CR))
-    return int(np.count_nonzero(~blank)), int(ends[-1])
+    return np.asarray((sizes == 1) | ((sizes == 2) & (a[begins] == CR)))
 
 
 def _swallowed(data: bytes, ends: np.ndarray, delimiter: str, width: int) -> bool:
@@ -95,8 +99,9 @@ def split_records(data: bytes, delimiter: str, width: int, final: bool) -> tuple
     ends = _strict_ends(data, delimiter)
     if ends is not None and not (final and data.count(b'"') % 2):
         begins = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
-        records = [data[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
         rest = data[int(ends[-1]) if len(ends) else 0 :]
+        filled = ~_blank(data, begins, ends - begins)
+        records = [data[a:b] for a, b in zip(begins[filled].tolist(), ends[filled].tolist(), strict=True)]
         if len(rest) <= LONGEST_RECORD:
             if final and rest:
                 records, rest = [*records, rest], b""

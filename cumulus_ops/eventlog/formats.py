@@ -22,6 +22,7 @@ from cumulus_ops.eventlog.csv_files import read_csv
 from cumulus_ops.eventlog.json_files import read_json
 from cumulus_ops.eventlog.parquet import read_parquet
 from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.eventlog.signatures import check_signature
 from cumulus_ops.eventlog.types import EVENT, OP, relation_schema
 from m3.program import Relation
 
@@ -72,6 +73,7 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
 def _readable(path: Path, schema: pa.Schema, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
     kind = format_of(path.name)[1]
     try:
+        check_signature(path, kind, memory)
         match kind:
             case "parquet":
                 yield from read_parquet(path, schema.names, rows, memory)

@@ -35,6 +35,8 @@ BLOCK_BYTES = 4 << 20
 BLOCK_LINES = 1 << 16
 LONGEST_LINE = 8 << 20
 KEPT_CHARACTERS = 1 << 20
+#: Blank lines, which would take as long as rows; a text has no line ends.
+BLANK_LINES = re.compile(rb"\n\s*\n")
 #: From so many lines at the beginning the columns' names and types are taken.
 FIRST_LINES = 50
 DIGITS = 38
@@ -116,7 +118,7 @@ def _lines(path: Path, file: Landed) -> Iterator[list[bytes]]:
     while data:
         rest += data
         whole, _, rest = rest.rpartition(b"\n")
-        lines = [line for line in whole.split(b"\n") if line.strip()]
+        lines = [line for line in BLANK_LINES.sub(b"\n", whole).split(b"\n") if line.strip()]
         yield from (lines[i : i + BLOCK_LINES] for i in range(0, len(lines), BLOCK_LINES))
         if len(rest) > LONGEST_LINE:
             yield [rest[: LONGEST_LINE + 1]]

@@ -18,7 +18,7 @@ from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
 from m3.program import Relation
 
-__all__ = ["events_of", "json_records", "read_rejected", "rejected_rows"]
+__all__ = ["events_of", "json_records", "read_rejected", "rejected_rows", "without_events"]
 
 WORDS = {1: "I", -1: "D", UPDATE: "U"}
 CONTROL = [chr(code) for code in range(32)]
@@ -97,6 +97,18 @@ def events_of(rejected: pa.Table) -> np.ndarray:
     """The numbers of the events of rejected rows, as far as they have some."""
     numbers = (_known_number(json.loads(record)) for record in rejected["record"].to_pylist())
     return np.array(sorted({n for n in numbers if n is not None}), dtype=np.int64)
+
+
+def without_events(rejected: pa.Table) -> pa.Table:
+    """Rejected rows that came without the numbers of their events, without those that they were given meanwhile.
+
+    >>> rows = pa.table({"n": ['"event": 7'], SIGN: pa.array([1], pa.int8()), OFFSET: [-5]})
+    >>> without_events(rejected_rows(rows, "doubled-key", "why"))["record"].to_pylist()
+    ['{"op": "I", "n": "\\\\"event\\\\": 7"}']
+    """
+    given = f', "{EVENT}": -?[0-9]+'  # op stands before it; in a text, quotes are escaped
+    records = pc.replace_substring_regex(rejected["record"], given, "", max_replacements=1)
+    return rejected.set_column(rejected.column_names.index("record"), "record", records)
 
 
 def read_rejected(

@@ -13,7 +13,7 @@ from itertools import islice
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.errors import Conflict, CumulusError
 from cumulus_ops.eventlog import Delivery
 from cumulus_ops.sources.drops import Ignored
 from cumulus_ops.sources.foreign import deliveries_of, told
@@ -104,6 +104,9 @@ class Sources:
             return []
         try:
             found = self._queue(name).waiting(once=self._until is not None)
+        except Conflict:  # it was asked with a position that somebody else has moved since
+            self._queues[name].forget()
+            return []
         except CumulusError as problem:
             self._stand_still(name, problem)
             return []

@@ -19,10 +19,10 @@ from click.testing import CliRunner
 from cumulus_ops.cli import main
 from cumulus_ops.config import load_project
 from cumulus_ops.engine import initialise
-from cumulus_ops.errors import NotYet, SetupProblem
+from cumulus_ops.errors import Conflict, NotYet, SetupProblem
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import open_runtime, run_epochs
-from cumulus_ops.sources.postgres.connection import connect
+from cumulus_ops.sources.postgres.connection import connect, opened
 from cumulus_ops.sources.postgres.position import Position
 from cumulus_ops.sources.postgres.slot import our_slots
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
@@ -243,6 +243,39 @@ def test_a_large_backlog_comes_in_portions_of_whole_transactions(shop: Follower,
         assert set(counts.values()) <= {300}
         assert delivery.begin == shop.position
         shop.take(delivery)
+    assert shop.rows["orders"] == database.rows(shop.tables["orders"])
+
+
+def test_what_another_process_has_done_meanwhile_is_no_problem(shop: Follower, database: Database) -> None:
+    """It asks at the same time, and its turn comes when the other one is done; what that one needs stays."""
+    mine, stale = next(shop.source().poll(None)), next(shop.source().poll(None))
+    shop.take(mine)
+    shop.deliveries.clear()
+    del mine
+    with pytest.raises(Conflict):
+        stale.parts()
+    database.execute("INSERT INTO orders VALUES (2, 'ink')")
+    shop.catch_up()
+    shop.settings = replace(shop.settings, portion_bytes=2000)
+    for number in range(20):
+        database.execute("INSERT INTO orders VALUES (%s, repeat('x', 500))", (10 + number,))
+    first, second, third = (shop.source().poll(shop.position) for _ in range(3))
+    old = shop.position
+    deliveries = list(first)
+    assert len(deliveries) > 3
+    stale = next(second)
+    for delivery in deliveries[:2]:
+        shop.take(delivery)
+        next(shop.source().poll(shop.position))  # who only looks lets the server forget what is taken
+    for again in (stale.parts, lambda: next(third)):
+        with pytest.raises(Conflict):
+            again()
+    for delivery in deliveries[2:]:
+        shop.take(delivery)
+        begin = Position.parse(delivery.begin or "").lsn
+        with opened(shop.settings) as session:
+            assert [slot.confirmed for slot in our_slots(session, shop.settings)] == [begin], "none is decoded twice"
+    assert old != shop.position
     assert shop.rows["orders"] == database.rows(shop.tables["orders"])
 
 

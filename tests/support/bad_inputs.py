@@ -222,7 +222,7 @@ def _json_files() -> Iterator[BadInput]:
     yield case("an array with a bad object", array.replace(b'"id": 2', b'"id": "x"'), 6, 5, ".json")
     yield case("an array with an empty object", array.replace(body[2].strip(), b"{}"), 6, 5, ".json")
     yield case("a document of other things", b'{"data": {"items": []}}\n', 1, None, ".json")
-    yield case("a page", b"<html></html>\n", 1, 0)
+    yield case("a page", b"<html></html>\n", 1, None)
     yield case("utf-16", b"".join(body).decode().encode("utf-16"), 6, None)
     yield case("without op", b"".join(body).replace(b'"op"', b'"opp"'), 6, None)
     yield case("without a column", b"".join(body).replace(b'"price"', b'"prices"'), 6, None)

@@ -77,7 +77,7 @@ class Follower:
 
     def source(self) -> PostgresSource:
         """A new process's source."""
-        return PostgresSource(self.settings)
+        return PostgresSource(self.settings, committed=lambda: self.position)
 
     def catch_up(self) -> None:
         """Take what there is: also what came after the initial copy."""

@@ -12,7 +12,6 @@
 :mod:`.pgoutput`      its messages as changes of relations
 :mod:`.tuples`        the rows in them, column by column
 :mod:`.values`        types
-:mod:`.spool`         rows on their way
 :mod:`.source`        ranges of the log as deliveries
 ====================  ===============================================================
 """

@@ -6,6 +6,7 @@ one row: the driver hands over each row with one call of ``write``, and nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from psycopg2 import sql
@@ -17,7 +18,7 @@ from cumulus_ops.sources.postgres.connection import Connection, opened, rows, wh
 from cumulus_ops.sources.postgres.pgoutput import Decoder, change_schema
 from cumulus_ops.sources.postgres.position import Position, lsn_text
 from cumulus_ops.sources.postgres.settings import PostgresSettings
-from cumulus_ops.sources.postgres.slot import find_slot
+from cumulus_ops.sources.postgres.slot import advance, find_slot
 from cumulus_ops.sources.postgres.tables import check_columns, leaves, types_by_number
 from cumulus_ops.sources.spool import Spool
 
@@ -50,11 +51,20 @@ def _peek(session: Connection, settings: PostgresSettings, slot: str, until: int
 class Changes:
     """The transactions whose commits lie in [begin, end) of the log, in the order of their commits.
 
-    ``position`` is the catalog's when it was planned, at ``begin`` or before.
+    ``position`` is at ``begin``. ``is_reached`` says whether all that is before it is in the event log: then the server need not read it again.
     """
 
-    def __init__(self, settings: PostgresSettings, position: Position, begin: int, end: int, rows: int) -> None:
+    def __init__(
+        self,
+        settings: PostgresSettings,
+        position: Position,
+        begin: int,
+        end: int,
+        rows: int,
+        is_reached: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._settings, self._position, self._begin, self._end, self._rows = settings, position, begin, end, rows
+        self._is_reached = is_reached
         self._spools: dict[str, Spool] | None = None
 
     def parts(self) -> tuple[Part, ...]:
@@ -95,7 +105,9 @@ class Changes:
 
     def _copy(self, session: Connection, spools: dict[str, Spool]) -> None:
         settings = self._settings
-        find_slot(session, settings, self._position)  # the server may be another one by now
+        slot, _ = find_slot(session, settings, self._position)  # the server may be another one by now
+        if self._is_reached():
+            advance(session, settings, slot, self._begin)
         tables = {(t.schema, t.table): t for t in settings.tables}
         check = partial(check_columns, settings)
         decoder = Decoder(

@@ -8,6 +8,7 @@ sources:
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project, SourceSettings
@@ -27,13 +28,14 @@ PLACE = re.compile(rf"(?:(?P<schema>{IDENTIFIER})\.)?(?P<table>{IDENTIFIER})")
 NAME_LENGTH = 63
 
 
-def postgres_source(project: Project, settings: SourceSettings, _catalog: Catalog) -> PostgresSource:
+def postgres_source(project: Project, settings: SourceSettings, catalog: Catalog) -> PostgresSource:
     """The source that a part of ``cumulus.yaml`` describes; nothing is opened yet.
 
     Raises:
         InputProblem: an option is missing or wrong.
     """
-    return PostgresSource(postgres_settings(project, settings), piece_rows(project.batch_rows))
+    committed = partial(catalog.source_position, settings.name)
+    return PostgresSource(postgres_settings(project, settings), piece_rows(project.batch_rows), committed)
 
 
 def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSettings:

@@ -21,6 +21,7 @@ from typing import Any
 import psycopg2
 from psycopg2 import errorcodes, sql
 
+from cumulus_ops.errors import Conflict
 from cumulus_ops.sources.postgres.connection import (
     Connection,
     connect_for_replication,
@@ -44,6 +45,7 @@ __all__ = [
     "find_slot",
     "held_slots",
     "lock_copying",
+    "moved_on",
     "our_slots",
     "slot_prefix",
     "whole_log",
@@ -146,6 +148,11 @@ def find_slot(session: Connection, settings: PostgresSettings, position: Positio
         hint = f"the database or Cumulus's catalog was restored from a backup, or somebody else reads the slot; {BEGIN_AGAIN}"
         raise stopped(settings, message, "slot-elsewhere", hint)
     return found[0], flushed
+
+
+def moved_on(settings: PostgresSettings) -> Conflict:
+    """What is said to somebody who knows an old position."""
+    return Conflict("the source moved on", kind="source-moved", place=f"source {settings.name}", hint="ask it again")
 
 
 ADVANCE = "SELECT pg_replication_slot_advance(%s, %s)"

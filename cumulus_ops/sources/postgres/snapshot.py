@@ -6,7 +6,7 @@ of its own. The session that copies holds a lock as long as it lives: whoever ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO
 
@@ -23,7 +23,7 @@ from cumulus_ops.faults import reach
 from cumulus_ops.sources.postgres.connection import Connection, connect, explained
 from cumulus_ops.sources.postgres.publication import ensure_publication
 from cumulus_ops.sources.postgres.settings import PostgresSettings
-from cumulus_ops.sources.postgres.slot import drop_left_over, exported_snapshot, lock_copying
+from cumulus_ops.sources.postgres.slot import drop_left_over, exported_snapshot, lock_copying, moved_on
 from cumulus_ops.sources.postgres.tables import Table, check_server, check_tables
 from cumulus_ops.sources.postgres.values import readable
 from cumulus_ops.sources.spool import from_start, temporary
@@ -48,10 +48,19 @@ def prepare(session: Connection, settings: PostgresSettings) -> tuple[Table, ...
 
 
 class InitialCopy:
-    """Copies the tables when it is first asked for its parts."""
+    """Copies the tables when it is first asked for its parts.
 
-    def __init__(self, settings: PostgresSettings, slot: str, rows: int) -> None:
-        self._settings, self._slot, self._rows = settings, slot, rows
+    Args:
+        settings: of the source.
+        slot: the name of the slot that is made with it.
+        rows: pieces of about so many rows are handed on at a time.
+        is_made: whether the event log has a copy by now.
+    """
+
+    def __init__(
+        self, settings: PostgresSettings, slot: str, rows: int, is_made: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._settings, self._slot, self._rows, self._is_made = settings, slot, rows, is_made
         self._session: Connection | None = None
         self._copied: list[_Copied] | None = None
 
@@ -61,6 +70,7 @@ class InitialCopy:
         Raises:
             SetupProblem: the server does not answer, refuses, or a table cannot be followed.
             NotYet: another process makes the copy.
+            Conflict: another process has made it.
         """
         if self._copied is None:
             self.close()
@@ -95,6 +105,8 @@ class InitialCopy:
             raise NotYet(
                 "another process makes the initial copy", kind="copying", place=f"source {settings.name}", hint=hint
             )
+        if self._is_made():  # then one of the slots is needed; who made it held the lock until that was in the catalog
+            raise moved_on(settings)
         drop_left_over(session, settings, None)
         with exported_snapshot(settings, self._slot) as snapshot:
             reach("source.after-slot")

@@ -8,11 +8,14 @@ what is in the event log for good. So whatever dies at any moment, the next poll
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
-from cumulus_ops.eventlog import Delivery
+from cumulus_ops.errors import SetupProblem
+from cumulus_ops.eventlog import Delivery, Part
 from cumulus_ops.eventlog.cuts import PIECE_ROWS
 from cumulus_ops.faults import reach
 from cumulus_ops.sources.postgres.changes import Changes, has_changes
@@ -20,7 +23,7 @@ from cumulus_ops.sources.postgres.connection import opened
 from cumulus_ops.sources.postgres.position import Position
 from cumulus_ops.sources.postgres.publication import check_publication
 from cumulus_ops.sources.postgres.settings import PostgresSettings
-from cumulus_ops.sources.postgres.slot import advance, draw_slot, drop_left_over, find_slot, whole_log
+from cumulus_ops.sources.postgres.slot import advance, draw_slot, drop_left_over, find_slot, moved_on, whole_log
 from cumulus_ops.sources.postgres.snapshot import InitialCopy, prepare
 
 __all__ = ["PostgresSource"]
@@ -32,23 +35,32 @@ class PostgresSource:
     Args:
         settings: of the source.
         rows: pieces of about so many rows are handed on at a time.
+        committed: where the source is by the catalog; other processes move it.
     """
 
-    def __init__(self, settings: PostgresSettings, rows: int = PIECE_ROWS) -> None:
+    def __init__(
+        self,
+        settings: PostgresSettings,
+        rows: int = PIECE_ROWS,
+        committed: Callable[[], str | None] | None = None,
+    ) -> None:
         self.name = settings.name
-        self._settings, self._rows = settings, rows
+        self._settings, self._rows, self._committed = settings, rows, committed
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """The initial copy, or what was committed since, in portions of whole transactions.
 
         Raises:
             SetupProblem: the server does not answer; or this is not what the position is of, or what comes behind it is lost.
+            Conflict: the source is not at the position any more.
         """
         if position is None:
             yield self._initial()
             return
         here = Position.parse(position)
-        for begin, end in self._ranges(here):
+        with self._unless_moved(position):
+            ranges = self._ranges(here)
+        for begin, end in ranges:
             yield self._delivery(here, position, begin, end)
             position = replace(here, lsn=end).text()
 
@@ -60,21 +72,42 @@ class PostgresSource:
             prepare(session, self._settings)
             slot = draw_slot(self._settings)
             here, _ = whole_log(session, self._settings, slot)
-        copy = InitialCopy(self._settings, slot, self._rows)
+        copy = InitialCopy(self._settings, slot, self._rows, lambda: self._has_moved(None))
         return Delivery(self.name, f"{self.name}-initial", _now(), copy.parts, None, here.text(), transactional=True)
 
     def _delivery(self, here: Position, before: str, begin: int, end: int) -> Delivery:
         """Its name is its begin: where it ends another poll may decide otherwise."""
-        changes = Changes(self._settings, here, begin, end, self._rows)
+        is_reached = partial(self._is_at, before)
+        changes = Changes(self._settings, replace(here, lsn=begin), begin, end, self._rows, is_reached)
         return Delivery(
             self.name,
             f"{self.name}-{begin:016X}",
             _now(),
-            changes.parts,
+            partial(self._parts, changes, before),
             before,
             replace(here, lsn=end).text(),
             transactional=True,
         )
+
+    def _parts(self, changes: Changes, before: str) -> tuple[Part, ...]:
+        with self._unless_moved(before):
+            return changes.parts()
+
+    @contextmanager
+    def _unless_moved(self, position: str) -> Iterator[None]:
+        """What an old position meets is no problem: the slot has moved with the source."""
+        try:
+            yield
+        except SetupProblem as problem:
+            if self._has_moved(position):
+                raise moved_on(self._settings) from problem
+            raise
+
+    def _is_at(self, position: str) -> bool:
+        return self._committed is not None and self._committed() == position
+
+    def _has_moved(self, position: str | None) -> bool:
+        return self._committed is not None and self._committed() != position
 
     def _ranges(self, here: Position) -> list[tuple[int, int]]:
         """What to read of the log: (begin, end). A short range in which nothing concerns us waits until it is longer."""

@@ -19,7 +19,7 @@ import pytest
 from cumulus_ops.catalog import Catalog, ProgramRecord
 from cumulus_ops.config import LEAST_MEMORY
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog import append_delivery
+from cumulus_ops.eventlog import append_delivery, csv_files
 from cumulus_ops.eventlog.landed import checked_name
 from cumulus_ops.eventlog.readers import read_relation
 from cumulus_ops.sources import drop_delivery
@@ -198,3 +198,14 @@ def test_small_files_that_unfold_to_much_are_set_aside_in_little_memory(tmp_path
         "zeros.parquet too-large",
     ]
     assert int(grown) < 160
+
+
+def test_blank_lines_are_not_looked_at_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_by_one(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(csv_files, "split_records", one_by_one)
+    path = tmp_path / "items.csv.gz"
+    row = b"1,1.50,I,1\r\n"
+    path.write_bytes(gzip.compress(b"id,price,op,event\n" + b"\n" * (9 << 20) + row + b"\r\n" * (1 << 20), 1))
+    assert outcome(path) == (1, 0)

@@ -249,6 +249,20 @@ BROKEN_CASES: Mapping[str, list[tuple[str, str | bytes]]] = {
         (".ndjson", _json_line(json.dumps({**ROW, "price": [1]}))),
     ],
     "a JSON array that ends early, or has anything else than objects": [(".json", "[{}, {}"), (".json", "[{}, 1]")],
+    "a CSV header with a quote that is not closed in its line": [
+        (".csv", CSV.replace("event", '"event')), (".csv", CSV.replace("event", 'event,"comment')),
+        (".csv", CSV.replace("event\n", 'event,"a\nb"\n')), (".csv", CSV.replace("price", '"pri"ce')),
+        (".csv", CSV.replace("event", 'event,"comment').replace("I,2", 'I,2,"b"')),
+        (".csv", 'id,price,op,event,"note\n1,1,I,1,x"\n2,1,I,2,x\n'),
+    ],
+    "CSV whose lines end in CR alone, VT, NEL or U+2028; CSV without rows whose header has numbers, or a name twice that the relation has not": [
+        (".csv", CSV.replace("\n", end)) for end in ("\r", "\v", "\x85", "\u2028", "\x1e", ";", "^", "|", " ", ",", "\\n", "")
+    ],
+    "HTML, a Git LFS pointer, an Excel workbook; gzip without `.gz`, or twice": [
+        (suffix, data)
+        for suffix in (".csv", ".ndjson", ".json", ".parquet")
+        for data in (b"\n<!DOCTYPE html>", b"version https://git-lfs.github.com/spec/v1\n", b"PK\x03\x04", gzip.compress(b"a"))
+    ] + [(".csv.gz", gzip.compress(gzip.compress(CSV.encode()))), (".ndjson.gz", NDJSON), (".csv", b"PAR1")],
     "UTF-16": [(".csv", CSV.encode("utf-16")), (".ndjson", NDJSON.encode("utf-16"))],
     "a `.gz` or Parquet file that is cut or damaged": [(".csv.gz", gzip.compress(CSV.encode())[:-4]), (".parquet", b"PAR1")],
     "a file that unfolds to more than the memory and 200 times its size": [
@@ -259,7 +273,7 @@ BROKEN_CASES: Mapping[str, list[tuple[str, str | bytes]]] = {
 
 @pytest.mark.parametrize("line", BROKEN, ids=lambda line: line[0])
 def test_broken_files(tmp_path: Path, line: list[str]) -> None:
-    kinds = quoted(line[1])
+    kinds = quoted(line[1].rpartition(": ")[2])
     for suffix, data in BROKEN_CASES[line[0]]:
         path = tmp_path / f"items{suffix}"
         if line[1].startswith("set aside"):
@@ -278,6 +292,22 @@ def test_a_row_without_a_number_takes_its_neighbours_with_it_unless_the_numbers_
     assert uncertain.rejected["kind"].to_pylist() == ["beside-unknown", "malformed-line", "beside-unknown"]
     unnumbered = "id,price,op\n1,1,I\n2,1\n3,1,I\n"
     assert read(tmp_path / "items.csv", unnumbered).rows["_offset"].to_pylist() == [0, 2]
+
+
+def test_the_first_line_may_name_the_delimiter(tmp_path: Path) -> None:
+    for first in ("sep=;\n", "\ufeffSEP=;\r\n", '"sep=;"\n'):
+        assert (
+            len(read(tmp_path / "items.csv", first + CSV.replace(",", ";"), LandingSettings(delimiter=",")).rows) == 3
+        )
+
+
+def test_a_file_without_a_header_is_told_which_columns_are_missing(tmp_path: Path) -> None:
+    with pytest.raises(InputProblem, match="names none of the columns id, price, name"):
+        read(tmp_path / "items.csv", "1,1.50,I,1\n")
+
+
+def test_columns_without_a_name_make_no_empty_file_suspicious(tmp_path: Path) -> None:
+    assert len(read(tmp_path / "items.csv", "id,price,op,event,comment,,\n").rows) == 0
 
 
 def test_settings_are_those_of_the_page() -> None:

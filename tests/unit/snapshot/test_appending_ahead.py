@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.eventlog import readers
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import run_minibatch
-from cumulus_ops.sources import landing
 from m3.program import Relation
 from tests.support.drops import make_shop
 
@@ -58,14 +58,14 @@ def test_what_changes_while_it_is_appended_is_appended_in_its_turn(tmp_path: Pat
     with opened(tmp_path) as (rt, drops):
         names = [drop.name for drop in drops]
         next_one = rt.project.landing / "0" / names[1]
-        read = landing.read_rows
+        read = readers.read_rows
 
         def touched(relation: Relation, path: Path, *options: object) -> Iterator[RawFile]:
             if path.parent == next_one:
                 os.utime(path, (1, 1))
             return read(relation, path, *options)  # type: ignore[arg-type]
 
-        with unittest.mock.patch.object(landing, "read_rows", touched):
+        with unittest.mock.patch.object(readers, "read_rows", touched):
             assert run_minibatch(rt, 0, names) is not None
             assert states(rt) == [(names[0], "applied")]
             assert run_minibatch(rt, 0, names) is not None

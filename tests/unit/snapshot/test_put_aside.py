@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from cumulus_ops.catalog import FileAside, NewFileAside, tables
-from cumulus_ops.config import Project
+from cumulus_ops.config import KeySettings, Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog import append_delivery
@@ -38,14 +38,13 @@ COLUMNS = (
     Column("at", TIMESTAMP.with_null()),
 )
 SALE = Relation("sale", COLUMNS)
+VIEWS = {"v": "SELECT SUM(id) AS s, COUNT(*) AS n FROM sale"}
 Row = tuple[int | None, str, object]  # event, op, id
 
 
 @pytest.fixture
 def rt(tmp_path: Path) -> Iterator[Runtime]:
-    project = make_project(
-        tmp_path, (SALE,), views={"v": "SELECT SUM(id) AS s, COUNT(*) AS n FROM sale"}, coordinators=1
-    )
+    project = make_project(tmp_path, (SALE,), views=VIEWS, coordinators=1)
     initialise(project)
     with open_runtime(project) as runtime:
         yield runtime
@@ -181,6 +180,30 @@ def test_rows_are_retried_when_the_settings_are_mended(rt: Runtime) -> None:
     assert sorted(log(rt)) == [(1, 1, 1), (2, -1, 1), (2, 1, 2)]
 
 
+def test_rows_without_numbers_are_retried_whatever_they_were_rejected_for(tmp_path: Path) -> None:
+    """One for a value, one for its key: what is mended is accepted, and takes no other with it."""
+    project = make_project(tmp_path, (dataclasses.replace(SALE, key=("id",)),), views=VIEWS, coordinators=1)
+    project = dataclasses.replace(project, keys={"sale": KeySettings("strict")})
+    initialise(project)
+    with open_runtime(project) as rt:
+        first: list[Row] = [(None, "I", 1), (None, "D", 2), (None, "I", "x")]
+        assert take(rt, "d1", *first, numbered=False) == (1, 0, 2)
+        assert "event" not in str(shown_rows(rt, put_aside(rt).rows[0].label, 5)[1])
+        assert take(rt, "d2", (None, "I", 2), numbered=False) == (1, 0, 0)
+        (done,) = retry_put_aside(rt, [put_aside(rt).rows[0].label])
+        assert (done.accepted, done.rejected, reasons(rt)) == (1, 1, {"not-an-int": 1})
+        assert answer(rt) == (1, 1)
+
+
+def test_a_file_without_rows_is_no_copy_of_another(rt: Runtime) -> None:
+    for drop in ("d1", "d2"):
+        folder = rt.project.landing / "0" / drop
+        folder.mkdir(parents=True)
+        (folder / "sale.csv").write_text("op,id,price\n")
+        assert run_minibatch(rt, 0) is not None
+    assert put_aside(rt).files == ()
+
+
 def test_rows_from_before_reasons_had_kinds_are_decided_like_others(rt: Runtime) -> None:
     land(rt.project, "d1", (1, "?", 1))
     run_minibatch(rt, 0)
@@ -200,10 +223,10 @@ def test_a_file_is_retried_when_it_is_mended(rt: Runtime) -> None:
     (file.parent / "sale.csv").write_text("nonsense\n")
     run_minibatch(rt, 0)
     files = {Path(f.place).name: f for f in put_aside(rt).files}
-    assert {name: f.kind for name, f in files.items()} == {"sale.csv": "missing-column", "sale.ndjson": "doubled-file"}
+    assert {name: f.kind for name, f in files.items()} == {"sale.csv": "no-header", "sale.ndjson": "doubled-file"}
     with pytest.raises(InputProblem) as caught:
         retry_put_aside(rt, [files["sale.csv"].label])
-    assert caught.value.kind == "missing-column"
+    assert caught.value.kind == "no-header"
     (file.parent / "sale.csv").write_text("op,event,id,price\nI,2,5,1.00\n")
     (done,) = retry_put_aside(rt, [files["sale.csv"].label])
     assert (done.accepted, answer(rt)) == (1, (5, 1))

@@ -23,9 +23,9 @@ executor: {kind: inprocess}
 def call(tmp_path, monkeypatch):
     monkeypatch.delenv("CUMULUS_HOME", raising=False)
 
-    def caller(*arguments):
+    def caller(*arguments, exit_code=0):
         done = CliRunner().invoke(main, [*arguments, "--project", str(tmp_path)], catch_exceptions=False)
-        assert done.exit_code == 0, done.output
+        assert done.exit_code == exit_code, done.output
         return done.stdout
 
     return caller
@@ -43,6 +43,10 @@ def test_words_for_null_and_files_without_operations(call, tmp_path):
     (tmp_path / "cumulus.yaml").write_text(PROJECT % ", null_values: [NULL]")
     (before,) = json.loads(call("quarantine", "list", "--json"))["rows"]
     assert before["rows"] == 2
+    other_types = (PROJECT % "").replace('o_price: "decimal(8,2) null"', 'o_price: "decimal(9,3) null"')
+    (tmp_path / "cumulus.yaml").write_text(other_types)
+    call("quarantine", "retry", before["label"], exit_code=2)
+    (tmp_path / "cumulus.yaml").write_text(PROJECT % ", null_values: [NULL]")
     (again,) = json.loads(call("quarantine", "retry", before["label"], "--json"))
     assert (again["accepted"], again["rejected"]) == (1, 1)
     call("run")
