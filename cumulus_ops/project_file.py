@@ -286,14 +286,12 @@ def _memory(item: Item | None) -> int | None:
     if item is None:
         return None
     match = MEMORY.fullmatch(item.text())
-    size = int(float(match[1]) * MEMORY_UNITS[match[2].lower()]) if match else 0
-    if size < LEAST_MEMORY:
-        raise item.problem(
-            f"memory: {item.text()!r} is not enough memory",
-            kind="bad-memory",
-            hint="write `memory: 4 GiB`, at least 256 MiB",
-        )
-    return size
+    size = float(match[1]) * MEMORY_UNITS[match[2].lower()] if match else 0.0
+    if not LEAST_MEMORY <= size < 1 << 62:
+        what = "is no amount of memory" if not match or size >= 1 << 62 else "is not enough memory"
+        hint = "write `memory: 4 GiB`, at least 256 MiB"
+        raise item.problem(f"{item.text()!r} {what}", kind="bad-memory", hint=hint)
+    return int(size)
 
 
 def _batch_rows(root: Section) -> int:

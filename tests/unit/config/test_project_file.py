@@ -340,3 +340,12 @@ def test_a_byte_order_mark_is_none_of_the_text(write):
 def test_spans_that_no_calendar_has_are_refused(write, span):
     with pytest.raises(InputProblem, match="longer than 100 years"):
         load_project(write(MINIMAL.replace("15m", span)), {})
+
+
+@pytest.mark.parametrize(
+    ("size", "what"), [("lots", "no amount"), ("9" * 400 + " GiB", "no amount"), ("1 MiB", "not enough")]
+)
+def test_memory_that_is_no_amount_of_it(write, size, what):
+    with pytest.raises(InputProblem, match=what) as caught:
+        load_project(write(MINIMAL + f"memory: {size}\n"), {})
+    assert caught.value.message.count("memory:") == 1
