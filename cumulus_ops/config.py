@@ -89,6 +89,14 @@ class ExecutorSettings:
     rows_per_task: int = 100_000
 
 
+#: What the column ``op`` may say, in any case, and which of I, D and U it means.
+OP_WORDS = {
+    **dict.fromkeys(("I", "INSERT", "C", "CREATE", "R", "READ", "+I"), "I"),
+    **dict.fromkeys(("D", "DELETE", "-D"), "D"),
+    **dict.fromkeys(("U", "UPDATE"), "U"),
+}
+
+
 @dataclass(frozen=True)
 class LandingSettings:
     """How landed files are read. ``null_values``: unquoted CSV fields that are NULL, beside the empty one. ``ops``: more words of the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from cumulus_ops.config import LandingSettings
+from cumulus_ops.config import OP_WORDS, LandingSettings
 from cumulus_ops.yaml_nodes import Item, Section
 
 __all__ = ["FILE_KEYS", "check_column_name", "file_settings"]
@@ -46,7 +46,14 @@ def file_settings(section: Section, base: LandingSettings) -> LandingSettings:
 
 def _words(item: Item) -> dict[str, str]:
     """``{new: I, gone: D}``."""
-    return {word: entry.choice(("I", "D", "U")) for word, entry in item.section().items()}
+    words: dict[str, str] = {}
+    meanings = dict(OP_WORDS)
+    for word, entry in item.section().items():
+        words[word] = op = entry.choice(("I", "D", "U"))
+        if meanings.setdefault(word.strip().upper(), op) != op:
+            hint = "words are compared in capitals; take it out, and let the source write another one"
+            raise entry.problem(f"{word!r} means {meanings[word.strip().upper()]} already", hint=hint)
+    return words
 
 
 def _all_inserts(item: Item) -> Literal["insert"]:

@@ -48,7 +48,7 @@ from cumulus_ops.config import (
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.file_settings import FILE_KEYS, check_column_name, file_settings
 from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
-from cumulus_ops.yaml_nodes import Item, Section, read_yaml
+from cumulus_ops.yaml_nodes import Item, Section, read_text, read_yaml
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 
@@ -212,9 +212,7 @@ def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
     if program is not None:
         return {}, _existing(program, folder)
     assert views is not None
-    return {
-        _identifier(name, item): _existing(item, folder).read_text() for name, item in views.section().items()
-    }, None
+    return {_identifier(name, item): read_text(_existing(item, folder)) for name, item in views.section().items()}, None
 
 
 def _dialect(item: Item | None) -> str | None:
@@ -288,14 +286,12 @@ def _memory(item: Item | None) -> int | None:
     if item is None:
         return None
     match = MEMORY.fullmatch(item.text())
-    size = int(float(match[1]) * MEMORY_UNITS[match[2].lower()]) if match else 0
-    if size < LEAST_MEMORY:
-        raise item.problem(
-            f"memory: {item.text()!r} is not enough memory",
-            kind="bad-memory",
-            hint="write `memory: 4 GiB`, at least 256 MiB",
-        )
-    return size
+    size = float(match[1]) * MEMORY_UNITS[match[2].lower()] if match else 0.0
+    if not LEAST_MEMORY <= size < 1 << 62:
+        what = "is no amount of memory" if not match or size >= 1 << 62 else "is not enough memory"
+        hint = "write `memory: 4 GiB`, at least 256 MiB"
+        raise item.problem(f"{item.text()!r} {what}", kind="bad-memory", hint=hint)
+    return int(size)
 
 
 def _batch_rows(root: Section) -> int:

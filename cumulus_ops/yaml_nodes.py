@@ -13,11 +13,29 @@ import yaml
 
 from cumulus_ops.errors import InputProblem
 
-__all__ = ["Item", "Section", "read_yaml"]
+__all__ = ["Item", "Section", "read_text", "read_yaml"]
 
 VARIABLE = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
 DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h|d)")
+#: No span is longer.
+LONGEST_S = 36_525 * 86_400.0
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def read_text(file: Path) -> str:
+    """The text of a file that a person has written.
+
+    Raises:
+        InputProblem: it is not UTF-8.
+        OSError: it cannot be read.
+    """
+    written = file.read_bytes()
+    try:
+        return written.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        hint = "save it as UTF-8 (`file` says what it is, `iconv -t utf-8` changes it)"
+        raise InputProblem("is not UTF-8", kind="not-utf-8", place=f"{file}:{line}", hint=hint) from error
 
 
 def read_yaml(file: Path, environment: Mapping[str, str]) -> Item:
@@ -31,7 +49,7 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Item:
         InputProblem: the file is missing, empty or not YAML.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
         raise InputProblem(
@@ -48,6 +66,9 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Item:
             place=f"{file}:{line}",
             hint="check indentation, colons and quotes",
         ) from error
+    except yaml.YAMLError as error:  # a character that YAML has not
+        hint = "remove control characters"
+        raise InputProblem(f"not YAML: {error}", kind="bad-yaml", place=str(file), hint=hint) from error
     if node is None:
         raise InputProblem(
             "the file is empty", kind="empty", place=f"{file}:1", hint="`cumulus init` writes a first one"
@@ -142,9 +163,13 @@ class Item:
         """The value as a time span above zero: ``30s``, ``15m``, ``1h``."""
         text = self.text()
         match = DURATION.fullmatch(text)
-        if match is None or float(match["number"]) <= 0:
-            raise self.problem(f"{text!r} is not a time span above zero", hint="write 30s, 15m, 1h or 1d")
-        return datetime.timedelta(seconds=float(match["number"]) * SECONDS[match["unit"]])
+        seconds = float(match["number"]) * SECONDS[match["unit"]] if match else 0.0
+        if not 0 < seconds <= LONGEST_S:
+            message = (
+                f"{text!r} is not a time span above zero" if seconds <= 0 else f"{text!r} is longer than 100 years"
+            )
+            raise self.problem(message, hint="write 30s, 15m, 1h or 1d")
+        return datetime.timedelta(seconds=seconds)
 
     def time(self) -> datetime.datetime:
         """The value as a point in time, in UTC; a time without a zone is UTC."""

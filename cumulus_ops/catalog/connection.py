@@ -59,6 +59,9 @@ def read_url(url: str) -> URL:
         where = "" if parsed is None else parsed.render_as_string(hide_password=True)
         hint = "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
         raise SetupProblem("this is no catalog's URL", kind="catalog-url", place=where, hint=hint)
+    if "@" in (parsed.host or ""):  # a part of the password, which is not for everybody's eyes
+        hint = "write %40 for an @ in the user's name or the password, %3A for a colon, %2F for a slash"
+        raise SetupProblem("its URL has more than one @", kind="catalog-url", place="catalog", hint=hint)
     return parsed.set(drivername="postgresql+psycopg2") if parsed.drivername in ("postgresql", "postgres") else parsed
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cumulus_ops.config import Project
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.yaml_nodes import read_text
 from m3 import Program, check, format_program
 from m3.errors import M3Error
 
@@ -143,7 +144,7 @@ def _rows(known: set[str], text: str) -> tuple[str, float]:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return read_text(file)
     except OSError as error:
         raise InputProblem(
             f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint="give a file with one SELECT"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from m3.errors import M3Error
 __all__ = ["EXIT_INVALID", "EXIT_IN_ERROR", "EXIT_SET_ASIDE", "EXIT_USER", "explained", "show"]
 
 FILE_ERRORS = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
+
+#: Of errors: the disk, the quota.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 EXIT_INVALID = 1  # a snapshot is wrong
 EXIT_USER = 2  # the input, the project or the machine is wrong
@@ -45,6 +49,9 @@ def explained(source: Callable[[M3Error], str | None] | None = None) -> Iterator
 
 def _of_the_surroundings(error: Exception) -> CumulusError | None:
     """What is wrong with the machine, rather than with us: a file that is not there, a database that does not answer."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        message, hint = f"no room to write: {error.strerror}", "make some, and run it again: nothing is lost"
+        return SetupProblem(message, kind="disk-full", place=str(error.filename or ""), hint=hint)
     if isinstance(error, FILE_ERRORS) or (isinstance(error, OSError) and error.filename is not None):
         message, place = f"a file cannot be used: {error.strerror or error}", str(error.filename or "")
         return SetupProblem(

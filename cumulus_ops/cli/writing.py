@@ -89,6 +89,10 @@ def write_rows(rows: pa.Table, form: str, output: Path | None) -> None:
         FORMATS[form](rows, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
+    output = output.resolve()  # what a link leads to is replaced, and not the link
+    if output.exists() and not output.is_file():
+        hint = "name a file; --format csv and json go to standard output without --output"
+        raise InputProblem("is no regular file", kind="no-output", place=str(output), hint=hint)
     fresh = output.with_name(f".{output.name}.{uuid.uuid4().hex}")
     try:
         with fresh.open("xb") as sink:

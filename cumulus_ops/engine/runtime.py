@@ -17,6 +17,7 @@ from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
 from cumulus_ops.mapstore import FORMAT
 from cumulus_ops.sources import Sources
+from cumulus_ops.yaml_nodes import read_text
 from m3.program import Program
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def build_program(project: Project) -> Program:
     from m3 import check, compile_views, parse  # the SQL parser and the compiler: open programs are compiled already
 
     if project.program_file is not None:
-        program = parse(project.program_file.read_text(encoding="utf-8"), str(project.program_file))
+        program = parse(read_text(project.program_file), str(project.program_file))
         declared = {r.name: r for r in project.relations}
         for relation in program.relations:
             if relation.name in declared and declared[relation.name].columns != relation.columns:
@@ -95,7 +96,7 @@ PLACES = {"folder", "landing", "state", "catalog_url", "published", "reports", "
 def _source(project: Project) -> str:
     """Identifies what a program was compiled from, and all that was checked with it."""
     settings = [(f.name, getattr(project, f.name)) for f in fields(project) if f.name not in PLACES]
-    text = project.program_file.read_text(encoding="utf-8") if project.program_file else ""
+    text = read_text(project.program_file) if project.program_file else ""
     return hashlib.sha256(repr((FORMAT, settings, text)).encode()).hexdigest()
 
 

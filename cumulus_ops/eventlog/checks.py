@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.config import OP_WORDS
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
 from cumulus_ops.eventlog.raw import Malformed, RawFile, bad_columns
@@ -26,10 +27,6 @@ from m3.program import Relation
 
 __all__ = ["Checked", "Checks", "Reason"]
 
-#: What the column ``op`` may say, in any case.
-INSERT_WORDS = ("I", "INSERT", "C", "CREATE", "R", "READ", "+I")
-DELETE_WORDS = ("D", "DELETE", "-D")
-UPDATE_WORDS = ("U", "UPDATE")
 SIGNS = {"I": 1, "D": -1, "U": UPDATE}
 #: The first characters of a value that a reason shows.
 SHOWN = 100
@@ -269,13 +266,8 @@ def _line(malformed: Malformed) -> dict[str, object]:
 
 def _words(ops: Mapping[str, str] | Literal["insert"]) -> tuple[pa.Array, pa.Array]:
     """The words of ``op`` in capitals, and what they mean."""
-    meanings = {
-        **dict.fromkeys(INSERT_WORDS, 1),
-        **dict.fromkeys(DELETE_WORDS, -1),
-        **dict.fromkeys(UPDATE_WORDS, UPDATE),
-    }
-    if not isinstance(ops, str):
-        meanings |= {word.upper(): SIGNS[op] for word, op in ops.items()}
+    more = {} if isinstance(ops, str) else {word.upper(): op for word, op in ops.items()}
+    meanings = {word: SIGNS[op] for word, op in {**more, **OP_WORDS}.items()}
     return pa.array(meanings), pa.array(meanings.values(), pa.int8())
 
 

@@ -58,7 +58,7 @@ def examine(folder: Path, port: int) -> list[Finding]:
     except CumulusError as error:
         return [*found, _problem("project", error)]
     found += [Finding("project", OK, f"{project.name}: {len(project.relations)} relations"), _disk(project.state)]
-    return [*found, *_folders(project), _catalog(project), *_servers(project), _port(port, project)]
+    return [*found, *_folders(project), _catalog(project), *_sources(project), *_servers(project), _port(port, project)]
 
 
 def _problem(check: str, error: CumulusError, state: str = FIX) -> Finding:
@@ -195,8 +195,12 @@ def _why_not_writable(folder: Path) -> str:
 
 def _catalog(project: Project) -> Finding:
     from cumulus_ops.catalog import Catalog
+    from cumulus_ops.catalog.connection import read_url
 
-    where = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", project.catalog_url)
+    try:
+        where = read_url(project.catalog_url).render_as_string(hide_password=True)
+    except CumulusError as error:
+        return _problem("catalog", error)
     hint = f"cumulus init {project.folder}"
     file = project.catalog_url.removeprefix("sqlite:///")
     if file != project.catalog_url and not Path(file).is_file():
@@ -214,6 +218,26 @@ def _catalog(project: Project) -> Finding:
         hint = "check `catalog:` in cumulus.yaml, and that the server runs and knows the user"
         return Finding("catalog", FIX, f"{where}: {reason[0] if reason else type(error).__name__}", hint)
     return Finding("catalog", OK, where)
+
+
+def _sources(project: Project) -> Iterator[Finding]:
+    """Whether sources stand still, as who asked them last has found; they are not asked."""
+    from cumulus_ops.catalog import Catalog
+    from cumulus_ops.query.lag import source_states
+
+    if not project.sources or _catalog(project).state != OK:
+        return
+    catalog = Catalog(project.catalog_url, project.state)
+    try:
+        states = source_states(project, catalog)
+    finally:
+        catalog.close()
+    for source in states:
+        if source.standing is None:
+            yield Finding("source", OK, f"{source.name}: {'not begun' if source.epoch is None else 'read'}")
+        else:
+            problem, _, hint = source.standing.problem.partition("\n  hint: ")
+            yield Finding("source", FIX, f"{source.name} stands still: {problem}", hint)
 
 
 def _servers(project: Project) -> Iterator[Finding]:
@@ -240,7 +264,10 @@ def _servers(project: Project) -> Iterator[Finding]:
 
 
 def _port(port: int, project: Project | None) -> Finding:
-    record = read_record(servers_folder(project)) if project else None
+    try:
+        record = read_record(servers_folder(project)) if project else None
+    except CumulusError:
+        record = None  # the servers' check says so
     if record and record.url.endswith(f":{port}") and record.supervisor.find():
         return Finding("port", OK, f"{port}: the UI of this project")
     try:

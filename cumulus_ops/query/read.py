@@ -36,7 +36,7 @@ from m3.program import Check, MapDecl, OutputColumn, View
 from m3.scalars import Scalar, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
-__all__ = ["failed_checks", "failed_checks_upto", "read_groups", "read_map", "read_view"]
+__all__ = ["entries_to_read", "failed_checks", "failed_checks_upto", "read_groups", "read_map", "read_view"]
 
 
 def read_view(
@@ -73,6 +73,14 @@ def read_view(
             raise problem
         assert entries is not None
         return _rows(declared, entries, ordered)
+
+
+def entries_to_read(rt: Runtime, view: str) -> int:
+    """How many stored entries :func:`read_view` goes through, at the most, for all rows are made before the first is given."""
+    declared = rt.program.view(view)
+    groups = {rt.plan.group_of[name] for name in _maps(declared)}
+    paths = {(group, rt.plan.paths[group][0].label) for group in groups}
+    return sum(r.rows for r in rt.catalog.runs(rt.catalog.last_commit()) if (r.map, r.access_path) in paths)
 
 
 def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False) -> dict[str, ViewInError]:
@@ -230,7 +238,7 @@ def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
 
 def _totals(rt: Runtime, view: View, upto: int | None) -> tuple[pa.Table, list[str]]:
     """One row per key with the entry of every map of the view: maps are stacked with zeros for each other and summed."""
-    names = sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
+    names = _maps(view)
     together: dict[str, list[str]] = {}
     for name in names:
         together.setdefault(rt.plan.group_of[name], []).append(name)
@@ -245,6 +253,10 @@ def _totals(rt: Runtime, view: View, upto: int | None) -> tuple[pa.Table, list[s
                 table = table.append_column(other, zeros)
         stacked.append(table.select([*(f"#{i}" for i in range(len(view.keys))), *names]))
     return sum_exactly(stack(stacked), [f"#{i}" for i in range(len(view.keys))], names), names
+
+
+def _maps(view: View) -> list[str]:
+    return sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
 
 
 def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:

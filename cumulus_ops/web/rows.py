@@ -10,11 +10,14 @@ import pyarrow as pa
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project
 from cumulus_ops.errors import CumulusError
-from cumulus_ops.query import read_view
+from cumulus_ops.query import entries_to_read, read_view
 from cumulus_ops.snapshot import open_runtime
 from cumulus_ops.snapshot.delta_tables import first_rows
 
 __all__ = ["NewestRows", "newest_rows"]
+
+#: A view that is not published is read as a whole; the server of the pages, which is Airflow's, does so up to here.
+READ_ENTRIES = 100_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,11 @@ def _published(project: Project, catalog: Catalog, view: str, limit: int) -> New
 
 def _read(project: Project, catalog: Catalog, view: str, limit: int) -> NewestRows:
     with open_runtime(project, "inprocess") as runtime:
+        if (entries := entries_to_read(runtime, view)) > READ_ENTRIES:
+            said = (
+                f"it is not published, and {entries:,} entries would have to be read: `cumulus query {view}` shows them"
+            )
+            return NewestRows(problem=said)
         return _shown(read_view(runtime, view).slice(0, limit), catalog.newest_snapshot())
 
 

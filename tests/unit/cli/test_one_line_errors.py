@@ -1,5 +1,6 @@
 """Whatever is wrong with the catalog or a folder, every command says it in one line, where it is, and what to do."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from cumulus_ops.catalog import connection
 from cumulus_ops.cli.main import main
+from cumulus_ops.cli.problems import explained
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
 from cumulus_ops.engine import initialise
@@ -152,3 +154,11 @@ def test_a_view_that_is_a_folder(folder, arguments):
     (folder / "views" / "revenue.sql").unlink()
     (folder / "views" / "revenue.sql").mkdir()
     assert "views" in says(arguments)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_said_in_one_line_whoever_notices_it(capsys, code):
+    with pytest.raises(SystemExit) as ended, explained():
+        raise OSError(code, os.strerror(code))
+    assert ended.value.code == 2
+    assert "no room to write" in capsys.readouterr().err

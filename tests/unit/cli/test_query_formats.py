@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from decimal import Decimal
 
 import pyarrow as pa
@@ -155,3 +156,13 @@ def test_values_names_and_titles_are_no_markup(capsys, value, said):
     shown = capsys.readouterr().out
     assert shown.count(said) == 3, shown
     assert "\x1b" not in shown
+
+
+def test_only_regular_files_are_replaced_and_links_followed(query, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused = query("notes", "--format", "csv", "--output", "pipe")
+    assert (refused.exit_code, (tmp_path / "pipe").is_fifo()) == (2, True)
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    assert query("notes", "--format", "csv", "--output", "link.csv").exit_code == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert len(rows_of((tmp_path / "real.csv").read_text())) == 3

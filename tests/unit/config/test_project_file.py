@@ -288,6 +288,9 @@ def test_how_files_are_read_is_said_for_all_or_for_a_relation(write):
     [
         ("ops: all", "neither insert nor a mapping"),
         ("ops: {new: X}", "'X' is not known"),
+        ("ops: {I: D}", "'I' means I already"),
+        ("ops: {insert: I, delete: U}", "'delete' means D already"),
+        ("ops: {new: I, NEW: D}", "'NEW' means I already"),
         ("delimiter: ''", "no delimiter"),
         ("delimiter: ';;'", "no delimiter"),
         ("delimiter: a", "no delimiter"),
@@ -308,3 +311,41 @@ def test_columns_with_the_names_of_the_event_log_are_refused(write, name):
         load_project(write(MINIMAL.replace("columns: {", f"columns: {{{name}: bigint, ", 1)))
     assert problem.value.kind == "reserved-name"
     assert "declare it under another name" in problem.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "line"),
+    [
+        ("cumulus.yaml", MINIMAL.encode() + b"# f\xfcr\n", len(MINIMAL.splitlines()) + 1),
+        ("cumulus.yaml", MINIMAL.encode("utf-16"), 1),
+        ("v.sql", b"SELECT 1\n-- \xfc\n", 2),
+    ],
+)
+def test_files_that_are_not_utf_8_are_named_with_the_line(write, name, written, line):
+    folder = write(MINIMAL)
+    (folder / name).write_bytes(written)
+    with pytest.raises(InputProblem, match="not UTF-8") as caught:
+        load_project(folder, {})
+    assert caught.value.place == f"{folder / name}:{line}"
+
+
+def test_a_byte_order_mark_is_none_of_the_text(write):
+    folder = write(MINIMAL)
+    (folder / "cumulus.yaml").write_bytes(b"\xef\xbb\xbf" + MINIMAL.encode())
+    (folder / "v.sql").write_bytes(b"\xef\xbb\xbfSELECT 1 AS one")
+    assert load_project(folder, {}).views["v"] == "SELECT 1 AS one"
+
+
+@pytest.mark.parametrize("span", ["1000000000d", "36526d", "9" * 400 + "s"])
+def test_spans_that_no_calendar_has_are_refused(write, span):
+    with pytest.raises(InputProblem, match="longer than 100 years"):
+        load_project(write(MINIMAL.replace("15m", span)), {})
+
+
+@pytest.mark.parametrize(
+    ("size", "what"), [("lots", "no amount"), ("9" * 400 + " GiB", "no amount"), ("1 MiB", "not enough")]
+)
+def test_memory_that_is_no_amount_of_it(write, size, what):
+    with pytest.raises(InputProblem, match=what) as caught:
+        load_project(write(MINIMAL + f"memory: {size}\n"), {})
+    assert caught.value.message.count("memory:") == 1

@@ -114,3 +114,36 @@ def test_down_of_what_is_not_up_says_so(shop):
     done = CliRunner().invoke(main, ["down", str(shop)])
     assert done.exit_code == 0
     assert "is not up" in done.stdout
+
+
+@pytest.mark.parametrize("password", ["secret", "p@secret", "p:secret", "%40secret"])
+def test_no_part_of_a_password_is_said(shop, password):
+    file = shop / "cumulus.yaml"
+    file.write_text(file.read_text() + f'catalog: "postgresql://me:{password}@127.0.0.1:1/db"\n')
+    finding = found(shop, "catalog")
+    assert finding.state == FIX
+    assert "secret" not in finding.message + finding.hint
+
+
+def test_a_damaged_record_of_servers_does_not_end_it(shop):
+    (servers(shop) / "running.json").write_text("{")
+    assert found(shop, "servers").state == FIX
+    assert found(shop, "port").state == OK
+
+
+def test_sources_that_stand_still_are_to_be_mended(shop):
+    file = shop / "cumulus.yaml"
+    tables = "{kind: debezium, path: in, tables: {x.orders: orders}"
+    file.write_text(
+        file.read_text().replace("\nsources:\n", f"\nsources:\n  a: {tables}}}\n  b: {tables}, coordinator: 7}}\n")
+    )
+    project = load_project(shop)
+    findings = [f for f in examine(shop, free_port()) if f.check == "source"]
+    assert [f.state for f in findings] == [OK, FIX]
+    assert "coordinators add 7" in findings[1].hint
+    catalog = Catalog(project.catalog_url, project.state)
+    catalog.source_stands_still("a", "gone [x]\n  hint: put it back")
+    catalog.close()
+    first = next(f for f in examine(shop, free_port()) if f.check == "source")
+    assert (first.state, first.hint) == (FIX, "put it back")
+    assert "gone" in first.message

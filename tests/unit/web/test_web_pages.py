@@ -92,6 +92,14 @@ def test_rows_are_read_from_the_maps_where_nothing_is_published(project: Project
     assert "100 / amount fails for 8 rows" in words(client, "views/ratio")
 
 
+def test_a_large_view_is_not_read_where_nothing_is_published(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cumulus_ops.web.rows.READ_ENTRIES", 3)
+    client = TestClient(create_app(lambda: [dataclasses.replace(project, published=None)], anyone))
+    said = words(client, "views/by_region")
+    assert "entries would have to be read: `cumulus query by_region` shows them" in said
+    assert "east 12 8" not in said
+
+
 def test_an_epoch_says_what_its_validation_found(client: TestClient) -> None:
     said = words(client, "epochs/1")
     assert "failed : it differs from its recomputation" in said
