@@ -145,10 +145,12 @@ class KeyIndexes(Database):
             _insert(connection, runs, [version] * len(runs))
 
     def forget_key_index(self, relation: str) -> None:
-        """Let the index of a relation be built anew with the next append."""
+        """Let the index of a relation be built anew with the next append. Its versions go on: who has judged events by it finds out."""
+        i = t.key_index.c
         with self._engine.begin() as connection:
             program = self._lock(connection)
-            connection.execute(delete(t.key_index).where(t.key_index.c.relation == relation))
+            nothing = {"version": i.version + 1, "signature": "", "covers": -1}
+            connection.execute(update(t.key_index).where(i.relation == relation).values(**nothing))
             _retire(connection, relation, int(program.last_commit))
 
     def commit_key_merge(self, runs: Sequence[KeyRun], new: Sequence[NewKeyRun]) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cumulus_ops.config import LandingSettings
+from cumulus_ops.eventlog.cuts import changes, event_cuts
 from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
 from m3.program import Relation
@@ -22,9 +24,11 @@ __all__ = ["events_of", "json_records", "read_rejected", "rejected_rows", "witho
 
 WORDS = {1: "I", -1: "D", UPDATE: "U"}
 CONTROL = [chr(code) for code in range(32)]
-#: What is read of a quarantine file at once.
+#: So many rows of quarantine files are held as objects at once.
 PIECE_ROWS = 1 << 16
 PLAIN = LandingSettings()
+#: In the place of the number of an event that has none, or none that can be read.
+UNKNOWN = -(2**63)
 NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 
 
@@ -114,7 +118,7 @@ def without_events(rejected: pa.Table) -> pa.Table:
 def read_rejected(
     files: Sequence[Path], relation: Relation, settings: LandingSettings = PLAIN, *, as_new: bool = False
 ) -> Iterator[RawFile]:
-    """The rows of quarantine files as they came, all in the order of their events.
+    """The rows of quarantine files as they came, all in the order of their events, in pieces.
 
     Args:
         files: quarantine files of one delivery.
@@ -123,7 +127,12 @@ def read_rejected(
         as_new: leave out the numbers of their events: each row is a new event.
     """
     names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
-    yield _raw(pa.concat_tables([_rejected(file) for file in files]), relation, names, settings)
+    rejected = pa.concat_tables([_rejected(file) for file in files])
+    numbers, given = _looked_at(rejected, relation, names)
+    order = np.argsort(numbers, kind="stable")
+    ends = event_cuts([_begins(numbers[order], EVENT in names)], len(order), PIECE_ROWS)
+    for begin, end in pairwise([0, *ends]):
+        yield _raw(rejected, order[begin:end], relation, names, given, settings)
 
 
 def _rejected(file: Path) -> pa.Table:
@@ -135,25 +144,55 @@ def _rejected(file: Path) -> pa.Table:
     return table.select(REJECTED_SCHEMA.names).cast(REJECTED_SCHEMA)
 
 
-def _raw(rejected: pa.Table, relation: Relation, names: Sequence[str], settings: LandingSettings) -> RawFile:
-    """In the order of the events, as a file is to have them."""
-    records = [
-        json.loads(r, parse_float=str, parse_int=str, parse_constant=str) for r in rejected["record"].to_pylist()
-    ]
-    lost = {
-        i
-        for i, r in enumerate(records)
-        if set(r) - {EVENT} == {"line"} and not any(c.name == "line" for c in relation.columns)
-    }
-    kept = sorted(set(range(len(records))) - lost, key=lambda i: _number(records[i]))
-    given = [n for n in names if any(n in records[i] for i in kept)]
-    columns = {n: pa.array([_text(records[i].get(n), settings.null_values) for i in kept], pa.string()) for n in given}
-    kinds, reasons = rejected["kind"].to_pylist(), rejected["reason"].to_pylist()
+def _looked_at(rejected: pa.Table, relation: Relation, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+    """The number of each row's event, and which of ``names`` any row has: only so much of the records is held at once."""
+    numbers, seen = [np.array([], dtype=np.int64)], set[str]()
+    for piece in rejected.to_batches(max_chunksize=PIECE_ROWS):
+        records = _records(piece)
+        numbers.append(np.array([_number(r) for r in records], dtype=np.int64))
+        seen.update(*(r for r in records if not _is_line(r, relation)))
+    return np.concatenate(numbers), [n for n in names if n in seen]
+
+
+def _begins(numbers: np.ndarray, is_numbered: bool) -> np.ndarray:
+    """Where rows may be cut; nowhere if the events of some are unknown and those of others are not: they may be parts of them."""
+    unknown = numbers == UNKNOWN
+    if not is_numbered or unknown.all():
+        return np.arange(1, len(numbers))
+    return np.array([], dtype=np.int64) if unknown.any() else changes(numbers)
+
+
+def _records(rejected: pa.Table | pa.RecordBatch) -> list[dict[str, object]]:
+    texts = rejected["record"].to_pylist()
+    return [json.loads(text, parse_float=str, parse_int=str, parse_constant=str) for text in texts]
+
+
+def _is_line(record: dict[str, object], relation: Relation) -> bool:
+    """Whether it is a line that could not be read as a row."""
+    return set(record) - {EVENT} == {"line"} and not any(c.name == "line" for c in relation.columns)
+
+
+def _raw(
+    rejected: pa.Table,
+    places: np.ndarray,
+    relation: Relation,
+    names: Sequence[str],
+    given: Sequence[str],
+    settings: LandingSettings,
+) -> RawFile:
+    """The rows in some places; of the wanted ``names`` some are ``given``."""
+    piece = rejected.take(pa.array(places))
+    records, kinds, reasons = _records(piece), piece["kind"].to_pylist(), piece["reason"].to_pylist()
+    lines = [i for i, record in enumerate(records) if _is_line(record, relation)]
+    rows = sorted(set(range(len(records))) - set(lines))
+    columns = {n: pa.array([_text(records[i].get(n), settings.null_values) for i in rows], pa.string()) for n in given}
     malformed = tuple(
-        Malformed(i, reasons[i], str(records[i]["line"]), kinds[i] or "malformed-line", _event(records[i], names))
-        for i in sorted(lost)
+        Malformed(
+            int(places[i]), reasons[i], str(records[i]["line"]), kinds[i] or "malformed-line", _event(records[i], names)
+        )
+        for i in lines
     )
-    return RawFile(pa.table(columns), np.array(kept, dtype=np.int64), (), malformed, settings.ops)
+    return RawFile(pa.table(columns), places[rows].astype(np.int64), (), malformed, settings.ops)
 
 
 def _event(record: dict[str, object], names: Sequence[str]) -> int | None:
@@ -172,7 +211,7 @@ def _known_number(record: dict[str, object]) -> int | None:
 def _number(record: dict[str, object]) -> int:
     """Where a row belongs; one without a readable number first."""
     number = _known_number(record)
-    return -(2**63) if number is None else number
+    return UNKNOWN if number is None else number
 
 
 def _text(value: object, null_values: Sequence[str]) -> str | None:

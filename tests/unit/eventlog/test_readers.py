@@ -16,10 +16,10 @@ import pytest
 
 from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog import Part, readers
+from cumulus_ops.eventlog import Part, readers, rejected
 from cumulus_ops.eventlog.casting import cast_exact
 from cumulus_ops.eventlog.readers import RelationEvents
-from cumulus_ops.eventlog.types import arrow_type, event_schema, m3_type, stored_type
+from cumulus_ops.eventlog.types import REJECTED_SCHEMA, arrow_type, event_schema, m3_type, stored_type
 from cumulus_ops.sources import drop_delivery
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
@@ -298,6 +298,46 @@ def test_types_round_trip_through_arrow() -> None:
     assert m3_type(pa.dictionary(pa.int8(), pa.string_view()), nullable=True) == STRING.with_null()
     with pytest.raises(InputProblem, match="list"):
         m3_type(pa.list_(pa.int64()))
+
+
+@pytest.mark.parametrize("as_new", [False, True])
+def test_rejected_rows_are_read_again_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_new: bool) -> None:
+    """In the order of their events, of which none is in two pieces; and each piece has all columns that any row has."""
+    monkeypatch.setattr(rejected, "PIECE_ROWS", 2)
+    relation = Relation("r", (Column("n", INT), Column("s", STRING.with_null())))
+    rows = [(5, "e"), (3, None), (1, None), (3, None), (3, None), (4, None)]
+    records = [{"op": "I", "event": e, "n": i, **({"s": s} if s else {})} for i, (e, s) in enumerate(rows)]
+    files = []
+    for number, texts in enumerate((records[:2], [*records[2:], {"event": 4, "line": "no row"}])):
+        files.append(tmp_path / f"{number}.parquet")
+        columns = [["bad"] * len(texts), ["why"] * len(texts), [None] * len(texts), [json.dumps(t) for t in texts]]
+        pq.write_table(pa.table(columns, schema=REJECTED_SCHEMA), files[-1])
+    pieces = list(rejected.read_rejected(files, relation, as_new=as_new))
+    found = [
+        (n, s)
+        for raw in pieces
+        for n, s in zip(raw.columns["n"].to_pylist(), raw.columns["s"].to_pylist(), strict=True)
+    ]
+    assert found == [("2", None), ("1", None), ("3", None), ("4", None), ("5", None), ("0", "e")]
+    assert [row for raw in pieces for row in raw.row.tolist()] == [2, 1, 3, 4, 5, 0]
+    assert [(m.text, m.event) for raw in pieces for m in raw.malformed] == [("no row", None if as_new else 4)]
+    sizes = [len(raw.columns) + len(raw.malformed) for raw in pieces]
+    assert sizes == ([2, 2, 2, 1] if as_new else [1, 3, 2, 1])
+    if not as_new:
+        events = [set(raw.columns["event"].to_pylist()) for raw in pieces]
+        assert events == [{"1"}, {"3"}, {"4"}, {"5"}]
+
+
+def test_rejected_rows_stay_beside_those_whose_event_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These may be parts of any of them."""
+    monkeypatch.setattr(rejected, "PIECE_ROWS", 1)
+    records = [json.dumps({"op": "I", "event": e, "n": 1}) for e in (1, "x", 2)]
+    columns = [["bad"] * 3, ["why"] * 3, [None] * 3, records]
+    pq.write_table(pa.table(columns, schema=REJECTED_SCHEMA), tmp_path / "a.parquet")
+    (raw,) = rejected.read_rejected([tmp_path / "a.parquet"], Relation("r", (Column("n", INT),)))
+    assert raw.row.tolist() == [1, 0, 2]
 
 
 def test_large_files_are_read_in_many_blocks(tmp_path: Path) -> None:

@@ -205,6 +205,22 @@ def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch
     assert {run.path for run in index.runs} <= files - gone
 
 
+def test_an_index_that_is_built_anew_is_another_version_than_any_before(opened: Open) -> None:
+    """Who has judged events by the old one must not take it for that."""
+    project, catalog = opened("strict")
+    seen = []
+    for i in range(3):
+        append(project, catalog, 0, f"d{i}", _place((i, "I", i, "a")))
+        index = catalog.key_index("place")
+        assert index is not None
+        seen.append(index.version)
+        catalog.forget_key_index("place")
+        forgotten = catalog.key_index("place")
+        assert forgotten is None or (forgotten.is_behind and not forgotten.runs)
+    assert sorted(set(seen)) == seen
+    assert found_in_index(project, catalog, PLACE) == {(0, "a"): 1, (1, "a"): 1, (2, "a"): 1}
+
+
 def test_another_key_makes_another_index(opened: Open) -> None:
     project, catalog = opened("strict")
     append(project, catalog, 0, "a", _place((0, "I", 1, "a"), (1, "I", 2, "a")))
