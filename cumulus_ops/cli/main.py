@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -206,6 +205,7 @@ def _progress(out: Console, rows: int, *, silent: bool) -> None:
 def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -> None:
     """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends with exit code 2 if a
     source stands still, after having done the rest."""
+    from cumulus_ops.local.terminal import one_line
     from cumulus_ops.snapshot import open_runtime, run_epochs, run_waiting, status
 
     out = console()
@@ -215,7 +215,7 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
             tell: Callable[[str], None] = (
-                (lambda _: None) if as_json else partial(out.print, markup=False, soft_wrap=True)
+                (lambda _: None) if as_json else lambda line: out.print(one_line(line), markup=False, soft_wrap=True)
             )
             if epochs is not None:
                 run_epochs(runtime, epochs, tell)

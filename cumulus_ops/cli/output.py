@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from cumulus_ops.local.terminal import Terminal, literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,10 +37,10 @@ WIDTH = 130
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def console() -> Console:
+def console() -> Terminal:
     """Standard output; wide and plain when it is not a terminal."""
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=WIDTH, no_color=True)
+    made = Terminal()
+    return made if made.is_terminal else Terminal(width=WIDTH, no_color=True)
 
 
 def print_json(value: Any) -> None:
@@ -68,11 +69,11 @@ def size_text(size: float) -> str:
 
 def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
     """A table's rows, at most ``limit`` of them."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=literal(title), title_justify="left")
     for field in rows.schema:
-        table.add_column(field.name, justify="right" if _is_number(str(field.type)) else "left")
+        table.add_column(literal(field.name), justify="right" if _is_number(str(field.type)) else "left")
     for row in rows.slice(0, limit).to_pylist():
-        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
+        table.add_row(*("NULL" if value is None else literal(str(value)) for value in row.values()))
     out = console()
     out.print(table)
     left = rows.num_rows - (limit if limit is not None else rows.num_rows)

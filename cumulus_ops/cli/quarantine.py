@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.markup import escape
@@ -15,6 +15,7 @@ from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, print_json
 from cumulus_ops.cli.problems import explained
 from cumulus_ops.config import load_project
+from cumulus_ops.local.terminal import one_line
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import FileAside, QuarantinedRows, Repeats
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["quarantine"]
 
+#: Of what is alike, so many are shown in a line.
+SHOWN_ALIKE = 3
 LABELS = click.argument("labels", nargs=-1, required=True, metavar="R1|F1...")
 
 
@@ -144,7 +147,7 @@ def _print(found: PutAside, landing: Path) -> None:
         if printed.row_count:
             out.print(printed)
     if found.rows or found.files:
-        out.print("Decide by: cumulus quarantine show, retry or drop", style="yellow")
+        out.print("Decide by: cumulus quarantine show, retry or drop; list --json names each file", style="yellow")
 
 
 def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
@@ -160,7 +163,7 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
     for r in rows:
         for i, (kind, count) in enumerate(r.reasons.items()):
             place = (
-                (r.label, str(r.coordinator), str(r.epoch), escape(r.delivery), escape(r.relation))
+                (r.label, str(r.coordinator), str(r.epoch), escape(one_line(r.delivery)), escape(r.relation))
                 if i == 0
                 else 5 * ("",)
             )
@@ -170,11 +173,38 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
 
 def _files(files: Sequence[FileAside], landing: Path) -> Table:
     table = _table("Files", "", "file", "reason", "what to do", "state")
-    for f in files:
-        table.add_row(
-            f.label, escape(_within(f.place, landing)), escape(f"{f.reason} [{f.kind}]"), escape(f.hint), f.state
-        )
+    for group in _alike(files):
+        first, labels = group[0], [f.label for f in group]
+        table.add_row(_first(labels), *_about_alike(group, landing), first.state)
     return table
+
+
+def _alike(files: Sequence[Any]) -> list[list[Any]]:
+    """Those of the same folder that are there for the same kind of reason, together: a wrong drop may have thousands of files."""
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for f in files:
+        groups.setdefault((str(Path(f.place).parent), f.kind, getattr(f, "state", "")), []).append(f)
+    return list(groups.values())
+
+
+def _about_alike(group: Sequence[FileAside | Ignored], landing: Path) -> tuple[str, str, str]:
+    """The place, the reason and what to do, of the first ones."""
+    first, *others = group
+    names = [one_line(_within(first.place, landing)), *(one_line(Path(f.place).name) for f in others)]
+    reasons = list(dict.fromkeys(f"{f.reason} [{f.kind}]" for f in group))
+    hints = list(dict.fromkeys(f.hint for f in group))
+    return escape(_first(names)), escape(_first(reasons)), escape(_first(hints))
+
+
+def _first(texts: Sequence[str]) -> str:
+    """At most so many that one can read them, and the last.
+
+    >>> _first(["F1", "F2"]), _first(["F1", "F2", "F3", "F4", "F5"])
+    ('F1, F2', 'F1, F2, .. F5 (5)')
+    """
+    if len(texts) <= SHOWN_ALIKE:
+        return ", ".join(texts)
+    return f"{', '.join(texts[: SHOWN_ALIKE - 1])}, .. {texts[-1]} ({len(texts):,})"
 
 
 def _within(place: str, landing: Path) -> str:
@@ -183,14 +213,14 @@ def _within(place: str, landing: Path) -> str:
 
 
 def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
-    table = _table(f"Ignored in {landing}", "what", "reason", "what to do")
-    for i in ignored:
-        table.add_row(escape(_within(i.place, landing)), escape(f"{i.reason} [{i.kind}]"), escape(i.hint))
+    table = _table(escape(f"Ignored in {landing}"), "what", "reason", "what to do")
+    for group in _alike(ignored):
+        table.add_row(*_about_alike(group, landing))
     return table
 
 
 def _repeats(repeats: Sequence[Repeats]) -> Table:
     table = _table("Rows that had come before, and count once", "coordinator", "epoch", "drop", "rows", right=("rows",))
     for r in repeats:
-        table.add_row(str(r.coordinator), str(r.epoch), escape(r.delivery), f"{r.rows:,}")
+        table.add_row(str(r.coordinator), str(r.epoch), escape(one_line(r.delivery)), f"{r.rows:,}")
     return table

@@ -69,7 +69,7 @@ def _print(found: list[dict[str, Any]]) -> None:
             for slot in one.get("slots", [])
         )
         table.add_row(
-            one["source"],
+            escape(one["source"]),
             one["kind"],
             str(one["coordinator"]),
             escape(one["position"] or "not begun"),

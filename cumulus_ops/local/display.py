@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cumulus_ops.local.terminal import Terminal
+
 if TYPE_CHECKING:
     from cumulus_ops.snapshot import EpochReport, Status
 
@@ -23,9 +25,9 @@ class Display:
     """Prints progress with the seconds since the beginning; plain lines when the output is not a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False)
+        self.console = console or Terminal()
         if not self.console.is_terminal:
-            self.console = Console(highlight=False, width=WIDTH, no_color=True, file=self.console.file)
+            self.console = Terminal(width=WIDTH, no_color=True, file=self.console.file)
         self.started = time.monotonic()
         self._seen: dict[str, str] = {}
 

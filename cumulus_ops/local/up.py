@@ -237,9 +237,11 @@ def _welcome(project: Project, home: Path, record: Record, display: Display) -> 
     length = project.epoch.length.total_seconds()
     display.say(f"{project.name} is up: {record.url}")
     display.say(f"login:    {login.user} / {login.password}")
-    display.say(f"data:     land drops in {project.landing}/<coordinator>/")
-    display.say(f"epochs:   a snapshot every {length:g} s, or now: cumulus epoch end --project {project.folder}")
-    display.say(f"reports:  {project.reports / 'index.html'}")
+    display.say(f"data:     land drops in {escape(str(project.landing))}/<coordinator>/")
+    display.say(
+        f"epochs:   a snapshot every {length:g} s, or now: cumulus epoch end --project {escape(str(project.folder))}"
+    )
+    display.say(f"reports:  {escape(str(project.reports / 'index.html'))}")
 
 
 def _dag_folder() -> Path:
