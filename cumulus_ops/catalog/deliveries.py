@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, select, update
+from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, now
@@ -25,7 +25,7 @@ from cumulus_ops.catalog.membership import moment_of
 from cumulus_ops.catalog.records import Advance
 from cumulus_ops.errors import Conflict, InputProblem
 
-__all__ = ["Deliveries", "move", "record_intake"]
+__all__ = ["Deliveries", "forget_positions", "move", "record_intake"]
 
 #: So many names are asked for one by one, of more all are read.
 FEW = 1000
@@ -40,10 +40,21 @@ class Deliveries(Database):
         return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
 
     def source_positions(self, epoch: int) -> dict[str, str]:
-        """Where the sources were at the end of an epoch, by name: what comes before, and nothing else, is in it or in earlier ones."""
+        """Where the sources were at the end of an epoch, by name: what comes before, and nothing else, is in it or in earlier ones.
+
+        Raises:
+            InputProblem: its snapshot is not retained any more, and neither is this.
+        """
+        oldest = self._read(select(t.program.c.oldest_readable))[0][0]
+        if epoch < oldest:
+            hint = f"the oldest is {oldest}; `retain` and `pin` under `epochs:` in cumulus.yaml keep more"
+            raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=hint)
         s = t.source_epoch.c
-        rows = self._read(select(s.source, s.position).where(s.epoch <= epoch).order_by(s.epoch))
-        return {row[0]: row[1] for row in rows}
+        latest = select(s.source, func.max(s.epoch)).where(s.epoch <= epoch).group_by(s.source)
+        return {
+            row[0]: row[1]
+            for row in self._read(select(s.source, s.position).where(tuple_(s.source, s.epoch).in_(latest)))
+        }
 
     def deliveries(self, coordinator: int, names: Collection[str]) -> dict[str, KnownDelivery]:
         """Those of the named drops that were seen for a coordinator, by name."""
@@ -214,6 +225,14 @@ def move(connection: Connection, advance: Advance, epoch: int) -> None:
     if connection.execute(update(t.source_epoch).where(*here).values(position=advance.position)).rowcount == 0:
         values = {"source": advance.source, "epoch": epoch, "position": advance.position}
         connection.execute(insert(t.source_epoch).values(**values))
+
+
+def forget_positions(connection: Connection, oldest: int) -> None:
+    """Forget where the sources were at the end of the epochs before ``oldest``; of each the last one says it of ``oldest``, too, if nothing came in
+    that."""
+    s, later = t.source_epoch.c, t.source_epoch.alias().c
+    last = select(func.max(later.epoch)).where(later.source == s.source, later.epoch <= oldest).scalar_subquery()
+    connection.execute(delete(t.source_epoch).where(s.epoch < last))
 
 
 def _retry(connection: Connection, table: Table, numbers: Collection[int], undecided: str, letter: str) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.deliveries import forget_positions
 
 __all__ = ["Retention", "record_outcome"]
 
@@ -97,6 +98,7 @@ class Retention(Database):
                 left.popleft()
                 oldest = left[0]
             connection.execute(update(t.program).values(oldest_readable=oldest))
+            forget_positions(connection, oldest)
         return int(oldest)
 
     def _missing(self, connection: Connection, epoch: int, consumers: Collection[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
-from cumulus_ops.cli.output import console, coordinator_table, print_json
+from cumulus_ops.cli.output import console, coordinator_table, print_json, shown
 
 if TYPE_CHECKING:
     from cumulus_ops.config import Project
@@ -33,7 +33,7 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(now.coordinators)
     else:
-        console().print(coordinator_table(f"Coordinators of {now.program}", now.coordinators))
+        console().print(coordinator_table(f"Coordinators of {shown(now.program)}", now.coordinators))
 
 
 @coordinators.command()
@@ -54,7 +54,7 @@ def add(number: int | None, folder: Path, as_json: bool) -> None:
         print_json({"coordinator": new.coordinator, "first_epoch": new.first, "landing": landing})
     else:
         console().print(
-            f"coordinator {new.coordinator} takes part from epoch {new.first} on; land its drops in {landing}"
+            f"coordinator {new.coordinator} takes part from epoch {new.first} on; land its drops in {shown(landing)}"
         )
 
 
@@ -103,7 +103,9 @@ def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     console().print(f"coordinator {number} {'is' if was_there else 'was'} out; epoch {last} was its last")
     if left:
         # not for another one: events are known by their numbers in the source, which another source may have used
-        console().print(f"{len(left)} drops wait in {runtime.project.landing / str(number)} until it is added again")
+        console().print(
+            f"{len(left)} drops wait in {shown(runtime.project.landing / str(number))} until it is added again"
+        )
     _tell_of_sources(runtime.project, number)
 
 

@@ -14,7 +14,7 @@ from cumulus_ops.cli.doctor import doctor
 from cumulus_ops.cli.epochs import epoch
 from cumulus_ops.cli.keys import keys
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
-from cumulus_ops.cli.output import console, print_json, print_rows, print_status
+from cumulus_ops.cli.output import console, print_json, print_rows, print_status, shown, visible
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, EXIT_USER, explained, show
 from cumulus_ops.cli.quarantine import quarantine
 from cumulus_ops.cli.serving import down, up
@@ -205,7 +205,6 @@ def _progress(out: Console, rows: int, *, silent: bool) -> None:
 def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -> None:
     """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends with exit code 2 if a
     source stands still, after having done the rest."""
-    from cumulus_ops.local.terminal import one_line
     from cumulus_ops.snapshot import open_runtime, run_epochs, run_waiting, status
 
     out = console()
@@ -215,7 +214,7 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
             tell: Callable[[str], None] = (
-                (lambda _: None) if as_json else lambda line: out.print(one_line(line), markup=False, soft_wrap=True)
+                (lambda _: None) if as_json else lambda line: out.print(shown(visible(line)), soft_wrap=True)
             )
             if epochs is not None:
                 run_epochs(runtime, epochs, tell)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-
-from cumulus_ops.local.terminal import Terminal, literal
+from rich.text import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,17 +31,21 @@ __all__ = [
     "print_left_out",
     "print_rows",
     "print_status",
+    "shown",
     "size_text",
+    "visible",
 ]
 
 WIDTH = 130
+#: Control characters, ends of lines, what turns the direction of writing, halves of pairs.
+UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def console() -> Terminal:
+def console() -> Console:
     """Standard output; wide and plain when it is not a terminal."""
-    made = Terminal()
-    return made if made.is_terminal else Terminal(width=WIDTH, no_color=True)
+    made = Console(highlight=False, emoji=False)
+    return made if made.is_terminal else Console(highlight=False, emoji=False, width=WIDTH, no_color=True)
 
 
 def print_json(value: Any) -> None:
@@ -67,13 +72,36 @@ def size_text(size: float) -> str:
     return f"{size:.0f} B"
 
 
+def visible(text: str) -> str:
+    """A text as one line of its own characters only: what would move a terminal's cursor, colour it or turn its direction is spelled out.
+
+    >>> visible("a\\x1b[31mb\\u202e")
+    'a\\\\x1b[31mb\\\\u202e'
+    """
+    return UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def shown(value: object) -> str:
+    """A value of the data, a name or a path for a table, where it may have several lines: nothing in it is markup.
+
+    >>> shown("[red]")
+    '\\\\[red]'
+    """
+    return escape(_lines(value).plain)
+
+
+def _lines(value: object) -> Text:
+    """The same for where no markup is looked for at all."""
+    return Text("\n".join(map(visible, str(value).split("\n"))))
+
+
 def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
     """A table's rows, at most ``limit`` of them."""
-    table = Table(title=literal(title), title_justify="left")
+    table = Table(title=_lines(title), title_justify="left")
     for field in rows.schema:
-        table.add_column(literal(field.name), justify="right" if _is_number(str(field.type)) else "left")
+        table.add_column(_lines(field.name), justify="right" if _is_number(str(field.type)) else "left")
     for row in rows.slice(0, limit).to_pylist():
-        table.add_row(*("NULL" if value is None else literal(str(value)) for value in row.values()))
+        table.add_row(*("NULL" if value is None else _lines(value) for value in row.values()))
     out = console()
     out.print(table)
     left = rows.num_rows - (limit if limit is not None else rows.num_rows)
@@ -89,7 +117,7 @@ def print_status(status: Status) -> None:
     from cumulus_ops.local.display import epoch_table
 
     out = console()
-    out.print(coordinator_table(f"Coordinators of {status.program}", status.coordinators))
+    out.print(coordinator_table(f"Coordinators of {shown(status.program)}", status.coordinators))
     if len(status.coordinators) != status.initially:
         out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")
     out.print(epoch_table(status.epochs))
@@ -102,10 +130,7 @@ def print_status(status: Status) -> None:
     for source in status.standing:
         since = f" since {source.since:%Y-%m-%d %H:%M:%S}" if source.since else ""
         out.print(
-            f"Source {source.source} stands still{since}: {source.problem}",
-            style="yellow",
-            markup=False,
-            soft_wrap=True,
+            f"Source {source.source} stands still{since}: {shown(source.problem)}", style="yellow", soft_wrap=True
         )
     if status.in_error:
         _print_in_error(status.in_error)
@@ -152,7 +177,7 @@ def _print_in_error(errors: Sequence[InError]) -> None:
     table.add_column("since epoch", justify="right")
     table.add_column("reason")
     for e in errors:
-        table.add_row(escape(e.view), str(e.since), escape(e.reason))
+        table.add_row(shown(e.view), str(e.since), shown(e.reason))
     console().print(table)
 
 
@@ -163,5 +188,5 @@ def print_left_out(batches: Sequence[LeftOut]) -> None:
         table.add_column(name, justify="right" if name in ("batch", "epoch", "coordinator", "events") else "left")
     for b in batches:
         numbers = (str(b.batch), str(b.epoch), str(b.coordinator))
-        table.add_row(*numbers, escape(b.drop), f"{b.events:,}", b.fate, escape(b.reason))
+        table.add_row(*numbers, shown(b.drop), f"{b.events:,}", b.fate, shown(b.reason))
     console().print(table)

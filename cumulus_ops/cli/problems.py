@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.console import Console
 from rich.markup import escape
 
 from cumulus_ops.errors import CumulusError, SetupProblem
-from cumulus_ops.local.terminal import Terminal
 from m3.errors import M3Error
 
 __all__ = ["EXIT_INVALID", "EXIT_IN_ERROR", "EXIT_SET_ASIDE", "EXIT_USER", "explained", "show"]
@@ -59,7 +59,7 @@ def _of_the_surroundings(error: Exception) -> CumulusError | None:
 
 def show(error: M3Error | CumulusError, source: str | None = None) -> None:
     """Print ``error`` on stderr; a place in a program's text is shown and underlined."""
-    console = Terminal(stderr=True, soft_wrap=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
     if isinstance(error, CumulusError):
         where = error.place
     else:

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
-from cumulus_ops.cli.output import console, print_json
+from cumulus_ops.cli.output import console, print_json, shown, visible
 from cumulus_ops.cli.problems import explained
 from cumulus_ops.config import load_project
-from cumulus_ops.local.terminal import one_line
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import FileAside, QuarantinedRows, Repeats
@@ -72,9 +70,9 @@ def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
     out = console()
     for row in rows:
         where = "" if row["row"] is None else f"row {row['row']}, "
-        out.print(f"{where}{row['kind']}: {row['reason']}", markup=False, soft_wrap=True)
-        out.print(f"    {row['record']}", markup=False, soft_wrap=True)
-    out.print(_about(found, len(rows)), markup=False, soft_wrap=True)
+        out.print(shown(visible(f"{where}{row['kind']}: {row['reason']}")), soft_wrap=True)
+        out.print(shown(visible(f"    {row['record']}")), soft_wrap=True)
+    out.print(shown(_about(found, len(rows))), soft_wrap=True)
 
 
 @quarantine.command()
@@ -127,12 +125,12 @@ def _labelled(found: Sequence[QuarantinedRows | FileAside]) -> list[dict[str, ob
     return [{"label": one.label, **dataclasses.asdict(one)} for one in found]
 
 
-def _about(found: QuarantinedRows | FileAside, shown: int) -> str:
+def _about(found: QuarantinedRows | FileAside, count: int) -> str:
     from cumulus_ops.catalog import FileAside
 
     if isinstance(found, FileAside):
         return f"{found.place}: {found.reason} [{found.kind}]\n  hint: {found.hint}"
-    left = f", {found.rows - shown:,} not shown (--limit)" if found.rows > shown else ""
+    left = f", {found.rows - count:,} not shown (--limit)" if found.rows > count else ""
     return f"{found.label}: {found.rows:,} rows of {found.relation} in drop {found.delivery}, epoch {found.epoch}{left}"
 
 
@@ -163,11 +161,11 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
     for r in rows:
         for i, (kind, count) in enumerate(r.reasons.items()):
             place = (
-                (r.label, str(r.coordinator), str(r.epoch), escape(one_line(r.delivery)), escape(r.relation))
+                (r.label, str(r.coordinator), str(r.epoch), shown(r.delivery), shown(r.relation))
                 if i == 0
                 else 5 * ("",)
             )
-            table.add_row(*place, f"{count:,}", escape(kind), r.state if i == 0 else "")
+            table.add_row(*place, f"{count:,}", shown(kind), r.state if i == 0 else "")
     return table
 
 
@@ -190,10 +188,10 @@ def _alike(files: Sequence[Any]) -> list[list[Any]]:
 def _about_alike(group: Sequence[FileAside | Ignored], landing: Path) -> tuple[str, str, str]:
     """The place, the reason and what to do, of the first ones."""
     first, *others = group
-    names = [one_line(_within(first.place, landing)), *(one_line(Path(f.place).name) for f in others)]
+    names = [visible(_within(first.place, landing)), *(visible(Path(f.place).name) for f in others)]
     reasons = list(dict.fromkeys(f"{f.reason} [{f.kind}]" for f in group))
     hints = list(dict.fromkeys(f.hint for f in group))
-    return escape(_first(names)), escape(_first(reasons)), escape(_first(hints))
+    return shown(_first(names)), shown(_first(reasons)), shown(_first(hints))
 
 
 def _first(texts: Sequence[str]) -> str:
@@ -213,7 +211,7 @@ def _within(place: str, landing: Path) -> str:
 
 
 def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
-    table = _table(escape(f"Ignored in {landing}"), "what", "reason", "what to do")
+    table = _table(f"Ignored in {shown(landing)}", "what", "reason", "what to do")
     for group in _alike(ignored):
         table.add_row(*_about_alike(group, landing))
     return table
@@ -222,5 +220,5 @@ def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
 def _repeats(repeats: Sequence[Repeats]) -> Table:
     table = _table("Rows that had come before, and count once", "coordinator", "epoch", "drop", "rows", right=("rows",))
     for r in repeats:
-        table.add_row(str(r.coordinator), str(r.epoch), escape(one_line(r.delivery)), f"{r.rows:,}")
+        table.add_row(str(r.coordinator), str(r.epoch), shown(r.delivery), f"{r.rows:,}")
     return table

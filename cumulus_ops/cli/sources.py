@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
-from cumulus_ops.cli.output import console, print_json, size_text
+from cumulus_ops.cli.output import console, print_json, shown, size_text
 
 if TYPE_CHECKING:
     from cumulus_ops.config import Project
@@ -69,12 +68,12 @@ def _print(found: list[dict[str, Any]]) -> None:
             for slot in one.get("slots", [])
         )
         table.add_row(
-            escape(one["source"]),
+            one["source"],
             one["kind"],
             str(one["coordinator"]),
-            escape(one["position"] or "not begun"),
-            escape(kept),
-            escape(one["stands_still"] or ""),
+            shown(one["position"] or "not begun"),
+            shown(kept),
+            shown(one["stands_still"] or ""),
         )
     console().print(table)
 

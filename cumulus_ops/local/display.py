@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cumulus_ops.local.terminal import Terminal
-
 if TYPE_CHECKING:
     from cumulus_ops.snapshot import EpochReport, Status
 
@@ -25,15 +23,16 @@ class Display:
     """Prints progress with the seconds since the beginning; plain lines when the output is not a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Terminal()
+        self.console = console or Console(highlight=False)
         if not self.console.is_terminal:
-            self.console = Terminal(width=WIDTH, no_color=True, file=self.console.file)
+            self.console = Console(highlight=False, width=WIDTH, no_color=True, file=self.console.file)
         self.started = time.monotonic()
         self._seen: dict[str, str] = {}
 
-    def say(self, text: str) -> None:
-        """One line."""
-        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {text}", soft_wrap=True)
+    def say(self, text: str, *, markup: bool = False) -> None:
+        """One line; brackets in it are brackets, unless it has ``markup``."""
+        line = text if markup else escape(text)
+        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/dim]  {line}", soft_wrap=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -46,7 +45,7 @@ class Display:
         for key, text in _lines(status):
             if self._seen.get(key) != text:
                 self._seen[key] = text
-                self.say(text)
+                self.say(text, markup=True)
 
     def remember(self, status: Status) -> None:
         """Take what is true now for shown: only what changes from now on is."""

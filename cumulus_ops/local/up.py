@@ -67,7 +67,7 @@ def run_up(options: UpOptions, display: Display | None = None) -> None:
             display.say("stopping")
         except SetupProblem as problem:
             supervisor.ended = problem.message
-            display.say(f"[red]{escape(problem.message)}[/red]: stopping the others")
+            display.say(f"[red]{escape(problem.message)}[/red]: stopping the others", markup=True)
             raise
         finally:
             stopping.set()
@@ -237,11 +237,9 @@ def _welcome(project: Project, home: Path, record: Record, display: Display) -> 
     length = project.epoch.length.total_seconds()
     display.say(f"{project.name} is up: {record.url}")
     display.say(f"login:    {login.user} / {login.password}")
-    display.say(f"data:     land drops in {escape(str(project.landing))}/<coordinator>/")
-    display.say(
-        f"epochs:   a snapshot every {length:g} s, or now: cumulus epoch end --project {escape(str(project.folder))}"
-    )
-    display.say(f"reports:  {escape(str(project.reports / 'index.html'))}")
+    display.say(f"data:     land drops in {project.landing}/<coordinator>/")
+    display.say(f"epochs:   a snapshot every {length:g} s, or now: cumulus epoch end --project {project.folder}")
+    display.say(f"reports:  {project.reports / 'index.html'}")
 
 
 def _dag_folder() -> Path:

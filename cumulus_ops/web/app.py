@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
 
 from cumulus_ops.config import Project
 from cumulus_ops.errors import CumulusError
@@ -60,7 +61,10 @@ def create_app(projects: Callable[[], Sequence[Project]], may_read: MayRead) -> 
     @app.get("/")
     async def start(request: Request) -> Response:
         """Where the only project is, or the names of all, if they may all be read."""
-        names = [project.name for project in projects()]
+        try:
+            names = [project.name for project in await run_in_threadpool(projects)]
+        except CumulusError as problem:  # who asks is not known yet, and what is wrong is not for everybody
+            raise HTTPException(503, "the project cannot be read: `cumulus doctor` says why") from problem
         for name in names:
             await may_read(request, name)
         if len(names) == 1:
@@ -99,6 +103,8 @@ def _opened(request: Request, project: str) -> Opened:
 
 
 Found = Annotated[Opened, Depends(_opened)]
+#: What a catalog can count to.
+Before = Annotated[int | None, Query(ge=0, lt=1 << 62)]
 ROUTES = APIRouter()
 
 
@@ -121,7 +127,7 @@ def _dataflow(found: Found, view: str) -> Response:
 
 
 @ROUTES.get("/epochs")
-def _epochs(request: Request, found: Found, before: int | None = None) -> HTMLResponse:
+def _epochs(request: Request, found: Found, before: Before = None) -> HTMLResponse:
     return HTMLResponse(render("epochs.html", request, **pages.epochs_page(found, before, EPOCHS_PER_PAGE)))
 
 

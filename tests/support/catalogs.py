@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewRun, ProgramRecord, Step
+from cumulus_ops.catalog import Advance, Catalog, LogFile, NewBatch, NewRun, ProgramRecord, Step
 from cumulus_ops.versions import epoch_start
 
 #: A step of no lease: what it announces holds nobody back.
@@ -33,13 +33,14 @@ def append(
     *,
     at: tuple[int, int] | None = None,
     step: Step = NOBODY,
+    advance: Advance | None = None,
 ) -> int:
     """Append a batch at (epoch, sequence), by default the coordinator's position; ``step`` has written its files."""
     epoch, sequence = at or catalog.position(coordinator)
     label = "" if step is NOBODY else step.label
     file = LogFile(0, "r", f"log/r/{label}{coordinator}-{drop}.parquet", rows, f"{coordinator}/r", 0, rows - 1)
     new = NewBatch(coordinator, drop, epoch, sequence, sequence + rows, rows, 0, 0, 0, (file,), ())
-    return catalog.append([new])[0]
+    return catalog.append([new], advance)[0]
 
 
 def new_run(name: str = "m", epoch: int = 0, rows: int = 1, path: str = "runs/p.pack") -> NewRun:

@@ -151,7 +151,6 @@ class Decoder:
             if table is None:
                 continue
             mine = changing[number == relation]
-            blocks = _blocks(table, data, starts, kind, mine, bool(self._incomplete.get(table.settings)))
             if relation in truncated and not self._skips_truncates:
                 raise _truncated(table.settings)
             if len(mine) == 0:

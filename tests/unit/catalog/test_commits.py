@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from cumulus_ops.catalog import Catalog, Clock, Snapshot, Validation
-from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.catalog import Advance, Catalog, Clock, Snapshot, Validation
+from cumulus_ops.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.versions import epoch_end
 from tests.support.catalogs import NOBODY, append, apply_many, apply_same, make_catalog, new_run, url_of
 
@@ -42,6 +42,32 @@ def correct_all(catalog: Catalog) -> None:
     """Advance all clocks to the newest commit, with nothing to correct."""
     at = catalog.last_commit()
     catalog.commit_correction(catalog.clocks(at), at, (), {})
+
+
+def test_where_sources_were_is_known_as_long_as_snapshots_are(tmp_path: Path, catalog: Catalog) -> None:
+    """A position may be long, and there is one for each epoch in which the source moved."""
+    moved = {0: "shop", 1: "bank", 2: "shop", 3: "bank", 5: "shop"}
+    at: dict[str, str] = {}
+    expected = {}
+    for epoch in range(6):
+        if source := moved.get(epoch):
+            after = f"{source} in {epoch}"
+            batch = append(catalog, 0, after, advance=Advance(source, at.get(source), after))
+            catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [], 0.5)
+            at[source] = after
+        expected[epoch] = dict(at)
+        seal_all(catalog, epoch)
+        correct_all(catalog)
+        catalog.checkpoint(snapshot(catalog, epoch))
+    assert {epoch: catalog.source_positions(epoch) for epoch in range(6)} == expected
+    assert catalog.release(2, 2, ()) == 4
+    assert {epoch: catalog.source_positions(epoch) for epoch in (4, 5, 6)} == {4: expected[4], 5: at, 6: at}
+    with pytest.raises(InputProblem, match="epoch 3 is no longer retained"):
+        catalog.source_positions(3)
+    with create_engine(url_of(tmp_path)).connect() as connection:
+        kept = connection.execute(text("SELECT source, epoch FROM source_epoch ORDER BY epoch")).all()
+    assert [tuple(row) for row in kept] == [("shop", 2), ("bank", 3), ("shop", 5)]
+    assert {s: catalog.source_position(s) for s in at} == at
 
 
 def test_concurrent_writers_get_gapless_ordered_commits(tmp_path: Path, catalog: Catalog) -> None:

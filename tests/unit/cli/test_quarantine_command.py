@@ -64,3 +64,22 @@ def test_what_was_put_aside_is_listed_shown_and_decided_about(call: Call, tmp_pa
     assert call("quarantine", "retry", "R2").exit_code == 2
     left = json.loads(call("quarantine", "list", "--json").stdout)
     assert (left["rows"], left["files"]) == ([], [])
+
+
+def test_names_of_drops_and_files_move_no_cursor_and_are_no_markup(call: Call, tmp_path: Path) -> None:
+    name = "d[red]\x1b[31m\nline\u202egnp"
+    drop = tmp_path / "home" / "landing" / "0" / name
+    drop.mkdir(parents=True)
+    (drop / "x.exe\x1b").write_text("")
+    (drop / "orders.csv").write_text("op,event,o_id,o_customer,o_price,o_note\nI,3,3,bob,x\x1b[31m,[b]\n")
+    (drop / "_SUCCESS").touch()
+    file = tmp_path / "shop" / "cumulus.yaml"
+    file.write_text(file.read_text().replace("policy: fail", 'policy: "off"'))
+    done = call("run")
+    assert done.exit_code == 0, done.output
+    shown = [call("quarantine", "list"), *(call("quarantine", "show", label) for label in ("R1", "R2", "F1", "F2"))]
+    for said in (done, *shown):
+        assert said.exit_code == 0, said.output
+        assert not {"\x1b", "\u202e"} & set(said.stdout)
+    assert r"d[red]\x1b[31m\nline\u202egnp" in done.stdout
+    assert r"x.exe\x1b" in "".join(one.stdout for one in shown)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from cumulus_ops.cli import writing
 from cumulus_ops.cli.main import main
+from cumulus_ops.cli.output import print_rows
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
 from cumulus_ops.snapshot import initialise, open_runtime, run_epochs
@@ -137,3 +138,20 @@ def test_values_that_json_and_csv_have_no_words_for():
     out = io.BytesIO()
     writing.FORMATS["csv"](rows, out)
     assert out.getvalue().decode().splitlines()[1:] == ['nan,"[""1.10""]",true', "inf,,", '0.1,"[]",false']
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("[b]", "[b]"),
+        ("[red]x[/red]", "[red]x[/red]"),
+        ("[/foo]", "[/foo]"),
+        ("a\x1b[31mb\u202e", "a\\x1b[31mb\\u202e"),
+        ("\\", "\\"),
+    ],
+)
+def test_values_names_and_titles_are_no_markup(capsys, value, said):
+    print_rows(pa.table({value: [value, "", None]}), value, None)
+    shown = capsys.readouterr().out
+    assert shown.count(said) == 3, shown
+    assert "\x1b" not in shown

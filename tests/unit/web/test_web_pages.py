@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from cumulus_ops.catalog import Catalog, EpochNumbers, Transition
 from cumulus_ops.config import Project, SourceSettings
 from cumulus_ops.engine import initialise
+from cumulus_ops.errors import InputProblem
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.validation.index import PAGES
 from cumulus_ops.web import create_app
@@ -211,6 +212,25 @@ def test_nothing_is_said_to_who_may_not_read(project: Project) -> None:
         assert (answer.status_code, answer.text) == (401, '{"detail":"Not authenticated"}'), address
     assert set(asked) == {"test", "other"}
     assert client.get("/static/style.css").status_code == 200
+
+
+def test_what_is_wrong_with_a_project_is_not_told_to_everybody(project: Project) -> None:
+    def broken() -> list[Project]:
+        raise InputProblem("unknown key 'secret'", place="/home/me/cumulus.yaml:3", hint="see secret")
+
+    async def nobody(request: Request, name: str) -> None:
+        raise HTTPException(401, "Not authenticated")
+
+    for address, status in (("/", 503), ("/test/", 401)):
+        answer = TestClient(create_app(broken, nobody)).get(address, follow_redirects=False)
+        assert answer.status_code == status
+        assert not re.search("secret|cumulus.yaml", answer.text), address
+    assert "secret" in TestClient(create_app(broken, anyone)).get("/test/").text
+
+
+@pytest.mark.parametrize("before", ["99999999999999999999", "-5", "x"])
+def test_epochs_before_one_that_cannot_be(client: TestClient, before: str) -> None:
+    assert client.get(f"/test/epochs?before={before}").status_code == 422
 
 
 def test_a_project_that_is_not_there_or_not_ready_is_said_so(client: TestClient, tmp_path: Path) -> None:
