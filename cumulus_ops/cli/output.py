@@ -44,8 +44,8 @@ UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 def console() -> Console:
     """Standard output; wide and plain when it is not a terminal."""
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=WIDTH, no_color=True)
+    made = Console(highlight=False, emoji=False)
+    return made if made.is_terminal else Console(highlight=False, emoji=False, width=WIDTH, no_color=True)
 
 
 def print_json(value: Any) -> None:

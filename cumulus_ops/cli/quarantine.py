@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["quarantine"]
 
+#: Of what is alike, so many are shown in a line.
+SHOWN_ALIKE = 3
 LABELS = click.argument("labels", nargs=-1, required=True, metavar="R1|F1...")
 
 
@@ -143,7 +145,7 @@ def _print(found: PutAside, landing: Path) -> None:
         if printed.row_count:
             out.print(printed)
     if found.rows or found.files:
-        out.print("Decide by: cumulus quarantine show, retry or drop", style="yellow")
+        out.print("Decide by: cumulus quarantine show, retry or drop; list --json names each file", style="yellow")
 
 
 def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
@@ -169,11 +171,38 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
 
 def _files(files: Sequence[FileAside], landing: Path) -> Table:
     table = _table("Files", "", "file", "reason", "what to do", "state")
-    for f in files:
-        table.add_row(
-            f.label, shown(_within(f.place, landing)), shown(f"{f.reason} [{f.kind}]"), shown(f.hint), f.state
-        )
+    for group in _alike(files):
+        first, labels = group[0], [f.label for f in group]
+        table.add_row(_first(labels), *_about_alike(group, landing), first.state)
     return table
+
+
+def _alike(files: Sequence[Any]) -> list[list[Any]]:
+    """Those of the same folder that are there for the same kind of reason, together: a wrong drop may have thousands of files."""
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for f in files:
+        groups.setdefault((str(Path(f.place).parent), f.kind, getattr(f, "state", "")), []).append(f)
+    return list(groups.values())
+
+
+def _about_alike(group: Sequence[FileAside | Ignored], landing: Path) -> tuple[str, str, str]:
+    """The place, the reason and what to do, of the first ones."""
+    first, *others = group
+    names = [visible(_within(first.place, landing)), *(visible(Path(f.place).name) for f in others)]
+    reasons = list(dict.fromkeys(f"{f.reason} [{f.kind}]" for f in group))
+    hints = list(dict.fromkeys(f.hint for f in group))
+    return shown(_first(names)), shown(_first(reasons)), shown(_first(hints))
+
+
+def _first(texts: Sequence[str]) -> str:
+    """At most so many that one can read them, and the last.
+
+    >>> _first(["F1", "F2"]), _first(["F1", "F2", "F3", "F4", "F5"])
+    ('F1, F2', 'F1, F2, .. F5 (5)')
+    """
+    if len(texts) <= SHOWN_ALIKE:
+        return ", ".join(texts)
+    return f"{', '.join(texts[: SHOWN_ALIKE - 1])}, .. {texts[-1]} ({len(texts):,})"
 
 
 def _within(place: str, landing: Path) -> str:
@@ -183,8 +212,8 @@ def _within(place: str, landing: Path) -> str:
 
 def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
     table = _table(f"Ignored in {shown(landing)}", "what", "reason", "what to do")
-    for i in ignored:
-        table.add_row(shown(_within(i.place, landing)), shown(f"{i.reason} [{i.kind}]"), shown(i.hint))
+    for group in _alike(ignored):
+        table.add_row(*_about_alike(group, landing))
     return table
 
 

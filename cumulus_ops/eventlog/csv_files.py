@@ -43,9 +43,11 @@ def read_csv(path: Path, wanted: Sequence[str], settings: LandingSettings, memor
     with open_landed(path, memory) as file:
         form = read_form(path, file.read(HEADER_BYTES), wanted, settings)
     schema = pa.schema([(name, pa.string()) for name in form.wanted])
+    begun = False
     for piece in in_pieces(path, partial(_blocks, path, form, memory), partial(_together, schema), memory):
-        if not len(piece.row) and not piece.malformed:
+        if not begun and not len(piece.row):
             check_empty(path, form)
+        begun = True
         yield RawFile(piece.columns, piece.row, form.ignored, piece.malformed)
 
 

@@ -144,7 +144,7 @@ def _no_names(path: Path, line: str, wanted: Sequence[str], given: str | None) -
 
 
 def check_empty(path: Path, form: CsvForm) -> None:
-    """A file without any row is empty if its header holds names alone. Numbers, or a name that comes twice, are rows that do not end in a
+    """A file none of whose lines is a row may be empty if its header holds names alone. Numbers, or a name that comes twice, are rows that do not end in a
     way that is known here.
 
     Raises:
@@ -153,4 +153,4 @@ def check_empty(path: Path, form: CsvForm) -> None:
     names = [name.strip() for name in form.ignored if name.strip()]
     if len(set(names)) < len(names) or any(NO_NAME.fullmatch(name) for name in names):
         hint = "end lines with LF, or CR LF; if it has no rows, leave numbers and what comes twice out of the header"
-        raise _bad_header(path, "has no rows, and more than names in its header line", hint, "line-ends")
+        raise _bad_header(path, "has no rows that fit its header line, which has more than names", hint, "line-ends")

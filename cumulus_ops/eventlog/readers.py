@@ -120,7 +120,7 @@ def check(
 @functools.lru_cache(maxsize=1024)
 def _warn_ignored(source: str, names: tuple[str, ...]) -> None:
     """Logs once per source and set of names: the cache is the memory."""
-    shown = ", ".join(names[:SHOWN_COLUMNS]) + (
+    shown = ", ".join(n if n.isprintable() else repr(n)[1:-1] for n in names[:SHOWN_COLUMNS]) + (
         f" and {len(names) - SHOWN_COLUMNS} more" if names[SHOWN_COLUMNS:] else ""
     )
     log.warning("%s: columns %s are not declared and will be ignored", source, shown)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -15,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from cumulus_ops.catalog import Catalog, ProgramRecord
 from cumulus_ops.config import LEAST_MEMORY
@@ -209,3 +213,76 @@ def test_blank_lines_are_not_looked_at_one_by_one(tmp_path: Path, monkeypatch: p
     row = b"1,1.50,I,1\r\n"
     path.write_bytes(gzip.compress(b"id,price,op,event\n" + b"\n" * (9 << 20) + row + b"\r\n" * (1 << 20), 1))
     assert outcome(path) == (1, 0)
+
+
+MARK = re.compile(r"m[0-9]{4}")
+MARKED = b"id,price,name,other,op,event\n" + b"".join(b"%d,1.50,m%04d,x,I,%d\n" % (i, i, i) for i in range(6))
+LINE_ENDS = (
+    "\r\n",
+    "\r",
+    "\v",
+    "\f",
+    "\x1c",
+    "\x1e",
+    "\x85",
+    "\u2028",
+    "\u2029",
+    "\n\n",
+    ";",
+    "|",
+    "^",
+    " ",
+    ",",
+    "\t",
+    "\\n",
+    "<br>",
+    "",
+)
+SPLINTERS = (
+    b'"',
+    b'""',
+    b'"\n',
+    b'\n"',
+    b'",',
+    b',"',
+    b"\n",
+    b"\r",
+    b"\x00",
+    b"\xff",
+    b"\xc2\x85",
+    b";",
+    b",",
+    b"\t",
+    b"sep=;\n",
+    b"\xef\xbb\xbf",
+    b"name",
+    b" ",
+    b"\\",
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A file whose rows have a mark each, with other line ends or delimiters, and something put in or cut out."""
+    data = MARKED.replace(b"\n", draw(st.sampled_from(("\n", *LINE_ENDS))).encode())
+    data = data.replace(b",", draw(st.sampled_from((b",", b",", b";", b"\t"))))
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.one_of(st.integers(0, 40), st.integers(0, len(data))))
+        gone = draw(st.sampled_from((0, 0, 1, 5, 25)))
+        data = data[:at] + draw(st.sampled_from((b"", *SPLINTERS))) + data[at + gone :]
+    return data
+
+
+@given(mutated())
+@settings(derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_each_row_of_a_mutated_file_is_accounted_for(tmp_path: Path, data: bytes) -> None:
+    """Counted by the marks in its bytes: as many are in rows that are accepted or rejected, or the file is set aside."""
+    landed = len(MARK.findall(data.decode("latin-1")))
+    path = tmp_path / "items.csv"
+    path.write_bytes(data)
+    found = 0
+    with contextlib.suppress(InputProblem):
+        for events in read_relation(ITEMS, path, "0/items", 1000):
+            texts = [*(n or "" for n in events.rows["name"].to_pylist()), *events.rejected["record"].to_pylist()]
+            found += sum(max(1, len(MARK.findall(text))) for text in texts)
+        assert found >= landed
