@@ -28,7 +28,9 @@ def context() -> ForkServerContext:
 
 def start(target: Callable[..., None], *args: object, **options: object) -> BaseProcess:
     """Start a child."""
-    child = context().Process(target=target, args=args, kwargs=options)
+    child = context().Process(
+        target=target, args=args, kwargs=options, daemon=True
+    )  # no test run waits for one at its end
     child.start()
     return child
 
