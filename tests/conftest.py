@@ -16,6 +16,7 @@ SERVERS = ("airflow", "browser", "e2e", "spark")
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests belong together when several processes run them (``pytest -n 2 --dist loadgroup``)."""
     for item in items:
