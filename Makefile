@@ -22,7 +22,7 @@ run: $(VENV)/.installed ## the demo: TPC-H under Airflow on Spark; ONCE=1 exits 
 	@exec $(BIN)/cumulus demo --scale-factor $(SF) --epochs $(EPOCHS) --port $(PORT) $(if $(filter-out 0,$(ONCE)),--once)
 
 test: $(VENV)/.installed-dev check ## check, then every test, by two processes (WORKERS=0: one; ARGS='-m "not airflow"' narrows it)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	$(BIN)/ruff check .
