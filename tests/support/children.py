@@ -27,12 +27,18 @@ def context() -> ForkServerContext:
 
 
 def start(target: Callable[..., None], *args: object, **options: object) -> BaseProcess:
-    """Start a child."""
-    child = context().Process(
-        target=target, args=args, kwargs=options, daemon=True
-    )  # no test run waits for one at its end
+    """Start a child; it has the environment of now, and not that in which the fork server began."""
+    call = (dict(os.environ), target, args, options)
+    child = context().Process(target=_run, args=call, daemon=True)  # no test run waits for one at its end
     child.start()
     return child
+
+
+def _run(
+    environment: dict[str, str], target: Callable[..., None], args: tuple[object, ...], options: dict[str, object]
+) -> None:
+    os.environ.update(environment)
+    target(*args, **options)
 
 
 def wait(child: BaseProcess) -> int:
