@@ -4,7 +4,7 @@ sources:
   shop:
     kind: debezium
     path: /data/debezium/shop            # the folder of files with messages
-    tables: {public.orders: orders}      # table: relation
+    tables: {orders: public.orders}      # relation: table
     settle: 5s
     decimals: base64                     # of messages without schemas: string or base64
     timestamps: us                       # of messages without schemas: ms, us or ns
@@ -20,6 +20,7 @@ from cumulus_ops.config import Project, SourceSettings
 from cumulus_ops.eventlog import Delivery
 from cumulus_ops.sources.debezium.rows import PLACEHOLDER
 from cumulus_ops.sources.debezium.source import DebeziumSettings, DebeziumStream
+from cumulus_ops.sources.tables import tables_of
 from cumulus_ops.yaml_nodes import Section
 
 __all__ = ["DebeziumSource"]
@@ -60,18 +61,6 @@ def _settings(project: Project, settings: SourceSettings) -> DebeziumSettings:
 
 def _tables(project: Project, options: Section) -> dict[str, str]:
     """A table's name -> its relation."""
-    names = [relation.name for relation in project.relations]
-    item = options.need("tables", f"name the tables: `tables: {{public.{names[0]}: {names[0]}}}`")
-    found: dict[str, str] = {}
-    for table, entry in item.section().items():
-        relation = entry.text()
-        if relation not in names:
-            raise entry.problem(
-                f"{relation!r} is not a relation", kind="unknown-relation", hint=f"relations: {', '.join(names)}"
-            )
-        if relation in found.values():
-            raise entry.problem(
-                f"{relation} follows two tables", kind="doubled-relation", hint="a relation follows one table"
-            )
-        found[table] = relation
-    return found
+    first = project.relations[0].name
+    item = options.need("tables", f"name the tables: `tables: {{{first}: public.{first}}}`")
+    return {table: relation for relation, (table, _) in tables_of(project, item).items()}

@@ -3,7 +3,7 @@
 sources:
   lake:
     kind: delta
-    tables: {/data/lake/orders: orders, s3://bucket/lineitem: lineitem}    # folder or address: relation
+    tables: {orders: /data/lake/orders, lineitem: s3://bucket/lineitem}    # relation: folder or address
     storage_options: {AWS_REGION: eu-central-1}
 """
 
@@ -15,6 +15,7 @@ from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project, SourceSettings
 from cumulus_ops.eventlog import Delivery
 from cumulus_ops.sources.delta.source import DeltaTables
+from cumulus_ops.sources.tables import tables_of
 from cumulus_ops.yaml_nodes import Section
 
 __all__ = ["DeltaSource"]
@@ -41,18 +42,9 @@ class DeltaSource:
 
 def _tables(project: Project, options: Section) -> dict[str, str]:
     """relation -> its table."""
-    names = [relation.name for relation in project.relations]
-    item = options.need("tables", f"name the tables: `tables: {{/data/lake/{names[0]}: {names[0]}}}`")
-    found: dict[str, str] = {}
-    for table, entry in item.section().items():
-        relation = entry.text()
-        if relation not in names:
-            raise entry.problem(
-                f"{relation!r} is not a relation", kind="unknown-relation", hint=f"relations: {', '.join(names)}"
-            )
-        if relation in found:
-            raise entry.problem(
-                f"{relation} follows two tables", kind="doubled-relation", hint="a relation follows one table"
-            )
-        found[relation] = table if "://" in table else str(project.folder / table)
-    return found
+    first = project.relations[0].name
+    item = options.need("tables", f"name the tables: `tables: {{{first}: /data/lake/{first}}}`")
+    return {
+        relation: table if "://" in table else str(project.folder / table)
+        for relation, (table, _) in tables_of(project, item).items()
+    }

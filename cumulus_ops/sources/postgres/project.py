@@ -15,6 +15,7 @@ from cumulus_ops.config import Project, SourceSettings
 from cumulus_ops.eventlog.cuts import piece_rows
 from cumulus_ops.sources.postgres.settings import PostgresSettings, TableSettings
 from cumulus_ops.sources.postgres.source import PostgresSource
+from cumulus_ops.sources.tables import tables_of
 from cumulus_ops.yaml_nodes import Item
 
 __all__ = ["postgres_settings", "postgres_source"]
@@ -60,20 +61,12 @@ def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSet
 
 
 def _tables(project: Project, item: Item) -> tuple[TableSettings, ...]:
-    if item.is_mapping:
-        places = {name: (place.text(), place) for name, place in item.section().items()}
-    else:
-        places = {name: (name, item) for name in item.words()}
-    if not places:
-        raise item.problem("no table is named", kind="no-tables", hint=TABLES_HINT)
+    places = tables_of(project, item, lists=True)
     return tuple(_table(project, name, text, place) for name, (text, place) in places.items())
 
 
 def _table(project: Project, name: str, text: str, item: Item) -> TableSettings:
     relations = {relation.name: relation for relation in project.relations}
-    if name not in relations:
-        hint = f"relations: {', '.join(relations)}"
-        raise item.problem(f"{name!r} is no relation", kind="unknown-relation", hint=hint)
     match = PLACE.fullmatch(text)
     if match is None:
         raise item.problem(

@@ -133,7 +133,7 @@ def test_a_damaged_record_of_servers_does_not_end_it(shop):
 
 def test_sources_that_stand_still_are_to_be_mended(shop):
     file = shop / "cumulus.yaml"
-    tables = "{kind: debezium, path: in, tables: {x.orders: orders}"
+    tables = "{kind: debezium, path: in, tables: {orders: x.orders}"
     file.write_text(
         file.read_text().replace("\nsources:\n", f"\nsources:\n  a: {tables}}}\n  b: {tables}, coordinator: 7}}\n")
     )

@@ -33,7 +33,7 @@ sources:
   shop: {{kind: {kind}}}
 """
 ORDER = {"id": 1, "price": Decimal("5.00"), "note": None, "day": None, "at": None}
-DEBEZIUM = "debezium, path: stream, tables: {public.orders: orders, public.lines: lines}, settle: 1ms, decimals: base64"
+DEBEZIUM = "debezium, path: stream, tables: {orders: public.orders, lines: public.lines}, settle: 1ms, decimals: base64"
 
 
 def project_file(folder: Path, kind: str, mode: str = "trusted") -> None:
@@ -90,7 +90,7 @@ def test_upserts_of_a_table_with_the_default_replica_identity(tmp_path: Path) ->
 
 
 def test_delta_tables_of_a_project(tmp_path: Path) -> None:
-    project_file(tmp_path, "delta, tables: {lake/lines: lines}")
+    project_file(tmp_path, "delta, tables: {lines: lake/lines}")
     folder = str(tmp_path / "lake" / "lines")
     new = pa.table({"order_id": [1, 2], "no": [1, 1], "qty": [3, 4]})
     write_deltalake(folder, new, configuration={"delta.enableChangeDataFeed": "true"})
@@ -105,15 +105,15 @@ def test_delta_tables_of_a_project(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("debezium, tables: {public.orders: orders}", "path"),
+        ("debezium, tables: {orders: public.orders}", "path"),
         ("debezium, path: x", "tables"),
-        ("debezium, path: x, tables: {public.orders: order}", "not a relation"),
-        ("debezium, path: x, tables: {a.orders: orders, b.orders: orders}", "follows two tables"),
-        ("debezium, path: x, tables: {a.orders: orders}, decimals: float", "decimals|float"),
-        ("debezium, path: x, tables: {a.orders: orders}, folder: y", "folder"),
+        ("debezium, path: x, tables: {order: public.orders}", "not a relation"),
+        ("debezium, path: x, tables: {orders: a.orders, lines: a.orders}", "followed by two relations"),
+        ("debezium, path: x, tables: {orders: a.orders}, decimals: float", "decimals|float"),
+        ("debezium, path: x, tables: {orders: a.orders}, folder: y", "folder"),
         ("delta, path: x", "path"),
-        ("delta, tables: {x: order}", "not a relation"),
-        ("delta, tables: {x: orders, y: orders}", "follows two tables"),
+        ("delta, tables: {order: x}", "not a relation"),
+        ("delta, tables: {orders: x, lines: x}", "followed by two relations"),
     ],
 )
 def test_options_are_looked_at_before_anything_is_opened(tmp_path: Path, kind: str, words: str) -> None:
