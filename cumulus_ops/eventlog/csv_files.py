@@ -24,16 +24,15 @@ from cumulus_ops.eventlog.csv_records import (
     certain_records,
     ends_in_quotes,
     has_long_line,
-    is_utf8,
     split_records,
 )
-from cumulus_ops.eventlog.landed import Landed, open_landed
+from cumulus_ops.eventlog.landed import BLOCK_BYTES, Landed, behind_line, open_landed
 from cumulus_ops.eventlog.pieces import Block, in_pieces
 from cumulus_ops.eventlog.raw import Malformed, RawFile
+from cumulus_ops.eventlog.texts import is_utf8
 
 __all__ = ["read_csv"]
 
-BLOCK_BYTES = 4 << 20
 #: How much of a line that is no row is kept.
 KEPT_CHARACTERS = 1 << 20
 
@@ -83,7 +82,7 @@ class _Reader:
             rest = rest[taken:]
             if len(rest) > LONGEST_RECORD + BLOCK_BYTES:  # a line without an end
                 yield self.lines([Record(rest, ("too-long", f"longer than {LONGEST_RECORD >> 20} MiB"))])
-                rest = _behind_line(file)
+                rest = behind_line(file)
         block, _ = self.block(rest, final=True)
         if block is not None:
             yield block
@@ -179,15 +178,6 @@ class _Reader:
             middle = len(records) // 2
             yield from self.halved(records[:middle], numbers[:middle])
             yield from self.halved(records[middle:], numbers[middle:])
-
-
-def _behind_line(file: Landed) -> bytes:
-    """Leaves out the rest of a line that is too long."""
-    while data := file.read(BLOCK_BYTES):
-        _, end, rest = data.partition(b"\n")
-        if end:
-            return rest
-    return b""
 
 
 def _kept(text: str) -> str:

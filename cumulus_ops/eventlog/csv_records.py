@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cumulus_ops.eventlog.texts import is_utf8
+
 __all__ = [
     "LF",
     "LONGEST_RECORD",
@@ -22,7 +24,6 @@ __all__ = [
     "certain_records",
     "ends_in_quotes",
     "has_long_line",
-    "is_utf8",
     "split_records",
 ]
 
@@ -212,14 +213,3 @@ def _judged(data: bytes, delimiter: str, width: int) -> Record:
     if len(inner) > 1 and width > 1 and all(line.count(delimiter.encode()) == width - 1 for line in inner):
         return Record(data, SWALLOWED)
     return Record(data)
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether all of it is text."""
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

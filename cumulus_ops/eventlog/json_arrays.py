@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog.landed import Landed
+from cumulus_ops.eventlog.landed import BLOCK_BYTES, Landed
 
 __all__ = ["lines_of_array"]
 
-BLOCK_BYTES = 4 << 20
+
 LF, SPACE, COMMA, BACKSLASH, QUOTE = 10, 32, 44, 92, 34
 OPENING, CLOSING = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 BLANK = np.frombuffer(b" \t\r\n", np.uint8)

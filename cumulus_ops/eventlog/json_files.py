@@ -25,13 +25,13 @@ from cumulus_ops.config import LandingSettings
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog.headers import found_columns
 from cumulus_ops.eventlog.json_arrays import lines_of_array
-from cumulus_ops.eventlog.landed import Landed, open_landed
+from cumulus_ops.eventlog.landed import BLOCK_BYTES, Landed, behind_line, open_landed
 from cumulus_ops.eventlog.pieces import Block, in_pieces
 from cumulus_ops.eventlog.raw import Malformed, RawFile
+from cumulus_ops.eventlog.texts import is_utf8
 
 __all__ = ["read_json"]
 
-BLOCK_BYTES = 4 << 20
 BLOCK_LINES = 1 << 16
 LONGEST_LINE = 8 << 20
 KEPT_CHARACTERS = 1 << 20
@@ -122,19 +122,10 @@ def _lines(path: Path, file: Landed) -> Iterator[list[bytes]]:
         yield from (lines[i : i + BLOCK_LINES] for i in range(0, len(lines), BLOCK_LINES))
         if len(rest) > LONGEST_LINE:
             yield [rest[: LONGEST_LINE + 1]]
-            rest = _behind_line(file)
+            rest = behind_line(file)
         data = file.read(BLOCK_BYTES)
     if rest.strip():
         yield [rest]
-
-
-def _behind_line(file: Landed) -> bytes:
-    """Leaves out the rest of a line that is too long."""
-    while data := file.read(BLOCK_BYTES):
-        _, end, rest = data.partition(b"\n")
-        if end:
-            return rest
-    return b""
 
 
 class _Reader:
@@ -173,7 +164,7 @@ class _Reader:
         begins = np.concatenate([[0], np.flatnonzero(a == 10) + 1])
         if len(begins) != lines or (a[begins] != ord("{")).any() or re.search(rb"\}\s*null", data):
             return False
-        if not _is_utf8(data):
+        if not is_utf8(data):
             return False
         pattern = EXPONENT if self.decimals else LARGE_EXPONENT if self.doubles else None
         return pattern is None or not (_has_exponents(a) and pattern.search(data))
@@ -271,16 +262,6 @@ def _has_infinities(table: pa.Table) -> bool:
     """Numbers that are too large look like them."""
     doubles = [c for c in table.columns if pa.types.is_floating(c.type)]
     return any(pc.any(pc.is_inf(column)).as_py() is True for column in doubles)
-
-
-def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _kept(line: bytes) -> str:

@@ -6,36 +6,17 @@ import gzip
 import io
 import os
 import stat
-import unicodedata
 from pathlib import Path
 from typing import BinaryIO
 
 from cumulus_ops.errors import InputProblem
 
-__all__ = ["UNFOLDING", "Landed", "checked_name", "file_on_disk", "open_landed", "too_large"]
+__all__ = ["BLOCK_BYTES", "UNFOLDING", "Landed", "behind_line", "file_on_disk", "open_landed", "too_large"]
 
-LONGEST_NAME = 200
+#: Texts are read in blocks of so many bytes.
+BLOCK_BYTES = 4 << 20
 #: A packed file that unfolds to more than so many times its size, and to more than the memory, was not written to be read.
 UNFOLDING = 200
-
-
-def checked_name(name: str) -> str:
-    """A drop's or a file's name, if the catalog and people can deal with it.
-
-    >>> checked_name("p0001")
-    'p0001'
-
-    Raises:
-        InputProblem: it is too long, is not UTF-8, or has control characters.
-    """
-    shown = name.encode(errors="backslashreplace").decode()
-    hint = f"rename it: at most {LONGEST_NAME} characters, UTF-8, none of them control characters"
-    if len(name) > LONGEST_NAME:
-        raise InputProblem("has a name that is too long", kind="bad-name", place=shown[:LONGEST_NAME], hint=hint)
-    if any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
-        place = "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
-        raise InputProblem("has a name with characters that are none", kind="bad-name", place=place, hint=hint)
-    return name
 
 
 def file_on_disk(path: Path) -> int:
@@ -102,6 +83,15 @@ class Landed(io.RawIOBase):
         self._stream.close()
         self._raw.close()
         super().close()
+
+
+def behind_line(file: Landed) -> bytes:
+    """Leaves out the rest of a line that is too long; what has been read behind its end."""
+    while data := file.read(BLOCK_BYTES):
+        _, end, rest = data.partition(b"\n")
+        if end:
+            return rest
+    return b""
 
 
 def open_landed(path: Path, memory: int) -> Landed:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from cumulus_ops.eventlog.types import DECIMAL64_DIGITS, stored_type
 from m3.datatypes import Type
 
-__all__ = ["cast_harmless", "cast_text", "has_byte", "is_harmless", "longest", "valid_text"]
+__all__ = ["cast_harmless", "cast_text", "has_byte", "is_harmless", "is_utf8", "longest", "valid_text"]
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
@@ -48,6 +48,17 @@ def has_byte(column: Column, *bytes_: int) -> bool:
         if any(bool(((data | 0x20) == byte).any()) for byte in bytes_):
             return True
     return False
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether all of it is text."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_ascii(column: Column) -> bool:
