@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from cumulus_ops.cli.options import JSON
+from cumulus_ops.cli.options import FOLDER, JSON, PORT
 from cumulus_ops.cli.output import console, print_json
 from cumulus_ops.cli.problems import EXIT_USER, explained
 
@@ -18,17 +18,8 @@ COLOURS = {"ok": "green", "warning": "yellow", "fix": "red"}
 
 
 @click.command()
-@click.argument(
-    "folder", type=click.Path(path_type=Path), default=Path("."), envvar="CUMULUS_PROJECT", metavar="[PROJECT]"
-)
-@click.option(
-    "--port",
-    type=click.IntRange(1024, 65535),
-    default=8080,
-    show_default=True,
-    envvar="CUMULUS_PORT",
-    help="Where the UI is to be.",
-)
+@FOLDER
+@PORT
 @JSON
 def doctor(folder: Path, port: int, as_json: bool) -> None:
     """Look whether this machine can run Cumulus, and whether PROJECT is in order: Python, Java, packages, memory, disk, ports, folders,

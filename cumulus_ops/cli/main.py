@@ -13,7 +13,7 @@ from cumulus_ops.cli.coordinators import coordinators
 from cumulus_ops.cli.doctor import doctor
 from cumulus_ops.cli.epochs import epoch
 from cumulus_ops.cli.keys import keys
-from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT
+from cumulus_ops.cli.options import EXECUTOR, FOLDER, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status, shown, visible
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, EXIT_USER, explained, show
 from cumulus_ops.cli.quarantine import quarantine
@@ -124,9 +124,7 @@ def _draw(program: Program, file: Path) -> None:
 
 
 @main.command()
-@click.argument(
-    "folder", type=click.Path(path_type=Path), default=Path("."), envvar="CUMULUS_PROJECT", metavar="[PROJECT]"
-)
+@FOLDER
 @click.option("--relations", metavar="A,B", help="A batch with events of these relations only.")
 @click.option("--rows", multiple=True, metavar="RELATION=N", help="Rows of a relation, for the estimates; repeat it.")
 @click.option("--events", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="Events of the batch.")

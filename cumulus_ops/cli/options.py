@@ -15,7 +15,7 @@ from cumulus_ops.config import load_project
 if TYPE_CHECKING:
     from cumulus_ops.engine import Runtime
 
-__all__ = ["EXECUTOR", "JSON", "PROJECT", "opened"]
+__all__ = ["EXECUTOR", "FOLDER", "JSON", "PORT", "PROJECT", "opened"]
 
 PROJECT = click.option(
     "--project",
@@ -25,6 +25,18 @@ PROJECT = click.option(
     envvar="CUMULUS_PROJECT",
     show_envvar=True,
     help="The project's folder.",
+)
+#: The same as an argument, of commands that are about a project as a whole.
+FOLDER = click.argument(
+    "folder", type=click.Path(path_type=Path), default=Path("."), envvar="CUMULUS_PROJECT", metavar="[PROJECT]"
+)
+PORT = click.option(
+    "--port",
+    type=click.IntRange(1024, 65535),
+    default=8080,
+    show_default=True,
+    envvar="CUMULUS_PORT",
+    help="Of the UI.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 EXECUTOR = click.option(

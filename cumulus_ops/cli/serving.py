@@ -6,25 +6,15 @@ from pathlib import Path
 
 import click
 
+from cumulus_ops.cli.options import FOLDER, PORT
 from cumulus_ops.cli.problems import explained
 
 __all__ = ["down", "up"]
 
-FOLDER = click.argument(
-    "folder", type=click.Path(path_type=Path), default=Path("."), envvar="CUMULUS_PROJECT", metavar="[PROJECT]"
-)
-
 
 @click.command()
 @FOLDER
-@click.option(
-    "--port",
-    type=click.IntRange(1024, 65535),
-    default=8080,
-    show_default=True,
-    envvar="CUMULUS_PORT",
-    help="Of the UI.",
-)
+@PORT
 @click.option("--detach", is_flag=True, help="Return when all is up; `cumulus down` stops it.")
 def up(folder: Path, port: int, detach: bool) -> None:
     """Start Airflow, a Spark and the UI for PROJECT on this machine, with its DAGs switched on, and stay until Ctrl-C. All of it
