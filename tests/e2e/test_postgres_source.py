@@ -1,13 +1,8 @@
-"""A real PostgreSQL as a source: every type and operation, what is refused, what is lost and found again.
-
-``TRANSACTIONS=5000 pytest tests/e2e/test_postgres_source.py -k random`` plays more.
-"""
+"""A real PostgreSQL as a source: every type and operation, what is refused, what is lost and found again."""
 
 from __future__ import annotations
 
 import json
-import os
-import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -109,72 +104,6 @@ def test_transactions_come_whole_and_in_the_order_of_their_commits(shop: Followe
         ("10", "I"),
     ]
     assert len({row["event"] for row in changes}) == 2
-
-
-def test_random_transactions(logical_server: PostgreSQL, tmp_path: Path) -> None:
-    """Tables of all kinds, random statements in transactions with savepoints and rollbacks, looked at now and then."""
-    count = int(os.environ.get("TRANSACTIONS", "150"))
-    draw = random.Random(int(os.environ.get("SEED", "1")))
-    database = Database(logical_server)
-    columns = {"id": INT, "part": INT, "body": N, "amount": decimal(12, 2).with_null()}
-    shape = "(id int, part int, body text, amount numeric(12,2), PRIMARY KEY (id, part))"
-    database.execute(f"CREATE TABLE whole {shape}; ALTER TABLE whole REPLICA IDENTITY FULL; CREATE TABLE keyed {shape}")
-    database.execute(f'CREATE SCHEMA "Odd one"; CREATE TABLE "Odd one"."Té,st" {shape}')
-    database.execute(f"CREATE TABLE parted {shape} PARTITION BY LIST (part); CREATE TABLE other {shape}")
-    database.execute("ALTER TABLE parted REPLICA IDENTITY FULL")
-    for part in range(3):
-        database.execute(f"CREATE TABLE parted_{part} PARTITION OF parted FOR VALUES IN ({part})")
-        database.execute(f"ALTER TABLE parted_{part} REPLICA IDENTITY FULL")
-    key = ("id", "part")
-    tables = (
-        table("whole", columns, mode="strict"),
-        table("keyed", columns, mode="upsert", key=key),
-        table("odd", columns, mode="upsert", key=key, place="Odd one.Té,st"),
-        table("parted", columns),
-    )
-    names = ["whole", "keyed", '"Odd one"."Té,st"', "parted", "other"]
-    follower = Follower(database.url, tmp_path, *tables)
-    for number in range(count):
-        database.session.autocommit = False
-        for _ in range(draw.randrange(1, 6)):
-            name = draw.choice(names)
-            value = draw.choice([None, "", "é", "large" * 1000 + str(number)])
-            row = (draw.randrange(12), draw.randrange(3), value, draw.randrange(1000) / 4)
-            has_large = name not in ("whole", "parted")  # without whole old rows, large values have to be sent anew
-            database.execute("SAVEPOINT s")
-            match draw.randrange(8):
-                case 0 | 1 | 2:
-                    database.execute(f"INSERT INTO {name} VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", row)
-                case 3 | 4:
-                    body = ", body = %s" if has_large else ""
-                    values = (row[3], row[2], row[0]) if has_large else (row[3], row[0])
-                    database.execute(f"UPDATE {name} SET amount = %s{body} WHERE id = %s", values)
-                case 5:
-                    free = f"NOT EXISTS (SELECT FROM {name} n WHERE n.id = o.id + 100)"
-                    database.execute(
-                        f"UPDATE {name} o SET id = id + 100, body = %s WHERE id = %s AND {free}", (value, row[0])
-                    )
-                case 6:
-                    database.execute(f"DELETE FROM {name} WHERE id %% 100 = %s", (row[0],))
-                case 7:
-                    database.execute(
-                        f"INSERT INTO {name} SELECT i, 0, 'many', i FROM generate_series(50, 60) i ON CONFLICT DO NOTHING"
-                    )
-            if draw.random() < 0.2:
-                database.execute("ROLLBACK TO s")
-        (database.session.rollback if draw.random() < 0.15 else database.session.commit)()
-        database.session.autocommit = True
-        if draw.random() < 0.2:
-            follower.catch_up()
-            for t in tables:
-                name, rows = t.relation.name, database.rows(t)
-                assert follower.rows[name] == rows, (number, follower.rows[name] - rows, rows - follower.rows[name])
-        if number == count // 2:
-            database.session.close()
-            logical_server.crash()
-    follower.catch_up()
-    assert follower.rows == {t.relation.name: database.rows(t) for t in tables}
-    assert not follower.rejected
 
 
 def test_a_delivery_is_the_same_whoever_asks_and_whenever(shop: Follower, database: Database) -> None:

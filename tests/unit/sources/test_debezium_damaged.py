@@ -11,7 +11,7 @@ import pytest
 
 from cumulus_ops.errors import CumulusError
 from tests.support.debezium import Connector, text_of
-from tests.unit.sources.test_debezium_stream import CHANGES, SECOND, take
+from tests.support.debezium_stream import CHANGES, SECOND, take
 
 SEEDS = int(os.environ.get("EXAMPLES", "60"))
 BYTES = b'0123456789"{}[],:enul-.\\\x00\xff'
