@@ -18,6 +18,7 @@ from cumulus_ops.config import load_project
 if TYPE_CHECKING:
     from cumulus_ops.catalog import FileAside, QuarantinedRows, Repeats
     from cumulus_ops.snapshot import PutAside
+    from cumulus_ops.snapshot.quarantine import Retried
     from cumulus_ops.sources import Ignored
 
 __all__ = ["quarantine"]
@@ -90,15 +91,17 @@ def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) ->
     with explained():
         initialise(load_project(folder))  # other types are another program, whose rows this log must not have
     with opened(folder) as runtime:
-        done = retry_put_aside(runtime, labels, as_new=as_new)
+        say = (lambda _: None) if as_json else _say_retried
+        done = retry_put_aside(runtime, labels, as_new=as_new, on_retried=say)
     if as_json:
         print_json(done)
-        return
-    for one in done:
-        console().print(
-            f"{', '.join(one.labels)}: batch {one.batch} of epoch {one.epoch}: {one.accepted:,} rows accepted, "
-            f"{one.repeated:,} had come before, {one.rejected:,} rejected again"
-        )
+
+
+def _say_retried(one: Retried) -> None:
+    console().print(
+        f"{', '.join(one.labels)}: batch {one.batch} of epoch {one.epoch}: {one.accepted:,} rows accepted, "
+        f"{one.repeated:,} had come before, {one.rejected:,} rejected again"
+    )
 
 
 @quarantine.command()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -156,21 +156,29 @@ def _whole(rows: QuarantinedRows, waiting: Sequence[QuarantinedRows]) -> list[Qu
     return [r for r in waiting if r.transactional and (r.coordinator, r.delivery) == mine] or [rows]
 
 
-def retry_put_aside(rt: Runtime, labels: Sequence[str], *, as_new: bool = False) -> list[Retried]:
+def retry_put_aside(
+    rt: Runtime, labels: Sequence[str], *, as_new: bool = False, on_retried: Callable[[Retried], None] = lambda _: None
+) -> list[Retried]:
     """Read again what has these labels, after the file or the project's settings were mended. Transactions are retried with all their rows.
 
     Args:
         rt: the open project.
         labels: of quarantined rows and of files.
         as_new: leave out the events' numbers: each row is an event that has not come before.
+        on_retried: called with each one when it is done; if one fails, those before it are.
 
     Raises:
         InputProblem: nothing has one of the labels, somebody has decided about it already, or it cannot be read still.
         Conflict: others keep appending for the coordinator.
     """
     deliveries = _deliveries(rt, _find(rt, labels), as_new)
-    done = [_append(rt, coordinator, delivery) for coordinator, delivery in deliveries]
-    write_notices(rt)
+    done: list[Retried] = []
+    try:
+        for coordinator, delivery in deliveries:
+            done.append(_append(rt, coordinator, delivery))
+            on_retried(done[-1])
+    finally:
+        write_notices(rt)
     return done
 
 

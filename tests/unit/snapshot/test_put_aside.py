@@ -217,6 +217,21 @@ def test_rows_from_before_reasons_had_kinds_are_decided_like_others(rt: Runtime)
     assert [(r.accepted, r.rejected) for r in retry_put_aside(rt, [row.label])] == [(0, 1)]
 
 
+def test_what_was_retried_is_told_although_a_later_one_fails(rt: Runtime) -> None:
+    for number, drop in enumerate(("d1", "d2")):
+        folder = land(rt.project, drop, (number, "I", 1)).parent
+        (folder / "sale.csv").write_text(f"nonsense {number}\n")
+    while run_minibatch(rt, 0) is not None:
+        pass
+    first, second = (f for f in put_aside(rt).files if Path(f.place).name == "sale.csv")
+    Path(first.place).write_text("op,event,id,price\nI,12,5,1.00\n")
+    told: list[list[str]] = []
+    with pytest.raises(InputProblem):
+        retry_put_aside(rt, [first.label, second.label], on_retried=lambda one: told.append([*one.labels]))
+    assert told == [[first.label]]
+    assert second.label in {f.label for f in put_aside(rt).files}
+
+
 def test_a_file_is_retried_when_it_is_mended(rt: Runtime) -> None:
     file = land(rt.project, "d1", (1, "I", 1))
     good = file.read_text()
