@@ -31,6 +31,7 @@ __all__ = [
     "LayoutSettings",
     "Patience",
     "Project",
+    "SealSettings",
     "SourceSettings",
     "ValidationSettings",
     "load_project",
@@ -161,6 +162,16 @@ class KeySettings:
 
 
 @dataclass(frozen=True)
+class SealSettings:
+    """A seal of a relation: by ``name``, a punctuation on ``columns``. A value of theirs is closed when its producers, who are coordinators, have
+    sealed it: ``all`` of them, those that have ``registered`` for it (with rows of it, or without), or ``one``, who alone may have rows of it."""
+
+    name: str
+    columns: tuple[str, ...]
+    producers: str = "all"
+
+
+@dataclass(frozen=True)
 class ValidationSettings:
     """How snapshots are proved. ``policy``: a wrong one is to ``fail`` its task, to ``warn``, or is not looked for (``off``);
     ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them. The snapshots of epochs
@@ -239,6 +250,10 @@ class Project:
         return self.files_of.get(relation, self.files)
 
     keys: Mapping[str, KeySettings] = field(default_factory=dict)
+    #: relation -> its seals; relations that have only inserts; a file that says what becomes of the views' answers
+    seals: Mapping[str, tuple[SealSettings, ...]] = field(default_factory=dict)
+    insert_only: tuple[str, ...] = ()
+    dataflow: Path | None = None
 
     @property
     def consumers(self) -> tuple[str, ...]:

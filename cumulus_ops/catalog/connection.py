@@ -17,7 +17,7 @@ from cumulus_ops.errors import SetupProblem
 __all__ = ["READ_ONLY", "SCHEMA", "connect", "is_missing", "migrate", "retry_busy", "schema_version"]
 
 #: The newest migration.
-SCHEMA = "0015"
+SCHEMA = "0018"
 
 T = TypeVar("T")
 BUSY_TIMEOUT_MS = 60_000

@@ -30,6 +30,7 @@ __all__ = [
     "correction",
     "delivery",
     "file_aside",
+    "final_partition",
     "key_index",
     "key_run",
     "lease",
@@ -42,6 +43,8 @@ __all__ = [
     "reading_clock",
     "run",
     "seal",
+    "seal_producer",
+    "seal_value",
     "snapshot",
     "source_epoch",
     "source_position",
@@ -75,6 +78,7 @@ program = Table(
     Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
     Column("token_number", BigInteger, nullable=False),  # grows with each hand-over: fences off who had it before
     Column("source", String(64)),  # digest of what it was compiled from; NULL: not known
+    Column("coordination", Text),  # its coordination plan as JSON; NULL: it was registered before there was one
 )
 
 coordinator = Table(
@@ -367,4 +371,41 @@ validation = Table(
     Column("report", Text, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("validated_at", DateTime(timezone=True), nullable=False),
+)
+
+#: A value of a relation's seal for which somebody has registered. Its key is canonical JSON: a list of texts and NULLs, one per column.
+seal_value = Table(
+    "seal_value",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("relation", String(200), nullable=False),
+    Column("seal", String(200), nullable=False),
+    Column("value", String(400), nullable=False),
+    Column("first_seen", Float, nullable=False),  # seconds since 1970, by the database's clock
+    Column("closed_at", BigInteger, index=True),  # the commit from which on no event of it can come; NULL: it is open
+    UniqueConstraint("relation", "seal", "value"),
+)
+
+seal_producer = Table(
+    "seal_producer",
+    metadata,
+    Column("value", BigInteger, primary_key=True, autoincrement=False),
+    Column("coordinator", Integer, primary_key=True, autoincrement=False),
+    Column("registered_at", Float, nullable=False),  # seconds since 1970
+    Column("sealed_at", Float),  # NULL: it may still have rows of it
+    Column("sealed_by", String(200)),  # the delivery with its seal, or who has sealed in its name
+)
+
+#: The rows of a view that a closed value makes final: published, and validated, by themselves.
+final_partition = Table(
+    "final_partition",
+    metadata,
+    Column("view", String(200), primary_key=True),
+    Column("value", BigInteger, primary_key=True, autoincrement=False),  # of seal_value
+    Column("commit", BigInteger, nullable=False),  # as of which it was read
+    Column("rows", BigInteger, nullable=False),
+    Column("delta_version", BigInteger),  # NULL: nothing is published
+    Column("recorded_at", Float, nullable=False),  # seconds since 1970
+    Column("validated", Boolean),  # whether it equals recomputation; NULL: that is still to be seen
+    Column("report", Text),
 )

@@ -90,7 +90,7 @@ def initialise(project: Project) -> None:
 
 
 #: What may differ between the machines that run a project, and what says where things are, and not what they are.
-PLACES = {"folder", "landing", "state", "catalog_url", "published", "reports", "program_file", "memory"}
+PLACES = {"folder", "landing", "state", "catalog_url", "published", "reports", "program_file", "memory", "dataflow"}
 
 
 def _source(project: Project) -> str:

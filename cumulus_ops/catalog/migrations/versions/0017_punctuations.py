@@ -1,0 +1,31 @@
+"""Values of seals, and who produces into them."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0017"
+down_revision = "0016"
+
+BIG_KEY = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
+def upgrade() -> None:
+    """Add the tables."""
+    op.create_table(
+        "seal_value",
+        sa.Column("id", BIG_KEY, primary_key=True, autoincrement=True),
+        sa.Column("relation", sa.String(200), nullable=False),
+        sa.Column("seal", sa.String(200), nullable=False),
+        sa.Column("value", sa.String(400), nullable=False),
+        sa.Column("first_seen", sa.Float, nullable=False),
+        sa.Column("closed_at", sa.BigInteger, index=True),
+        sa.UniqueConstraint("relation", "seal", "value"),
+    )
+    op.create_table(
+        "seal_producer",
+        sa.Column("value", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("coordinator", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("registered_at", sa.Float, nullable=False),
+        sa.Column("sealed_at", sa.Float),
+        sa.Column("sealed_by", sa.String(200)),
+    )

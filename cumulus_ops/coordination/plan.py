@@ -1,0 +1,123 @@
+"""The coordination plan of a program: from when on what is read is final, and what has to be waited for until then.
+
+It is computed once, when a project is initialised, and stored with the program; everything that coordinates reads it there: the version
+scheme, the DAGs and their barriers, and whoever reads a view.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["AT_ONCE", "COMMITTED", "SEALED", "Barrier", "CoordinationPlan", "EdgePlan", "SealOf", "Verdict", "ViewPlan"]
+
+#: From when on the rows of a view are final.
+AT_ONCE, SEALED, COMMITTED = "at once", "sealed", "committed"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How much order the events of a relation need: ``grain`` is ``batch`` if any order ends in the same maps, proved from the triggers,
+    or else ``event``, for the ``reason`` given: two statements that two orders tell apart."""
+
+    relation: str
+    grain: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SealOf:
+    """A seal by which rows of a view become final: the one called ``seal`` of ``relation``, on its ``columns``; a value of theirs is found in
+    the view's visible ``output`` columns, in the same order. A view over several relations needs one of each."""
+
+    relation: str
+    seal: str
+    columns: tuple[str, ...]
+    output: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """From when on rows of ``view`` are final: ``at once``, as soon as they are read, for none is retracted; ``sealed``, those of a partition when
+    each of ``seals`` has closed it, and all with their epoch; ``committed``, with their epoch. ``label`` is what reads would be without
+    coordination (Async, Run, Inst, Diverge), ``coordinated`` what they are with the plan. ``advice`` is the cheapest change that would do
+    without order, if there is one."""
+
+    view: str
+    label: str
+    coordinated: str
+    final: str
+    reason: str
+    seals: tuple[SealOf, ...] = ()
+    advice: str | None = None
+
+
+@dataclass(frozen=True)
+class EdgePlan:
+    """What a stream needs on its way from ``source`` to ``target``: ``none``, ``seal`` or ``order``. A seal is on ``key``, and ``vote`` says whether
+    several producers have to agree; ``order`` is ``logged`` (by version, the same in every run) or ``arrival`` (the same at every replica)."""
+
+    source: str
+    target: str
+    strategy: str
+    label: str
+    reason: str
+    key: tuple[str, ...] = ()
+    vote: bool = False
+    order: str | None = None
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """Something that has to be waited for. ``name`` is what enforces it (:mod:`cumulus_ops.coordination.barriers`), ``about`` what it concerns: all
+    of the program, or a seal; ``reason`` the anomaly without it."""
+
+    name: str
+    about: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class CoordinationPlan:
+    """All of it; ``scheme`` is the version scheme of the program (decision 0023), which the ``verdicts`` on its relations decide."""
+
+    scheme: str
+    verdicts: tuple[Verdict, ...] = ()
+    views: tuple[ViewPlan, ...] = ()
+    edges: tuple[EdgePlan, ...] = ()
+    barriers: tuple[Barrier, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def view(self, name: str) -> ViewPlan:
+        """What is planned for a view; one that nothing was planned for is final with its epoch."""
+        found = (v for v in self.views if v.view == name)
+        return next(found, ViewPlan(name, "Run", "Async", COMMITTED, "nothing is known about it"))
+
+    def to_json(self) -> str:
+        """As text.
+
+        >>> plan = CoordinationPlan("batch", views=(ViewPlan("v", "Async", "Async", AT_ONCE, "monotone"),))
+        >>> CoordinationPlan.from_json(plan.to_json()) == plan
+        True
+        """
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> CoordinationPlan:
+        """From its text."""
+        known: Mapping[str, Any] = json.loads(text)
+        return cls(
+            known["scheme"],
+            tuple(Verdict(**v) for v in known["verdicts"]),
+            tuple(_view(v) for v in known["views"]),
+            tuple(EdgePlan(**{**e, "key": tuple(e["key"])}) for e in known["edges"]),
+            tuple(Barrier(**b) for b in known["barriers"]),
+            tuple(known["notes"]),
+        )
+
+
+def _view(known: Mapping[str, Any]) -> ViewPlan:
+    seals = tuple(SealOf(s["relation"], s["seal"], tuple(s["columns"]), tuple(s["output"])) for s in known["seals"])
+    return ViewPlan(**{**known, "seals": seals})
