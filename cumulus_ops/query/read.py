@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.coordination.barriers import CHECKPOINT, waits_for
 from cumulus_ops.engine import Frame, Runtime, evaluate, evaluate_logical, select
 from cumulus_ops.errors import InputProblem, NotYet, ViewInError
 from cumulus_ops.mapstore import (
@@ -172,12 +173,12 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
 
 def _snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
     newest = rt.catalog.newest_snapshot()
-    if newest < 0:
+    if newest < 0 and waits_for(rt.coordination, CHECKPOINT):
         raise NotYet(
             "there is no snapshot yet", kind="no-snapshot", hint="wait for an epoch to end, or read --tentative"
         )
     epoch = newest if as_of is None else as_of
-    if epoch > newest:
+    if epoch > newest and waits_for(rt.coordination, CHECKPOINT):
         raise NotYet(f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: 0 to {newest}")
     _require_retained(rt, epoch)
     return epoch
