@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cumulus_ops.catalog.intake import NewQuarantine
 
 __all__ = [
+    "EVER",
     "LEFT_OUT",
     "SETTLED",
     "Advance",
@@ -218,6 +219,10 @@ class Clock:
         while prefix + 1 in later:
             prefix += 1
         return Clock(prefix, frozenset(c for c in later if c > prefix))
+
+
+#: That of a batch that reads nothing that others write: it has incorporated all that will ever come.
+EVER = Clock(1 << 62, frozenset())
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
 from cumulus_ops.config import Project
 from cumulus_ops.coordination import scheme_of
+from cumulus_ops.coordination.barriers import barriers_of
+from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
@@ -35,6 +37,7 @@ class Runtime:
     catalog: Catalog
     executor: Executor
     sources: Sources
+    coordination: CoordinationPlan
 
     @property
     def program(self) -> Program:
@@ -172,11 +175,15 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
         _check_format(record)
         plan = plan_json(record.compiled, record.granularity)
         _check_copies(record, plan)
-        yield Runtime(project, plan, catalog, runner, sources)
+        yield Runtime(project, plan, catalog, runner, sources, _coordination(project, plan))
     finally:
         sources.close()
         runner.close()
         catalog.close()
+
+
+def _coordination(project: Project, plan: ProgramPlan) -> CoordinationPlan:
+    return CoordinationPlan(plan.versions.name, barriers=barriers_of(plan.program, project.seals, ()))
 
 
 ANEW = "move the state folder and the catalog away, run `cumulus init`, and land the drops again"
