@@ -16,7 +16,22 @@ SPLITTERS = 3
 BATCHES = 6
 DROPS_A_BATCH = 2
 TWEETS = 40  # in a batch
-WORDS = "the a of rain sun cloud wind snow storm today tomorrow never again maybe".split()
+WORDS = [
+    "the",
+    "a",
+    "of",
+    "rain",
+    "sun",
+    "cloud",
+    "wind",
+    "snow",
+    "storm",
+    "today",
+    "tomorrow",
+    "never",
+    "again",
+    "maybe",
+]
 SEED = 3
 
 Word = tuple[str, int, str, int]
