@@ -15,6 +15,7 @@ from m3.datatypes import Type
 
 __all__ = ["Partitions", "typed_values"]
 
+
 @dataclass(frozen=True)
 class Partitions:
     """Distinct values of some columns, by column; partition i has the values at place i. NULL is a value like any other.
