@@ -5,6 +5,7 @@ The shape, with defaults (see the README for a commented example)::
     name: shop
     relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
     # of a relation also  mode: strict      # or upsert, trusted: what its key means (docs/keys.md); writers: one, or any
+    #                     insert_only: true, seals: {day: [day], shop: {key: [shop], producers: registered}}   # (docs/landing.md)
     sources: {landing: landing}              # or landing: {path: landing, settle: 5s}, and others: NAME: {kind: postgres, coordinator: 0, ...}
     coordinators: 1                          # or {count: 3, token: 5m, patience: 1h}; patience: never
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96, events: }
@@ -16,6 +17,7 @@ The shape, with defaults (see the README for a commented example)::
     publish: {path: }
     corrections: {after: 2s}                 # how soon tentative answers are corrected
     validation: {policy: fail, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; views: all or a number
+    dataflow:                                # a file that says what becomes of the views' answers (docs/coordination.md)
     executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
     layout: {maps: {m_orders_1: [o_custkey], m_customer_1: replicated}, events: {lineitem: [l_orderkey], part: anywhere}}
 """
@@ -47,6 +49,7 @@ from cumulus_ops.config import (
 )
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.file_settings import FILE_KEYS, check_column_name, file_settings
+from cumulus_ops.seal_settings import insert_only_relations, relation_seals
 from cumulus_ops.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
 from cumulus_ops.yaml_nodes import Item, Section, read_text, read_yaml
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
@@ -68,9 +71,9 @@ KEYS = (
         "program",
         "dialect",
     ),
-    *("state", "catalog", "publish", "validation", "executor", "layout", "memory"),
+    *("state", "catalog", "publish", "validation", "executor", "layout", "memory", "dataflow"),
 )
-RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers")
+RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers", "insert_only", "seals")
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
 #: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
@@ -102,10 +105,13 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     views, program = _what(root, file.parent)
     files = _files(root)
     validation = _sub(root, "validation", ("policy", "every", "views", "reports"))
+    described = root.need("relations", "list the tables whose changes are the events")
+    relations = _relations(described)
+    dataflow = root.get("dataflow")
     return Project(
         name=_name(root.need("name", "the first line is `name: my_project`")),
         folder=file.parent,
-        relations=_relations(root.need("relations", "list the tables whose changes are the events")),
+        relations=relations,
         coordinators=_coordinators(root.get("coordinators")),
         epoch=_epochs(root),
         landing=_landing(root, file.parent),
@@ -125,7 +131,10 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         memory=_memory(root.get("memory")),
         corrections=_corrections(root),
         patience=_patience(root.get("coordinators")),
-        keys=_keys(root.need("relations", "")),
+        keys=_keys(described),
+        seals=relation_seals(described, relations),
+        insert_only=insert_only_relations(described),
+        dataflow=_existing(dataflow, file.parent) if dataflow else None,
         files=files,
         files_of=_files_of(root, files),
     )

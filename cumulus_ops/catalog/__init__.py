@@ -47,6 +47,15 @@ from cumulus_ops.catalog.records import (
     ViewError,
     step_of,
 )
+from cumulus_ops.catalog.values import (
+    ClosedValue,
+    OpenValue,
+    SealChange,
+    SealCounts,
+    Sealing,
+    UnsettledBatch,
+    ValueState,
+)
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.catalog import Catalog
@@ -58,6 +67,7 @@ __all__ = [
     "Boundary",
     "Catalog",
     "Clock",
+    "ClosedValue",
     "EpochNumbers",
     "FencedSeal",
     "FileAside",
@@ -78,12 +88,16 @@ __all__ = [
     "NewQuarantine",
     "NewRun",
     "Newest",
+    "OpenValue",
     "ProgramRecord",
     "Quarantined",
     "QuarantinedRows",
     "Refresh",
     "Repeats",
     "Run",
+    "SealChange",
+    "SealCounts",
+    "Sealing",
     "SharedClock",
     "Snapshot",
     "StandingSource",
@@ -93,7 +107,9 @@ __all__ = [
     "Token",
     "Transition",
     "Unsettled",
+    "UnsettledBatch",
     "Validation",
+    "ValueState",
     "ViewError",
     "failed_batches",
     "in_error",

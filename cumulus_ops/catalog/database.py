@@ -10,14 +10,19 @@ Rows that are locked, always in this order:
 2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token;
 3. the row of a **batch** that is set aside: who decides about it;
 4. the rows of **key indexes**, in the order of their names: who has judged events by them, or builds one;
-5. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it.
+5. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it;
+6. the rows of **values** of seals, in the order of their numbers: who registers for them, or seals them. Values that are new are inserted before, in
+   the order of their texts.
 
 ======================  ===========  =======  ==================================================================
 transaction             coordinator  program  checks, once it has its locks
 ======================  ===========  =======  ==================================================================
 append, retry           locks                 the coordinator is in the epoch and at the sequence of the stamps, and a member; files *;
                                               what is retried, whose row it locks too, is set aside; the key indexes, whose
-                                              rows it locks too, are those that events were judged by
+                                              rows it locks too, are those that events were judged by; the coordinator has sealed no
+                                              value since; those that it registers for, whose rows it locks, are open
+append with seals of values   locks  locks    the same, and who is a member
+seal values by hand           locks  locks    whose they are, and who is a member
 seal                    locks        locks    the epoch is the open one, the token is here and has the number that was given, all
                                               batches are settled
 fence                   locks        locks    the epoch is the open one and late, all batches are settled
@@ -60,18 +65,31 @@ every pair against each other, statement by statement: it must end as if one had
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection, Sequence
+import importlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Executable, Row, bindparam, insert, inspect, literal_column, select, table, update
+from sqlalchemy import (
+    Connection,
+    Executable,
+    Row,
+    Table,
+    bindparam,
+    insert,
+    inspect,
+    literal_column,
+    select,
+    table,
+    update,
+)
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, is_missing, migrate, retry_busy, schema_version
 from cumulus_ops.catalog.records import NewRun, step_of
 from cumulus_ops.errors import Conflict, SetupProblem
 
-__all__ = ["Database", "not_initialised", "now"]
+__all__ = ["Database", "insert_new", "not_initialised", "now"]
 
 T = TypeVar("T")
 
@@ -82,6 +100,14 @@ HELD = select(t.lease.c.first_step).where(t.lease.c.id == bindparam("lease")).wi
 def now() -> datetime.datetime:
     """The time that rows are marked with."""
     return datetime.datetime.now(datetime.UTC)
+
+
+def insert_new(connection: Connection, into: Table, values: Sequence[Mapping[str, Any]]) -> int:
+    """Insert the rows that are not there yet; returns how many, if it is one or none."""
+    if not values:
+        return 0
+    dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+    return int(connection.execute(dialect.insert(into).on_conflict_do_nothing(), values).rowcount)
 
 
 def not_initialised(place: str = "") -> SetupProblem:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.database import Database, insert_new, now
 from cumulus_ops.catalog.intake import (
     FileAside,
     Intake,
@@ -80,7 +78,7 @@ class Deliveries(Database):
         ]
         if values:
             with self._engine.begin() as connection:
-                _insert_new(connection, t.delivery, values)
+                insert_new(connection, t.delivery, values)
 
     def number_of(self, coordinator: int, name: str, arrived: float) -> int:
         """The number of a delivery, which is recorded if it is not known."""
@@ -221,7 +219,7 @@ def move(connection: Connection, advance: Advance, epoch: int) -> None:
     """
     p = t.source_position.c
     if advance.begin is None:
-        moved = _insert_new(connection, t.source_position, [{"source": advance.source, "position": advance.position}])
+        moved = insert_new(connection, t.source_position, [{"source": advance.source, "position": advance.position}])
     else:
         there = (p.source == advance.source, p.position == advance.begin)
         moved = connection.execute(update(t.source_position).where(*there).values(position=advance.position)).rowcount
@@ -265,12 +263,6 @@ def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: in
     rows = [{**vars(a), "batch": batch, "recorded_at": now().timestamp(), "state": "aside"} for a in asides]
     if rows:
         connection.execute(insert(t.file_aside), rows)
-
-
-def _insert_new(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> int:
-    """Insert the rows that are not there yet; returns how many, if it is one or none."""
-    dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
-    return int(connection.execute(dialect.insert(table).on_conflict_do_nothing(), values).rowcount)
 
 
 def _reasons(text: str, rows: int) -> dict[str, int]:

@@ -10,11 +10,11 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.deliveries import move, record_intake
 from cumulus_ops.catalog.intake import Intake
 from cumulus_ops.catalog.key_indexes import WITHOUT, change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import not_a_member, read_membership
+from cumulus_ops.catalog.punctuations import Punctuations, record_sealing
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
     Advance,
@@ -23,6 +23,7 @@ from cumulus_ops.catalog.records import (
     LogFile,
     NewBatch,
 )
+from cumulus_ops.catalog.values import Sealing
 from cumulus_ops.errors import Conflict
 
 __all__ = ["BATCH_FIELDS", "EventLog"]
@@ -34,7 +35,7 @@ BATCH_FIELDS = [t.batch.c[name] for name in Batch.__dataclass_fields__]
 AT_ONCE = 10_000
 
 
-class EventLog(Database):
+class EventLog(Punctuations):
     """What has been appended."""
 
     def drops(self, coordinator: int) -> set[str]:
@@ -48,6 +49,7 @@ class EventLog(Database):
         keys: Sequence[KeyChange] = (),
         drops: int | None = None,
         intake: Intake | None = None,
+        sealing: Sealing | None = None,
     ) -> tuple[int, ...]:
         """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
         set aside.
@@ -58,6 +60,7 @@ class EventLog(Database):
             keys: what it adds to key indexes.
             drops: a batch that is set aside, and of which nothing else will ever count.
             intake: what is recorded with them.
+            sealing: the values that it registers for and seals, and how many its coordinator had sealed when its events were judged.
 
         Returns:
             their ids.
@@ -65,8 +68,8 @@ class EventLog(Database):
         Raises:
             InputProblem: the coordinator has sealed its last epoch.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
-                put aside any more, the source is at another position, a key index is another one (``keys-moved``), or the lease of
-                the step that wrote its files is over.
+                put aside any more, the source is at another position, a key index is another one (``keys-moved``), a value was sealed
+                meanwhile (``seals-moved``), or the lease of the step that wrote its files is over.
         """
         c, new = t.coordinator.c, batches[0]
         with self._engine.begin() as connection:
@@ -79,6 +82,8 @@ class EventLog(Database):
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
+            if sealing is not None:
+                self._begin_sealing(connection, new.coordinator, sealing)
             if new.coordinator not in read_membership(connection).of(new.epoch):
                 raise not_a_member(new.coordinator, new.epoch)
             if advance is not None:
@@ -97,7 +102,20 @@ class EventLog(Database):
             change_key_indexes(connection, keys)
             if intake is not None:
                 record_intake(connection, intake, ids[0])
-            return ids
+            sealed = 0 if sealing is None else record_sealing(connection, new.coordinator, sealing, new.drop)
+        if sealing is not None:
+            self.remember_open(new.coordinator, sealing, sealed)
+        return ids
+
+    def _begin_sealing(self, connection: Connection, coordinator: int, sealing: Sealing) -> None:
+        """See that its coordinator, which is locked, has sealed nothing since; who closes values locks the program, too."""
+        c = t.coordinator.c
+        number = connection.execute(select(c.sealed_values).where(c.index == coordinator)).scalar_one()
+        if number != sealing.sealed_values:
+            place = f"coordinator {coordinator}"
+            raise Conflict("it has sealed values meanwhile", kind="seals-moved", place=place, hint="run it again")
+        if sealing.has_seals:
+            self._lock(connection)
 
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]

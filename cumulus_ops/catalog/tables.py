@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Float,
+    Index,
     Integer,
     MetaData,
     String,
@@ -87,6 +88,7 @@ coordinator = Table(
     Column("index", Integer, primary_key=True),  # also its priority: 0 is the highest
     Column("epoch", Integer, nullable=False),  # the open epoch
     Column("next_sequence", BigInteger, nullable=False),  # in the open epoch
+    Column("sealed_values", BigInteger, nullable=False, server_default="0"),  # by it, or in its name: grows with each
 )
 
 member = Table(
@@ -373,7 +375,8 @@ validation = Table(
     Column("validated_at", DateTime(timezone=True), nullable=False),
 )
 
-#: A value of a relation's seal for which somebody has registered. Its key is canonical JSON: a list of texts and NULLs, one per column.
+#: A value of a relation's seal for which somebody has registered. Its text is a JSON list of texts and NULLs, one per column
+#: (:mod:`cumulus_ops.eventlog.seal_texts`).
 seal_value = Table(
     "seal_value",
     metadata,
@@ -381,18 +384,23 @@ seal_value = Table(
     Column("relation", String(200), nullable=False),
     Column("seal", String(200), nullable=False),
     Column("value", String(400), nullable=False),
+    Column("producers", String(10), nullable=False),  # whose seals close it: 'all', 'registered', 'one'
     Column("first_seen", Float, nullable=False),  # seconds since 1970, by the database's clock
-    Column("closed_at", BigInteger, index=True),  # the commit from which on no event of it can come; NULL: it is open
+    # the newest batch when it was closed: nothing that comes later has events of it, but what is appended again of an earlier batch
+    Column("closed_at", BigInteger, index=True),  # NULL: it is open
+    Column("finalised", Boolean),  # its rows are final in all views that it makes final; NULL: not yet in all
     UniqueConstraint("relation", "seal", "value"),
+    Index("ix_seal_value_not_finalised", "finalised", "closed_at"),
 )
 
+#: Who has had events of a value, or has said that it will.
 seal_producer = Table(
     "seal_producer",
     metadata,
-    Column("value", BigInteger, primary_key=True, autoincrement=False),
+    Column("value", BigInteger, primary_key=True, autoincrement=False),  # of seal_value
     Column("coordinator", Integer, primary_key=True, autoincrement=False),
     Column("registered_at", Float, nullable=False),  # seconds since 1970
-    Column("sealed_at", Float),  # NULL: it may still have rows of it
+    Column("sealed_at", Float),  # NULL: it may still have events of it
     Column("sealed_by", String(200)),  # the delivery with its seal, or who has sealed in its name
 )
 
@@ -402,7 +410,7 @@ final_partition = Table(
     metadata,
     Column("view", String(200), primary_key=True),
     Column("value", BigInteger, primary_key=True, autoincrement=False),  # of seal_value
-    Column("commit", BigInteger, nullable=False),  # as of which it was read
+    Column("commit", BigInteger, nullable=False),  # by which all batches with its rows were applied (inclusive)
     Column("rows", BigInteger, nullable=False),
     Column("delta_version", BigInteger),  # NULL: nothing is published
     Column("recorded_at", Float, nullable=False),  # seconds since 1970

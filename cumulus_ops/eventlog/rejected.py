@@ -20,7 +20,7 @@ from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
 from m3.program import Relation
 
-__all__ = ["events_of", "json_records", "read_rejected", "rejected_rows", "without_events"]
+__all__ = ["events_of", "json_records", "quoted", "read_rejected", "rejected_rows", "whole", "without_events"]
 
 WORDS = {1: "I", -1: "D", UPDATE: "U"}
 CONTROL = [chr(code) for code in range(32)]
@@ -45,7 +45,7 @@ def rejected_rows(rows: pa.Table, kind: str, reasons: pa.Array | pa.ChunkedArray
     """
     texts = pa.repeat(reasons, len(rows)) if isinstance(reasons, str) else reasons
     columns = [pa.repeat(kind, len(rows)), texts, pa.nulls(len(rows), pa.int64()), json_records(rows)]
-    return pa.Table.from_arrays([_whole(c) for c in columns], schema=REJECTED_SCHEMA)
+    return pa.Table.from_arrays([whole(c) for c in columns], schema=REJECTED_SCHEMA)
 
 
 def json_records(rows: pa.Table) -> pa.Array:
@@ -55,13 +55,13 @@ def json_records(rows: pa.Table) -> pa.Array:
     >>> json_records(row).to_pylist()
     ['{"op": "D", "event": 7, "n": "a \\\\"b\\\\""}']
     """
-    signs = _whole(rows[SIGN])
+    signs = whole(rows[SIGN])
     spelled = pc.index_in(signs, value_set=pa.array(WORDS, pa.int8()))
     columns = {OP: pa.array(WORDS.values()).take(spelled), EVENT: rows[OFFSET]}
     columns |= {name: rows[name] for name in rows.column_names if name not in (SIGN, OFFSET)}
     parts: list[pa.Array | str] = []
     for name, column in columns.items():
-        parts += ["{" if not parts else ", ", json.dumps(name, ensure_ascii=False) + ": ", _json_texts(_whole(column))]
+        parts += ["{" if not parts else ", ", json.dumps(name, ensure_ascii=False) + ": ", _json_texts(whole(column))]
     return pc.binary_join_element_wise(
         *[_scalar(p) if isinstance(p, str) else p for p in parts], _scalar("}"), _scalar("")
     )
@@ -73,13 +73,14 @@ def _json_texts(values: pa.Array) -> pa.Array:
         values = pc.cast(values, values.type.value_type)
     texts = pc.cast(values, pa.string())
     if pa.types.is_floating(values.type):
-        texts = pc.if_else(pc.is_finite(values), texts, _quoted(texts))
+        texts = pc.if_else(pc.is_finite(values), texts, quoted(texts))
     elif not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
-        texts = _quoted(texts)
+        texts = quoted(texts)
     return pc.fill_null(texts, "null")
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def quoted(texts: pa.Array) -> pa.Array:
+    """Each text as JSON."""
     escaped = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
     if pc.any(pc.match_substring_regex(escaped, "[\\x00-\\x1f]")).as_py():
         escaped = reduce(lambda t, c: pc.replace_substring(t, c, json.dumps(c)[1:-1]), CONTROL, escaped)
@@ -90,7 +91,7 @@ def _scalar(text: str) -> pa.Scalar:
     return pa.scalar(text, pa.string())
 
 
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column in one piece."""
     if not isinstance(column, pa.ChunkedArray):
         return column

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import SETTLE, KeySettings, LandingSettings, Patience, ValidationSettings, load_project
+from cumulus_ops.config import (
+    SETTLE,
+    KeySettings,
+    LandingSettings,
+    Patience,
+    SealSettings,
+    ValidationSettings,
+    load_project,
+)
 from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
@@ -349,3 +357,63 @@ def test_memory_that_is_no_amount_of_it(write, size, what):
     with pytest.raises(InputProblem, match=what) as caught:
         load_project(write(MINIMAL + f"memory: {size}\n"), {})
     assert caught.value.message.count("memory:") == 1
+
+
+SEALED = MINIMAL.replace("note: string null}", "note: string null, day: date, price: double}")
+
+
+def with_relation(text):
+    return SEALED.replace("    key: [id]\n", f"    key: [id]\n    {text}\n")
+
+
+def test_seals_are_a_list_of_columns_or_say_who_produces(write):
+    seals = "seals: {day: [day], both: {key: [id, note], producers: registered}, alone: {key: [note], producers: one}}"
+    project = load_project(write(with_relation(seals)), {})
+    assert project.seals == {
+        "orders": (
+            SealSettings("day", ("day",)),
+            SealSettings("both", ("id", "note"), "registered"),
+            SealSettings("alone", ("note",), "one"),
+        )
+    }
+
+
+def test_without_a_word_nothing_is_sealed_and_rows_may_be_deleted(write):
+    project = load_project(write(MINIMAL), {})
+    assert (project.seals, project.insert_only, project.dataflow) == ({}, (), None)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("insert_only: true", ("orders",)), ("insert_only: false", ())])
+def test_a_relation_may_have_only_inserts(write, text, expected):
+    assert load_project(write(with_relation(text)), {}).insert_only == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "hint"),
+    [
+        ("insert_only: maybe", "bad-value", "true, false"),
+        ("{insert_only: true, mode: upsert}", "bad-insert-only", "mode: strict"),
+        ("seals: [day]", "bad-seal", "seals: {day: [day]}"),
+        ("seals: {day: []}", "bad-seal", "seals: {day: [day]}"),
+        ("seals: {day: [day, day]}", "bad-seal", "seals: {day: [day]}"),
+        ("seals: {day: day}", "bad-seal", "seals: {day: [day]}"),
+        ("seals: {day: {producers: one}}", "missing-key", "key: [day]"),
+        ("seals: {day: {key: [dya]}}", "unknown-column", "id, note, day, price"),
+        ("seals: {day: {key: [day], producers: two}}", "bad-value", "all, registered, one"),
+        ("seals: {day: {key: [day], who: one}}", "unknown-key", "key, producers"),
+        ("seals: {2day: [day]}", "bad-name", "seal files"),
+        ("seals: {price: [price]}", "bad-seal", "decimal"),
+    ],
+)
+def test_wrong_seals_are_answered_with_line_and_remedy(write, text, kind, hint):
+    lines = text.strip("{}").replace(", mode", "\n    mode") if text.startswith("{") else text
+    with pytest.raises(InputProblem) as found:
+        load_project(write(with_relation(lines)), {})
+    assert found.value.kind == kind
+    assert hint in found.value.hint
+    assert found.value.place.rpartition(":")[2] == "6"
+
+
+def test_a_file_says_what_becomes_of_the_answers(write, tmp_path):
+    (tmp_path / "serving.yaml").write_text("")
+    assert load_project(write(MINIMAL + "dataflow: serving.yaml\n"), {}).dataflow == tmp_path / "serving.yaml"

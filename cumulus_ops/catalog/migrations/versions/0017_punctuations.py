@@ -10,13 +10,14 @@ BIG_KEY = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Add the tables, and the number that grows whenever a coordinator seals a value."""
     op.create_table(
         "seal_value",
         sa.Column("id", BIG_KEY, primary_key=True, autoincrement=True),
         sa.Column("relation", sa.String(200), nullable=False),
         sa.Column("seal", sa.String(200), nullable=False),
         sa.Column("value", sa.String(400), nullable=False),
+        sa.Column("producers", sa.String(10), nullable=False),
         sa.Column("first_seen", sa.Float, nullable=False),
         sa.Column("closed_at", sa.BigInteger, index=True),
         sa.UniqueConstraint("relation", "seal", "value"),
@@ -29,3 +30,4 @@ def upgrade() -> None:
         sa.Column("sealed_at", sa.Float),
         sa.Column("sealed_by", sa.String(200)),
     )
+    op.add_column("coordinator", sa.Column("sealed_values", sa.BigInteger, nullable=False, server_default="0"))

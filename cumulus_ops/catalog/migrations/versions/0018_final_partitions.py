@@ -8,7 +8,9 @@ down_revision = "0017"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Add the table; and what says that a closed value is done with."""
+    op.add_column("seal_value", sa.Column("finalised", sa.Boolean))
+    op.create_index("ix_seal_value_not_finalised", "seal_value", ["finalised", "closed_at"])
     op.create_table(
         "final_partition",
         sa.Column("view", sa.String(200), primary_key=True),

@@ -1,0 +1,347 @@
+"""Values that producers seal: who has events of them, who has no more, and which are closed.
+
+**An append judges its events before its transaction, and the transaction sees that nothing has changed since.** That takes little:
+
+* A coordinator that is registered for a value, and has not sealed it, has it open: nobody closes it without that seal. Seals of a coordinator are made
+  by those who have its row locked, as every append of it has. So a number in that row, which grows with each, tells whether what was known is still
+  so: one comparison, however many values there are.
+* For a value that it is not registered for yet it locks the value's row, and looks again.
+
+A value closes in the transaction that brings its last seal, or in which the last one leaves whose seal was missing. These have the program's row
+locked, so that each sees the seals of the others, and who is a member.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clock import clock_s
+from cumulus_ops.catalog.database import Database, insert_new
+from cumulus_ops.catalog.members import lock_coordinator, read_membership, unknown_coordinator
+from cumulus_ops.catalog.membership import Membership
+from cumulus_ops.catalog.values import (
+    ClosedValue,
+    OpenValue,
+    SealChange,
+    SealCounts,
+    Sealing,
+    UnsettledBatch,
+    ValueState,
+)
+from cumulus_ops.errors import Conflict
+
+__all__ = ["Punctuations", "close_without_leavers", "record_sealing"]
+
+#: Values named in one query: databases limit how many values a query may have.
+AT_ONCE = 10_000
+#: So many open values of each coordinator are remembered, to look no value up twice.
+REMEMBERED = 1_000_000
+V, P = t.seal_value.c, t.seal_producer.c
+UNSETTLED = ("appended", "aside")
+
+T = TypeVar("T")
+
+
+class Punctuations(Database):
+    """Which values are open, for whom, and which are closed."""
+
+    def __init__(self, url: str, root: Path | None = None) -> None:
+        super().__init__(url, root)
+        #: coordinator -> the number of its sealed values, and (relation, seal, value) that were open for it then.
+        self._open: dict[int, tuple[int, set[tuple[str, str, str]]]] = {}
+
+    def known_open(self, coordinator: int) -> tuple[int, Collection[tuple[str, str, str]]]:
+        """How many values a coordinator has sealed, and (relation, seal, value) that are known to be open for it: it is registered for them."""
+        query = select(t.coordinator.c.sealed_values).where(t.coordinator.c.index == coordinator)
+        number = int(next(iter(self._read(query)), [0])[0])
+        known, values = self._open.get(coordinator, (number, set()))
+        return number, values if known == number else set()
+
+    def remember_open(self, coordinator: int, sealing: Sealing, sealed: int) -> None:
+        """After an append: the values that are open for its coordinator now.
+
+        Args:
+            coordinator: whose append.
+            sealing: what it said.
+            sealed: how many values were sealed by it.
+        """
+        number, values = self._open.get(coordinator, (sealing.sealed_values, set()))
+        if number != sealing.sealed_values or len(values) > REMEMBERED:
+            values = set()
+        values = values.union(sealing.known)
+        for change in sealing.changes:
+            values.update((change.relation, change.seal, value) for value in change.registers)
+            values.difference_update((change.relation, change.seal, value) for value in change.seals)
+        self._open[coordinator] = sealing.sealed_values + sealed, values
+
+    def value_states(self, coordinator: int, relation: str, seal: str, values: Sequence[str]) -> dict[str, ValueState]:
+        """What is known of values of a seal, for one coordinator; those that nobody knows are left out."""
+        found: dict[str, ValueState] = {}
+        for some in _portions(values):
+            rows: dict[str, list[Row[Any]]] = defaultdict(list)
+            for row in self._read(_producers(V.relation == relation, V.seal == seal, V.value.in_(some))):
+                rows[row.value].append(row)
+            found |= {value: _state(coordinator, of_value) for value, of_value in rows.items()}
+        return found
+
+    def seal_by_hand(self, coordinator: int, change: SealChange, by: str) -> int:
+        """Seal values in the name of a coordinator that will not do so itself; what is sealed or closed already stays as it is.
+
+        Args:
+            coordinator: in whose name.
+            change: the values.
+            by: who does so.
+
+        Returns:
+            how many values it had not sealed before.
+
+        Raises:
+            InputProblem: there never was such a coordinator.
+            Conflict: one of the values belongs to another coordinator alone.
+        """
+        with self._engine.begin() as connection:
+            if lock_coordinator(connection, coordinator) is None:
+                raise unknown_coordinator(coordinator)
+            self._lock(connection)
+            return record_sealing(connection, coordinator, Sealing(0, (change,)), by)
+
+    def closed_values(self, relation: str, seal: str, since: int = -1) -> list[ClosedValue]:
+        """The values of a seal that were closed when there was a batch newer than ``since``, in that order."""
+        query = select(V.id, V.relation, V.seal, V.value, V.closed_at)
+        mine = (V.relation == relation, V.seal == seal, V.closed_at > since)
+        return [ClosedValue(*row) for row in self._read(query.where(*mine).order_by(V.closed_at, V.id))]
+
+    def unsettled_batches(self) -> list[UnsettledBatch]:
+        """The batches that are not applied yet, or set aside, and what may be in them."""
+        first, f = t.batch.alias("first").c, t.log_file.c
+        b = t.batch.c
+        of_delivery = (first.coordinator == b.coordinator) & (first["drop"] == b["drop"]) & (first.part == 0)
+        joined = t.batch.outerjoin(first.id.table, of_delivery).outerjoin(t.log_file, f.batch == b.id)
+        query = select(b.id, func.coalesce(first.id, b.id), b.state, f.relation).select_from(joined)
+        found: dict[tuple[int, int, str], set[str]] = defaultdict(set)
+        for batch, of, state, relation in self._read(query.where(b.state.in_(UNSETTLED)).order_by(b.id)):
+            found[batch, of, state].update([relation] if relation is not None else [])
+        return [UnsettledBatch(*key, frozenset(relations)) for key, relations in found.items()]
+
+    def seal_counts(self) -> list[SealCounts]:
+        """Each seal of which there are values, in numbers."""
+        is_open = V.closed_at.is_(None)
+        oldest = func.min(V.first_seen).filter(is_open)
+        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at), oldest).group_by(V.relation, V.seal)
+        waits = select(V.relation, V.seal, P.coordinator, func.count()).join(t.seal_producer, P.value == V.id)
+        waits = waits.where(is_open, P.sealed_at.is_(None)).group_by(V.relation, V.seal, P.coordinator)
+        waiting: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+        for relation, seal, coordinator, number in self._read(waits):
+            waiting[relation, seal][int(coordinator)] = int(number)
+        return [
+            SealCounts(relation, seal, int(n - closed), int(closed), since, waiting[relation, seal])
+            for relation, seal, n, closed, since in self._read(counts.order_by(V.relation, V.seal))
+        ]
+
+    def open_values(
+        self, relation: str | None = None, seal: str | None = None, *, limit: int | None = None
+    ) -> list[OpenValue]:
+        """Values that wait for seals, the oldest first, and whose those are.
+
+        Args:
+            relation, seal: only those of one relation, of one of its seals.
+            limit: at most so many.
+        """
+        wanted: list[ColumnElement[bool]] = [V.closed_at.is_(None)]
+        wanted += [] if relation is None else [V.relation == relation]
+        wanted += [] if seal is None else [V.seal == seal]
+        oldest = select(V.id).where(*wanted).order_by(V.first_seen, V.id).limit(limit)
+        query = _producers(V.id.in_(oldest.subquery().select())).order_by(V.first_seen, V.id, P.coordinator)
+
+        def look(connection: Connection) -> list[OpenValue]:
+            membership, at = read_membership(connection), clock_s(connection)
+            rows: dict[int, list[Row[Any]]] = defaultdict(list)
+            for row in connection.execute(query):
+                rows[row.id].append(row)
+            return [_open_value(of_value, membership, at) for of_value in rows.values()]
+
+        return self._reading(look)
+
+
+def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, by: str) -> int:
+    """In the transaction of an append, whose batches are there: register for values, seal values, and close those that have all their seals.
+
+    The coordinator's row is locked; the program's, too, if there are seals. Values that are new are inserted in the order of their texts, then all are
+    locked in the order of their numbers: two who have to do with the same values wait for each other, and never both.
+
+    Args:
+        connection: that of the transaction.
+        coordinator: whose append.
+        sealing: what it says. Values that it seals and that are closed already stay as they are.
+        by: what is recorded as the seals' origin.
+
+    Returns:
+        how many values were sealed that the coordinator had not sealed before.
+
+    Raises:
+        Conflict: a value was closed meanwhile, or belongs to another coordinator by now.
+    """
+    at = clock_s(connection) if any(c.registers or c.seals for c in sealing.changes) else 0.0
+    changes = sorted(sealing.changes, key=lambda change: (change.relation, change.seal))
+    for change in changes:
+        _insert_values(connection, change, at)
+    open_ids = {change: _find(connection, change) for change in changes}
+    closed = _lock(connection, [i for ids in open_ids.values() for i in ids.values()])
+    sealed: list[int] = []
+    for change, ids in open_ids.items():
+        _refuse_closed(change, ids, closed)
+        mine = [i for i in ids.values() if i not in closed]
+        _refuse_others(connection, coordinator, change, mine)
+        registered = [{"value": i, "coordinator": coordinator, "registered_at": at} for i in mine]
+        insert_new(connection, t.seal_producer, registered)
+        sealed += [ids[value] for value in change.seals if ids[value] not in closed]
+    count = sum(_seal(connection, coordinator, some, at, by) for some in _portions(sealed))
+    if count:
+        c = t.coordinator.c
+        more = {"sealed_values": c.sealed_values + count}
+        connection.execute(update(t.coordinator).where(c.index == coordinator).values(**more))
+    _close(connection, [i for some in _portions(sealed) for i in _complete(connection, some)])
+    return count
+
+
+def close_without_leavers(connection: Connection) -> None:
+    """Close the values that waited only for coordinators that have left: in the transaction in which one does, which has the program's row locked."""
+    members = [m.coordinator for m in read_membership(connection).active()]
+    sealed = select(func.count()).where(P.value == V.id, P.sealed_at.is_not(None), P.coordinator.in_(members))
+    waits = (V.closed_at.is_(None), V.producers == "all", sealed.scalar_subquery() == len(members))
+    complete = list(connection.execute(select(V.id).where(*waits)).scalars()) if members else []
+    _lock(connection, complete)
+    _close(connection, complete)
+
+
+def _insert_values(connection: Connection, change: SealChange, at: float) -> None:
+    values = sorted({*change.registers, *change.seals})
+    known: set[str] = set()
+    for some in _portions(values):
+        here = (V.relation == change.relation, V.seal == change.seal, V.value.in_(some))
+        known.update(connection.execute(select(V.value).where(*here)).scalars())
+    same = {"relation": change.relation, "seal": change.seal, "producers": change.producers, "first_seen": at}
+    insert_new(connection, t.seal_value, [{**same, "value": value} for value in values if value not in known])
+
+
+def _find(connection: Connection, change: SealChange) -> dict[str, int]:
+    """value -> its number."""
+    found: dict[str, int] = {}
+    for some in _portions([*{*change.registers, *change.seals}]):
+        here = (V.relation == change.relation, V.seal == change.seal, V.value.in_(some))
+        found |= {value: int(i) for value, i in connection.execute(select(V.value, V.id).where(*here))}
+    return found
+
+
+def _lock(connection: Connection, ids: Sequence[int]) -> set[int]:
+    """Lock values; those that are closed."""
+    closed: set[int] = set()
+    for some in _portions(sorted(ids)):
+        query = select(V.id, V.closed_at).where(V.id.in_(some)).order_by(V.id).with_for_update()
+        closed.update(int(i) for i, at in connection.execute(query) if at is not None)
+    return closed
+
+
+def _refuse_closed(change: SealChange, ids: Mapping[str, int], closed: Collection[int]) -> None:
+    late = [value for value in change.registers if ids[value] in closed]
+    if late:
+        raise _moved(change, late[0], "was closed meanwhile")
+
+
+def _refuse_others(connection: Connection, coordinator: int, change: SealChange, ids: Sequence[int]) -> None:
+    """See that values with a single producer have no other one."""
+    for some in _portions(ids):
+        others = select(V.value).join(t.seal_producer, P.value == V.id)
+        alone = (V.id.in_(some), V.producers == "one", P.coordinator != coordinator)
+        value = connection.execute(others.where(*alone).limit(1)).scalar()
+        if value is not None:
+            raise _moved(change, value, "belongs to another coordinator")
+
+
+def _moved(change: SealChange, value: str, what: str) -> Conflict:
+    place = f"relation {change.relation}, seal {change.seal}"
+    return Conflict(f"the value {value} {what}", kind="seals-moved", place=place, hint="run it again")
+
+
+def _seal(connection: Connection, coordinator: int, ids: Sequence[int], at: float, by: str) -> int:
+    mine = (P.value.in_(ids), P.coordinator == coordinator, P.sealed_at.is_(None))
+    return int(connection.execute(update(t.seal_producer).where(*mine).values(sealed_at=at, sealed_by=by)).rowcount)
+
+
+def _complete(connection: Connection, ids: Sequence[int]) -> Iterator[int]:
+    """Those of some values that have all their seals."""
+    members = {m.coordinator for m in read_membership(connection).active()}
+    rows: dict[int, list[Row[Any]]] = defaultdict(list)
+    for row in connection.execute(_producers(V.id.in_(ids))):
+        rows[row.id].append(row)
+    return (i for i, of_value in rows.items() if not _missing(of_value, members))
+
+
+def _close(connection: Connection, ids: Sequence[int]) -> None:
+    newest = connection.execute(select(func.max(t.batch.c.id))).scalar() if ids else None
+    for some in _portions(ids):
+        connection.execute(update(t.seal_value).where(V.id.in_(some)).values(closed_at=newest or 0))
+
+
+def _producers(*wanted: ColumnElement[bool]) -> Select[Any]:
+    """Values, with a row for each producer of theirs."""
+    values = (V.id, V.relation, V.seal, V.value, V.producers, V.first_seen, V.closed_at)
+    joined = t.seal_value.outerjoin(t.seal_producer, P.value == V.id)
+    return select(*values, P.coordinator, P.sealed_at).select_from(joined).where(*wanted)
+
+
+def _missing(of_value: Sequence[Row[Any]], members: Collection[int]) -> list[int]:
+    """Whose seals a value waits for.
+
+    Args:
+        of_value: its rows of :func:`_producers`.
+        members: who is a coordinator now.
+    """
+    sealed = {row.coordinator for row in of_value if row.sealed_at is not None}
+    if of_value[0].producers == "all":
+        return sorted({*members} - sealed)
+    return sorted({row.coordinator for row in of_value if row.coordinator is not None} - sealed)
+
+
+def _state(coordinator: int, of_value: Sequence[Row[Any]]) -> ValueState:
+    first = of_value[0]
+    mine = next((row for row in of_value if row.coordinator == coordinator), None)
+    others = [row.coordinator for row in of_value if row.coordinator not in (None, coordinator)]
+    times = [row.sealed_at for row in of_value if row.sealed_at is not None]
+    is_closed = first.closed_at is not None
+    return ValueState(
+        mine is not None,
+        None if mine is None else mine.sealed_at,
+        others[0] if others and first.producers == "one" else None,
+        is_closed,
+        max(times, default=None) if is_closed else None,
+    )
+
+
+def _open_value(of_value: Sequence[Row[Any]], membership: Membership, at: float) -> OpenValue:
+    first = of_value[0]
+    members = {m.coordinator for m in membership.active()}
+    missing = _missing(of_value, members)
+    return OpenValue(
+        first.id,
+        first.relation,
+        first.seal,
+        first.value,
+        first.producers,
+        first.first_seen,
+        max(0.0, at - first.first_seen),
+        tuple(row.coordinator for row in of_value if row.coordinator is not None),
+        tuple(row.coordinator for row in of_value if row.sealed_at is not None),
+        tuple(missing),
+        tuple(c for c in missing if c not in members),
+    )
+
+
+def _portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE))
