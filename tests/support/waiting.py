@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,9 @@ def play(case: Case, folder: Path, seed: int, left_out: Collection[str] = ()) ->
     coordinators, is left out as well."""
     with _opened(case, folder) as rt:
         plan = rt.coordination
-        needless = {b.name for b in plan.barriers} - {_of_several(b.name) for b in in_force(plan.barriers, len(case.scripts))}
+        needless = {b.name for b in plan.barriers} - {
+            _of_several(b.name) for b in in_force(plan.barriers, len(case.scripts))
+        }
         plan = without(plan, {*map(_of_several, left_out), *needless})
         player = _Player(case, dataclasses.replace(rt, coordination=plan), random.Random(seed))
         player.run()
