@@ -7,10 +7,12 @@ __all__ = [
     "commit_dag",
     "coordinator_dag",
     "epoch_asset",
+    "final_dag",
     "run_epochs_dag",
     "seal_asset",
     "snapshot_asset",
     "validate_dag",
+    "value_asset",
 ]
 
 #: In the state folder: what the DAGs' pages say of the running project, in Markdown.
@@ -25,6 +27,11 @@ def coordinator_dag(project: str, coordinator: int) -> str:
 def commit_dag(project: str) -> str:
     """The DAG that turns sealed epochs into snapshots."""
     return f"{project}_commit"
+
+
+def final_dag(project: str) -> str:
+    """The DAG that makes partitions final when their values are sealed; of projects in which some view is final by a seal."""
+    return f"{project}_final"
 
 
 def validate_dag(project: str) -> str:
@@ -50,3 +57,8 @@ def epoch_asset(project: str) -> str:
 def snapshot_asset(project: str) -> str:
     """The asset updated when snapshots are committed and published."""
     return f"{project}_snapshot"
+
+
+def value_asset(project: str, relation: str, seal: str) -> str:
+    """The asset updated when all producers have sealed a value; its text is the partition key."""
+    return f"{project}_{relation}_{seal}_closed"

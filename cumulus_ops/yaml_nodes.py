@@ -38,12 +38,13 @@ def read_text(file: Path) -> str:
         raise InputProblem("is not UTF-8", kind="not-utf-8", place=f"{file}:{line}", hint=hint) from error
 
 
-def read_yaml(file: Path, environment: Mapping[str, str]) -> Item:
+def read_yaml(file: Path, environment: Mapping[str, str], hint: str = "`cumulus init` writes one") -> Item:
     """The root of a YAML file.
 
     Args:
         file: what to read.
         environment: where ``${NAME}`` in values is taken from.
+        hint: what to do if there is none, or an empty one.
 
     Raises:
         InputProblem: the file is missing, empty or not YAML.
@@ -56,7 +57,7 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Item:
             f"cannot read {file.name}: {error.strerror}",
             kind="no-file",
             place=str(file),
-            hint="`cumulus init` writes one",
+            hint=hint,
         ) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -70,9 +71,7 @@ def read_yaml(file: Path, environment: Mapping[str, str]) -> Item:
         hint = "remove control characters"
         raise InputProblem(f"not YAML: {error}", kind="bad-yaml", place=str(file), hint=hint) from error
     if node is None:
-        raise InputProblem(
-            "the file is empty", kind="empty", place=f"{file}:1", hint="`cumulus init` writes a first one"
-        )
+        raise InputProblem("the file is empty", kind="empty", place=f"{file}:1", hint=hint)
     return Item("", node, file, environment)
 
 
@@ -139,11 +138,15 @@ class Item:
         """Whether the value is a mapping."""
         return isinstance(self.node, yaml.MappingNode)
 
-    def words(self) -> tuple[str, ...]:
-        """The value as a list of texts."""
+    def elements(self) -> tuple[Item, ...]:
+        """The elements of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
             raise self.problem("must be a list", hint="write [a, b]")
-        return tuple(Item(self.name, node, self.file, self.environment).text() for node in self.node.value)
+        return tuple(Item(self.name, node, self.file, self.environment) for node in self.node.value)
+
+    def words(self) -> tuple[str, ...]:
+        """The value as a list of texts."""
+        return tuple(element.text() for element in self.elements())
 
     def integer(self, minimum: int, maximum: int) -> int:
         """The value as an integer; both bounds are inclusive."""

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, select, update
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import forget_clocks
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.finals import refuse_below_finals
 from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun
 from cumulus_ops.errors import Conflict, InputProblem
@@ -76,7 +77,8 @@ class Asides(Database):
             reason: why.
 
         Raises:
-            Conflict: it was corrected or retired meanwhile, or the maps that depend on derivations have incorporated it.
+            Conflict: it was corrected or retired meanwhile, the maps that depend on derivations have incorporated it, or rows were said
+                to be final since.
         """
         with self._engine.begin() as connection:
             program = self._lock(connection)
@@ -87,6 +89,7 @@ class Asides(Database):
             mine = update(t.batch).where(t.batch.c.id == entry.batch.id, t.batch.c.clock == entry.clock_id)
             if connection.execute(mine.values(clock=None)).rowcount != 1:
                 raise Conflict("corrected by somebody else", kind="retract-conflict", place=f"batch {entry.batch.id}")
+            refuse_below_finals(connection, entry.batch.id, entry.batch.commit or 0)
             forget_clocks(connection)
             number = self._commit(connection, program, "retract", own)
             if corrections:

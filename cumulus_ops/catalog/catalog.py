@@ -11,6 +11,7 @@ from cumulus_ops.catalog.boundaries import Boundaries
 from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.control import Control
 from cumulus_ops.catalog.deliveries import Deliveries
+from cumulus_ops.catalog.finals import Finals
 from cumulus_ops.catalog.history import History
 from cumulus_ops.catalog.key_indexes import KeyIndexes
 from cumulus_ops.catalog.log import EventLog
@@ -38,6 +39,7 @@ class Catalog(
     Results,
     Retention,
     ViewErrors,
+    Finals,
     History,
 ):
     """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes.

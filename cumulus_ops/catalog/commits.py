@@ -12,6 +12,7 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import Clocks, insert_clock
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.records import (
+    EVER,
     Clock,
     NewRun,
     Refresh,
@@ -91,7 +92,14 @@ class Commits(Clocks, Leases):
             return int(program.last_commit)
 
     def commit_apply(
-        self, batch: int, read_at: int, runs: Sequence[NewRun], seconds: float, refresh: Refresh | None = None
+        self,
+        batch: int,
+        read_at: int,
+        runs: Sequence[NewRun],
+        seconds: float,
+        refresh: Refresh | None = None,
+        *,
+        settles: bool = True,
     ) -> int | None:
         """Make an applied batch visible.
 
@@ -102,6 +110,7 @@ class Commits(Clocks, Leases):
             seconds: how long it took.
             refresh: a refresh that was made from what was visible at ``read_at`` and this batch. It becomes visible, too,
                 unless somebody else has committed meanwhile: then it is due again.
+            settles: whether it may have to be corrected; not if the program's triggers read nothing that events write.
 
         Returns:
             the commit's number, or None when the batch was applied by somebody else before.
@@ -117,7 +126,8 @@ class Commits(Clocks, Leases):
             if read_at < program.merge_horizon:
                 raise Conflict("the runs it read were merged", kind="merge-conflict", place=f"batch {batch}")
             number = self._commit(connection, program, "apply", runs)
-            clock = insert_clock(connection, Clock(read_at, frozenset()).advanced(read_at, number))
+            kept = Clock(read_at, frozenset()).advanced(read_at, number) if settles else EVER
+            clock = insert_clock(connection, kept)
             values = {"state": "applied", "commit": number, "seconds": seconds, "clock": clock}
             connection.execute(update(t.batch).where(t.batch.c.id == batch).values(**values))
             if refresh is not None and program.last_commit == read_at and program.refreshed == refresh.expected:

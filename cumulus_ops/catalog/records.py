@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cumulus_ops.catalog.intake import NewQuarantine
 
 __all__ = [
+    "EVER",
     "LEFT_OUT",
     "SETTLED",
     "Advance",
@@ -78,7 +79,8 @@ class ProgramRecord:
 
     ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
     derivations (0 at first); None for a program without derivations. ``format`` is that of the runs; ``compiled`` is the
-    program as JSON (:mod:`m3.serial`), ``copies`` identifies the tables that its maps are kept in."""
+    program as JSON (:mod:`m3.serial`), ``copies`` identifies the tables that its maps are kept in. ``coordination`` is its coordination
+    plan as JSON, None if it was registered before there were plans."""
 
     name: str
     digest: str
@@ -89,6 +91,7 @@ class ProgramRecord:
     format: int = 0
     compiled: str = ""
     copies: str = ""
+    coordination: str | None = None
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,10 @@ class Clock:
         while prefix + 1 in later:
             prefix += 1
         return Clock(prefix, frozenset(c for c in later if c > prefix))
+
+
+#: That of a batch that reads nothing that others write: it has incorporated all that will ever come.
+EVER = Clock(1 << 62, frozenset())
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,10 @@ from cumulus_ops.catalog.view_errors import insert_view_errors, repeat_view_erro
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.versions import epoch_end
 
-__all__ = ["Results"]
+__all__ = ["CHECKS", "Results"]
+
+#: What a checkpoint makes sure of, by the names of :mod:`cumulus_ops.coordination.barriers`.
+CHECKS = frozenset({"vote", "applied", "settle", "refresh"})
 
 SNAPSHOT_FIELDS = [t.snapshot.c[name] for name in Snapshot.__dataclass_fields__]
 
@@ -48,13 +51,20 @@ def _empty_epochs(connection: Connection) -> range:
 class Results(Leases):
     """Committed epochs."""
 
-    def checkpoint(self, new: Snapshot, derived: Collection[str] = (), errors: Sequence[ViewError] = ()) -> None:
+    def checkpoint(
+        self,
+        new: Snapshot,
+        derived: Collection[str] = (),
+        errors: Sequence[ViewError] = (),
+        checks: Collection[str] = CHECKS,
+    ) -> None:
         """Record the snapshot of ``new.epoch`` and retire the history at or below it; a no-op when it is there.
 
         Args:
             new: the snapshot.
             derived: the maps that depend on derivations, which no history entry reads.
             errors: the views that are in error in it, as far as is known.
+            checks: what to make sure of.
 
         Raises:
             NotYet: a coordinator has not sealed the epoch, the epoch before has no snapshot, or a batch is not applied.
@@ -65,10 +75,14 @@ class Results(Leases):
             program = self._lock(connection)
             if connection.execute(select(t.snapshot.c.epoch).where(t.snapshot.c.epoch == new.epoch)).first():
                 return
-            self._check_unanimous(connection, new.epoch)
-            self._check_settled(connection, new.epoch)
-            self._check_corrected(connection, new, derived)
-            if program.refreshed is not None:
+            if "vote" in checks:
+                self._check_unanimous(connection, new.epoch)
+            self._check_order(connection, new.epoch)
+            if "applied" in checks:
+                self._check_settled(connection, new.epoch)
+            if "settle" in checks:
+                self._check_corrected(connection, new, derived)
+            if "refresh" in checks and program.refreshed is not None:
                 self._check_refreshed(connection, new, program.refreshed)
             values = {name: getattr(new, name) for name in Snapshot.__dataclass_fields__}
             connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
@@ -81,6 +95,8 @@ class Results(Leases):
         missing = missing_votes(connection, epoch)
         if missing:
             raise not_sealed(missing, epoch)
+
+    def _check_order(self, connection: Connection, epoch: int) -> None:
         last = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
         if epoch != (-1 if last is None else last) + 1:
             raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {epoch}")

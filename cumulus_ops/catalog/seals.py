@@ -83,6 +83,8 @@ class Seals(Database):
         token: Token | None = None,
         rhythm: Rhythm | None = None,
         upto: int | None = None,
+        *,
+        applied: bool = True,
     ) -> None:
         """Seal ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
 
@@ -92,6 +94,7 @@ class Seals(Database):
             rhythm: when epochs are to end; None keeps no boundary.
             upto: seal the epochs behind it as well, up to this one (inclusive), as far as they are over by the clock. For a coordinator
                 that is behind, and for which nothing has come that belongs to them.
+            applied: whether all its batches have to be applied first.
 
         Raises:
             NotYet: the token is elsewhere, or was passed on since; an earlier epoch is open; or a batch is not applied.
@@ -106,7 +109,7 @@ class Seals(Database):
                 raise unknown_coordinator(coordinator)
             if current > epoch:
                 return
-            _check_open(connection, membership, coordinator, epoch, current)
+            _check_open(connection, membership, coordinator, epoch, current, applied=applied)
             if program.token != coordinator:
                 _refuse_token(f"coordinator {program.token} has the token", "no-token", coordinator, epoch)
             if token is not None and token.number != program.token_number:
@@ -244,7 +247,15 @@ def _await(connection: Connection, who: Member, since: float | None) -> None:
     connection.execute(update(t.member).where(*mine).values(awaited_since=since))
 
 
-def _check_open(connection: Connection, membership: Membership, coordinator: int, epoch: int, current: int) -> None:
+def _check_open(
+    connection: Connection,
+    membership: Membership,
+    coordinator: int,
+    epoch: int,
+    current: int,
+    *,
+    applied: bool = True,
+) -> None:
     place = f"coordinator {coordinator}, epoch {epoch}"
     if current < epoch:
         raise NotYet(f"epoch {current} is still open", kind="earlier-epoch-open", place=place)
@@ -252,7 +263,7 @@ def _check_open(connection: Connection, membership: Membership, coordinator: int
         raise not_a_member(coordinator, epoch)
     b = t.batch.c
     open_batches = select(func.count()).where(b.coordinator == coordinator, b.epoch == epoch, b.state.not_in(SETTLED))
-    if connection.execute(open_batches).scalar_one():
+    if applied and connection.execute(open_batches).scalar_one():
         raise NotYet("a batch is not applied yet", kind="batch-pending", place=place, hint="apply it first")
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Float,
+    Index,
     Integer,
     MetaData,
     String,
@@ -387,7 +388,9 @@ seal_value = Table(
     Column("first_seen", Float, nullable=False),  # seconds since 1970, by the database's clock
     # the newest batch when it was closed: nothing that comes later has events of it, but what is appended again of an earlier batch
     Column("closed_at", BigInteger, index=True),  # NULL: it is open
+    Column("finalised", Boolean),  # its rows are final in all views that it makes final; NULL: not yet in all
     UniqueConstraint("relation", "seal", "value"),
+    Index("ix_seal_value_not_finalised", "finalised", "closed_at"),
 )
 
 #: Who has had events of a value, or has said that it will.
@@ -407,10 +410,12 @@ final_partition = Table(
     metadata,
     Column("view", String(200), primary_key=True),
     Column("value", BigInteger, primary_key=True, autoincrement=False),  # of seal_value
-    Column("commit", BigInteger, nullable=False),  # as of which it was read
+    Column("commit", BigInteger, nullable=False),  # by which all batches with its rows were applied (inclusive)
     Column("rows", BigInteger, nullable=False),
-    Column("delta_version", BigInteger),  # NULL: nothing is published
+    Column(
+        "delta_version", BigInteger, index=True
+    ),  # the first one that has its rows; NULL: none yet, or nothing is published
     Column("recorded_at", Float, nullable=False),  # seconds since 1970
-    Column("validated", Boolean),  # whether it equals recomputation; NULL: that is still to be seen
+    Column("validated", Boolean, index=True),  # whether it equals recomputation; NULL: that is still to be seen
     Column("report", Text),
 )

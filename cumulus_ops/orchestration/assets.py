@@ -7,7 +7,7 @@ from airflow.sdk import Asset
 from cumulus_ops import names
 from cumulus_ops.orchestration.links import absolute_page
 
-__all__ = ["epoch_asset", "seal_asset", "snapshot_asset"]
+__all__ = ["epoch_asset", "seal_asset", "snapshot_asset", "value_asset"]
 
 
 def seal_asset(project: str, coordinator: int) -> Asset:
@@ -32,3 +32,12 @@ def snapshot_asset(project: str) -> Asset:
     or will be. The asset's own extra leads to the pages."""
     extra = {"pages": absolute_page(project, "")}
     return Asset(name=names.snapshot_asset(project), uri=f"cumulus://{project}/snapshot", group=project, extra=extra)
+
+
+def value_asset(project: str, relation: str, seal: str) -> Asset:
+    """Updated when the vote on a value is unanimous: all its producers have sealed it. The partition key is the value's text."""
+    return Asset(
+        name=names.value_asset(project, relation, seal),
+        uri=f"cumulus://{project}/closed/{relation}/{seal}",
+        group=project,
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from airflow.sdk import DAG, PartitionedAssetTimetable
@@ -10,39 +12,41 @@ from airflow.sdk import DAG, PartitionedAssetTimetable
 from cumulus_ops import names
 from cumulus_ops.config import Project
 from cumulus_ops.orchestration import texts
-from cumulus_ops.orchestration.assets import epoch_asset, seal_asset, snapshot_asset
+from cumulus_ops.orchestration.assets import epoch_asset, seal_asset, snapshot_asset, value_asset
 from cumulus_ops.orchestration.operators import (
     ApplyEpoch,
     CommitEpochs,
+    FinaliseValues,
     PublishEpochs,
     SealEpoch,
     ValidateEpochs,
+    ValidateValues,
     Vote,
 )
 from cumulus_ops.orchestration.run_epochs import run_epochs_dag
 from cumulus_ops.orchestration.timetable import StaggeredTimetable
+from cumulus_ops.orchestration.waits import Waits, waits_of
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.timeline import read_timeline
 from cumulus_ops.versions import COORDINATORS_MAX
 
-__all__ = ["build_dags", "commit_dag", "coordinator_dag", "validate_dag"]
+__all__ = ["build_dags", "commit_dag", "coordinator_dag", "final_dag", "validate_dag"]
 
+#: Before what any coordinator has to do.
+URGENT: dict[str, Any] = {"priority_weight": 10 * (COORDINATORS_MAX + 1), "weight_rule": "absolute"}
 RETRIES = {"retries": 3, "retry_delay": datetime.timedelta(seconds=5), "owner": "cumulus"}
 
 
 def build_dags(project: Project) -> dict[str, DAG]:
-    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, and the run chosen in the UI. Coordinators that are gone
-    keep their DAGs, which run no more."""
-    who = coordinators_of(project)
-    made = [coordinator_dag(project, i) for i in sorted({*who, *read_timeline(project.state)})]
-    made += [commit_dag(project), validate_dag(project), run_epochs_dag(project, who, common(project))]
+    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, and the run chosen in the UI; and one that makes partitions
+    final, if some view is final by a seal. They wait for what the project's plan names, and for nothing else. Coordinators that are gone keep
+    their DAGs, which run no more."""
+    waits = waits_of(project)
+    made = [coordinator_dag(project, i, waits) for i in sorted({*waits.coordinators, *read_timeline(project.state)})]
+    made += [commit_dag(project, waits), validate_dag(project), run_epochs_dag(project, waits, common(project))]
+    if waits.seals:
+        made.append(final_dag(project, waits))
     return {dag.dag_id: dag for dag in made}
-
-
-def coordinators_of(project: Project) -> tuple[int, ...]:
-    """Who has an epoch to work in, as the project's steps have written it last; before they have, as many as its file says."""
-    timeline = read_timeline(project.state)
-    return tuple(sorted(c for c, stay in timeline.items() if not stay.gone)) or tuple(range(project.coordinators))
 
 
 def common(project: Project) -> dict[str, Any]:
@@ -55,43 +59,67 @@ def common(project: Project) -> dict[str, Any]:
     }
 
 
-def coordinator_dag(project: Project, coordinator: int) -> DAG:
-    """Apply what lands for one coordinator during its epoch, then seal the epoch; who seals it last says that it is complete."""
-    folder = str(project.folder)
-    urgent: dict[str, Any] = {"priority_weight": 10 * (COORDINATORS_MAX - coordinator), "weight_rule": "absolute"}
+def coordinator_dag(project: Project, coordinator: int, waits: Waits) -> DAG:
+    """Apply what lands for one coordinator during its epoch, then seal the epoch. Where there are several, who seals it last says that it is
+    complete; a seal of the only one does."""
+    values = {place: value_asset(project.name, *place) for place in waits.seals}
+    mine: dict[str, Any] = {
+        "folder": str(project.folder),
+        "coordinator": coordinator,
+        "values": values,
+        "priority_weight": 10 * (COORDINATORS_MAX - coordinator),
+        "weight_rule": "absolute",
+    }
     with DAG(
         dag_id=names.coordinator_dag(project.name, coordinator),
         schedule=StaggeredTimetable(Rhythm.of(project), coordinator, project.state),
         catchup=True,
         description=f"Coordinator {coordinator}: append and apply mini-batches, then seal the epoch",
-        doc_md=texts.coordinator(project, coordinator),
+        doc_md=texts.coordinator(project, coordinator, waits),
         **common(project),
     ) as dag:
-        apply = ApplyEpoch(task_id="apply", folder=folder, coordinator=coordinator, doc_md=texts.APPLY, **urgent)
-        asset = seal_asset(project.name, coordinator)
+        apply = ApplyEpoch(task_id="apply", doc_md=texts.APPLY, **mine)
+        asset, complete = seal_asset(project.name, coordinator), epoch_asset(project.name)
         seal = SealEpoch(
-            task_id="seal", folder=folder, coordinator=coordinator, asset=asset, doc_md=texts.SEAL, **urgent
+            task_id="seal", asset=asset, complete=None if waits.votes else complete, doc_md=texts.SEAL, **mine
         )
-        vote = Vote(task_id="vote", complete=seal.output, asset=epoch_asset(project.name), doc_md=texts.VOTE, **urgent)
-        apply >> seal >> vote
+        apply >> seal
+        if waits.votes:
+            urgent = {name: mine[name] for name in ("priority_weight", "weight_rule")}
+            seal >> Vote(task_id="vote", complete=seal.output, asset=complete, doc_md=texts.VOTE, **urgent)
     return dag
 
 
-def commit_dag(project: Project) -> DAG:
+def commit_dag(project: Project, waits: Waits) -> DAG:
     """Runs once per epoch, when the last of its members has sealed it."""
     folder = str(project.folder)
-    urgent: dict[str, Any] = {"priority_weight": 10 * (COORDINATORS_MAX + 1), "weight_rule": "absolute"}
     with DAG(
         dag_id=names.commit_dag(project.name),
         schedule=PartitionedAssetTimetable(assets=epoch_asset(project.name)),
-        description="Correct, checkpoint and publish each epoch that all coordinators have sealed",
-        doc_md=texts.commit(project),
+        description="Checkpoint and publish each epoch that all coordinators have sealed",
+        doc_md=texts.commit(project, waits),
         **common(project),
     ) as dag:
-        corrected = CommitEpochs(task_id="correct_and_checkpoint", folder=folder, doc_md=texts.CORRECT, **urgent)
-        corrected >> PublishEpochs(
-            task_id="publish", folder=folder, asset=snapshot_asset(project.name), doc_md=texts.PUBLISH, **urgent
+        committed = CommitEpochs(task_id=waits.commit_task, folder=folder, doc_md=texts.checkpoint(waits), **URGENT)
+        committed >> PublishEpochs(
+            task_id="publish", folder=folder, asset=snapshot_asset(project.name), doc_md=texts.PUBLISH, **URGENT
         )
+    return dag
+
+
+def final_dag(project: Project, waits: Waits) -> DAG:
+    """Runs when the vote on a sealed value is unanimous, whatever epoch it is; the partition key is the value."""
+    assets = [value_asset(project.name, *place) for place in waits.seals]
+    with DAG(
+        dag_id=names.final_dag(project.name),
+        schedule=PartitionedAssetTimetable(assets=reduce(or_, assets)),
+        description="Write and prove the final partitions of values that all their producers have sealed",
+        doc_md=texts.final(project, waits),
+        **common(project),
+    ) as dag:
+        folder = str(project.folder)
+        final = FinaliseValues(task_id="finalise", folder=folder, doc_md=texts.FINALISE, **URGENT)
+        final >> ValidateValues(task_id="validate", folder=folder, doc_md=texts.VALIDATE_FINAL)
     return dag
 
 

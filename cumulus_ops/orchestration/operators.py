@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,43 +17,65 @@ __all__ = [
     "ApplyEpoch",
     "ApplyShare",
     "CommitEpochs",
+    "FinaliseValues",
     "PlanEpochs",
     "PublishEpochs",
     "SealEpoch",
     "SealShare",
     "ValidateEpochs",
+    "ValidateValues",
     "Vote",
 ]
 
+#: (relation, seal) -> the asset that says which of its values are closed.
+Values = Mapping[tuple[str, str], Asset]
+
 WAIT_S = 5.0  # between two looks of a sensor that gave its slot back
+WAKES = 20  # asset events of one task for one seal
 BLUE, GREEN, YELLOW, PURPLE = "#d6e4f5", "#d9f2dd", "#fdf3cf", "#ece2f7"
 
 
 class ApplyEpoch(BaseOperator):
-    """Apply one coordinator's drops as they land, until its epoch is over by the schedule, or early."""
+    """Apply one coordinator's drops as they land, until its epoch is over by the schedule, or early. Says which values were closed by
+    their last seal: ``values`` has the asset of each (relation, seal) by which some view is final."""
 
     ui_color = BLUE
 
-    def __init__(self, *, folder: str, coordinator: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, *, folder: str, coordinator: int, values: Values | None = None, **kwargs: Any) -> None:
+        self.values = values or {}
+        super().__init__(outlets=list(self.values.values()), **kwargs)
         self.folder, self.coordinator = folder, coordinator
 
     def execute(self, context: Context) -> dict[str, int]:
         """Returns the sums over the batches."""
-        return steps.apply_scheduled(self.folder, self.coordinator, began(context))
+        totals = steps.apply_scheduled(self.folder, self.coordinator, began(context))
+        say_closed(context, self.folder, self.values)
+        return totals
 
 
 class SealEpoch(BaseSensorOperator):
     """Seal the run's epoch as soon as the coordinator holds the token, and say so by an asset event per epoch.
 
-    It waits in the process for a while, because a process is dear, then gives its slot back and comes again.
+    It waits in the process for a while, because a process is dear, then gives its slot back and comes again. ``complete`` is given where
+    there is nobody else: then this seal is the vote, and wakes the commit.
     """
 
     ui_color = YELLOW
 
-    def __init__(self, *, folder: str, coordinator: int, asset: Asset, **kwargs: Any) -> None:
-        super().__init__(mode="reschedule", poke_interval=WAIT_S, outlets=[asset], **kwargs)
-        self.folder, self.coordinator, self.asset = folder, coordinator, asset
+    def __init__(
+        self,
+        *,
+        folder: str,
+        coordinator: int,
+        asset: Asset,
+        complete: Asset | None = None,
+        values: Values | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.values = values or {}
+        outlets = [asset, *([complete] if complete else []), *self.values.values()]
+        super().__init__(mode="reschedule", poke_interval=WAIT_S, outlets=outlets, **kwargs)
+        self.folder, self.coordinator, self.asset, self.complete = folder, coordinator, asset, complete
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Done when the epoch is sealed; the value says which epochs await their snapshots, sealed by all: ``first`` and ``last``."""
@@ -64,6 +86,9 @@ class SealEpoch(BaseSensorOperator):
         event.extra = ends_of(sealed.epochs)
         if sealed.epochs:
             event.add_partitions(str(sealed.epochs[-1]))
+        if self.complete and sealed.complete:
+            say_complete(context, self.complete, ends_of(sealed.complete))
+        say_closed(context, self.folder, self.values)
         return PokeReturnValue(is_done=True, xcom_value=ends_of(sealed.complete))
 
 
@@ -88,14 +113,12 @@ class Vote(BaseOperator):
             raise AirflowSkipException(
                 "not all members have sealed the epoch yet, or it is empty and has its snapshot already"
             )
-        event = context["outlet_events"][self.asset]
-        event.extra = dict(self.complete)
-        event.add_partitions(str(self.complete["last"]))  # one wake-up: the commit takes all that are complete
+        say_complete(context, self.asset, dict(self.complete))
         return dict(self.complete)
 
 
 class CommitEpochs(BaseOperator):
-    """Correct and checkpoint every epoch that all coordinators have sealed."""
+    """Checkpoint every epoch that all coordinators have sealed, after what its plan says has to come before."""
 
     ui_color = GREEN
     template_fields = ("engine",)
@@ -163,6 +186,39 @@ class ValidateEpochs(BaseOperator):
         say_epoch(context, epochs[-1:])
 
 
+class FinaliseValues(BaseOperator):
+    """Write the final partitions of all values that are closed, whichever of them has woken this up."""
+
+    ui_color = GREEN
+
+    def __init__(self, *, folder: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder = folder
+
+    def execute(self, context: Context) -> list[str]:
+        """Returns the partitions that are final now, as text."""
+        return steps.finalise_closed(self.folder)
+
+
+class ValidateValues(BaseOperator):
+    """Prove every final partition that has no verdict yet equal to recomputation from the log rows of its value."""
+
+    ui_color = PURPLE
+
+    def __init__(self, *, folder: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder = folder
+
+    def execute(self, context: Context) -> list[str]:
+        """Returns the partitions that passed, as text. One that did not fails the task at once."""
+        from airflow.sdk.exceptions import AirflowFailException
+
+        try:
+            return steps.validate_final(self.folder)
+        except steps.SnapshotInvalid as error:
+            raise AirflowFailException(str(error)) from error
+
+
 class PlanEpochs(BaseOperator):
     """Spread what has landed over the chosen epochs; the result is mapped over, one task group per epoch."""
 
@@ -209,6 +265,24 @@ class SealShare(BaseSensorOperator):
         """Done when the epoch is sealed."""
         sealed = steps.seal_epoch(self.folder, self.coordinator, self.plan["epoch"])
         return PokeReturnValue(is_done=sealed is not None, xcom_value=sealed)
+
+
+def say_complete(context: Context, asset: Asset, complete: dict[str, int]) -> None:
+    """That epochs, ``first`` to ``last``, are complete. One wake-up: the commit takes all that are."""
+    event = context["outlet_events"][asset]
+    event.extra = complete
+    event.add_partitions(str(complete["last"]))
+
+
+def say_closed(context: Context, folder: str, values: Values) -> None:
+    """Which values are closed, and left to be made final or to be validated: an event for each, by its text. Who is woken takes all that are
+    left, so of many it is enough to say some."""
+    if not values:
+        return
+    for place, texts in steps.closed_values(folder, list(values)).items():
+        event = context["outlet_events"][values[place]]
+        event.extra = {"values": len(texts)}
+        event.add_partitions(texts[:WAKES])
 
 
 def say_epoch(context: Context, epochs: Sequence[int]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import DAG, Param, task_group
@@ -18,13 +17,14 @@ from cumulus_ops.orchestration.operators import (
     SealShare,
     ValidateEpochs,
 )
+from cumulus_ops.orchestration.waits import Waits
 
 __all__ = ["run_epochs_dag"]
 
 EXECUTOR = "{{ params.executor }}"
 
 
-def run_epochs_dag(project: Project, coordinators: Sequence[int], common: dict[str, Any]) -> DAG:
+def run_epochs_dag(project: Project, waits: Waits, common: dict[str, Any]) -> DAG:
     """Everything for the chosen epochs: per epoch the coordinators side by side, then commit, publish, validate."""
     folder = str(project.folder)
     with DAG(
@@ -33,7 +33,7 @@ def run_epochs_dag(project: Project, coordinators: Sequence[int], common: dict[s
         params=form(),
         render_template_as_native_obj=True,
         description="Run chosen epochs from beginning to end, now",
-        doc_md=texts.run_epochs(project),
+        doc_md=texts.run_epochs(project, waits),
         **common,
     ) as dag:
         plan = PlanEpochs(
@@ -47,8 +47,8 @@ def run_epochs_dag(project: Project, coordinators: Sequence[int], common: dict[s
             one: dict[str, Any] = {
                 "max_active_tis_per_dagrun": 1
             }  # epochs follow each other; the mapped copies start in order
-            commit = CommitEpochs(task_id="correct_and_checkpoint", folder=folder, engine=EXECUTOR, **one)
-            for i in coordinators:
+            commit = CommitEpochs(task_id=waits.commit_task, folder=folder, engine=EXECUTOR, **one)
+            for i in waits.coordinators:
                 work = ApplyShare(task_id=f"apply_{i}", folder=folder, coordinator=i, plan=step, engine=EXECUTOR, **one)
                 work >> SealShare(task_id=f"seal_{i}", folder=folder, coordinator=i, plan=step, **one) >> commit
             publish = PublishEpochs(task_id="publish", folder=folder, **one)

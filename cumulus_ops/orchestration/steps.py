@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,12 +30,15 @@ __all__ = [
     "SnapshotInvalid",
     "apply_epoch",
     "apply_scheduled",
+    "closed_values",
     "commit_sealed",
+    "finalise_closed",
     "plan_epochs",
     "publish_committed",
     "seal_epoch",
     "seal_scheduled",
     "validate_committed",
+    "validate_final",
 ]
 
 log = logging.getLogger(__name__)
@@ -267,7 +270,7 @@ def _is_in(runtime: Runtime, coordinator: int, epoch: int) -> bool:
 
 
 def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
-    """Correct and checkpoint every epoch that all coordinators sealed, in order; those to which nothing was appended repeat the snapshot
+    """Checkpoint every epoch that all coordinators sealed, in order, after what the program's plan says has to come before; those to which nothing was appended repeat the snapshot
     before them, however many they are.
 
     Returns:
@@ -344,6 +347,61 @@ def validate_committed(folder: str) -> dict[int, bool]:
     if failed and settings.policy == "fail":
         raise _invalid(failed, len(reports))
     return {report.epoch: report.success for report in reports}
+
+
+def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
+    """The values that all their producers have sealed, and that are left to be made final, or to be validated.
+
+    Args:
+        folder: the project.
+        seals: the (relation, seal) to look for.
+
+    Returns:
+        (relation, seal) -> some of their texts, the oldest first; without those of which nothing is left.
+    """
+    with _running(folder, "inprocess") as (_, runtime):
+        found = {(relation, seal): runtime.catalog.closed_left(relation, seal) for relation, seal in seals}
+    return {place: texts for place, texts in found.items() if texts}
+
+
+def finalise_closed(folder: str) -> list[str]:
+    """Write the final partitions of all closed values that have none yet. What their batches still wait for is done first.
+
+    Returns:
+        the partitions that are final now, as text.
+    """
+    from cumulus_ops.snapshot.finals import finalise
+
+    with _running(folder, None) as (_, runtime):
+        report = finalise(runtime)
+        for partition in report.partitions:
+            log.info("final: %s", partition)
+        return [str(partition) for partition in report.partitions]
+
+
+def validate_final(folder: str) -> list[str]:
+    """Validate every final partition that has no verdict yet.
+
+    Returns:
+        those that passed, as text.
+
+    Raises:
+        SnapshotInvalid: one did not pass and the project's policy is ``fail``.
+    """
+    from cumulus_ops.validation.finals import validate_finals
+
+    with _running(folder, None, frames=True) as (project, runtime):
+        verdicts = validate_finals(runtime)
+    for verdict in verdicts:
+        log.info("final partition %s", verdict)
+    failed = [str(verdict) for verdict in verdicts if not verdict.success]
+    if failed and project.validation.policy == "fail":
+        raise SnapshotInvalid(
+            f"{len(failed)} of {len(verdicts)} final partitions differ from recomputation:\n  " + "\n  ".join(failed),
+            kind="final-invalid",
+            hint="the report of each is in the project's reports folder",
+        )
+    return [str(verdict) for verdict in verdicts if verdict.success]
 
 
 def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, object]]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from cumulus_ops.config import Project, ValidationSettings
+from cumulus_ops.coordination import barriers
+from cumulus_ops.coordination.barriers import KINDS, left_out
 from cumulus_ops.names import NOTICES
 from cumulus_ops.orchestration.links import page
+from cumulus_ops.orchestration.waits import Waits
 from cumulus_ops.rhythm import Rhythm
 
 __all__ = [
     "APPLY",
-    "CORRECT",
+    "FINALISE",
     "PUBLISH",
     "SEAL",
     "VALIDATE",
+    "VALIDATE_FINAL",
     "VOTE",
+    "checkpoint",
     "commit",
     "coordinator",
+    "final",
     "notices",
     "run_epochs",
     "validate",
@@ -29,7 +35,12 @@ may seal; the token goes round in the order of the coordinators. A holder that i
 for long is fenced: what it has appended is applied here, and its epoch is sealed in its name. The log says so, and `cumulus status`."""
 VOTE = """Says that an epoch is complete: that every coordinator that takes part in it has sealed it. Skipped while one has not."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
-the difference is pushed. Then all versions up to the end of the epoch become one snapshot."""
+the difference is pushed."""
+REFRESH = """Brings derived maps (MIN, DISTINCT, HAVING, ...) up to date with what they are derived from."""
+CHECKPOINT = """All versions up to the end of the epoch become one snapshot."""
+FINALISE = """Writes the rows of all values that every producer has sealed into the table of final rows of each view that is final by
+the seal. Nothing can change them any more; their epoch need not have ended."""
+VALIDATE_FINAL = """Recomputes each final partition from the log's rows of its value alone, and compares."""
 PUBLISH = """Writes each view as one new version of its Delta table, with the epoch in the commit's metadata. A view in error has
 nothing to write: its table keeps the last right rows and says so in its properties, and this page and the log say why."""
 VALIDATE = """Runs the views' SQL on Spark over the whole event log and compares it with the snapshot, value by value,
@@ -43,20 +54,82 @@ def notices(project: Project) -> str:
     return f"{told}[Views, epochs, lag and reports of {project.name}]({page(project.name, '')})\n\n"
 
 
-def coordinator(project: Project, index: int) -> str:
+def checkpoint(waits: Waits) -> str:
+    """Documentation of the task that makes a snapshot."""
+    parts = [(barriers.SETTLE, CORRECT), (barriers.REFRESH, REFRESH)]
+    return "\n\n".join([*(text for name, text in parts if waits.has(name)), CHECKPOINT])
+
+
+#: The barriers that a DAG may have.
+OF_COORDINATOR = (barriers.APPLIED,)
+OF_COMMIT = (
+    barriers.SEAL,
+    barriers.VOTE,
+    barriers.APPLIED,
+    barriers.SETTLE,
+    barriers.REFRESH,
+    barriers.CHECKPOINT,
+)
+OF_FINAL = (barriers.VALUE_SEAL, barriers.VALUE_VOTE, barriers.APPLIED, barriers.SETTLE, barriers.REFRESH)
+
+
+def waited_for(project: Project, waits: Waits, names: tuple[str, ...]) -> str:
+    """What a DAG waits for and why, and what it need not wait for: of the barriers called so."""
+    lines = [
+        f"| **{b.name}** {'' if b.about == barriers.PROGRAM else f'`{b.about}`'} | {KINDS[b.name].step} | {KINDS[b.name].waits_for} | {b.reason} |"
+        for b in waits.barriers
+        if b.name in names
+    ]
+    table = ["| barrier | before | until | seen without it |", "|---|---|---|---|", *lines]
+    needless = [f"- no **{name}**: {why}" for name, why in left_out(waits.barriers).items() if name in names]
+    return "\n".join(
+        [
+            "### What is waited for",
+            *table,
+            *(["", "Left out, because nobody would see a difference:", *needless] if needless else []),
+            "",
+            f"[The coordination report]({page(project.name, 'coordination')}) says how that follows from the program.",
+            "",
+        ]
+    )
+
+
+def final(project: Project, waits: Waits) -> str:
+    """Documentation of the DAG that makes partitions final."""
+    values = "\n".join(f"last seal of a value of {relation}, seal {seal} ──┐" for relation, seal in waits.seals)
+    return f"""{notices(project)}### What is final before its epoch ends, in {project.name}
+Runs when every producer of a value has sealed it. Who they are, the catalog knows; the tasks that append and seal say so, by an asset event whose
+partition key is the value.
+```
+{values}
+                                              └─► finalise ─► validate
+```
+One run does all that is ready; a run that finds nothing left does no harm. Coordinators that have nothing else to do finalise, too.
+
+{waited_for(project, waits, OF_FINAL)}"""
+
+
+def coordinator(project: Project, index: int, waits: Waits) -> str:
     """Documentation of one coordinator's DAG."""
+    picture = f"""landing/{index}/<drop>/ ──► apply ──► apply ──► … ──► seal ──► asset event "epoch e sealed by {index}"
+                       mini-batches, as they land      """
+    picture += (
+        """│  └──► vote ──► asset event "epoch e complete", by the last to seal
+                                                       └ waits for the token (0 → 1 → … → 0)"""
+        if waits.votes
+        else """└──► asset event "epoch e complete": there is nobody else to wait for"""
+    )
     return f"""{notices(project)}### Coordinator {index} of {project.name}
 Takes part of the event stream, and works for one epoch per run: from the beginning of its data interval to its end.
 
 {staggering(project, index)}
 ```
-landing/{index}/<drop>/ ──► apply ──► apply ──► … ──► seal ──► asset event "epoch e sealed by {index}"
-                       mini-batches, as they land      │  └──► vote ──► asset event "epoch e complete", by the last to seal
-                                                       └ waits for the token (0 → 1 → … → 0)
+{picture}
 ```
 An epoch may end early (`cumulus epoch end`, or `epochs: events` in cumulus.yaml); the next run follows then.
-It never waits for another coordinator before applying an event: that is what corrections are for.
-"""
+It never waits for another coordinator before applying an event{": that is what corrections are for" if waits.has(barriers.SETTLE) else ""}.
+
+{waited_for(project, waits, OF_COORDINATOR)}"""
 
 
 def staggering(project: Project, index: int) -> str:
@@ -71,17 +144,20 @@ def staggering(project: Project, index: int) -> str:
     return "```\n" + "\n".join(rows) + f"\n```\nEpoch: {rhythm.length}; {moves}.\n"
 
 
-def commit(project: Project) -> str:
+def commit(project: Project, waits: Waits) -> str:
     """Documentation of the commit DAG."""
+    steps = waits.commit_task.replace("_and_", "_").replace("_", " ─► ")
+    wakes = "seal of epoch e by each of its members ──► vote: unanimous" if waits.votes else "seal of epoch e"
     return f"""{notices(project)}### Snapshots of {project.name}
 Runs when **every** member of an epoch has sealed it: coordinators can be added and drained, and the catalog knows who takes part in which.
 ```
-seal of epoch e by each of its members ──► vote: unanimous ──► asset event "epoch e complete"
-                                                                  └─► correct ─► checkpoint ─► publish ─► asset event "snapshot"
+{wakes} ──► asset event "epoch e complete"
+{" " * len(wakes)}     └─► {steps} ─► publish ─► asset event "snapshot"
 ```
 Asset events only wake this DAG up. It commits whatever the catalog says is sealed and not yet committed, in order; so a
 lost, doubled or early event does no harm.
-"""
+
+{waited_for(project, waits, OF_COMMIT)}"""
 
 
 def validate(project: Project) -> str:
@@ -107,13 +183,13 @@ def _policy(settings: ValidationSettings) -> str:
     return f"{when}, {what}. Policy **{settings.policy}**: a difference {effect} the task."
 
 
-def run_epochs(project: Project) -> str:
+def run_epochs(project: Project, waits: Waits) -> str:
     """Documentation of the DAG that people trigger."""
     return f"""{notices(project)}### Run epochs now
 Choose how many epochs to run and where. What has landed is spread evenly over them; then, for each epoch:
 ```
 apply 0 ─ seal 0 ┐
-apply 1 ─ seal 1 ├─► correct_and_checkpoint ─► publish ─► validate
+apply 1 ─ seal 1 ├─► {waits.commit_task} ─► publish ─► validate
 …                ┘
 ```
 The coordinators work side by side. Pause the coordinators' own DAGs if the epochs should be yours alone; running both is

@@ -14,29 +14,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.coordination.barriers import CHECKPOINT, waits_for
 from cumulus_ops.engine import Frame, Runtime, evaluate, evaluate_logical, select
 from cumulus_ops.errors import InputProblem, NotYet, ViewInError
-from cumulus_ops.mapstore import (
-    VALUE,
-    VERSION,
-    RunData,
-    digits_of,
-    logical_type,
-    open_run,
-    physical_type,
-    stack,
-    sum_exactly,
-    to_logical,
-    to_numpy,
-    value_column,
-)
+from cumulus_ops.mapstore import VALUE, logical_type, stack, sum_exactly, to_logical, to_numpy
+from cumulus_ops.query.entries import Kept, Moment, entries_at, stored_groups, sum_maps
 from cumulus_ops.versions import epoch_end
 from m3.datatypes import from_units
-from m3.program import Check, MapDecl, OutputColumn, View
+from m3.program import Check, OutputColumn, View
 from m3.scalars import Scalar, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
-__all__ = ["entries_to_read", "failed_checks", "failed_checks_upto", "read_groups", "read_map", "read_view"]
+__all__ = [
+    "all_rows",
+    "entries_to_read",
+    "failed_check_of",
+    "failed_checks",
+    "failed_checks_upto",
+    "in_order",
+    "read_groups",
+    "read_view",
+    "require_retained",
+    "snapshot_epoch",
+]
 
 
 def read_view(
@@ -63,16 +63,37 @@ def read_view(
     """
     declared = rt.program.view(view)
     with rt.catalog.step():
-        epoch = None if tentative else _snapshot_epoch(rt, as_of)
-        upto = None if epoch is None else epoch_end(epoch)
-        problem = failed_check_of(rt, declared, upto)
-        entries = _entries(rt, declared, upto) if problem is None else None
+        epoch = None if tentative else snapshot_epoch(rt, as_of)
+        moment = Moment(rt.catalog.last_commit(), None if epoch is None else epoch_end(epoch))
+        rows: pa.Table | ViewInError
+        try:
+            rows = all_rows(rt, declared, moment)
+        except ViewInError as problem:
+            rows = problem
         if epoch is not None:
-            _require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
-        if problem is not None:
-            raise problem
-        assert entries is not None
-        return _rows(declared, entries, ordered)
+            require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
+        if isinstance(rows, ViewInError):
+            raise rows
+        return (in_order(declared, rows) if ordered else rows).select([c.name for c in declared.visible])
+
+
+def all_rows(rt: Runtime, view: View, moment: Moment, kept: Kept | None = None, *, checked: bool = True) -> pa.Table:
+    """The rows of a view at a moment, within a step, in any order and with the columns that are not visible.
+
+    Args:
+        rt: the open project.
+        view: the view.
+        moment: which deltas count.
+        kept: only these partitions; the places are those of the view's keys.
+        checked: whether the view's checks are looked at, which are about all its rows.
+
+    Raises:
+        ViewInError: see :func:`read_view`.
+    """
+    problem = failed_check_of(rt, view, moment) if checked else None
+    if problem is not None:
+        raise problem
+    return _evaluated(view, _entries(rt, view, moment, kept)).combine_chunks()
 
 
 def entries_to_read(rt: Runtime, view: str) -> int:
@@ -93,38 +114,35 @@ def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False
     """
     if tentative:
         return failed_checks_upto(rt, None)
-    epoch = _snapshot_epoch(rt, as_of)
+    epoch = snapshot_epoch(rt, as_of)
     found = failed_checks_upto(rt, epoch_end(epoch))
-    _require_retained(rt, epoch)
+    require_retained(rt, epoch)
     return found
 
 
 def failed_checks_upto(rt: Runtime, upto: int | None) -> dict[str, ViewInError]:
     """The same with versions up to ``upto`` (inclusive; None counts all), which need not be a snapshot's yet."""
-    stored = _stored(rt, upto)
-    found = ((view.name, failed_check_of(rt, view, upto, stored)) for view in rt.program.views)
-    return {name: problem for name, problem in found if problem is not None}
-
-
-def _stored(rt: Runtime, upto: int | None) -> set[str]:
-    """The groups of maps that have runs; most checks never have one."""
-    return {r.map for r in rt.catalog.runs(rt.catalog.last_commit()) if upto is None or r.min_version <= upto}
+    with rt.catalog.step():
+        moment = Moment(rt.catalog.last_commit(), upto)
+        stored = stored_groups(rt, moment)
+        found = ((view.name, failed_check_of(rt, view, moment, stored)) for view in rt.program.views)
+        return {name: problem for name, problem in found if problem is not None}
 
 
 def failed_check_of(
-    rt: Runtime, view: View, upto: int | None, stored: Collection[str] | None = None
+    rt: Runtime, view: View, moment: Moment, stored: Collection[str] | None = None
 ) -> ViewInError | None:
-    """Why a view is in error, with versions up to ``upto`` (inclusive; None counts all): its first check that has entries.
-    ``stored``: the groups that have runs, if that is known."""
+    """Why a view is in error at a moment, within a step: its first check that has entries. ``stored``: the groups that have runs, if that
+    is known."""
     if stored is None:
-        stored = _stored(rt, upto) if view.checks else ()
-    found = (_error_of(rt, view, c, upto) for c in view.checks if rt.plan.group_of[c.map] in stored)
+        stored = stored_groups(rt, moment) if view.checks else ()
+    found = (_error_of(rt, view, c, moment) for c in view.checks if rt.plan.group_of[c.map] in stored)
     return next((problem for problem in found if problem is not None), None)
 
 
-def _error_of(rt: Runtime, view: View, check: Check, upto: int | None) -> ViewInError | None:
+def _error_of(rt: Runtime, view: View, check: Check, moment: Moment) -> ViewInError | None:
     """The error that a check stands for, with the least of its entries, so that everybody sees the same."""
-    entries = read_map(rt, check.map, upto)
+    entries = entries_at(rt, check.map, moment)
     if not len(entries):
         return None
     columns = rt.program.map_by_name[check.map].keys
@@ -133,20 +151,6 @@ def _error_of(rt: Runtime, view: View, check: Check, upto: int | None) -> ViewIn
     rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
     problem = failed_check(rt.program, view, check, example, int(rows))
     return ViewInError(problem.message, kind=problem.kind, place=str(problem.span or ""), hint=problem.hint)
-
-
-def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
-    """All non-zero entries of a map: its keys (physical types) and ``_value`` (units, wide if some are beyond 64 bits).
-
-    Args:
-        rt: the open project.
-        name: the map's name.
-        upto: count only versions up to this one (inclusive); None counts all.
-    """
-    decl = rt.program.map_by_name[name]
-    with rt.catalog.step():
-        summed = _sum_map(rt, decl, upto)
-    return summed.filter(pc.not_equal(summed[VALUE], 0))
 
 
 def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
@@ -161,8 +165,9 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
     if declared.exists is None:
         return schema.empty_table()
     with rt.catalog.step():
-        totals, names = _totals(rt, declared, epoch_end(_snapshot_epoch(rt, as_of)))
-        _require_retained(rt, as_of)
+        moment = Moment(rt.catalog.last_commit(), epoch_end(snapshot_epoch(rt, as_of)))
+        totals, names = _totals(rt, declared, moment, None)
+        require_retained(rt, as_of)
     totals = _nonzero(totals, names)
     logical = [to_logical(totals[f"#{i}"].combine_chunks(), k.type) for i, k in enumerate(declared.keys)]
     texts = [pc.fill_null(column.cast(pa.string()), "NULL") for column in logical]
@@ -170,64 +175,40 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
     return pa.table({"group": group, "rows": totals[declared.exists]}).cast(schema)
 
 
-def _snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
+def snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
+    """The epoch whose snapshot is read: ``as_of``, or the newest.
+
+    Raises:
+        NotYet: there is no such snapshot yet.
+        InputProblem: it is no longer retained.
+    """
     newest = rt.catalog.newest_snapshot()
-    if newest < 0:
+    if newest < 0 and waits_for(rt.coordination, CHECKPOINT):
         raise NotYet(
             "there is no snapshot yet", kind="no-snapshot", hint="wait for an epoch to end, or read --tentative"
         )
     epoch = newest if as_of is None else as_of
-    if epoch > newest:
+    if epoch > newest and waits_for(rt.coordination, CHECKPOINT):
         raise NotYet(f"epoch {epoch} has no snapshot", kind="no-snapshot", hint=f"committed: 0 to {newest}")
-    _require_retained(rt, epoch)
+    require_retained(rt, epoch)
     return epoch
 
 
-def _require_retained(rt: Runtime, epoch: int) -> None:
+def require_retained(rt: Runtime, epoch: int) -> None:
+    """See that the snapshot of an epoch is readable.
+
+    Raises:
+        InputProblem: it is not.
+    """
     oldest = rt.catalog.oldest_readable()
     if epoch < oldest:
         hint = f"the oldest is {oldest}; `retain` and `pin` under `epochs:` in cumulus.yaml keep more"
         raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=hint)
 
 
-def _sum_map(rt: Runtime, decl: MapDecl, upto: int | None) -> pa.Table:
-    summed = _sum_maps(rt, [decl.name], upto)
-    return summed.rename_columns([*(k.name for k in decl.keys), VALUE])
-
-
-def _sum_maps(rt: Runtime, names: list[str], upto: int | None) -> pa.Table:
-    """The entries of maps of one group: columns ``#0``, ``#1``, ..., and each map's total under its name."""
-    group = rt.plan.groups[rt.plan.group_of[names[0]]]
-    path = rt.plan.paths[group.name][0]
-    runs = [
-        r
-        for r in rt.catalog.runs(rt.catalog.last_commit())
-        if (r.map, r.access_path) == (group.name, path.label) and (upto is None or r.min_version <= upto)
-    ]
-    keys = [f"#{i}" for i in range(len(group.keys))]
-    fields = [pa.field(k, physical_type(c.type)) for k, c in zip(keys, group.keys, strict=True)]
-    schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
-    tables = [_run_entries(open_run(rt.project.state / r.path, r.offset, r.bytes), keys, names, upto) for r in runs]
-    stacked = stack(tables) if tables else schema.empty_table()
-    places = group.places(names[0])
-    if len(places) == len(keys):
-        return sum_exactly(stacked, keys, names)
-    chosen = [keys[place] for place in places]  # of a map that is kept as a part of a wider one
-    summed = sum_exactly(stacked, chosen, names)
-    return summed.select([*chosen, *names]).rename_columns([*keys[: len(chosen)], *names])
-
-
-def _run_entries(run: RunData, keys: list[str], names: list[str], upto: int | None) -> pa.Table:
-    table = run.table(keys, names)
-    if upto is not None and run.newest > upto:
-        table = table.filter(pc.less_equal(table[VERSION], upto))
-    values = [c for name in names for c in digits_of(value_column(name), table.column_names)]
-    return table.select([*keys, *values]).rename_columns([*keys, *(c[1:] for c in values)])
-
-
-def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
+def _entries(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> pa.Table:
     """The rows of the view: its keys, and the entry of each of its maps; a row of a bag stands once for each copy."""
-    total, names = _totals(rt, view, upto)
+    total, names = _totals(rt, view, moment, kept)
     if view.exists and view.repeated:
         copies = np.maximum(to_numpy(total[view.exists].combine_chunks()), 0)
         return total.take(pa.array(np.repeat(np.arange(len(total)), copies)))
@@ -236,13 +217,13 @@ def _entries(rt: Runtime, view: View, upto: int | None) -> pa.Table:
     return total.filter(pc.greater(total[view.exists], 0)) if view.exists else _nonzero(total, names)
 
 
-def _totals(rt: Runtime, view: View, upto: int | None) -> tuple[pa.Table, list[str]]:
+def _totals(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> tuple[pa.Table, list[str]]:
     """One row per key with the entry of every map of the view: maps are stacked with zeros for each other and summed."""
     names = _maps(view)
     together: dict[str, list[str]] = {}
     for name in names:
         together.setdefault(rt.plan.group_of[name], []).append(name)
-    tables = [_sum_maps(rt, maps, upto) for maps in together.values()]
+    tables = [sum_maps(rt, maps, moment, kept) for maps in together.values()]
     if len(tables) == 1:
         return tables[0], names
     stacked = []
@@ -261,11 +242,6 @@ def _maps(view: View) -> list[str]:
 
 def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:
     return total.filter(reduce(pc.or_, [pc.not_equal(total[name], 0) for name in names]))
-
-
-def _rows(view: View, entries: pa.Table, ordered: bool) -> pa.Table:
-    table = _evaluated(view, entries).combine_chunks()
-    return (_ordered(view, table) if ordered else table).select([c.name for c in view.visible])
 
 
 def _evaluated(view: View, entries: pa.Table) -> pa.Table:
@@ -314,9 +290,9 @@ def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:
     return (column, "descending", "at_end") if descending else (column, "ascending", "at_start")
 
 
-def _ordered(view: View, table: pa.Table) -> pa.Table:
-    """ORDER BY, OFFSET and LIMIT; NULL is the smallest value, and ties are broken by all columns, so that reading twice
-    gives the same."""
+def in_order(view: View, table: pa.Table) -> pa.Table:
+    """All rows of a view after its ORDER BY, OFFSET and LIMIT; NULL is the smallest value, and ties are broken by all columns, so that
+    reading twice gives the same."""
     if view.order:
         chosen = {index for index, _ in view.order}
         ties = [(i, False) for i in range(table.num_columns) if i not in chosen]

@@ -21,6 +21,7 @@ from cumulus_ops.catalog import (
     left_out,
 )
 from cumulus_ops.catalog.control import not_sealed
+from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
 from cumulus_ops.engine import CorrectTask, History, MergeTask, Runtime, is_due
 from cumulus_ops.engine.budget import rows_within
 from cumulus_ops.engine.events import BatchRef
@@ -68,7 +69,8 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     """
     rt.catalog.repeat_snapshots()
     if epoch > rt.catalog.newest_snapshot():
-        _require_sealed(rt, epoch)
+        if waits_for(rt.coordination, VOTE):
+            _require_sealed(rt, epoch)
         _commit(rt, epoch)
         rt.catalog.repeat_snapshots()
     merge(rt)
@@ -84,18 +86,22 @@ def _require_sealed(rt: Runtime, epoch: int) -> None:
 
 
 def _commit(rt: Runtime, epoch: int) -> None:
+    """Wait for what the program's plan names, and for nothing else."""
     started = time.monotonic()
     for attempt in range(ATTEMPTS):
         try:
-            correct(rt)
-            refresh(rt)
+            if waits_for(rt.coordination, SETTLE):
+                correct(rt)
+            if waits_for(rt.coordination, REFRESH):
+                refresh(rt)
             at = rt.catalog.last_commit()
             reach("checkpoint.before-commit")
             seconds = time.monotonic() - started
             snapshot = Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds)
             # final, though there is no snapshot yet: all batches are in, and corrected, or else the catalog refuses
             errors = [view_error(v, epoch, p) for v, p in failed_checks_upto(rt, epoch_end(epoch)).items()]
-            rt.catalog.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base, errors)
+            checks = {barrier.name for barrier in rt.coordination.barriers}
+            rt.catalog.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base, errors, checks)
             reach("checkpoint.after-commit")
             return
         except Conflict:

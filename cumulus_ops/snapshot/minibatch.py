@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from cumulus_ops.catalog import Batch, NewRun, Refresh, Step
+from cumulus_ops.coordination.barriers import SETTLE, waits_for
 from cumulus_ops.engine import ApplyTask, MinibatchTask, Runtime, StepResult
 from cumulus_ops.engine.failures import explain, verdict
 from cumulus_ops.errors import Conflict, CumulusError, NotYet
@@ -285,7 +286,8 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
     reach("apply.before-commit")
     if refresh:
         reach("refresh.before-commit")
-    number = rt.catalog.commit_apply(batch, computed.read_at, base, computed.seconds, refresh)
+    settles = waits_for(rt.coordination, SETTLE)
+    number = rt.catalog.commit_apply(batch, computed.read_at, base, computed.seconds, refresh, settles=settles)
     reach("apply.after-commit")
     if refresh:
         reach("refresh.after-commit")

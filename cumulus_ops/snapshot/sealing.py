@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 
 from cumulus_ops.catalog import FencedSeal
+from cumulus_ops.coordination.barriers import APPLIED, waits_for
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import NotYet
 from cumulus_ops.faults import reach
@@ -40,7 +41,7 @@ def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
         place = f"coordinator {coordinator}, epoch {epoch}"
         raise NotYet(f"coordinator {holder} has the token", kind="no-token", place=place, hint="it must seal first")
     reach("seal.before-commit")
-    rt.catalog.seal(coordinator, epoch, token, rhythm, upto)
+    rt.catalog.seal(coordinator, epoch, token, rhythm, upto, applied=waits_for(rt.coordination, APPLIED))
     reach("seal.after-commit")
     rt.catalog.repeat_snapshots()
 

@@ -8,6 +8,9 @@ from airflow.sdk import PartitionedAssetTimetable
 from airflow.serialization.serialized_objects import DagSerialization
 
 from cumulus_ops.config import load_project
+from cumulus_ops.coordination.barriers import APPLIED, CHECKPOINT, KINDS, PROGRAM, SETTLE, VALUE_VOTE, VOTE
+from cumulus_ops.coordination.plan import Barrier, CoordinationPlan
+from cumulus_ops.coordination.stored import COORDINATION, write_plan
 from cumulus_ops.orchestration import StaggeredTimetable, build_dags
 from cumulus_ops.timeline import TIMELINE, Stay, write_timeline
 
@@ -49,13 +52,65 @@ def test_dags_follow_the_members(tmp_path):
     dags = build_dags(project)
     assert sorted(d for d in dags if "coordinator" in d) == [f"tpch_coordinator_{c}" for c in (0, 2, 5)]
     seals = {f"epoch.seal_{c}" for c in (0, 2, 5)}
-    assert dags["tpch_run_epochs"].get_task("epoch.correct_and_checkpoint").upstream_task_ids == seals
+    assert dags["tpch_run_epochs"].get_task("epoch.correct_refresh_and_checkpoint").upstream_task_ids == seals
     write_timeline(tmp_path, [Stay(0, 3, at, at, at), Stay(1, 2, at, at, at, gone=True)])
     dags = build_dags(project)
     assert "tpch_coordinator_1" in dags, "the run that sealed its last epoch has to vote yet"
     assert "epoch.seal_1" not in dags["tpch_run_epochs"].task_ids
     (tmp_path / TIMELINE).write_text("{", encoding="utf-8")
     assert "tpch_coordinator_1" in build_dags(project), "a file that cannot be read is as good as none"
+
+
+def planned(folder, *names, coordinators=2, about=PROGRAM):
+    """The DAGs of a project whose plan has some barriers, and that many coordinators."""
+    project = dataclasses.replace(load_project(EXAMPLE, {}), state=folder)
+    write_plan(folder, CoordinationPlan("batch", barriers=tuple(Barrier(n, about, "why") for n in names)))
+    at = project.epoch.start
+    write_timeline(folder, [Stay(c, 3, at, at, at) for c in range(coordinators)])
+    return build_dags(project)
+
+
+def commit_tasks(dags):
+    return [t.task_id for t in dags["tpch_commit"].topological_sort()]
+
+
+def test_dags_have_the_barriers_of_the_plan_and_no_others(tmp_path):
+    dags = planned(tmp_path, VOTE, APPLIED, CHECKPOINT)
+    assert commit_tasks(dags) == ["checkpoint", "publish"], "nothing can be corrected, and nothing refreshed"
+    assert "epoch.checkpoint" in dags["tpch_run_epochs"].task_ids
+    assert "vote" in dags["tpch_coordinator_0"].task_ids
+    assert "tpch_final" not in dags
+    assert "no **settle**: no trigger reads a map" in dags["tpch_commit"].doc_md
+    assert f"| **vote**  | checkpoint | {KINDS[VOTE].waits_for} | why |" in dags["tpch_commit"].doc_md
+
+
+def test_a_single_coordinator_wakes_the_commit_by_its_seal(tmp_path):
+    dags = planned(tmp_path, VOTE, APPLIED, SETTLE, CHECKPOINT, coordinators=1)
+    dag = dags["tpch_coordinator_0"]
+    assert [t.task_id for t in dag.topological_sort()] == ["apply", "seal"]
+    assert {o.name for o in dag.get_task("seal").outlets} == {"tpch_seal_0", "tpch_epoch"}
+    assert commit_tasks(dags) == ["checkpoint", "publish"], "its batches are applied one after the other"
+    again = planned(tmp_path, VOTE, APPLIED, SETTLE, CHECKPOINT, coordinators=2)
+    assert "vote" in again["tpch_coordinator_0"].task_ids, "a coordinator that is added brings the vote back"
+    assert commit_tasks(again) == ["correct_and_checkpoint", "publish"]
+
+
+def test_values_that_are_sealed_wake_a_dag_of_their_own(tmp_path):
+    dags = planned(tmp_path, VALUE_VOTE, about="lineitem.day")
+    dag = dags["tpch_final"]
+    assert [t.task_id for t in dag.topological_sort()] == ["finalise", "validate"]
+    assert isinstance(dag.timetable, PartitionedAssetTimetable)
+    assert "tpch_lineitem_day_closed" in {o.name for o in dags["tpch_coordinator_0"].get_task("apply").outlets}
+    assert "tpch_lineitem_day_closed" in {o.name for o in dags["tpch_coordinator_1"].get_task("seal").outlets}
+    again = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+    assert again.timetable.asset_condition.name == "tpch_lineitem_day_closed"
+
+
+def test_of_a_project_that_is_not_initialised_all_is_waited_for(tmp_path):
+    planned(tmp_path)
+    (tmp_path / COORDINATION).write_text("{", encoding="utf-8")
+    dags = build_dags(dataclasses.replace(load_project(EXAMPLE, {}), state=tmp_path))
+    assert commit_tasks(dags) == ["correct_refresh_and_checkpoint", "publish"]
 
 
 def test_earlier_coordinators_go_first(dags):
@@ -68,7 +123,7 @@ def test_commit_waits_for_a_unanimous_vote_per_epoch(dags):
     dag = dags["tpch_commit"]
     assert isinstance(dag.timetable, PartitionedAssetTimetable)
     assert dag.timetable.asset_condition.name == "tpch_epoch"
-    assert [t.task_id for t in dag.topological_sort()] == ["correct_and_checkpoint", "publish"]
+    assert [t.task_id for t in dag.topological_sort()] == ["correct_refresh_and_checkpoint", "publish"]
     assert [o.name for o in dag.get_task("publish").outlets] == ["tpch_snapshot"]
 
 
@@ -81,7 +136,9 @@ def test_validation_follows_the_snapshot(dags):
 def test_ui_run_is_many_tasks_with_a_checked_form(dags):
     dag = dags["tpch_run_epochs"]
     assert set(dag.params) == {"first_epoch", "epochs", "executor"}
-    assert dag.get_task("epoch.correct_and_checkpoint").upstream_task_ids == {f"epoch.seal_{i}" for i in range(3)}
+    assert dag.get_task("epoch.correct_refresh_and_checkpoint").upstream_task_ids == {
+        f"epoch.seal_{i}" for i in range(3)
+    }
     assert dag.get_task("epoch.validate").upstream_task_ids == {"epoch.publish"}
     with pytest.raises(ValueError, match="0 is less than the minimum"):
         dag.params.get_param("epochs").resolve(0)
@@ -116,3 +173,19 @@ def test_the_vote_is_an_event_when_it_is_unanimous_and_skipped_else(dags):
     task.complete = {}
     with pytest.raises(AirflowSkipException):
         task.execute({})
+
+
+def test_closed_values_are_said_by_their_texts(monkeypatch):
+    """So many as wake up who does them all."""
+    from airflow.sdk.execution_time.context import OutletEventAccessors
+
+    from cumulus_ops.orchestration import operators, steps
+    from cumulus_ops.orchestration.assets import value_asset
+
+    asset = value_asset("shop", "clicks", "hour")
+    monkeypatch.setattr(steps, "closed_values", lambda folder, seals: {seals[0]: [f"h{i}" for i in range(99)]})
+    events = OutletEventAccessors()
+    operators.say_closed({"outlet_events": events}, "folder", {("clicks", "hour"): asset})
+    assert events[asset].extra == {"values": 99}
+    assert len(events[asset].partition_keys) == operators.WAKES
+    assert "h0" in events[asset].partition_keys

@@ -1,0 +1,339 @@
+"""The analysis of an annotated dataflow: every stream gets its label, and every step on the way is recorded (Blazes, section V-A).
+
+It goes along the dataflow, interface by interface: streams into an input are merged, paths into an output are inferred and reconciled.
+What is a cycle is seen between interfaces, not between components: a cache that forwards requests and gets responses is in none, as
+no path leads from its responses to its requests. A cycle is one step with the highest severity that any path in it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
+from cumulus_ops.coordination.dependencies import Attributes, rules_of
+from cumulus_ops.coordination.inference import Inference, Outcome, infer, reconcile
+from cumulus_ops.coordination.labels import ASYNC, INST, RUN, SEAL, Label, most_severe
+from m3.graphs import components, graph_of
+
+__all__ = ["ARRIVAL", "LOGGED", "Analysis", "Flow", "Port", "Step", "analyse", "into"]
+
+#: The two orders: by logged version, the same in every run; by arrival, the same at every replica.
+LOGGED, ARRIVAL = "logged", "arrival"
+#: ("in" or "out", component, interface).
+Port = tuple[str, str, str]
+#: (component, interface).
+Output = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What is known of the records at an interface, or in a stream."""
+
+    label: Label
+    attributes: Attributes
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the derivation: by ``rule``, at a ``place``, the labels ``inputs`` became ``output``, for a ``reason``.
+
+    The ``rule`` is ``source``, ``merge``, one of inference (1 to 5, p) along an annotated ``path``, ``reconcile``, ``cycle``, ``order``, ``seal``, or ``label``,
+    the result. The ``place`` is a stream, an interface (``Report.response``) or a cycle.
+    """
+
+    rule: str
+    place: str
+    inputs: tuple[Label, ...]
+    output: Label
+    reason: str
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """``labels`` by the name of a stream, ``outputs`` by (component, interface). ``raised`` are the outputs, in the order of the dataflow, that a component has
+    made nondeterministic, or worse than what it gets, and ``sealed`` by output which inputs' seals have been used there. ``cycles``: the
+    interfaces of each."""
+
+    labels: Mapping[str, Label]
+    outputs: Mapping[Output, Label]
+    inputs: Mapping[tuple[str, str], Label]
+    steps: tuple[Step, ...]
+    raised: tuple[Output, ...] = ()
+    sealed: Mapping[Output, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    cycles: tuple[tuple[Port, ...], ...] = ()
+    sinks: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> Label:
+        """Of the whole dataflow: the most severe one of its sinks; of all streams if it has none."""
+        names = self.sinks or tuple(self.labels)
+        return most_severe([self.labels[name] for name in names] or [Label(ASYNC)])
+
+
+def analyse(dataflow: Dataflow, ordered: Mapping[Output, str] | None = None) -> Analysis:
+    """Label every stream of a dataflow.
+
+    Args:
+        dataflow: what is annotated.
+        ordered: outputs (component, interface) for which all that they depend on gets a total order, and which: ``logged`` or ``arrival``.
+
+    >>> count = Component("Count", (Annotation("words", "counts", "OW", frozenset({"word", "batch"})),))
+    >>> words, counts = Stream("words", None, ("Count", "words")), Stream("counts", ("Count", "counts"), None)
+    >>> analyse(Dataflow("counting", (count,), (words, counts))).labels["counts"].kind
+    'Run'
+    >>> sealed = replace(words, seal=frozenset({"batch"}))
+    >>> analyse(Dataflow("counting", (count,), (sealed, counts))).labels["counts"].kind
+    'Async'
+    """
+    return _Walk(dataflow, ordered or {}).run()
+
+
+def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
+    """The paths that an output depends on, and whether they lead to it: if one that does is order-sensitive, then whatever else writes
+    the component's state counts as well, wherever it leads."""
+    own = [(p, True) for p in component.paths if p.target == output]
+    if any(p.order_sensitive for p, _ in own):
+        own += [(p, False) for p in component.paths if p.target != output and p.writes]
+    return own
+
+
+class _Walk:
+    """One analysis under way."""
+
+    def __init__(self, dataflow: Dataflow, ordered: Mapping[Output, str]) -> None:
+        self.dataflow, self.ordered = dataflow, ordered
+        self.components = {c.name: c for c in dataflow.components}
+        self.rules = rules_of(d for d in dataflow.dependencies if d.stream is None)
+        self.schemas = {s.stream: s for s in dataflow.schemas}
+        self.ports: dict[Port, Flow] = {}
+        self.flows: dict[str, Flow] = {}
+        self.steps: list[Step] = []
+        self.raised: list[Output] = []
+        self.sealed: dict[Output, frozenset[tuple[str, str]]] = {}
+        self.cycles: list[tuple[Port, ...]] = []
+
+    def run(self) -> Analysis:
+        for stream in self.dataflow.streams:
+            if stream.source is None:
+                self._stream(stream, self._source(stream))
+        graph = graph_of(self._ports(), self._edges())
+        for group in components(graph):
+            if len(group) > 1:
+                self._cycle(group)
+            elif group[0][0] == "in":
+                self._input(group[0])
+            else:
+                self._output(group[0])
+        found = {kind: {p[1:]: f.label for p, f in self.ports.items() if p[0] == kind} for kind in ("in", "out")}
+        labels = {s.name: self.flows[s.name].label for s in self.dataflow.streams}
+        sinks = tuple(s.name for s in self.dataflow.streams if s.target is None)
+        return Analysis(
+            labels,
+            found["out"],
+            found["in"],
+            tuple(self.steps),
+            tuple(self.raised),
+            self.sealed,
+            tuple(self.cycles),
+            sinks,
+        )
+
+    def _ports(self) -> Iterator[Port]:
+        for component in self.dataflow.components:
+            for path in component.paths:
+                yield "in", component.name, path.source
+                yield "out", component.name, path.target
+
+    def _edges(self) -> Iterator[tuple[Port, Port]]:
+        for component in self.dataflow.components:
+            for output in dict.fromkeys(p.target for p in component.paths):
+                for path, _ in into(component, output):
+                    yield ("in", component.name, path.source), ("out", component.name, output)
+        for stream in self.dataflow.streams:
+            if stream.source is not None and stream.target is not None:
+                yield ("out", *stream.source), ("in", *stream.target)
+
+    def _source(self, stream: Stream) -> Flow:
+        return Flow(Label(stream.label, replicated=bool(stream.replicated)), Attributes(stream.name))
+
+    def _stream(self, stream: Stream, made: Flow) -> None:
+        """What a stream says of itself goes beyond what it is made of: its attributes, its seal, whether it is replicated."""
+        schema = self.schemas.get(stream.name)
+        local = [d for d in self.dataflow.dependencies if d.stream == stream.name]
+        attributes = made.attributes.described(schema, local)
+        label = made.label.with_replicated(stream.replicated)
+        if label.kind == SEAL and label.key is not None and attributes.columns is not None:
+            key = attributes.within(label.key, attributes.columns, self.rules)
+            label = Label(ASYNC, replicated=label.replicated) if key is None else replace(label, key=key)
+        if stream.seal is not None and label.deterministic:
+            label = Label(SEAL, key=stream.seal, replicated=label.replicated)
+        self.flows[stream.name] = Flow(label, attributes)
+        if stream.source is None:
+            self._note("source", stream.name, (), label, _source_reason(stream))
+        elif label != made.label:
+            self._note("seal", stream.name, (made.label,), label, "what is said of the stream")
+
+    def _note(self, rule: str, place: str, inputs: Sequence[Label], output: Label, reason: str, path: str = "") -> None:
+        self.steps.append(Step(rule, place, tuple(inputs), output, reason, path))
+
+    def _merged(self, place: str, flows: Sequence[Flow]) -> Flow:
+        label = most_severe([f.label for f in flows])
+        label = label.with_replicated(any(f.label.replicated for f in flows))
+        attributes = flows[0].attributes
+        for flow in flows[1:]:
+            attributes = attributes.merged(flow.attributes)
+        return Flow(label, replace(attributes, place=place) if len(flows) > 1 else attributes)
+
+    def _arriving(self, port: Port) -> list[Flow]:
+        """What streams bring to an input; one that nothing comes to is Async, whatever will be connected to it."""
+        found = [self.flows[s.name] for s in self.dataflow.streams if s.target == port[1:] and s.name in self.flows]
+        return found or [Flow(Label(ASYNC), Attributes(".".join(port[1:])))]
+
+    def _input(self, port: Port) -> None:
+        flows, place = self._arriving(port), ".".join(port[1:])
+        self.ports[port] = flow = self._merged(place, flows)
+        if len(flows) > 1:
+            self._note("merge", place, [f.label for f in flows], flow.label, "all streams into one interface")
+
+    def _output(self, port: Port) -> None:
+        _, name, interface = port
+        component = self.components[name]
+        inferences = []
+        for path, counts in into(component, interface):
+            flow = self.ports["in", name, path.source]
+            inferences.append(replace(infer(path, flow.label, flow.attributes, self.rules), counts=counts))
+        replicated = self._replicated([component], inferences)
+        label = self._reconciled(
+            f"{name}.{interface}", [port], inferences, replicated, self.ordered.get((name, interface))
+        )
+        made = [i.attributes.through(i.path.lineage, f"{name}.{interface}") for i in inferences if i.counts]
+        attributes = made[0]
+        for other in made[1:]:
+            attributes = attributes.merged(other)
+        self._leave(port, Flow(label, attributes))
+
+    def _leave(self, port: Port, flow: Flow) -> None:
+        self.ports[port] = flow
+        for stream in self.dataflow.streams:
+            if stream.source == port[1:]:
+                self._stream(stream, flow)
+
+    def _replicated(self, members: Sequence[Component], inferences: Sequence[Inference]) -> bool:
+        said = [c.replicated for c in members if c.replicated is not None]
+        return any(said) or (len(said) < len(members) and any(i.came.replicated for i in inferences))
+
+    def _reconciled(
+        self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool, order: str | None
+    ) -> Label:
+        """The label of an output, or of all those of a cycle; what it took is noted."""
+        if order is not None:
+            return self._ordered(place, found, replicated, order)
+        for one in found:
+            path = f"{one.path.source} -> {one.path.target} {one.path.text}"
+            self._note(one.rule, place, [one.came], one.label, one.reason, path)
+        outcomes = reconcile(found, replicated, self.rules)
+        for outcome in outcomes:
+            if outcome.label != outcome.labels[0]:
+                self._note("reconcile", place, outcome.labels, outcome.label, outcome.reason)
+        label = most_severe([o.label for o in outcomes]).with_replicated(replicated)
+        self._note("label", place, [o.label for o in outcomes], label, _label_reason(outcomes))
+        self._remember(ports, found, outcomes, label)
+        return label
+
+    def _remember(
+        self, ports: Sequence[Port], found: Sequence[Inference], outcomes: Sequence[Outcome], label: Label
+    ) -> None:
+        worst = max((i.came.severity for i in found), default=0)
+        component = ports[0][1]
+        for port in ports:
+            if label.severity > max(worst, 1):
+                self.raised.append(port[1:])
+            used = {(component, i.path.source) for o in outcomes for i in o.seals}
+            if used and label.kind == ASYNC:
+                self.sealed[port[1:]] = frozenset(used)
+
+    def _ordered(self, place: str, found: Sequence[Inference], replicated: bool, order: str) -> Label:
+        """What comes out of a component whose input has a total order. Where replicas got different records, one order has one of them."""
+        came = most_severe([i.came for i in found])
+        kind = {SEAL: ASYNC, INST: RUN}.get(came.kind, came.kind)
+        if kind == ASYNC and order == ARRIVAL and any(i.path.order_sensitive for i in found):
+            kind = RUN
+        label = Label(kind, replicated=replicated)
+        why = "the same in every run" if order == LOGGED else "the same at every replica, another one in another run"
+        self._note("order", place, [i.came for i in found], label, f"all of its input is in one order, {why}")
+        return label
+
+    def _cycle(self, group: tuple[Port, ...]) -> None:
+        """All interfaces of a cycle get one label: everything that enters it goes through the most severe of its annotations."""
+        self.cycles.append(group)
+        inside = set(group)
+        outputs = [p for p in group if p[0] == "out"]
+        members = [self.components[name] for name in dict.fromkeys(p[1] for p in group)]
+        paths = [p for _, p in self._paths(outputs, inside, within=True)]
+        collapsed = _collapsed(paths)
+        place = "cycle " + ", ".join(dict.fromkeys(f"{p[1]}.{p[2]}" for p in outputs))
+        listed = ", ".join(f"{p.source} -> {p.target} {p.text}" for p in paths)
+        self._note(
+            "cycle", place, (), Label(ASYNC), f"taken as one step with the highest severity of {listed}", collapsed.text
+        )
+        entering = [(collapsed, self.ports[port]) for port in self._entries(group)]
+        for name, path in self._paths(outputs, inside, within=False):
+            entering.append((_collapsed([*paths, path]), self.ports["in", name, path.source]))
+        inferences = [self._entered(path, flow) for path, flow in entering]
+        round_ = [
+            s
+            for s in self.dataflow.streams
+            if s.source and s.target and {("out", *s.source), ("in", *s.target)} <= inside
+        ]
+        replicated = self._replicated(members, inferences) or any(s.replicated for s in round_)
+        orders = {self.ordered.get(p[1:]) for p in outputs}
+        order = None if None in orders else ARRIVAL if ARRIVAL in orders else LOGGED
+        nothing = Label(ASYNC, replicated=replicated)  # what goes round has to come from somewhere
+        self._settle(group, self._reconciled(place, outputs, inferences, replicated, order) if inferences else nothing)
+
+    def _entries(self, group: Sequence[Port]) -> Iterator[Port]:
+        """The inputs of a cycle that streams from outside of it lead to, with what these bring."""
+        for port in group:
+            if port[0] == "in" and any(s.target == port[1:] and s.name in self.flows for s in self.dataflow.streams):
+                self._input(port)
+                yield port
+
+    def _paths(self, outputs: Sequence[Port], inside: set[Port], *, within: bool) -> Iterator[tuple[str, Annotation]]:
+        for _, name, interface in outputs:
+            for path, _ in into(self.components[name], interface):
+                if (("in", name, path.source) in inside) == within:
+                    yield name, path
+
+    def _entered(self, path: Annotation, flow: Flow) -> Inference:
+        """What enters a cycle is not sealed any more: nobody knows when its records have gone round for the last time."""
+        label = Label(ASYNC, replicated=flow.label.replicated) if flow.label.kind == SEAL else flow.label
+        return infer(path, label, flow.attributes, self.rules)
+
+    def _settle(self, group: Sequence[Port], label: Label) -> None:
+        for port in group:
+            place = ".".join(port[1:])
+            flow = Flow(label, Attributes(place, frozenset()))
+            if port[0] == "out":
+                self._leave(port, flow)
+            else:
+                self.ports[port] = flow
+
+
+def _collapsed(paths: Sequence[Annotation]) -> Annotation:
+    """The annotation of a cycle: of the highest severity, and both order-sensitive and writing if some path is either, for what is read goes
+    round to where it is written. No seal is compatible: records that go round come after it."""
+    order = any(p.order_sensitive for p in paths)
+    writes = any(p.writes for p in paths)
+    return Annotation(paths[-1].source, paths[-1].target, f"{'O' if order else 'C'}{'W' if writes else 'R'}", None, ())
+
+
+def _source_reason(stream: Stream) -> str:
+    if stream.seal is not None:
+        return f"from outside, punctuated on {', '.join(sorted(stream.seal))}"
+    return "from outside: in any order" if stream.label == ASYNC else "from outside"
+
+
+def _label_reason(outcomes: Sequence[Outcome]) -> str:
+    return max(outcomes, key=lambda o: o.label.severity).reason

@@ -1,0 +1,239 @@
+"""Annotated dataflows from YAML files: the format of the Blazes paper (section VI), and what it takes to say the topology.
+
+    Splitter:
+      annotation:
+        - { from: tweets, to: words, label: CR }
+    Count:
+      annotation: { from: words, to: counts, label: OW, subscript: [word, batch] }
+    streams:
+      tweets: { Seal: [batch] }
+
+Every key of the file is a component, but for ``name``, ``streams``, ``schema`` and ``dependencies``. The pages of the documentation have the whole of it
+(docs/coordination.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Dependency, Schema, Stream
+from cumulus_ops.coordination.topology import Edge, Entry, connect, interface_of
+from cumulus_ops.yaml_nodes import Item, Section, read_yaml
+
+__all__ = ["read_dataflow"]
+
+RESERVED = ("name", "streams", "schema", "dependencies")
+COMPONENT = ("annotation", "Rep")
+PATH = ("from", "to", "label", "subscript", "lineage", "Rep")
+STREAM = ("from", "to", "Seal", "Rep", "label", "producers")
+DEPENDENCY = ("from", "to", "injective", "stream")
+LABELS = ("CR", "CW", "OR", "OW")
+TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
+EXAMPLE = "write `- { from: words, to: counts, label: OW, subscript: [word, batch] }`"
+FIRST = "write components with their annotations (docs/coordination.md)"
+MANY = 1000
+
+
+def read_dataflow(file: Path) -> Dataflow:
+    """The dataflow that a file describes.
+
+    Raises:
+        InputProblem: the file is wrong, with its line and what to write instead.
+    """
+    root = read_yaml(file, {}, FIRST).section()
+    components = tuple(_component(item) for name, item in root.items() if name not in RESERVED)
+    if not components:
+        raise root.item.problem("there is no component", kind="missing-key", hint=FIRST)
+    streams = _streams(root, components)
+    schemas = [schema for item in _entries(root, "schema") for schema in _schemas(item, streams)]
+    name = root.get("name")
+    plain = tuple(edge.stream for edge in streams)
+    known = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
+    return Dataflow(name.text() if name else file.stem, components, plain, known, tuple(schemas))
+
+
+def _component(item: Item) -> Component:
+    name = item.name
+    if name == "annotation":
+        hint = "indent it by two spaces more than the component's name above it"
+        raise item.problem("stands beside the components, not in one", kind="unknown-key", hint=hint)
+    if not item.is_mapping:
+        raise item.problem(
+            "is a component without annotations", kind="missing-key", hint=f"indent under it `annotation:`; {EXAMPLE}"
+        )
+    section = item.section(COMPONENT)
+    listed = section.need("annotation", EXAMPLE)
+    replicated, replicas = _rep(section.get("Rep"))
+    paths = []
+    for element in listed.elements() if listed.is_list else (listed,):
+        path, rep = _path(element)
+        replicated = rep if rep is not None else replicated
+        paths += [path] if path is not None else []
+    if not paths:
+        raise listed.problem("there is no path", kind="missing-key", hint=EXAMPLE)
+    twice = next(
+        (p for i, p in enumerate(paths) if (p.source, p.target) in {(q.source, q.target) for q in paths[:i]}), None
+    )
+    if twice is not None:
+        raise listed.problem(
+            f"two paths lead from {twice.source} to {twice.target}", kind="duplicate", hint="keep the more severe one"
+        )
+    return Component(name, tuple(paths), replicated, replicas)
+
+
+def _path(item: Item) -> tuple[Annotation | None, bool | None]:
+    """A path, and Rep where it is said beside one; an entry with Rep alone is no path."""
+    section = item.section(PATH)
+    replicated, _ = _rep(section.get("Rep"))
+    if set(section.entries) == {"Rep"}:
+        return None, replicated
+    source, target = section.need("from", EXAMPLE).text(), section.need("to", EXAMPLE).text()
+    label = section.need("label", EXAMPLE).choice(LABELS)
+    subscript, lineage = section.get("subscript"), section.get("lineage")
+    if subscript is not None and label[0] == "C":
+        raise subscript.problem(
+            f"{label} has no subscript", hint="a confluent path is the same over any partitions: leave it out"
+        )
+    gate = _names(subscript) if subscript is not None and not _starred(subscript) else None
+    return Annotation(source, target, label, gate, _lineage(lineage) if lineage is not None else None), replicated
+
+
+def _starred(item: Item) -> bool:
+    return not item.is_list and item.text() == "*"
+
+
+def _lineage(item: Item) -> tuple[tuple[str, str], ...]:
+    """``[batch]``, which keeps its name, or ``{day: batch}``, which is called day in the output."""
+    if item.is_mapping:
+        return tuple((out, name.text()) for out, name in item.section().items())
+    return tuple((name, name) for name in sorted(_names(item)))
+
+
+def _names(item: Item) -> frozenset[str]:
+    """One name, or a list of them."""
+    names = item.words() if item.is_list else (item.text(),)
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise item.problem(f"{name!r} occurs twice" if name else "a name is empty", hint="write [word, batch]")
+    return frozenset(names)
+
+
+def _boolean(item: Item) -> bool:
+    text = item.text().lower()
+    if text not in (*TRUE, *FALSE):
+        raise item.problem(f"{item.text()!r} is neither true nor false", hint="write true or false")
+    return text in TRUE
+
+
+def _rep(item: Item | None) -> tuple[bool | None, int | None]:
+    """``true``, ``false`` or how many instances there are."""
+    if item is None:
+        return None, None
+    text = item.text()
+    if text.isdigit():
+        replicas = item.integer(1, MANY)
+        return replicas > 1, replicas
+    return _boolean(item), None
+
+
+def _entries(root: Section, key: str) -> list[Item]:
+    item = root.get(key)
+    return [] if item is None else [value for _, value in item.section().items()]
+
+
+def _listed(root: Section, key: str) -> tuple[Item, ...]:
+    item = root.get(key)
+    return () if item is None else item.elements()
+
+
+def _streams(root: Section, components: Sequence[Component]) -> tuple[Edge, ...]:
+    item = root.get("streams")
+    entries = [_entry(name, value, components) for name, value in item.section().items()] if item is not None else []
+    edges = connect(components, [e for e in entries if e.topology])
+    for entry in entries:
+        if not entry.topology:
+            chosen = _called(entry.item, entry.name, edges)
+            edges = tuple(Edge(e.interface, _described(e.stream, entry)) if e in chosen else e for e in edges)
+    return edges
+
+
+def _entry(name: str, item: Item, components: Sequence[Component]) -> Entry:
+    """An entry of ``streams``: with ``from`` or ``to`` it says where a stream leads, without it goes on about one that is known."""
+    section = item.section(STREAM)
+    source, targets = section.get("from"), section.get("to")
+    leads = (
+        tuple(t.text() for t in (targets.elements() if targets.is_list else (targets,))) if targets is not None else ()
+    )
+    place = source or item
+    out = interface_of(components, place, source.text(), name, "out") if source is not None else None
+    into = tuple(interface_of(components, targets or item, text, name, "in") for text in leads)
+    described = _stream(name, section, out)
+    return Entry(name, item, described, out, into, source is not None or bool(leads))
+
+
+def _stream(name: str, section: Section, source: tuple[str, str] | None) -> Stream:
+    seal, label, producers = section.get("Seal"), section.get("label"), section.get("producers")
+    if label is not None and source is not None:
+        raise label.problem(
+            "only a stream from outside has a label of its own", hint="this one's is derived: leave it out"
+        )
+    return Stream(
+        name,
+        None,
+        None,
+        _names(seal) if seal is not None else None,
+        _rep(section.get("Rep"))[0],
+        label.choice(("Async", "Run", "Inst")) if label is not None else "Async",
+        producers.integer(1, MANY) if producers is not None else None,
+    )
+
+
+def _described(stream: Stream, entry: Entry) -> Stream:
+    said = entry.stream
+    if said.label != "Async" and stream.source is not None:
+        raise entry.item.problem("only a stream from outside has a label of its own", hint="leave `label` out")
+    return Stream(stream.name, stream.source, stream.target, said.seal, said.replicated, said.label, said.producers)
+
+
+def _called(item: Item, name: str, edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """The streams of that name, or of an interface of that name: those from outside, if there are any."""
+    edges = tuple(edges)
+    found = tuple(e for e in edges if e.stream.name == name) or tuple(e for e in edges if e.interface == name)
+    if not found:
+        known = ", ".join(dict.fromkeys(e.stream.name for e in edges))
+        raise item.problem(
+            f"there is no stream {name!r}",
+            kind="unknown-stream",
+            hint=f"known: {known}; a new one needs `from:` or `to:`",
+        )
+    return tuple(e for e in found if e.stream.source is None) or found
+
+
+def _schemas(item: Item, edges: Sequence[Edge]) -> list[Schema]:
+    name = item.name.partition(".")[2]
+    keys: tuple[frozenset[str], ...] = ()
+    if item.is_list:
+        columns = item.words()
+    else:
+        section = item.section(("columns", "keys"))
+        columns = section.need("columns", "write `columns: [id, campaign]`").words()
+        listed = section.get("keys")
+        keys = tuple(_names(k) for k in listed.elements()) if listed is not None else ()
+    for unknown in sorted(frozenset().union(*keys) - set(columns)):
+        raise item.problem(f"the key {unknown!r} is no column", hint=f"known: {', '.join(columns)}")
+    return [Schema(e.stream.name, columns, keys) for e in _called(item, name, edges)]
+
+
+def _dependency(item: Item, edges: Sequence[Edge]) -> list[Dependency]:
+    section = item.section(DEPENDENCY)
+    hint = "write `- { from: company, to: symbol, injective: true }`"
+    determinant, dependents = _names(section.need("from", hint)), _names(section.need("to", hint))
+    said, where = section.get("injective"), section.get("stream")
+    injective = said is not None and _boolean(said)
+    if injective and len(dependents) > 1:
+        raise item.problem(
+            "is injective into several attributes", hint="write one entry for each that is injective by itself"
+        )
+    streams = [None] if where is None else [e.stream.name for e in _called(where, where.text(), edges)]
+    return [Dependency(determinant, d, injective, s) for s in streams for d in sorted(dependents)]

@@ -1,0 +1,339 @@
+"""The case studies under faults: what append-only stores keep without coordination, and with it.
+
+    python examples/replay.py [ads|wordcount] [--runs 2] [--seed 0]
+
+A **run** plays the same input, drops and requests, in an order that is drawn from its seed; processes die in it and are started anew. It has
+two **replicas**, each a project of its own. A **store** (a cache of ``ads``, what ``wordcount`` commits to) keeps the first answer
+to each request for good. Each replica has a store per way to coordinate, so that all of them see the same interleaving:
+
+    uncoordinated  takes what a view shows when it looks
+    ordered        takes the view as of the epoch that the request belongs to: an order that is the same in every run
+    sealed         takes what is final
+    by arrival     one sequencer decides the order of drops and requests, in which all replicas process them one by one
+
+The table says whether replicas, and runs, have ended with different stores, beside what `cumulus analyze` says of uncoordinated ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from cumulus_ops.config import Project, load_project
+from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.eventlog import append_delivery
+from cumulus_ops.query import read_view
+from cumulus_ops.snapshot import commit, current_epoch, run_minibatch, seal, sealed
+from cumulus_ops.snapshot.minibatch import compute_batch
+
+HERE = Path(__file__).parent
+REPLICAS = 2
+DEATHS = 3  # of each replica's processes in a run
+LOOKS = 6  # how often a replica looks for answers, about
+ARRIVAL = "by arrival"
+POLICIES = ("uncoordinated", "ordered", "sealed")
+
+Row = Mapping[str, object]
+#: request -> the rows that were answered first; entries are never changed
+Store = dict["Request", frozenset[tuple[object, ...]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A project in a folder beside this file. ``asked``: by view, the columns that a request names. An epoch has ``drops`` drops of each
+    coordinator. ``replicated``: there are several stores, which have to agree."""
+
+    name: str
+    relation: str
+    asked: Mapping[str, tuple[str, ...]]
+    drops: int
+    replicated: bool
+
+
+STUDIES = {
+    "ads": Study(
+        "ads",
+        "clicks",
+        {"thresh": ("id",), "poor": ("id",), "window": ("hour", "id"), "campaign": ("campaign", "id")},
+        4,
+        True,
+    ),
+    "wordcount": Study("wordcount", "words", {"counts": ("batch",)}, 4, False),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Asks for the rows of ``view`` with these ``values``; it belongs to an epoch, as the drops do."""
+
+    view: str
+    values: tuple[str, ...]
+    epoch: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """What all runs have in common: each coordinator's drops, in their order, and the requests."""
+
+    study: Study
+    drops: tuple[tuple[Path, ...], ...]
+    requests: tuple[Request, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """Whether the stores of a view differed: between replicas in some run, or between runs."""
+
+    view: str
+    policy: str
+    replicas_differ: bool
+    runs_differ: bool
+    answers: int
+
+
+def make_input(study: Study, folder: Path, independent: bool = False) -> Input:
+    """Write the drops by the study's own script; what can be asked for is in them.
+
+    Args:
+        study: which one.
+        folder: a new folder.
+        independent: of ``ads``, whether each campaign is one server's alone.
+    """
+    script = [sys.executable, str(HERE / study.name / "make_drops.py"), str(folder)]
+    subprocess.run([*script, *(["--independent"] if independent else [])], check=True)
+    coordinators = sorted(folder.iterdir())
+    drops = tuple(tuple(sorted(c.iterdir())) for c in coordinators)
+    return Input(study, drops, tuple(_requests(study, drops)))
+
+
+def _requests(study: Study, drops: Sequence[Sequence[Path]]) -> Iterator[Request]:
+    """One for each combination of values in the drops; of the epoch with the first of its rows, or a later one."""
+    draw = random.Random(11)
+    epochs = len(drops[0]) // study.drops
+    for view, columns in study.asked.items():
+        first: dict[tuple[str, ...], int] = {}
+        for own in drops:
+            for place, drop in enumerate(own):
+                for row in read_rows(drop / f"{study.relation}.csv"):
+                    values = tuple(row[c] for c in columns)
+                    first[values] = min(first.get(values, epochs), place // study.drops)
+        for values, epoch in sorted(first.items()):
+            yield Request(view, values, draw.randrange(epoch, epochs))
+
+
+def read_rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file; none if there is no such file."""
+    if not file.is_file():
+        return []
+    with file.open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+class Replica:
+    """A project in a folder of its own, its processes and its stores."""
+
+    def __init__(self, given: Input, home: Path, draw: random.Random, coordinators: int) -> None:
+        self.given, self.home, self.draw = given, home, draw
+        project = load_project(HERE / given.study.name, {"CUMULUS_HOME": str(home)})
+        self.project: Project = dataclasses.replace(project, coordinators=coordinators)
+        self.stores: dict[tuple[str, str], Store] = {}
+        self.posed: list[Request] = []
+        self.deaths = DEATHS
+        self._process = ExitStack()
+        initialise(self.project)
+        self.rt = self._process.enter_context(open_runtime(self.project, "inprocess"))
+
+    def restart(self) -> None:
+        """End the process, and begin another one."""
+        self._process.close()
+        self.rt = self._process.enter_context(open_runtime(self.project, "inprocess"))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
+
+    def deliver(self, drop: Path, coordinator: int, name: str, seals: bool = True) -> None:
+        """Land a drop, and apply it; the process may die on the way."""
+        hidden = self.project.landing / str(coordinator) / f".{name}"
+        shutil.copytree(drop, hidden, ignore=None if seals else shutil.ignore_patterns("*.seal.*"))
+        hidden.rename(hidden.with_name(name))
+        if self.deaths and self.draw.random() < 0.3:
+            self.deaths -= 1
+            self._die(coordinator)
+        while run_minibatch(self.rt, coordinator):
+            pass
+
+    def _die(self, coordinator: int) -> None:
+        """Behind the append, or when the deltas are computed and not committed."""
+        (landed,) = self.rt.sources.pending(coordinator)
+        batches = append_delivery(self.project, self.rt.catalog, coordinator, landed)
+        if self.draw.random() < 0.5 and batches:
+            self.rt.executor.prepare(self.rt.plan)
+            with self.rt.catalog.step() as step:
+                compute_batch(self.rt, batches[0], step)
+        self.restart()
+
+    def look(self, policies: Iterable[str]) -> None:
+        """Take answers to the requests that have none yet."""
+        for policy in policies:
+            for view in self.given.study.asked:
+                store = self.stores.setdefault((view, policy), {})
+                left = [r for r in self.posed if r.view == view and r not in store]
+                for request, rows in _answers(self.rt, policy, left, self.given.study.asked[view]):
+                    if rows:
+                        store[request] = rows
+
+
+def _answers(
+    rt: Runtime, policy: str, requests: Sequence[Request], columns: Sequence[str]
+) -> Iterator[tuple[Request, frozenset[tuple[object, ...]]]]:
+    """What the requests are answered now; no rows: nothing yet."""
+    for epoch in sorted({r.epoch for r in requests}):
+        own = [r for r in requests if r.epoch == epoch]
+        rows = _shown(rt, policy, own[0].view, epoch)
+        for request in own:
+            found = (r for r in rows if tuple(str(r[c]) for c in columns) == request.values)
+            yield request, frozenset(tuple(r.values()) for r in found)
+
+
+def _shown(rt: Runtime, policy: str, view: str, epoch: int) -> Sequence[Row]:
+    """The rows that a store may take, for a request of an epoch."""
+    if policy in ("uncoordinated", ARRIVAL):
+        return list(read_view(rt, view, tentative=True).to_pylist())
+    if policy == "ordered":
+        is_committed = rt.catalog.newest_snapshot() >= epoch
+        return list(read_view(rt, view, as_of=epoch).to_pylist()) if is_committed else []
+    raise NotImplementedError
+
+
+def play(given: Input, home: Path, seed: int, policies: Sequence[str] = POLICIES) -> list[Replica]:
+    """A run in which each coordinator, committer and store works when the seed says so, at each replica by itself."""
+    replicas = []
+    for number in range(REPLICAS):
+        replica = Replica(given, home / f"replica-{number}", random.Random(f"{seed}/{number}"), len(given.drops))
+        _Player(replica, policies).play()
+        replica.close()
+        replicas.append(replica)
+    return replicas
+
+
+class _Player:
+    """Draws what a replica does next."""
+
+    def __init__(self, replica: Replica, policies: Sequence[str]) -> None:
+        self.replica, self.policies = replica, policies
+        self.given, self.draw = replica.given, replica.draw
+        self.requests = self.draw.sample(replica.given.requests, len(replica.given.requests))
+        self.taken = [0] * len(replica.given.drops)
+
+    def play(self) -> None:
+        """Until all is done."""
+        while actions := list(self._possible()):
+            self.draw.choice(actions)()
+        self.replica.posed = list(self.given.requests)
+        self._look()
+
+    def _possible(self) -> Iterator[Callable[[], None]]:
+        rt, size = self.replica.rt, self.given.study.drops
+        for coordinator, taken in enumerate(self.taken):
+            epoch = current_epoch(rt, coordinator)
+            if taken < min(len(self.given.drops[coordinator]), (epoch + 1) * size):
+                yield lambda c=coordinator: self._deliver(c)  # type: ignore[misc]
+            elif taken == (epoch + 1) * size and rt.catalog.token() == coordinator:
+                yield lambda c=coordinator, e=epoch: seal(self.replica.rt, c, e)  # type: ignore[misc]
+        epoch = rt.catalog.newest_snapshot() + 1
+        if sealed(rt, epoch):
+            yield lambda e=epoch: commit(self.replica.rt, e) and None  # type: ignore[misc]
+        if self.requests:
+            yield self._pose
+
+    def _deliver(self, coordinator: int) -> None:
+        drop = self.given.drops[coordinator][self.taken[coordinator]]
+        self.taken[coordinator] += 1
+        self.replica.deliver(drop, coordinator, drop.name)
+
+    def _pose(self) -> None:
+        """Some more requests."""
+        some = self.draw.randint(1, 2 * len(self.given.requests) // LOOKS)
+        self.replica.posed += self.requests[:some]
+        del self.requests[:some]
+        self._look()
+
+    def _look(self) -> None:
+        self.replica.look(self.policies)
+
+
+def play_by_arrival(given: Input, home: Path, seed: int) -> list[Replica]:
+    """A run in which one sequencer decides what comes next, and all replicas follow: they process it one by one, through one coordinator."""
+    order = list(_arrivals(given, random.Random(seed)))
+    replicas = []
+    for number in range(REPLICAS):
+        replica = Replica(given, home / f"replica-{number}", random.Random(f"{seed}/{number}"), 1)
+        for place, arrived in enumerate(order):
+            if isinstance(arrived, Path):
+                replica.deliver(arrived, 0, f"{place:04}", seals=False)
+            else:
+                replica.posed += arrived
+                replica.look([ARRIVAL])
+        replica.close()
+        replicas.append(replica)
+    return replicas
+
+
+def _arrivals(given: Input, draw: random.Random) -> Iterator[Path | Sequence[Request]]:
+    """Each coordinator's drops in their order, and requests in any."""
+    left = [list(own) for own in given.drops]
+    requests = draw.sample(given.requests, len(given.requests))
+    while any(left) or requests:
+        place = draw.randrange(len(left) + 1)
+        if place < len(left):
+            yield from [left[place].pop(0)] if left[place] else []
+        elif requests:
+            some = draw.randint(1, 2 * len(given.requests) // LOOKS)
+            yield requests[:some]
+            del requests[:some]
+    yield ()
+
+
+def compare(runs: Sequence[Sequence[Replica]]) -> Iterator[Outcome]:
+    """Whether stores differ, by view and policy."""
+    for view, policy in runs[0][0].stores:
+        stores = [[replica.stores[view, policy] for replica in run] for run in runs]
+        yield Outcome(
+            view,
+            policy,
+            any(store != run[0] for run in stores for store in run),
+            any(stores[0][place] != run[place] for run in stores for place in range(REPLICAS)),
+            len(stores[0][0]),
+        )
+
+
+def main(study: Study, runs: int, seed: int) -> None:
+    """Play and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        given = make_input(study, Path(folder) / "landing")
+        seeds = range(seed, seed + runs)
+        free = [play(given, Path(folder) / f"free-{s}", s, POLICIES[:2]) for s in seeds]
+        arriving = [play_by_arrival(given, Path(folder) / f"arriving-{s}", s) for s in seeds]
+    print(f"{study.name}, {runs} runs of {REPLICAS} replicas")
+    for outcome in (*compare(free), *compare(arriving)):
+        print(outcome)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", nargs="?", choices=list(STUDIES))
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for name in [options.study] if options.study else STUDIES:
+        main(STUDIES[name], options.runs, options.seed)

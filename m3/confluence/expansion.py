@@ -1,0 +1,146 @@
+"""A statement as a sum of products: what it adds, with what the maps it reads mean put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from m3.confluence.products import Atom, Coefficient, Product, Sum
+from m3.confluence.terms import NULL_TESTED, Term, shifted, term
+from m3.program import MapRef, Statement, Trigger
+from m3.scalars import Call, Const, Scalar, Var, conjuncts
+
+__all__ = ["Between", "Partial", "expand", "moments"]
+
+
+class Between(Exception):
+    """A statement of a sequential program reads a map in the middle of what its trigger adds to it."""
+
+
+@dataclass
+class Partial:
+    """A product in the making, with the values of the variables that are known so far."""
+
+    coefficient: Coefficient
+    atoms: tuple[Atom, ...]
+    values: dict[str, Term]
+    equations: list[tuple[Term, Term]] = field(default_factory=list)
+    conditions: list[Term] = field(default_factory=list)
+    factors: list[Term] = field(default_factory=list)
+
+
+def expand(
+    statement: Statement, reads: Iterable[Sum], start: Partial, *, multiplied_out: bool
+) -> Iterator[tuple[Product, Coefficient]]:
+    """The products that a statement adds, not yet in normal form, each with its coefficient.
+
+    Args:
+        statement: the statement.
+        reads: what each of the maps it reads means, at the time at which it is read.
+        start: the event, and the values of its parameters.
+        multiplied_out: also take sums within factors apart.
+    """
+    partials = [start]
+    for ref, meaning in zip(statement.reads(), reads, strict=True):
+        partials = [_read(p, ref, product, c) for p in partials for product, c in meaning.items()]
+    scalars = list(statement.scalars())
+    for partial in partials:
+        for condition in statement.conditions:
+            _require(partial, condition)
+        keys = tuple(term(k, partial.values) for k in statement.keys)
+        equations, conditions = tuple(partial.equations), tuple(partial.conditions)
+        for coefficient, factors in _products(scalars, partial.values, multiplied_out):
+            product = Product(partial.atoms, keys, equations, conditions, (*partial.factors, *factors))
+            yield product, partial.coefficient * coefficient
+
+
+def moments(trigger: Trigger, index: int, *, sequential: bool) -> list[bool]:
+    """For each read of a trigger's statement, whether it sees all that the trigger itself adds to the map; else it sees nothing of it.
+
+    Raises:
+        Between: a statement of a sequential program sees some of it.
+    """
+    statement = trigger.statements[index]
+    if not sequential:
+        return [ref.after for ref in statement.reads()]
+    return [_sees_own(trigger, index, ref.map) for ref in statement.reads()]
+
+
+def _sees_own(trigger: Trigger, index: int, name: str) -> bool:
+    before = [i < index for i, s in enumerate(trigger.statements) if s.target == name]
+    if any(before) and not all(before):
+        raise Between
+    return any(before)
+
+
+def _read(partial: Partial, ref: MapRef, product: Product, coefficient: Coefficient) -> Partial:
+    """A partial product joined with one product of what a map means."""
+    by = len(partial.atoms)
+    values = dict(partial.values)
+    equations = [*partial.equations, *((shifted(a, by), shifted(b, by)) for a, b in product.equations)]
+    for key, found in zip(ref.keys, product.keys, strict=True):
+        there = shifted(found, by)
+        if isinstance(key, Var) and key.name not in values:
+            values[key.name] = there
+        else:
+            equations.append((term(key, values), there))
+    return Partial(
+        partial.coefficient * coefficient,
+        partial.atoms + product.atoms,
+        values,
+        equations,
+        [*partial.conditions, *(shifted(c, by) for c in product.conditions)],
+        [*partial.factors, *(shifted(f, by) for f in product.factors)],
+    )
+
+
+def _require(partial: Partial, condition: Scalar) -> None:
+    """Add a condition. ``a = b`` of one type is that both are the same and not NULL."""
+    for part in conjuncts(condition):
+        if isinstance(part, Call) and part.op in ("eq", "same") and part.args[0].type.same_as(part.args[1].type):
+            left, right = (term(a, partial.values) for a in part.args)
+            partial.equations.append((left, right))
+            if part.op == "eq":
+                partial.conditions.extend((1 + t[0], NULL_TESTED, "BOOL", t) for t in (left, right))
+        elif not (isinstance(part, Const) and part.value is True):
+            partial.conditions.append(term(part, partial.values))
+
+
+def _products(
+    scalars: Sequence[Scalar], values: Mapping[str, Term], multiplied_out: bool
+) -> Iterator[tuple[Coefficient, list[Term]]]:
+    """A product of scalars as a sum of products of terms, numbers apart."""
+    if not scalars:
+        yield 1, []
+        return
+    for coefficient, factors in _factor(scalars[0], values, multiplied_out):
+        for other, more in _products(scalars[1:], values, multiplied_out):
+            yield coefficient * other, [*factors, *more]
+
+
+def _factor(
+    scalar: Scalar, values: Mapping[str, Term], multiplied_out: bool
+) -> Iterator[tuple[Coefficient, list[Term]]]:
+    """One factor as such a sum; what is rounded stays as it is."""
+    match scalar:
+        case Const(value=int() as value) if not isinstance(value, bool):
+            yield value, []
+        case Const(value=Decimal() as value):
+            number = Fraction(value)
+            yield (int(number) if number.denominator == 1 else number), []
+        case Call(op="neg", args=(inner,)):
+            yield from ((-c, f) for c, f in _factor(inner, values, multiplied_out))
+        case Call(op="mul") if _is_exact(scalar, sum(a.type.scale for a in scalar.args)):
+            yield from _products(scalar.args, values, multiplied_out)
+        case Call(op="add" | "sub") if multiplied_out and _is_exact(scalar, max(a.type.scale for a in scalar.args)):
+            yield from _factor(scalar.args[0], values, multiplied_out)
+            sign = 1 if scalar.op == "add" else -1
+            yield from ((sign * c, f) for c, f in _factor(scalar.args[1], values, multiplied_out))
+        case _:
+            yield 1, [term(scalar, values)]
+
+
+def _is_exact(scalar: Call, scale: int) -> bool:
+    return scalar.type.is_numeric and scalar.type.scale == scale

@@ -1,0 +1,207 @@
+"""What the maps of a program hold, found from its triggers alone.
+
+A map **means** a sum of products of relations if each change of a relation, of however many rows, changes that sum by as much as the
+map's statements add. So we look for the sum whose differences are what the statements add, with the meaning of what they read put in:
+
+- ``T_R`` is what the statements for a change ``dR`` of the relation R add, as a sum of products of relations and of ``dR``. Reads as
+  before the event are of R; AFTER reads are of ``R + dR``. (See :func:`Meanings.added`.)
+- If there is a ``Q`` with ``Q(R + dR) - Q(R) = T_R`` for each R, then Euler's formula for homogeneous polynomials gives its terms: those
+  of all ``T_R`` that have one ``dR``, with R put for it, divided by their number of atoms. (See :func:`Meanings.integral`.)
+- Whether that ``Q`` has these differences is checked term by term, for all relations. (See :func:`Meanings.difference`.)
+
+Deletes are inserts times -1 in most programs, and all that counts is a relation's rows, inserts less deletes. So that other programs
+can be told, a relation has a second content: all its deletes so far. A change of that alone is what the statements for deletes and
+those for inserts add together, which mostly is nothing.
+
+A derived map's rows are made of other maps' state by its derivation, and its changes are events as a relation's are: here it is a
+relation. So is a map of which no meaning is found; it is *opaque*, and what is known of it is itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+from m3.confluence.expansion import Partial, expand, moments
+from m3.confluence.products import (
+    CHANGE,
+    DELETES,
+    DELETES_CHANGE,
+    ROWS,
+    Atom,
+    Coefficient,
+    Product,
+    Sum,
+    add,
+    normal,
+    subsets,
+)
+from m3.confluence.terms import column
+from m3.program import START, Program, Statement, Trigger
+from m3.scalars import Const
+
+__all__ = ["CONTENT_OF", "Meanings", "changes", "content_name", "divided"]
+
+#: What the change of a content is, and back.
+CHANGE_OF = {ROWS: CHANGE, DELETES: DELETES_CHANGE}
+CONTENT_OF = {change: content for content, change in CHANGE_OF.items()}
+
+
+def content_name(relation: str, sign: int) -> str:
+    """What an atom's relation is called: a map may have a relation's name."""
+    return relation if sign else f"\0{relation}"
+
+
+@dataclass
+class Meanings:
+    """The meanings found so far, by map. ``multiplied_out``: sums within factors are taken apart, which takes longer and finds more."""
+
+    program: Program
+    multiplied_out: bool = False
+    known: dict[str, Sum] = field(default_factory=dict)
+    _after: dict[tuple[str, str], Sum] = field(default_factory=dict)
+    _normal: dict[Product, Product | None] = field(default_factory=dict)
+
+    @cached_property
+    def nullable(self) -> dict[str, tuple[bool, ...]]:
+        """Which columns of relations, derived and opaque maps may be NULL."""
+        found = {content_name(m.name, 0): tuple(k.type.nullable for k in m.keys) for m in self.program.maps}
+        return found | {r.name: tuple(c.type.nullable for c in r.columns) for r in self.program.relations}
+
+    @cached_property
+    def statements(self) -> dict[str, dict[tuple[str, int], list[tuple[Trigger, int]]]]:
+        """The statements by target and by event (relation, sign), each as its trigger and its index."""
+        found: dict[str, dict[tuple[str, int], list[tuple[Trigger, int]]]] = {m.name: {} for m in self.program.maps}
+        for trigger in self.program.triggers:
+            for index, statement in enumerate(trigger.statements):
+                found[statement.target].setdefault((trigger.relation, trigger.sign), []).append((trigger, index))
+        return found
+
+    def relations(self, target: str) -> list[tuple[str, int]]:
+        """The relations whose changes have statements for a map; with 0 for a derived map, else 1."""
+        return list(dict.fromkeys((name, abs(sign)) for name, sign in self.statements[target] if name != START))
+
+    def opaque(self, name: str) -> None:
+        """A map is known by itself alone: its entries are rows, and their values how often they are there."""
+        keys = tuple(column(0, i) for i in range(len(self.program.map_by_name[name].keys)))
+        self.known[name] = {Product(((content_name(name, 0), ROWS),), keys): 1}
+
+    def added(self, target: str, relation: str, sign: int) -> Sum:
+        """``T_R``: what a map's statements for a change of a relation's contents add to it, of however many rows.
+
+        Raises:
+            Between: a read is neither before nor after.
+        """
+        total: Sum = {}
+        mine = self.statements[target]
+        inserts, deletes = mine.get((relation, sign), []), mine.get((relation, -1), []) if sign else []
+        for trigger, index in inserts:
+            self._add_statement(total, trigger, index, CHANGE)
+        if sign and not _mirrored(inserts, deletes):
+            for trigger, index in (*inserts, *deletes):
+                self._add_statement(total, trigger, index, DELETES_CHANGE)
+        return total
+
+    def start(self, target: str) -> Sum:
+        """What there is before the first event."""
+        total: Sum = {}
+        for trigger, index in self.statements[target].get((START, 1), ()):
+            for product, coefficient in self.expanded(trigger, index, Partial(1, (), {})):
+                self.add(total, product, coefficient)
+        return total
+
+    def _add_statement(self, total: Sum, trigger: Trigger, index: int, kind: int) -> None:
+        values = {param: column(0, i) for i, param in enumerate(trigger.params)}
+        start = Partial(1, ((content_name(trigger.relation, trigger.sign), kind),), values)
+        for product, coefficient in self.expanded(trigger, index, start):
+            self.add(total, product, coefficient)
+
+    def expanded(self, trigger: Trigger, index: int, start: Partial) -> Iterable[tuple[Product, Coefficient]]:
+        """What a statement adds, see :func:`m3.confluence.expansion.expand`."""
+        statement = trigger.statements[index]
+        times = moments(trigger, index, sequential=self.program.semantics == "sequential")
+        name = content_name(trigger.relation, trigger.sign)
+        refs = zip(statement.reads(), times, strict=True)
+        reads = [self.after(ref.map, name) if after else self.known[ref.map] for ref, after in refs]
+        return expand(statement, reads, start, multiplied_out=self.multiplied_out)
+
+    def add(self, total: Sum, product: Product, coefficient: Coefficient) -> None:
+        """Add a product in any form to a sum."""
+        if product not in self._normal:
+            self._normal[product] = normal(product, self.nullable)
+        found = self._normal[product]
+        if found is not None and coefficient:
+            add(total, found, coefficient)
+
+    def after(self, name: str, content: str) -> Sum:
+        """What a map means after a change of a relation."""
+        key = (name, content)
+        if key not in self._after:
+            self._after[key] = {**self.known[name], **self.difference(self.known[name], content)}
+        return self._after[key]
+
+    def difference(self, meaning: Sum, content: str) -> Sum:
+        """By how much a sum changes with a relation: ``Q(R + dR) - Q(R)``."""
+        total: Sum = {}
+        for product, coefficient, is_normal in changes(meaning, content):
+            if is_normal:
+                add(total, product, coefficient)
+            else:
+                self.add(total, product, coefficient)
+        return total
+
+    def integral(self, start: Sum, differences: Iterable[Sum]) -> Sum:
+        """The only sum that may have these differences and the given constant: see the module."""
+        total: Sum = dict(start)
+        for difference in differences:
+            for product, coefficient in difference.items():
+                changed = {i: CONTENT_OF[kind] for i, (_, kind) in enumerate(product.atoms) if kind in CONTENT_OF}
+                if len(changed) == 1:
+                    self.add(total, _replaced(product, changed), divided(coefficient, len(product.atoms)))
+        return total
+
+
+def changes(meaning: Sum, content: str) -> Iterator[tuple[Product, Coefficient, bool]]:
+    """The products by which a sum changes with a relation, their coefficients, and whether they are in normal form already: if one
+    atom is of the relation, it keeps its place."""
+    for product, coefficient in meaning.items():
+        places = [i for i, (name, _) in enumerate(product.atoms) if name == content]
+        for chosen in subsets(places):
+            kinds = {i: CHANGE_OF[product.atoms[i][1]] for i in chosen}
+            yield _replaced(product, kinds), coefficient, len(places) == 1
+
+
+def _replaced(product: Product, kinds: dict[int, int]) -> Product:
+    atoms: list[Atom] = list(product.atoms)
+    for place, kind in kinds.items():
+        atoms[place] = (atoms[place][0], kind)
+    return product._replace(atoms=tuple(atoms))
+
+
+def divided(coefficient: Coefficient, by: int) -> Coefficient:
+    """A coefficient divided, as a whole number where it is one."""
+    found = Fraction(coefficient) / by
+    return int(found) if found.denominator == 1 else found
+
+
+def _mirrored(inserts: Sequence[tuple[Trigger, int]], deletes: Sequence[tuple[Trigger, int]]) -> bool:
+    """Whether the statements for deletes plainly are those for inserts times -1."""
+    if len(inserts) != len(deletes):
+        return False
+    if any(a.params != b.params for (a, _), (b, _) in zip(inserts, deletes, strict=True)):
+        return False
+    plain = [_signed(t.statements[i]) for t, i in inserts]
+    return [(-number, rest) for number, rest in plain] == [_signed(t.statements[i]) for t, i in deletes]
+
+
+def _signed(statement: Statement) -> tuple[int, Statement]:
+    """The product of a statement's integers, and the statement without them."""
+    number, rest = 1, []
+    for factor in statement.factors:
+        if isinstance(factor, Const) and isinstance(factor.value, int):
+            number *= factor.value
+        else:
+            rest.append(factor)
+    return number, replace(statement, factors=tuple(rest))
