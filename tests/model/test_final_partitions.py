@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import pytest
 from deltalake import DeltaTable
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED
@@ -35,7 +35,10 @@ from tests.support.sealed import append_sealing, sealed_project
 #: More with `FINALS=500 pytest tests/model/test_final_partitions.py`.
 EXAMPLES = int(os.environ.get("FINALS", "10"))
 QUICK = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # to shrink a history takes longer than to read it
 )
 COORDINATORS = 2
 CAMPAIGNS = (1, 2, 3, None)

@@ -17,9 +17,9 @@ from m3.datatypes import Type
 from m3.program import Column, Relation
 from tests.support.projects import Event, log_table, make_project
 
-INT, STRING = Type("int"), Type("string")
-CLICKS = Relation("clicks", (Column("id", INT), Column("campaign", INT), Column("price", INT)))
-ADS = Relation("ads", (Column("campaign", INT), Column("name", STRING)))
+INT, STRING, MAYBE = Type("int"), Type("string"), Type("int", nullable=True)
+CLICKS = Relation("clicks", (Column("id", INT), Column("campaign", MAYBE), Column("price", INT)))
+ADS = Relation("ads", (Column("campaign", MAYBE), Column("name", STRING)))
 RELATIONS = (CLICKS, ADS)
 SEALS = {
     "clicks": (SealSettings("campaign", ("campaign",), "registered"),),
