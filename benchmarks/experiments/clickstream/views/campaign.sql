@@ -1,0 +1,1 @@
+select campaign, id, count(*) as n from clicks group by campaign, id having count(*) < 100
