@@ -119,16 +119,17 @@ def play(case: Case, folder: Path, seed: int, left_out: Collection[str] = ()) ->
     coordinators, is left out as well."""
     with _opened(case, folder) as rt:
         plan = rt.coordination
-        needless = {b.name for b in plan.barriers} - {_of_several(b.name) for b in in_force(plan.barriers, len(case.scripts))}
-        plan = without(plan, {*map(_of_several, left_out), *needless})
+        there = {name for b in in_force(plan.barriers, len(case.scripts)) for name in _either(b.name)}
+        needless = {b.name for b in plan.barriers} - there
+        plan = without(plan, {name for given in left_out for name in _either(given)} | needless)
         player = _Player(case, dataclasses.replace(rt, coordination=plan), random.Random(seed))
         player.run()
         return player.seen
 
 
-def _of_several(name: str) -> str:
-    """What the plan calls a barrier that has another name with one coordinator."""
-    return {SEAL: VOTE, VALUE_SEAL: VALUE_VOTE}.get(name, name)
+def _either(name: str) -> tuple[str, ...]:
+    """A barrier may have another name in the plan, which is for several coordinators."""
+    return {SEAL: (SEAL, VOTE), VALUE_SEAL: (VALUE_SEAL, VALUE_VOTE)}.get(name, (name,))
 
 
 @contextlib.contextmanager
