@@ -118,12 +118,13 @@ def _is_initialised(project: Project, source: str) -> bool:
 def _initialise(project: Project, source: str) -> None:
     from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
     from m3 import format_program
+    from m3.confluence import prove
 
     program = build_program(project)
     text = format_program(program)
     plan = plan_program(program, scheme_of(from_sql=project.program_file is None))
     check_layout(plan, project.layout)
-    coordination = plan_coordination(project, program, plan.versions.name)
+    coordination = plan_coordination(project, program, prove(program), plan.versions.name)
     catalog = Catalog(project.catalog_url, project.state)
     try:
         Sources(project, catalog).check()

@@ -61,7 +61,9 @@ CASES: Mapping[str, tuple[Callable[[], Case], Mapping[str, int]]] = {
         {"vote": 0, "applied": 0, "settle": 0, "refresh": 3, "checkpoint": 0},
     ),
     "those of one coordinator, too, when batches are large": (
-        lambda: replace(case("distinct", 1, views={"v": "SELECT a, MIN(b) AS lo FROM r GROUP BY a"}), executor=InStages()),
+        lambda: replace(
+            case("distinct", 1, views={"v": "SELECT a, MIN(b) AS lo FROM r GROUP BY a"}), executor=InStages()
+        ),
         {"seal": 0, "applied": 0, "refresh": 0, "checkpoint": 0},
     ),
     "TPC-H Q1": (lambda: tpch("q1"), {"vote": 0, "applied": 0, "checkpoint": 0}),

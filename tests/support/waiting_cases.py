@@ -27,7 +27,9 @@ CAMPAIGNS = (
 Draw = Callable[[random.Random], tuple[Event, ...]]
 
 
-def case(name: str, coordinators: int = 2, relations: tuple[Relation, ...] = RELATIONS, **given: str | Mapping[str, str]) -> Case:
+def case(
+    name: str, coordinators: int = 2, relations: tuple[Relation, ...] = RELATIONS, **given: str | Mapping[str, str]
+) -> Case:
     """A program over the relations of :mod:`tests.support.random_programs`, and events of them."""
     choose = random.Random(name)
     live: list[list[Event]] = [[] for _ in range(coordinators)]

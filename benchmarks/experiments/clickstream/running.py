@@ -45,9 +45,7 @@ def run_load(home: Path, load: Load, regime: str) -> Run:
     initialise(project)
     staged = list(load.staged(home / "staged", sealing=regime in SEALING))
     for coordinator in range(project.coordinators):
-        write_drop(
-            project.landing / str(coordinator) / WARM, np.full(1, -1), np.full(1, -1), -1 - coordinator
-        )
+        write_drop(project.landing / str(coordinator) / WARM, np.full(1, -1), np.full(1, -1), -1 - coordinator)
     workers = min(CORES, project.coordinators)
     context = _context()
     ready, gate, results = context.Barrier(workers + 1), context.Value("d", 0.0), context.Queue()
@@ -90,9 +88,7 @@ def _last_clicks(load: Load) -> list[tuple[int, int, int]]:
     return [(c, end, track if load.independent else last) for c, (track, _, end) in load.spans.items()]
 
 
-def _work(
-    home: Path, load: Load, regime: str, worker: int, workers: int, ready: Any, gate: Any, results: Any
-) -> None:
+def _work(home: Path, load: Load, regime: str, worker: int, workers: int, ready: Any, gate: Any, results: Any) -> None:
     project = clickstream_project(home, regime, load.producers)
     with open_runtime(project, "inprocess") as rt:
         own = list(range(worker, project.coordinators, workers))

@@ -8,7 +8,7 @@ import pytest
 
 from cumulus_ops.coordination.analysis import analyse
 from cumulus_ops.coordination.annotation_file import read_dataflow
-from examples.replay import ARRIVAL, STUDIES, Outcome, compare, make_input, play, play_by_arrival
+from examples.replay import STUDIES, Outcome, compare, make_input, play, play_by_arrival
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GREY_BOX = sorted(EXAMPLES.glob("*/greybox/*.yaml"))
@@ -26,7 +26,9 @@ def test_all_queries_are_there_sealed_and_not() -> None:
 
 
 @pytest.fixture(scope="module", params=list(STUDIES))
-def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Outcome]:
+def outcomes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], Outcome]:
     """By view and policy: two runs of two replicas."""
     folder = tmp_path_factory.mktemp(request.param)
     given = make_input(STUDIES[request.param], folder / "drops")

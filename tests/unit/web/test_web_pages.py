@@ -27,7 +27,16 @@ from cumulus_ops.web.timeline import draw_timeline
 from tests.support.projects import make_project
 from tests.support.shown import SALES, shown_project
 
-ADDRESSES = ("", "views/by_region", "views/ratio", "views/by_region/dataflow.svg", "epochs", "epochs/1", "quarantine", "coordination")
+ADDRESSES = (
+    "",
+    "views/by_region",
+    "views/ratio",
+    "views/by_region/dataflow.svg",
+    "epochs",
+    "epochs/1",
+    "quarantine",
+    "coordination",
+)
 
 
 async def anyone(request: Request, project: str) -> None:
