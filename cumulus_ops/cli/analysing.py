@@ -123,6 +123,18 @@ def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, fi
 
 
 def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: bool) -> None:
-    """The plan of a project's program."""
-    hint = "name a file with an annotated dataflow: cumulus analyze FILE.yaml"
-    raise InputProblem("a project cannot be analysed yet", kind="not-yet", place=str(folder), hint=hint)
+    """The plan of a project's program, from its files: it need not be initialised."""
+    from cumulus_ops.cli.planned import explained_plan, plan_as_json, plan_as_text, planned
+    from cumulus_ops.config import load_project
+    from cumulus_ops.coordination.analysis import analyse
+    from cumulus_ops.coordination.strategies import coordinate
+
+    project = load_project(folder)
+    planning, plan = planned(project)
+    if as_json:
+        print_json(plan_as_json(project.name, plan))
+    else:
+        click.echo(explained_plan(planning, plan) if explain else plan_as_text(project.name, plan), nl=False)
+    if svg is not None:
+        analysis = analyse(planning.dataflow)
+        _draw(planning.dataflow, analysis, coordinate(planning.dataflow, analysis), svg)
