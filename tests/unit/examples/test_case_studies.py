@@ -8,7 +8,7 @@ import pytest
 
 from cumulus_ops.coordination.analysis import analyse
 from cumulus_ops.coordination.annotation_file import read_dataflow
-from examples.replay import ARRIVAL, STUDIES, Outcome, compare, make_input, play, play_by_arrival
+from examples.replay import STUDIES, Outcome, compare, make_input, play, play_by_arrival
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GREY_BOX = sorted(EXAMPLES.glob("*/greybox/*.yaml"))
@@ -21,12 +21,14 @@ def test_a_grey_box_has_the_label_that_it_says(file: Path) -> None:
 
 
 def test_all_queries_are_there_sealed_and_not() -> None:
-    queries = {q for q in STUDIES["ads"].asked}
+    queries = set(STUDIES["ads"].asked)
     assert {f.stem for f in GREY_BOX} >= {*queries, *(f"{q}_sealed" for q in queries), "wordcount", "wordcount_sealed"}
 
 
 @pytest.fixture(scope="module", params=list(STUDIES))
-def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Outcome]:
+def outcomes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], Outcome]:
     """By view and policy: two runs of two replicas."""
     folder = tmp_path_factory.mktemp(request.param)
     given = make_input(STUDIES[request.param], folder / "drops")
