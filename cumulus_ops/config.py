@@ -255,6 +255,15 @@ class Project:
     insert_only: tuple[str, ...] = ()
     dataflow: Path | None = None
 
+    def seal(self, relation: str, name: str) -> SealSettings | None:
+        """A seal of a relation by its name; None if there is no such one."""
+        return next((seal for seal in self.seals.get(relation, ()) if seal.name == name), None)
+
+    def seal_rows(self, relation: str, seal: SealSettings) -> Relation:
+        """What a seal's files have: its columns, as a relation."""
+        columns = {c.name: c for r in self.relations if r.name == relation for c in r.columns}
+        return Relation(relation, tuple(columns[name] for name in seal.columns))
+
     @property
     def consumers(self) -> tuple[str, ...]:
         """What is to be done with each snapshot, and keeps it until then."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 
-__all__ = ["FAULT_POINTS", "FENCE_POINTS", "KEY_POINTS", "POSTGRES_POINTS", "reach"]
+__all__ = ["FAULT_POINTS", "FENCE_POINTS", "FINAL_POINTS", "KEY_POINTS", "POSTGRES_POINTS", "reach"]
 
 FAULT_POINTS = (
     "append.before-files",
@@ -40,13 +40,15 @@ FAULT_POINTS = (
 FENCE_POINTS = ("fence.before-commit", "fence.after-commit")
 #: Those that are reached only when keys mean something.
 KEY_POINTS = ("keys.before-merge", "keys.after-merge")
+#: Those that are reached only when values of a seal are closed.
+FINAL_POINTS = ("finalise.before-commit", "finalise.after-commit", "finalise.before-table", "finalise.before-published")
 #: Those that are reached only with a source of kind ``postgres``.
 POSTGRES_POINTS = ("source.after-slot", "source.after-copy", "source.after-advance", "source.after-read")
 
 
 def reach(name: str) -> None:
     """Die or stop here if the environment asks for it."""
-    if name not in FAULT_POINTS + FENCE_POINTS + KEY_POINTS + POSTGRES_POINTS:
+    if name not in FAULT_POINTS + FENCE_POINTS + FINAL_POINTS + KEY_POINTS + POSTGRES_POINTS:
         raise ValueError(f"unknown fault point {name!r}")
     if os.environ.get("CUMULUS_FAULT") == name:
         os.kill(os.getpid(), signal.SIGKILL)

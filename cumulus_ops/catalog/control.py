@@ -76,10 +76,10 @@ class Control(Database):
         """What :meth:`record_source` has recorded; None if nothing is registered, or that is not known."""
         return next((row[0] for row in self._read(select(t.program.c.source))), None)
 
-    def record_source(self, source: str) -> None:
-        """Remember what the registered program was compiled from."""
+    def record_source(self, source: str, coordination: str) -> None:
+        """Remember what the registered program was compiled from, and the coordination plan that follows from it, as JSON."""
         with self._engine.begin() as connection:
-            connection.execute(update(t.program).values(source=source))
+            connection.execute(update(t.program).values(source=source, coordination=coordination))
 
     def program(self) -> ProgramRecord:
         """The registered program.

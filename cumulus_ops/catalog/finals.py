@@ -11,8 +11,9 @@ goes back: a batch that is applied later does not count for it, and the clocks o
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,30 +22,19 @@ from sqlalchemy import Connection, Select, and_, case, func, insert, select, upd
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import NEWS
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.values import ClosedValue
 from cumulus_ops.errors import Conflict
 
-__all__ = ["FinalCounts", "FinalPartition", "Finals", "NewlyClosed", "refuse_below_finals"]
+__all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals", "value_text"]
 
 #: Values named in one query.
 AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
-class NewlyClosed:
-    """A closed value of which some view may have to say yet that its rows are final. ``closed_at``: the batches of its rows are in
-    deliveries whose first batch is at most this one."""
-
-    id: int
-    relation: str
-    seal: str
-    value: str
-    closed_at: int
-
-
-@dataclass(frozen=True)
 class FinalPartition:
     """The rows of a ``view`` with the value ``id`` of a seal, and their number. ``commit``: all batches with such rows were applied by then.
-    ``delta_version``: which version of its table added them; None: none has yet, or none is published. ``validated``: whether they equal their recomputation,
+    ``delta_version``: the version of its table that has them first; None: none has yet, or nothing is published. ``validated``: whether they equal their recomputation,
     None as long as that is not known."""
 
     view: str
@@ -57,6 +47,18 @@ class FinalPartition:
     delta_version: int | None
     validated: bool | None
     report: str | None
+
+    def __str__(self) -> str:
+        """
+        >>> str(FinalPartition("clicks", 4, "ads", "campaign", '["7",null]', 12, 3, None, None, None))
+        'view clicks, campaign 7, NULL: 3 rows'
+        """
+        return f"view {self.view}, {self.seal} {value_text(self.value)}: {self.rows:,} rows"
+
+
+def value_text(value: str) -> str:
+    """A value of a seal for people."""
+    return ", ".join("NULL" if text is None else str(text) for text in json.loads(value))
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,10 @@ _FIELDS = (
 class Finals(Database):
     """What is final although its epoch has no snapshot yet."""
 
-    def horizon(self) -> int:
-        """The commit at or below which no batch can be taken back any more, see above (inclusive)."""
-        return self._reading(_horizon)
+    def horizon(self, *, refreshed: bool = True) -> int:
+        """The commit at or below which no batch can be taken back any more, see above (inclusive). ``refreshed``: False does not look at
+        the derived maps."""
+        return self._reading(lambda connection: _horizon(connection, refreshed))
 
     def newest_news(self) -> int:
         """The newest commit whose deltas others have to incorporate."""
@@ -103,33 +106,55 @@ class Finals(Database):
         found = self._read(select(func.min(b.commit)).where(b.clock.is_not(None)))[0][0]
         return None if found is None else int(found)
 
-    def newly_closed(self) -> list[NewlyClosed]:
-        """The closed values that are not done with, in the order of their ids. One indexed look."""
-        v = t.seal_value.c
-        query = select(v.id, v.relation, v.seal, v.value, v.closed_at)
-        return [
-            NewlyClosed(*row)
-            for row in self._read(query.where(v.finalised.is_(None), v.closed_at.is_not(None)).order_by(v.id))
-        ]
+    def newly_closed(self, *, sealed: bool = True) -> list[ClosedValue]:
+        """The closed values that are not done with, in the order of their ids. One indexed look.
 
-    def final_of(self, values: Sequence[int]) -> set[tuple[str, int]]:
-        """(view, value) of the partitions of these values that are final."""
-        f = t.final_partition.c
-        found: set[tuple[str, int]] = set()
-        for i in range(0, len(values), AT_ONCE):
-            rows = self._read(select(f.view, f.value).where(f.value.in_(values[i : i + AT_ONCE])))
-            found |= {(view, int(value)) for view, value in rows}
+        Args:
+            sealed: False takes all that is known for closed, whoever has yet to seal it. For tests.
+        """
+        v = t.seal_value.c
+        newest = select(func.coalesce(func.max(t.batch.c.id), 0)).scalar_subquery()
+        query = select(v.id, v.relation, v.seal, v.value, func.coalesce(v.closed_at, newest))
+        query = query.where(v.finalised.is_(None)).order_by(v.id)
+        return [ClosedValue(*row) for row in self._read(query.where(v.closed_at.is_not(None)) if sealed else query)]
+
+    def closed_left(self, relation: str, seal: str, limit: int = 20, *, validated: bool = True) -> list[str]:
+        """The texts of closed values of which a partition is not final yet, or not validated, the oldest first.
+
+        Args:
+            relation, seal: whose values.
+            limit: at most so many.
+            validated: False leaves out those that only have to be validated.
+        """
+        v, f = t.seal_value.c, t.final_partition.c
+        mine = select(v.id, v.value).where(v.relation == relation, v.seal == seal)
+        left = self._read(mine.where(v.finalised.is_(None), v.closed_at.is_not(None)).order_by(v.id).limit(limit))
+        found = {int(number): text for number, text in left}
+        if validated:
+            waits = mine.join(t.final_partition, f.value == v.id).where(f.validated.is_(None))
+            found |= {int(number): text for number, text in self._read(waits.order_by(v.id).limit(limit))}
+        return [found[number] for number in sorted(found)[:limit]]
+
+    def final_of(self, values: Collection[str]) -> set[tuple[str, str]]:
+        """(view, value) of the partitions with these values that are final."""
+        known, found = sorted(values), set()
+        for i in range(0, len(known), AT_ONCE):
+            mine = select(_FINAL.view, _VALUE.value).join(t.seal_value, _VALUE.id == _FINAL.value)
+            found |= {(view, value) for view, value in self._read(mine.where(_VALUE.value.in_(known[i : i + AT_ONCE])))}
         return found
 
     def finals(
-        self, view: str | None = None, *, unpublished: bool = False, unvalidated: bool = False
+        self, view: str | None = None, *, since: int = -1, unpublished: bool = False, unvalidated: bool = False
     ) -> list[FinalPartition]:
-        """The final partitions in the order of their values: of a view, those that no table has yet, those that have to be validated yet."""
+        """The final partitions in the order of their values: of a view, those said to be final with a commit from ``since`` on (inclusive), those
+        that no table has yet, those that have to be validated yet."""
         query = select(*_FIELDS).join(t.seal_value, _VALUE.id == _FINAL.value).order_by(_FINAL.value, _FINAL.view)
         if view is not None:
             query = query.where(_FINAL.view == view)
+        if since >= 0:
+            query = query.where(_FINAL.commit >= since)
         if unpublished:
-            query = query.where(_FINAL.delta_version.is_(None), _FINAL.rows > 0)
+            query = query.where(_FINAL.delta_version.is_(None))
         if unvalidated:
             query = query.where(_FINAL.validated.is_(None))
         return [FinalPartition(*row) for row in self._read(query)]
@@ -141,7 +166,15 @@ class Finals(Database):
         row = self._read(select(func.count(), waiting, wrong).select_from(t.final_partition))[0]
         return FinalCounts(*(int(n or 0) for n in row))
 
-    def record_finals(self, rows: Mapping[str, Mapping[int, int]], done: Collection[int], since: int, upto: int) -> int:
+    def record_finals(
+        self,
+        rows: Mapping[str, Mapping[int, int]],
+        done: Collection[int],
+        since: int,
+        upto: int,
+        *,
+        refreshed: bool = True,
+    ) -> int:
         """Say of partitions that they are final; those of which that is said already stay as they are.
 
         Args:
@@ -149,6 +182,7 @@ class Finals(Database):
             done: the values that concern no further view.
             since: a commit from before anybody looked which batches are not applied.
             upto: by this commit all batches with rows of these values were applied, or are not to count (inclusive).
+            refreshed: see :meth:`horizon`.
 
         Returns:
             how many partitions are new.
@@ -160,7 +194,7 @@ class Finals(Database):
         with self._engine.begin() as connection:
             self._lock(connection)
             gone = select(b.id).where(b.commit <= upto, b.retracted_by > since).limit(1)
-            if connection.execute(gone).first() or _horizon(connection) < upto:
+            if connection.execute(gone).first() or _horizon(connection, refreshed) < upto:
                 raise Conflict("what it has read may be taken back", kind="final-conflict")
             new = 0
             for view, values in rows.items():
@@ -176,6 +210,11 @@ class Finals(Database):
             if done:
                 connection.execute(update(t.seal_value).where(v.id.in_(done)).values(finalised=True))
             return new
+
+    def final_version(self, view: str) -> int:
+        """The newest version of a view's table of which the catalog knows; -1 if of none."""
+        found = self._read(select(func.max(_FINAL.delta_version)).where(_FINAL.view == view))[0][0]
+        return -1 if found is None else int(found)
 
     def record_final_tables(self, view: str, versions: Mapping[int, int]) -> None:
         """Remember which version of the table added the rows of which value; what is remembered already stays."""
@@ -210,12 +249,13 @@ def refuse_below_finals(connection: Connection, batch: int, commit: int) -> None
         raise Conflict(message, kind="retract-conflict", place=f"batch {batch}")
 
 
-def _horizon(connection: Connection) -> int:
+def _horizon(connection: Connection, refreshed: bool = True) -> int:
     """A clock allows a horizon up to its prefix, or before the first of its batches; one that lies between a batch that was taken back and
     what took it back would show the one without the other."""
     program = connection.execute(select(t.program.c.last_commit, t.program.c.refreshed)).one()
     least = connection.execute(_lowest_allowed()).scalar()
-    horizon = min(int(n) for n in (program.last_commit, program.refreshed, least) if n is not None)
+    derived = program.refreshed if refreshed else None
+    horizon = min(int(n) for n in (program.last_commit, derived, least) if n is not None)
     b = t.batch.c
     taken_back = select(b.commit, b.retracted_by).where(b.commit <= horizon, b.retracted_by.is_not(None))
     for first, last in connection.execute(taken_back.order_by(b.commit.desc())).all():

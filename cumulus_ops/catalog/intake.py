@@ -76,7 +76,7 @@ class NewQuarantine:
 @dataclass(frozen=True)
 class NewFileAside:
     """A file that was not taken, in words: where it is, the kind of reason, the reason, and what to do. ``relation`` is None if it belongs to
-    none, or is a whole delivery."""
+    none, or is a whole delivery; of a file with values of a seal it is ``clicks.campaign.seal``."""
 
     coordinator: int
     delivery: str

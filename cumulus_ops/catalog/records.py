@@ -79,7 +79,8 @@ class ProgramRecord:
 
     ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
     derivations (0 at first); None for a program without derivations. ``format`` is that of the runs; ``compiled`` is the
-    program as JSON (:mod:`m3.serial`), ``copies`` identifies the tables that its maps are kept in."""
+    program as JSON (:mod:`m3.serial`), ``copies`` identifies the tables that its maps are kept in. ``coordination`` is its coordination
+    plan as JSON, None if it was registered before there were plans."""
 
     name: str
     digest: str
@@ -90,6 +91,7 @@ class ProgramRecord:
     format: int = 0
     compiled: str = ""
     copies: str = ""
+    coordination: str | None = None
 
 
 @dataclass(frozen=True)

@@ -412,8 +412,10 @@ final_partition = Table(
     Column("value", BigInteger, primary_key=True, autoincrement=False),  # of seal_value
     Column("commit", BigInteger, nullable=False),  # by which all batches with its rows were applied (inclusive)
     Column("rows", BigInteger, nullable=False),
-    Column("delta_version", BigInteger),  # NULL: nothing is published
+    Column(
+        "delta_version", BigInteger, index=True
+    ),  # the first one that has its rows; NULL: none yet, or nothing is published
     Column("recorded_at", Float, nullable=False),  # seconds since 1970
-    Column("validated", Boolean),  # whether it equals recomputation; NULL: that is still to be seen
+    Column("validated", Boolean, index=True),  # whether it equals recomputation; NULL: that is still to be seen
     Column("report", Text),
 )

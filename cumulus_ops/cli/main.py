@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cumulus_ops.cli.analysing import analyze
 from cumulus_ops.cli.batches import batch
 from cumulus_ops.cli.coordinators import coordinators
 from cumulus_ops.cli.doctor import doctor
@@ -34,7 +35,7 @@ __all__ = ["main"]
 #: The rows of a table that are shown, if nobody says how many.
 SHOWN = 50
 #: The commands that answer at once: their processes make no data frames.
-QUICK = ("batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "status")
+QUICK = ("analyze", "batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "status")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -409,6 +410,7 @@ def demo(
         sys.exit(run_demo(options))
 
 
+main.add_command(analyze)
 main.add_command(batch)
 main.add_command(simulate)
 main.add_command(coordinators)

@@ -38,7 +38,8 @@ class Flow:
 class Step:
     """One step of the derivation: by ``rule``, at a ``place``, the labels ``inputs`` became ``output``, for a ``reason``.
 
-    The ``rule`` is ``source``, ``merge``, one of inference (1 to 5, p), ``reconcile``, ``cycle``, ``order``, ``seal`` or ``label``, the result at an output.
+    The ``rule`` is ``source``, ``merge``, one of inference (1 to 5, p) along an annotated ``path``, ``reconcile``, ``cycle``, ``order``, ``seal``, or ``label``,
+    the result. The ``place`` is a stream, an interface (``Report.response``) or a cycle.
     """
 
     rule: str
@@ -46,7 +47,7 @@ class Step:
     inputs: tuple[Label, ...]
     output: Label
     reason: str
-    annotation: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -174,10 +175,8 @@ class _Walk:
         elif label != made.label:
             self._note("seal", stream.name, (made.label,), label, "what is said of the stream")
 
-    def _note(
-        self, rule: str, place: str, inputs: Sequence[Label], output: Label, reason: str, annotation: str = ""
-    ) -> None:
-        self.steps.append(Step(rule, place, tuple(inputs), output, reason, annotation))
+    def _note(self, rule: str, place: str, inputs: Sequence[Label], output: Label, reason: str, path: str = "") -> None:
+        self.steps.append(Step(rule, place, tuple(inputs), output, reason, path))
 
     def _merged(self, place: str, flows: Sequence[Flow]) -> Flow:
         label = most_severe([f.label for f in flows])
@@ -232,9 +231,8 @@ class _Walk:
         if order is not None:
             return self._ordered(place, found, replicated, order)
         for one in found:
-            self._note(
-                one.rule, f"{one.path.source} -> {one.path.target}", [one.came], one.label, one.reason, one.path.text
-            )
+            path = f"{one.path.source} -> {one.path.target} {one.path.text}"
+            self._note(one.rule, place, [one.came], one.label, one.reason, path)
         outcomes = reconcile(found, replicated, self.rules)
         for outcome in outcomes:
             if outcome.label != outcome.labels[0]:
@@ -277,19 +275,23 @@ class _Walk:
         collapsed = _collapsed(paths)
         place = "cycle " + ", ".join(dict.fromkeys(f"{p[1]}.{p[2]}" for p in outputs))
         listed = ", ".join(f"{p.source} -> {p.target} {p.text}" for p in paths)
-        self._note("cycle", place, (), Label(ASYNC), f"one step, {collapsed.text}: {listed}", collapsed.text)
+        self._note(
+            "cycle", place, (), Label(ASYNC), f"taken as one step with the highest severity of {listed}", collapsed.text
+        )
         entering = [(collapsed, self.ports[port]) for port in self._entries(group)]
         for name, path in self._paths(outputs, inside, within=False):
             entering.append((_collapsed([*paths, path]), self.ports["in", name, path.source]))
         inferences = [self._entered(path, flow) for path, flow in entering]
-        replicated = self._replicated(members, inferences)
+        round_ = [
+            s
+            for s in self.dataflow.streams
+            if s.source and s.target and {("out", *s.source), ("in", *s.target)} <= inside
+        ]
+        replicated = self._replicated(members, inferences) or any(s.replicated for s in round_)
         orders = {self.ordered.get(p[1:]) for p in outputs}
         order = None if None in orders else ARRIVAL if ARRIVAL in orders else LOGGED
-        if inferences:
-            label = self._reconciled(place, outputs, inferences, replicated, order)
-        else:
-            label = Label(ASYNC, replicated=replicated)
-        self._settle(group, label)
+        nothing = Label(ASYNC, replicated=replicated)  # what goes round has to come from somewhere
+        self._settle(group, self._reconciled(place, outputs, inferences, replicated, order) if inferences else nothing)
 
     def _entries(self, group: Sequence[Port]) -> Iterator[Port]:
         """The inputs of a cycle that streams from outside of it lead to, with what these bring."""

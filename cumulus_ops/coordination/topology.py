@@ -68,7 +68,8 @@ def connect(components: Sequence[Component], entries: Sequence[Entry]) -> tuple[
     left over comes from outside, or leaves, under the name of its interface."""
     said = list(_said(entries)) if entries else list(_by_name(components))
     loose = list(_loose(components, {s.source for s in said}, {s.target for s in said}))
-    return tuple(_named([*said, *loose], {e.name for e in entries if len(e.targets) < 2}))
+    streams = sorted([*said, *loose], key=lambda s: (s.source is not None, s.target is None))  # as they flow
+    return tuple(_named(streams, {e.name for e in entries if len(e.targets) < 2}))
 
 
 def _said(entries: Sequence[Entry]) -> Iterator[Stream]:

@@ -14,6 +14,7 @@ from cumulus_ops.config import Project
 from cumulus_ops.coordination import scheme_of
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.plan import CoordinationPlan
+from cumulus_ops.coordination.stored import COORDINATION, write_plan
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
@@ -30,7 +31,8 @@ __all__ = ["Runtime", "build_program", "initialise", "open_runtime"]
 
 @dataclass(frozen=True)
 class Runtime:
-    """What the steps of a project need. ``sources`` are opened when they are first asked what waits."""
+    """What the steps of a project need. ``sources`` are opened when they are first asked what waits. ``coordination`` says what has to be
+    waited for, and from when on what is read is final."""
 
     project: Project
     plan: ProgramPlan
@@ -83,8 +85,8 @@ def build_program(project: Project) -> Program:
 
 
 def initialise(project: Project) -> None:
-    """Create or migrate the catalog, compile and register the program. Running it again changes nothing, and costs little: what was
-    compiled from the same file is not compiled again."""
+    """Create or migrate the catalog, compile and register the program, with its coordination plan. Running it again changes nothing, and
+    costs little: what was compiled from the same file is not compiled again."""
     source = _source(project)
     if not _is_initialised(project, source):
         _initialise(project, source)
@@ -99,26 +101,30 @@ PLACES = {"folder", "landing", "state", "catalog_url", "published", "reports", "
 def _source(project: Project) -> str:
     """Identifies what a program was compiled from, and all that was checked with it."""
     settings = [(f.name, getattr(project, f.name)) for f in fields(project) if f.name not in PLACES]
-    text = read_text(project.program_file) if project.program_file else ""
-    return hashlib.sha256(repr((FORMAT, settings, text)).encode()).hexdigest()
+    files = (project.program_file, project.dataflow)
+    texts = ["" if file is None else read_text(file) for file in files]
+    return hashlib.sha256(repr((FORMAT, settings, texts)).encode()).hexdigest()
 
 
 def _is_initialised(project: Project, source: str) -> bool:
     """Whether the catalog is this version's, and its program was compiled from this source."""
     catalog = Catalog(project.catalog_url, project.state)
     try:
-        return catalog.is_current() and catalog.source() == source
+        return catalog.is_current() and catalog.source() == source and (project.state / COORDINATION).exists()
     finally:
         catalog.close()
 
 
 def _initialise(project: Project, source: str) -> None:
+    from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
     from m3 import format_program
+    from m3.confluence import prove
 
     program = build_program(project)
     text = format_program(program)
     plan = plan_program(program, scheme_of(from_sql=project.program_file is None))
     check_layout(plan, project.layout)
+    coordination = plan_coordination(project, program, prove(program), plan.versions.name)
     catalog = Catalog(project.catalog_url, project.state)
     try:
         Sources(project, catalog).check()
@@ -136,10 +142,12 @@ def _initialise(project: Project, source: str) -> None:
             FORMAT,
             plan.json,
             plan.copies_digest,
+            coordination.to_json(),
         )
         _register(catalog, record, plan, project.state)
         _check_format(catalog.program())
-        catalog.record_source(source)
+        catalog.record_source(source, coordination.to_json())
+        write_plan(project.state, coordination)
     finally:
         catalog.close()
 
@@ -175,15 +183,18 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
         _check_format(record)
         plan = plan_json(record.compiled, record.granularity)
         _check_copies(record, plan)
-        yield Runtime(project, plan, catalog, runner, sources, _coordination(project, plan))
+        yield Runtime(project, plan, catalog, runner, sources, _coordination(record, plan))
     finally:
         sources.close()
         runner.close()
         catalog.close()
 
 
-def _coordination(project: Project, plan: ProgramPlan) -> CoordinationPlan:
-    return CoordinationPlan(plan.versions.name, barriers=barriers_of(plan.program, project.seals, ()))
+def _coordination(record: ProgramRecord, plan: ProgramPlan) -> CoordinationPlan:
+    """The plan that is stored; for a program that was registered before there were plans, one in which answers are final with their epoch."""
+    if record.coordination is not None:
+        return CoordinationPlan.from_json(record.coordination)
+    return CoordinationPlan(record.granularity, barriers=barriers_of(plan.program, {}, ()))
 
 
 ANEW = "move the state folder and the catalog away, run `cumulus init`, and land the drops again"

@@ -8,14 +8,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cumulus_ops.eventlog.delivery import Delivery, Part
+from cumulus_ops.eventlog.delivery import Delivery, Part, SealPart
 from cumulus_ops.eventlog.raw import Malformed, RawFile
 
 if TYPE_CHECKING:
     from cumulus_ops.eventlog.append import append_delivery
     from cumulus_ops.eventlog.bootstrap import TABLES, land_tables
 
-__all__ = ["TABLES", "Delivery", "Malformed", "Part", "RawFile", "append_delivery", "land_tables"]
+__all__ = ["TABLES", "Delivery", "Malformed", "Part", "RawFile", "SealPart", "append_delivery", "land_tables"]
 
 _HOMES = {"TABLES": "bootstrap", "append_delivery": "append", "land_tables": "bootstrap"}
 

@@ -25,10 +25,11 @@ from cumulus_ops.config import Project
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
-from cumulus_ops.eventlog.delivery import Delivery, Part
+from cumulus_ops.eventlog.delivery import Delivery, Part, SealPart
 from cumulus_ops.eventlog.readers import RelationEvents, check
 from cumulus_ops.eventlog.rejected import events_of, json_records, rejected_rows, without_events
 from cumulus_ops.eventlog.repeats import split_known
+from cumulus_ops.eventlog.sealing import SealStage
 from cumulus_ops.eventlog.types import OFFSET
 from cumulus_ops.faults import reach
 from cumulus_ops.keys import KeyStage, tidy_keys
@@ -54,7 +55,7 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         SetupProblem: its source cannot go on; nothing was appended.
         NotYet: the delivery changed while it was read; nothing was appended.
         Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long, or the source was
-            at another position; nothing was appended.
+            at another position, or values were sealed meanwhile; nothing was appended.
     """
     with catalog.step() as step:
         epoch, sequence = catalog.position(coordinator)
@@ -67,7 +68,7 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
             )
             try:
                 with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
-                    appended = reading.append(batches, keys)
+                    appended = reading.append(batches, keys, SealStage(project, catalog, coordinator))
             except _ReadAgain:
                 batches.discard()
             except BaseException:
@@ -126,11 +127,12 @@ class _Reading:
     def __post_init__(self) -> None:
         found = list(self.delivery.parts())
         self.parts = tuple(part for part in found if isinstance(part, Part))
+        self.seal_parts = tuple(part for part in found if isinstance(part, SealPart))
         self.asides = [aside for aside in found if isinstance(aside, NewFileAside)]
         self._relations = {relation.name: relation for relation in self.project.relations}
         self._base: int | None = None
 
-    def append(self, batches: DropBatches, keys: KeyStage) -> tuple[int, ...]:
+    def append(self, batches: DropBatches, keys: KeyStage, seals: SealStage) -> tuple[int, ...]:
         """Read it, write what is accepted and what is rejected, and append that.
 
         Raises:
@@ -139,7 +141,9 @@ class _Reading:
         lost = [self.transactions]
         for part in self.parts if self.nothing is None else ():
             if part.place not in self.left_out:
-                lost += self._read(part, batches, keys)
+                lost += self._read(part, batches, keys, seals)
+        for seal_part in self.seal_parts if self.nothing is None else ():
+            self._read_seals(seal_part, batches, seals)
         if self.delivery.transactional:
             self._require(np.unique(np.concatenate(lost)))
             self._require_same_rows()
@@ -154,7 +158,8 @@ class _Reading:
         keys.finish()
         reach("append.before-commit")
         advance = _advance(self.delivery)
-        return keys.commit(lambda changes: self.catalog.append(new, advance, changes, intake=self._intake()))
+        intake, sealing = self._intake(), seals.sealing()
+        return keys.commit(lambda changes: self.catalog.append(new, advance, changes, intake=intake, sealing=sealing))
 
     def _require(self, lost: np.ndarray) -> None:
         """See that all transactions that are lost were known to be when this reading began."""
@@ -175,7 +180,7 @@ class _Reading:
             hint = "a source hands over the same events with the same numbers when it is read again (docs/sources.md)"
             raise SetupProblem(message, kind="unsteady-source", place=f"source {self.delivery.source}", hint=hint)
 
-    def _read(self, part: Part, batches: DropBatches, keys: KeyStage) -> list[np.ndarray]:
+    def _read(self, part: Part, batches: DropBatches, keys: KeyStage, seals: SealStage) -> list[np.ndarray]:
         """Write a part. Returns the rejected transactions."""
         pieces = self._pieces(part)
         lost: list[np.ndarray] = []
@@ -192,8 +197,41 @@ class _Reading:
                 raise _ReadAgain from problem
             if events is None:
                 return lost
-            lost.append(self._write(events, batches, keys))
+            lost.append(self._write(events, batches, keys, seals))
             is_first = False
+
+    def _read_seals(self, part: SealPart, batches: DropBatches, seals: SealStage) -> None:
+        """Take the values in a seal's part. Without all rows of its relation that came with it, it says more than is true."""
+        seal = self.project.seal(part.relation, part.seal)
+        assert seal is not None  # sources name those that there are
+        source = f"{self.delivery.source}/{part.name}"
+        missing = None if part.announces else self._missing_rows(part)
+        try:
+            if missing is not None:
+                raise missing
+            columns = self.project.seal_rows(part.relation, seal)
+            found = list(check(columns, part.read(), source, part.place, insert_only=True))
+        except InputProblem as problem:
+            if not self._can_be_read_later:
+                raise
+            if problem.kind == "missing-column":
+                problem.hint = f"files of this seal have the columns {', '.join(seal.columns)}"
+            self.left_out[part.place] = self._aside(part, problem)
+            return
+        for events in found:
+            say = seals.announce if part.announces else seals.seal
+            for table in (events.rejected, say(part.relation, seal, events.rows)):
+                batches.leave_out(part.name, source, table if events.numbered else without_events(table))
+
+    def _missing_rows(self, part: SealPart) -> InputProblem | None:
+        """What is said of a seal if rows of its relation in the same delivery could not be read."""
+        asides = (*self.asides, *self.left_out.values())
+        rows = next((a for a in asides if a.relation == part.relation), None)
+        if rows is None:
+            return None
+        message = f"seals values of {part.relation}, of which rows are set aside: {rows.place}"
+        hint = "mend and retry that file first, then this one: rows of a value do not count once it is sealed"
+        return InputProblem(message, kind="rows-missing", place=part.place, hint=hint)
 
     @property
     def _can_be_read_later(self) -> bool:
@@ -204,12 +242,14 @@ class _Reading:
     def _pieces(self, part: Part) -> Iterator[RelationEvents]:
         source = f"{self.delivery.source}/{part.relation}"
         relation = self._relations[part.relation]
-        return check(relation, part.read(), source, part.place, upsert=self._is_upsert(relation))
+        insert_only = relation.name in self.project.insert_only
+        upsert = self._is_upsert(relation)
+        return check(relation, part.read(), source, part.place, upsert=upsert, insert_only=insert_only)
 
     def _is_upsert(self, relation: Relation) -> bool:
         return relation.name in self.project.keys and self.project.keys[relation.name].mode == "upsert"
 
-    def _write(self, events: RelationEvents, batches: DropBatches, keys: KeyStage) -> np.ndarray:
+    def _write(self, events: RelationEvents, batches: DropBatches, keys: KeyStage, seals: SealStage) -> np.ndarray:
         """Write a piece. Returns the transactions of rejected rows."""
         rows, rejected, source, name = events.rows, [events.rejected], events.source, events.relation
         relation, lost = self._relations[name], np.array([], dtype=np.int64)
@@ -220,17 +260,20 @@ class _Reading:
             batches.count_repeats(known.repeated)
         else:
             source, rows = f"{source}/rows", self._renumbered(rows)
+        rows, sealed = seals.judge(name, rows)
+        rejected.append(sealed)
         if self.delivery.transactional:
             lost = events_of(pa.concat_tables(rejected))
             rows, others = self._whole_transactions(name, rows)
             rejected.append(others)
-        resolved = keys.resolve(name, rows)
+        resolved = keys.resolve(name, rows, seals.refuser(name))
         if self.delivery.transactional and resolved.lost:
             self.judged_now.append((name, events.source, resolved.rejected))
             self.judged_rows_now.append((name, rows.filter(_among(rows, sorted(resolved.lost)))))
             lost = np.concatenate([lost, np.array(sorted(resolved.lost), dtype=np.int64)])
         else:
             rejected.append(resolved.rejected)
+        seals.take(name, resolved.rows)
         for piece in _pieces(resolved.rows, piece_rows(self.project.batch_rows)):
             batches.add(name, source, piece)
         for table in rejected:
@@ -260,18 +303,10 @@ class _Reading:
         )
         return kept, others
 
-    def _aside(self, part: Part, problem: InputProblem) -> NewFileAside:
-        size = None
-        return NewFileAside(
-            self.coordinator,
-            self.delivery.name,
-            part.relation,
-            part.place,
-            problem.kind,
-            problem.message,
-            problem.hint,
-            size,
-        )
+    def _aside(self, part: Part | SealPart, problem: InputProblem) -> NewFileAside:
+        what = part.name if isinstance(part, SealPart) else part.relation
+        said = (problem.kind, problem.message, problem.hint)
+        return NewFileAside(self.coordinator, self.delivery.name, what, part.place, *said)
 
     def _repeated(self, taken: Taken) -> NewFileAside | None:
         """Why the delivery is set aside as a whole, if it is: events without numbers cannot be told from those of a copy."""

@@ -55,12 +55,13 @@ class Checks:
     """The checks of one relation's rows, piece by piece.
 
     ``upsert``: rows with ``U`` are handed on, with :data:`~cumulus_ops.eventlog.types.UPDATE` as their sign, and deletes need the
-    relation's key alone: their other columns are NULL.
+    relation's key alone: their other columns are NULL. ``insert_only``: deletes are rejected.
     """
 
     relation: Relation
     place: str
     upsert: bool = False
+    insert_only: bool = False
     _highest: int | None = None
 
     def check(self, raw: RawFile) -> Checked:
@@ -79,11 +80,8 @@ class _Piece:
     """Collects a reason for each bad row while casting column after column. ``after``: the last event of the pieces before."""
 
     def __init__(self, checks: Checks, raw: RawFile, after: int | None) -> None:
-        self.relation, self.place, self.upsert = (
-            checks.relation,
-            checks.place,
-            checks.upsert,
-        )
+        self.relation, self.place, self.upsert = checks.relation, checks.place, checks.upsert
+        self.insert_only = checks.insert_only
         self.raw, self.table, self.after = raw, raw.columns, after
         self.reasons: dict[int, list[Reason]] = defaultdict(list)
 
@@ -170,6 +168,10 @@ class _Piece:
             text = f"op: {self.relation.name} takes no updates by key: write a D row and an I row with the same event, or `mode: upsert`"
             update = Reason("update", text)
             self.blame(_truth(pc.equal(signs, UPDATE)), column, lambda _: update)
+        if self.insert_only and pc.min(signs).as_py() == -1:
+            text = f"op: {self.relation.name} has only inserts: its rows stay for good (docs/landing.md)"
+            delete = Reason("not-insert-only", text)
+            self.blame(_truth(pc.equal(signs, -1)), column, lambda _: delete)
         return signs
 
     def blame(self, bad: np.ndarray, column: pa.ChunkedArray, reason: Callable[[object], Reason]) -> None:

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from cumulus_ops.catalog import Intake, NewFileAside, Taken
 from cumulus_ops.eventlog.raw import RawFile
 
-__all__ = ["Delivery", "Part"]
+__all__ = ["PRODUCER", "SEAL", "Delivery", "Part", "SealPart"]
+
+#: What the names of files with values of a seal end in, before their format.
+SEAL, PRODUCER = "seal", "producer"
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,34 @@ class Part:
 
 
 @dataclass(frozen=True)
+class SealPart:
+    """Values of a seal in a delivery: a file of a drop, such as ``clicks.campaign.seal.csv``.
+
+    Its coordinator seals them, after all rows of the delivery have counted; or, if it ``announces`` them, says that it has events of them.
+    ``read`` yields rows with the seal's columns, as :attr:`Part.read` does.
+    """
+
+    relation: str
+    seal: str
+    announces: bool
+    place: str
+    read: Callable[[], Iterator[RawFile]]
+
+    @property
+    def name(self) -> str:
+        """What its rows in the quarantine are called by, in the place of a relation.
+
+        >>> SealPart("clicks", "campaign", False, "", lambda: iter(())).name
+        'clicks.campaign.seal'
+        """
+        return f"{self.relation}.{self.seal}.{PRODUCER if self.announces else SEAL}"
+
+
+@dataclass(frozen=True)
 class Delivery:
     """What is appended at once.
 
-    ``parts`` opens it: nothing is read before. What it names that has no rows to read is set aside. ``source`` names where it comes from: events
+    ``parts`` opens it: nothing is read before. What it names that has no rows to read is set aside. The seals among them count last. ``source`` names where it comes from: events
     with the same number of the same source and relation are the same event. ``name`` is unique within the coordinator. ``arrived`` decides
     which epoch it belongs to.
 
@@ -49,7 +76,7 @@ class Delivery:
     source: str
     name: str
     arrived: datetime.datetime
-    parts: Callable[[], Iterable[Part | NewFileAside]]
+    parts: Callable[[], Iterable[Part | SealPart | NewFileAside]]
     begin: str | None = None
     position: str | None = None
     transactional: bool = False

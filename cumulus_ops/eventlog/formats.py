@@ -71,7 +71,7 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
 
 
 def _readable(path: Path, schema: pa.Schema, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
-    kind = format_of(path.name)[1]
+    kind = next((kind for ending, kind in FORMATS.items() if path.name.lower().endswith(ending)), "")
     try:
         check_signature(path, kind, memory)
         match kind:

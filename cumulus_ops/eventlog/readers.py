@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +18,12 @@ import pyarrow as pa
 
 from cumulus_ops.config import LEAST_MEMORY, LandingSettings
 from cumulus_ops.eventlog.checks import Checks
+from cumulus_ops.eventlog.delivery import PRODUCER, SEAL
 from cumulus_ops.eventlog.formats import format_of, read_raw
 from cumulus_ops.eventlog.raw import RawFile
 from m3.program import Relation
 
-__all__ = ["RelationEvents", "check", "read_relation", "read_rows", "relation_of"]
+__all__ = ["RelationEvents", "check", "read_relation", "read_rows", "relation_of", "seal_of"]
 
 log = logging.getLogger(__name__)
 PLAIN = LandingSettings()
@@ -56,6 +57,20 @@ def relation_of(name: str, relations: Sequence[str]) -> str:
     alike = [r for r in relations if r.casefold() == stem.casefold()]
     found = stem if stem in relations else alike[0] if len(alike) == 1 else ""
     return found if kind else ""
+
+
+def seal_of(name: str, seals: Mapping[str, Sequence[str]]) -> str:
+    """The relation, the seal and what is said of it, of a file of a drop with values of a seal; "" for others.
+
+    >>> seals = {"clicks": ["campaign"], "ads": []}
+    >>> seal_of("clicks.campaign.seal.csv", seals), seal_of("clicks.campaign.csv", seals), seal_of("ads.day.seal.csv", seals)
+    ('clicks.campaign.seal', '', '')
+    """
+    for relation, names in seals.items():
+        for what in (f"{relation}.{seal}.{said}" for seal in names for said in (SEAL, PRODUCER)):
+            if name.casefold().startswith(f"{what}.".casefold()) and relation_of(f"x{name[len(what) :]}", ["x"]):
+                return what
+    return ""
 
 
 def read_relation(
@@ -95,6 +110,7 @@ def check(
     place: str,
     *,
     upsert: bool = False,
+    insert_only: bool = False,
 ) -> Iterator[RelationEvents]:
     """Checks the rows of a relation, piece by piece.
 
@@ -105,11 +121,12 @@ def check(
         source: see :class:`RelationEvents`.
         place: where they came from, for people.
         upsert: whether rows may be updates by key (sign :data:`~cumulus_ops.eventlog.types.UPDATE`), and deletes by key alone.
+        insert_only: whether deletes are rejected.
 
     Raises:
         InputProblem: a column is missing, or has a type that cannot hold its values exactly; possibly after the first pieces.
     """
-    checks = Checks(relation, place, upsert)
+    checks = Checks(relation, place, upsert, insert_only)
     for raw in raws:
         if raw.ignored:
             _warn_ignored(source, raw.ignored)

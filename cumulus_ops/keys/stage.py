@@ -24,7 +24,7 @@ from cumulus_ops.keys.building import signature, up_to_date
 from cumulus_ops.keys.codes import KeyCodes
 from cumulus_ops.keys.events import OFFSET, REJECTED_SCHEMA, ROW, SIGN
 from cumulus_ops.keys.merging import merged, newest_first
-from cumulus_ops.keys.one_by_one import Part, Rejections, reject, show
+from cumulus_ops.keys.one_by_one import PART, Part, Reason, Rejections, reject, show
 from cumulus_ops.keys.runs import Entries, KeyFile, open_run
 from cumulus_ops.keys.verdicts import Judge, Judged
 from m3.program import Relation
@@ -32,6 +32,8 @@ from m3.program import Relation
 __all__ = ["KeyStage", "Resolved"]
 
 T = TypeVar("T")
+#: Of a table of rows, the places of those that must stay, and why.
+Refuse = Callable[[pa.Table], Mapping[int, tuple[str, str]]]
 #: Entries of one append that are held in memory before they are written.
 HELD_ROWS = 1 << 20
 #: The attempts that an append has before it is done again from its beginning.
@@ -98,19 +100,45 @@ class KeyStage:
         if kind is not None:
             self._file.discard()
 
-    def resolve(self, relation: str, rows: pa.Table) -> Resolved:
+    def resolve(self, relation: str, rows: pa.Table, refuse: Refuse | None = None) -> Resolved:
         """Judge events of one relation, which come after all that were judged before.
 
         Args:
             relation: its name.
             rows: the relation's columns, ``_sign`` (+1, -1, 2 for an upsert), ``_offset``, whose rows of one event are together, and
                 perhaps ``_row``, the row's place in its file.
+            refuse: of rows that are there already, which must stay, and why: by their places. Events of their keys are rejected.
         """
-        return self.resolve_together({relation: rows})[relation]
+        judged = self._judge(relation, rows)
+        refused = None if refuse is None or judged is None else self._refused(judged, rows[OFFSET].to_numpy(), refuse)
+        if refused is None:
+            return self._resolve({relation: rows}, {relation: judged})[relation]
+        assert judged is not None
+        self._indexes[relation].looked_at.append(np.unique(judged.order.codes))
+        kept = np.ones(len(rows), bool)
+        kept[list(refused.reasons)] = False
+        resolved = self.resolve_together({relation: rows.filter(pa.array(kept))})[relation]
+        rejected = pa.concat_tables([_rejected_rows(rows, refused), resolved.rejected])
+        return Resolved(resolved.rows, rejected, resolved.lost | refused.events)
+
+    def _refused(self, judged: Judged, events: np.ndarray, refuse: Refuse) -> Rejections | None:
+        """The rows of events that have to do with keys whose row must stay. As it stays, what comes later of the key is refused as well: so one look
+        at what was there before the first is enough."""
+        there = np.flatnonzero(judged.found.count > 0)
+        reasons = refuse(judged.found.rows(there, judged.by.names)) if len(there) else {}
+        if not reasons:
+            return None
+        key_of = judged.key_of_rows
+        of_key = {int(there[place]): reason for place, reason in reasons.items()}
+        lost = np.unique(events[np.isin(key_of, list(of_key))])
+        where = np.flatnonzero(np.isin(events, lost))
+        return Rejections({int(i): Reason(*of_key.get(int(key_of[i]), PART)) for i in where}, {*lost.tolist()})
 
     def resolve_together(self, tables: Mapping[str, pa.Table]) -> dict[str, Resolved]:
         """Judge events of several relations, of which those with the same number are one event."""
-        judged = {name: self._judge(name, rows) for name, rows in tables.items()}
+        return self._resolve(tables, {name: self._judge(name, rows) for name, rows in tables.items()})
+
+    def _resolve(self, tables: Mapping[str, pa.Table], judged: Mapping[str, Judged | None]) -> dict[str, Resolved]:
         rejections = reject({n: Part(judged[n], rows[OFFSET].to_numpy()) for n, rows in tables.items()})
         return {name: self._accept(name, rows, judged[name], rejections[name]) for name, rows in tables.items()}
 

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from cumulus_ops.catalog import FileAside, Intake, QuarantinedRows, Repeats
+from cumulus_ops.catalog import FileAside, Intake, NewFileAside, QuarantinedRows, Repeats
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import Conflict, InputProblem
-from cumulus_ops.eventlog import Delivery, Part, append_delivery
+from cumulus_ops.eventlog import Delivery, Part, SealPart, append_delivery
+from cumulus_ops.eventlog.delivery import PRODUCER
 from cumulus_ops.eventlog.rejected import read_rejected
 from cumulus_ops.snapshot.notices import write_notices
 from cumulus_ops.sources import Ignored, drop_delivery
@@ -225,15 +226,29 @@ def _rows(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Deliver
     )
 
 
-def _part(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Part:
-    """All of them of one relation."""
+def _part(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Part | SealPart:
+    """All of them of one relation, or of one seal."""
     name, labels = rows[0].relation, ", ".join(r.label for r in rows)
+    if "." in name:
+        return _seal_part(rt, rows, labels)
     relation = next((r for r in rt.project.relations if r.name == name), None)
     if relation is None:
         raise InputProblem(f"there is no relation {name} any more", kind="no-relation", place=labels)
     files = [rt.project.state / r.path for r in rows]
     settings = rt.project.settings_of(name)
     return Part(name, labels, partial(read_rejected, files, relation, settings, as_new=as_new))
+
+
+def _seal_part(rt: Runtime, rows: Sequence[QuarantinedRows], labels: str) -> SealPart:
+    """Rows of files with values of a seal."""
+    relation, name, said = rows[0].relation.split(".")
+    seal = rt.project.seal(relation, name)
+    if seal is None:
+        raise InputProblem(f"{relation} has no seal {name} any more", kind="unknown-seal", place=labels)
+    files = [rt.project.state / r.path for r in rows]
+    settings = replace(rt.project.settings_of(relation), ops="insert")
+    read = partial(read_rejected, files, rt.project.seal_rows(relation, seal), settings)
+    return SealPart(relation, name, said == PRODUCER, labels, read)
 
 
 def _file(rt: Runtime, file: FileAside) -> Delivery:
@@ -256,8 +271,8 @@ def _file(rt: Runtime, file: FileAside) -> Delivery:
         files=None if is_drop else [place.name],
     )
     found = list(delivery.parts())
-    if not any(isinstance(part, Part) for part in found):
-        said = next((part for part in found if not isinstance(part, Part)), file)
+    if not any(isinstance(part, Part | SealPart) for part in found):
+        said = next((part for part in found if isinstance(part, NewFileAside)), file)
         raise InputProblem(said.reason, kind=said.kind, place=said.place, hint=said.hint)
     return replace(delivery, intake=Intake(retried_files=(file.id,)))
 

@@ -16,7 +16,7 @@ import difflib
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 COMPLETE = "_SUCCESS"
+SAID_OF_SEALS = ("seal", "producer")
 NAME_CHARACTERS = 180
 BLOCK_BYTES = 1 << 20
 SECOND_NS = 1_000_000_000
@@ -159,49 +160,62 @@ def name_problem(name: str) -> str | None:
 
 
 def sort_files(
-    coordinator: int, drop: DropFolder, relations: Sequence[str], names: Iterable[str] | None = None
+    coordinator: int, drop: DropFolder, seals: Mapping[str, Sequence[str]], names: Iterable[str] | None = None
 ) -> tuple[dict[str, Entry], list[NewFileAside]]:
-    """The files of a drop by relation, and what is none.
+    """The files of a drop by relation, or by relation, seal and what they say of it (``clicks.campaign.seal``), and what is none.
 
     Args:
         coordinator: whose drop it is.
         drop: its folder.
-        relations: the relations' names.
+        seals: the relations' names, and those of their seals.
         names: only these files; None for all.
     """
-    from cumulus_ops.eventlog.readers import relation_of  # what reads files: who finds no drop needs none of it
+    from cumulus_ops.eventlog.readers import (  # what reads files: who finds no drop needs none of it
+        relation_of,
+        seal_of,
+    )
 
     wanted = None if names is None else set(names)
     files: dict[str, Entry] = {}
     asides = []
     for entry in (e for e in drop.visible if wanted is None or e.name in wanted):
-        relation = relation_of(entry.name, relations) or None
-        problem = _problem(entry, relation, files, relations)
-        if problem is None and relation is not None:
-            files[relation] = entry
+        what = relation_of(entry.name, list(seals)) or seal_of(entry.name, seals) or None
+        problem = _problem(entry, what, files, seals)
+        if problem is None and what is not None:
+            files[what] = entry
         elif problem is not None:
             place = printable(drop.path / entry.name)
-            asides.append(NewFileAside(coordinator, drop.path.name, relation, place, *problem, entry.bytes))
+            asides.append(NewFileAside(coordinator, drop.path.name, what, place, *problem, entry.bytes))
     return files, asides
 
 
 def _problem(
-    entry: Entry, relation: str | None, files: dict[str, Entry], relations: Sequence[str]
+    entry: Entry, what: str | None, files: dict[str, Entry], seals: Mapping[str, Sequence[str]]
 ) -> tuple[str, str, str] | None:
     """The kind of reason, the reason and what to do, if a file is not taken."""
     if not entry.is_file:
         return "not-a-file", f"is {entry.what}", "only regular files are read: copy it into the drop"
-    if relation is None:
-        from cumulus_ops.eventlog.formats import FORMATS
-
-        near = difflib.get_close_matches(entry.name.split(".")[0], relations, 1)
-        guess = f"did you mean {near[0]}? " if near else ""
-        hint = f"{guess}files are <relation>{'|'.join(FORMATS)}, relations are {', '.join(sorted(relations))}"
-        return "unknown-file", "belongs to no relation", hint
-    if relation in files:
-        hint = f"if it has other events than {files[relation].name}, `cumulus quarantine retry` takes it as well"
-        return "doubled-file", f"is a second file of {relation}", hint
+    if what is None:
+        return _unknown(entry.name, seals)
+    if what in files:
+        hint = f"if it has others than {files[what].name}, `cumulus quarantine retry` takes it as well"
+        return "doubled-file", f"is a second file of {what}", hint
     return None
+
+
+def _unknown(name: str, seals: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
+    """What is said of a file whose name says nothing."""
+    from cumulus_ops.eventlog.formats import FORMATS
+
+    relation, *rest = name.split(".")
+    if relation in seals and len(rest) > 2 and rest[1] in SAID_OF_SEALS:
+        known = ", ".join(sorted(seals[relation])) or "none"
+        hint = f"files are {relation}.<seal>.{rest[1]}{'|'.join(FORMATS)}; seals of {relation} in cumulus.yaml: {known}"
+        return "unknown-seal", f"{relation} has no seal {rest[0]!r}", hint
+    near = difflib.get_close_matches(relation, seals, 1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    hint = f"{guess}files are <relation>{'|'.join(FORMATS)}, relations are {', '.join(sorted(seals))}"
+    return "unknown-file", "belongs to no relation", hint
 
 
 class Hashes:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from cumulus_ops.catalog import NewFileAside
 from cumulus_ops.errors import CumulusError, SetupProblem
-from cumulus_ops.eventlog import Delivery, Part
+from cumulus_ops.eventlog import Delivery, Part, SealPart
 
 __all__ = ["deliveries_of", "told"]
 
@@ -47,9 +47,11 @@ def deliveries_of(source: str, poll: Callable[[], Iterable[Delivery]]) -> Iterat
     return (replace(d, parts=partial(_parts, source, d.parts)) for d in _guarded(source, poll))
 
 
-def _parts(source: str, parts: Callable[[], Iterable[Part | NewFileAside]]) -> list[Part | NewFileAside]:
+def _parts(
+    source: str, parts: Callable[[], Iterable[Part | SealPart | NewFileAside]]
+) -> list[Part | SealPart | NewFileAside]:
     return [
-        replace(part, read=partial(_guarded, source, part.read)) if isinstance(part, Part) else part
+        part if isinstance(part, NewFileAside) else replace(part, read=partial(_guarded, source, part.read))
         for part in _guarded(source, parts)
     ]
 

@@ -11,14 +11,16 @@ import datetime
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from cumulus_ops.catalog import Catalog, KnownDelivery, NewFileAside, Taken
-from cumulus_ops.config import Project
+from cumulus_ops.config import LandingSettings, Project
 from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.eventlog import Delivery, Part
+from cumulus_ops.eventlog import Delivery, Part, SealPart
 from cumulus_ops.eventlog.cuts import piece_rows
+from cumulus_ops.eventlog.delivery import PRODUCER
 from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.sources.drops import (
     COMPLETE,
@@ -176,7 +178,7 @@ class _Opened:
         self._hashes: Hashes | None = None
         self._drop: DropFolder | None = None
 
-    def parts(self) -> list[Part | NewFileAside]:
+    def parts(self) -> list[Part | SealPart | NewFileAside]:
         """Its files, in the order of the project's relations, and what is none.
 
         Raises:
@@ -187,23 +189,35 @@ class _Opened:
         except NotYet:
             self._on_change()
             raise
-        coordinator, names = int(self._path.parent.name), [r.name for r in self._project.relations]
+        coordinator, seals = int(self._path.parent.name), self._project.seals
+        names = {r.name: [s.name for s in seals.get(r.name, ())] for r in self._project.relations}
         files, asides = sort_files(coordinator, drop, names, self._only)
         self._hashes = Hashes(drop, files.values())
         wanted = (r for r in self._project.relations if r.name in files)
-        return [*(self._part(r, files[r.name]) for r in wanted), *asides]
+        said = (self._seal_part(what, file) for what, file in files.items() if what not in names)
+        return [*(self._part(r, files[r.name]) for r in wanted), *said, *asides]
 
     def _part(self, relation: Relation, file: Entry) -> Part:
         path = self._path / file.name
-        return Part(relation.name, printable(path), partial(self._read, relation, path))
+        settings = self._project.settings_of(relation.name)
+        return Part(relation.name, printable(path), partial(self._read, relation, settings, path))
 
-    def _read(self, relation: Relation, path: Path) -> Iterator[RawFile]:
+    def _seal_part(self, what: str, file: Entry) -> SealPart:
+        """A file with values of a seal: the name says of which (``clicks.campaign.seal``)."""
+        path, (relation, name, said) = self._path / file.name, what.split(".")
+        seal = self._project.seal(relation, name)
+        assert seal is not None  # files are sorted by the seals that there are
+        settings = replace(self._project.settings_of(relation), ops="insert")
+        read = partial(self._read, self._project.seal_rows(relation, seal), settings, path)
+        return SealPart(relation, name, said == PRODUCER, printable(path), read)
+
+    def _read(self, relation: Relation, settings: LandingSettings, path: Path) -> Iterator[RawFile]:
         from cumulus_ops.eventlog.readers import read_rows  # imported when a file is read
 
         assert self._hashes is not None
         self._hashes.start()
         project = self._project
-        rows, settings = piece_rows(project.batch_rows), project.settings_of(relation.name)
+        rows = piece_rows(project.batch_rows)
         return _guarded(partial(read_rows, relation, path, rows, settings, project.memory_bytes), path)
 
     def taken(self) -> Taken:

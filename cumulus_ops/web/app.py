@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from cumulus_ops.config import Project
 from cumulus_ops.errors import CumulusError
 from cumulus_ops.web import pages
+from cumulus_ops.web.coordination import coordination_page
 from cumulus_ops.web.opened import Opened
 from cumulus_ops.web.rendering import render
 from cumulus_ops.web.reports import report_address, report_file
@@ -142,6 +143,11 @@ def _report(request: Request, found: Found, epoch: int) -> Response:
     base = f"{request.scope['root_path']}/{found.project.name}"
     address = report_address(found.project, epoch)
     return RedirectResponse(f"{base}/reports/{address}" if address else f"{base}/epochs/{epoch}")
+
+
+@ROUTES.get("/coordination")
+def _coordination(request: Request, found: Found) -> HTMLResponse:
+    return HTMLResponse(render("coordination.html", request, **coordination_page(found)))
 
 
 @ROUTES.get("/quarantine")

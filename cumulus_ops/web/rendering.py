@@ -23,7 +23,7 @@ def render(template: str, request: Request, **values: Any) -> str:
 def _environment() -> Environment:
     loader = PackageLoader("cumulus_ops.web", "html")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, lstrip_blocks=True)
-    environment.filters |= {"age": age, "number": number, "moment": moment, "text": text}
+    environment.filters |= {"age": age, "number": number, "moment": moment, "seconds": seconds, "text": text}
     return environment
 
 
@@ -36,10 +36,19 @@ def age(since: datetime.datetime | None, now: datetime.datetime | None = None) -
     """
     if since is None:
         return "–"
-    left = max(0, int(((now or datetime.datetime.now(datetime.UTC)) - since).total_seconds()))
+    return seconds(((now or datetime.datetime.now(datetime.UTC)) - since).total_seconds())
+
+
+def seconds(length: float) -> str:
+    """How long something is, in its two largest units.
+
+    >>> seconds(3661.5)
+    '1 h 1 min'
+    """
+    left = max(0, int(length))
     parts: list[str] = []
-    for seconds, unit in UNITS:
-        count, left = divmod(left, seconds)
+    for size, unit in UNITS:
+        count, left = divmod(left, size)
         if count or parts or unit == "s":
             parts.append(f"{count} {unit}" if count or not parts else "")
         if len(parts) == 2:

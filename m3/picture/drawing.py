@@ -10,7 +10,7 @@ from m3.picture.layout import Box, Layout, Point, Route, lay_out
 from m3.picture.text import KEYS_CHARACTERS, LINE, name_lines, shortened
 from m3.program import Program
 
-__all__ = ["to_svg"]
+__all__ = ["curve", "text_at", "tip", "to_svg"]
 
 STYLE = """
 text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1b2430; }
@@ -76,12 +76,13 @@ def to_svg(program: Program, title: str = "") -> str:
         f'height="{height:.0f}" role="img" aria-label={quoteattr("Dataflow of " + name)}>'
     )
     lines = [head, f"<title>{escape('Dataflow of ' + name)}</title>", f"<style>{STYLE}</style>"]
-    lines += [f'<rect class="page" width="{width:.0f}" height="{height:.0f}"/>', _text(24, 30, "heading", name)]
+    lines += [f'<rect class="page" width="{width:.0f}" height="{height:.0f}"/>', text_at(24, 30, "heading", name)]
     lines += [*_headings(layout), *_edges(layout), *map(_node, layout.boxes), *_legend(height - 26)]
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _text(x: float, y: float, kind: str, text: str, anchor: str = "start") -> str:
+def text_at(x: float, y: float, kind: str, text: str, anchor: str = "start") -> str:
+    """A line of text of a ``kind``, which is its style."""
     where = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{where}>{escape(text)}</text>'
 
@@ -91,7 +92,7 @@ def _headings(layout: Layout) -> Iterator[str]:
     has_views = any(b.node.key[0] == "view" for b in layout.boxes)
     for i, (x, width) in enumerate(layout.columns):
         text = "relations" if i == 0 else "views" if i == last and has_views else f"depth {i - 1}"
-        yield _text(x + width / 2, 58, "column", text, "middle")
+        yield text_at(x + width / 2, 58, "column", text, "middle")
 
 
 def _edges(layout: Layout) -> Iterator[str]:
@@ -99,12 +100,13 @@ def _edges(layout: Layout) -> Iterator[str]:
         edge, again = route.edge, " again" if route.edge.dashed else ""
         text = f"{edge.source[1]} → {edge.target[1]}" + (f" on {', '.join(edge.events)}" if edge.events else "")
         yield f'<g class="link"><title>{escape(text)}</title>'
-        yield f'<path class="edge{again}" d="{_curve(route)}"/>{_tip(route.points[-1][1], again)}</g>'
+        yield f'<path class="edge{again}" d="{curve(route)}"/>{tip(route.points[-1][1], again)}</g>'
     for (x, y), label in place_labels(layout).values():
-        yield _text(x, y + 3, "label", label, "middle")
+        yield text_at(x, y + 3, "label", label, "middle")
 
 
-def _curve(route: Route) -> str:
+def curve(route: Route) -> str:
+    """The path of an edge."""
     if route.back:
         (x, y), (u, v) = route.points[0]
         return (
@@ -119,7 +121,8 @@ def _curve(route: Route) -> str:
     return "".join(parts)
 
 
-def _tip(point: Point, again: str) -> str:
+def tip(point: Point, again: str = "") -> str:
+    """The tip of an edge's arrow; ``again`` is a second class for it."""
     x, y = point
     return f'<path class="tip{again}" d="M{x:.1f} {y:.1f}l-7 -3.2v6.4z"/>'
 
@@ -130,8 +133,8 @@ def _node(box: Box) -> str:
     middle = box.x + box.width / 2
     lines = [f'<g class="node {kind}{" idle" if node.idle else ""}" data-name={quoteattr(name)}>']
     lines += [f"<title>{escape(node.title)}</title>", _shape(kind, box.x, box.y, box.width, box.height)]
-    lines += [_text(middle, box.y + 16 + LINE * i, "name", t, "middle") for i, t in enumerate(name_lines(name))]
-    lines.append(_text(middle, box.y + box.height - 8, "keys", shortened(node.keys, KEYS_CHARACTERS), "middle"))
+    lines += [text_at(middle, box.y + 16 + LINE * i, "name", t, "middle") for i, t in enumerate(name_lines(name))]
+    lines.append(text_at(middle, box.y + box.height - 8, "keys", shortened(node.keys, KEYS_CHARACTERS), "middle"))
     return "".join([*lines, "</g>"])
 
 
@@ -153,9 +156,9 @@ def _shape(kind: str, x: float, y: float, width: float, height: float) -> str:
 def _legend(y: float) -> Iterator[str]:
     x = 24.0
     for kind, text in LEGEND:
-        yield f'<g class="{kind}">{_shape(kind, x, y, 26, 14)}</g>{_text(x + 32, y + 11, "column", text)}'
+        yield f'<g class="{kind}">{_shape(kind, x, y, 26, 14)}</g>{text_at(x + 32, y + 11, "column", text)}'
         x += 52 + 6 * len(text)
     for again, text in (("", "linear: adds products"), (" again", "re-evaluated")):
-        yield f'<path class="edge{again}" d="M{x:.1f} {y + 7:.1f}h30"/>{_text(x + 36, y + 11, "column", text)}'
+        yield f'<path class="edge{again}" d="M{x:.1f} {y + 7:.1f}h30"/>{text_at(x + 36, y + 11, "column", text)}'
         x += 56 + 6 * len(text)
-    yield _text(x, y + 11, "column", "± insert or delete · ~ changed row")
+    yield text_at(x, y + 11, "column", "± insert or delete · ~ changed row")

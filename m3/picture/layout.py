@@ -15,7 +15,7 @@ from m3.picture.ordering import ordered_layers
 from m3.picture.text import height_of, width_of
 from m3.program import Program
 
-__all__ = ["Box", "Layout", "Point", "Route", "lay_out"]
+__all__ = ["Box", "Layout", "Point", "Route", "arrange", "lay_out"]
 
 Point = tuple[float, float]
 #: A node's key, or a slot: ("slot", name of the source, layer, kind of the source, dashed).
@@ -62,8 +62,12 @@ class Layout:
 
 def lay_out(program: Program) -> Layout:
     """Place a program's nodes and edges."""
-    nodes = {n.key: n for n in nodes_of(program)}
-    edges = edges_of(program)
+    return arrange(nodes_of(program), edges_of(program))
+
+
+def arrange(drawn: Iterable[Node], edges: Sequence[Edge]) -> Layout:
+    """Place nodes, in their layers, and the edges between them."""
+    nodes = {n.key: n for n in drawn}
     forward = [e for e in edges if nodes[e.source].layer < nodes[e.target].layer]
     paths = {e: _path(e, nodes[e.source].layer, nodes[e.target].layer) for e in forward}
     links = list(dict.fromkeys(pair for path in paths.values() for pair in itertools.pairwise(path)))

@@ -40,6 +40,7 @@ __all__ = [
     "Tidy",
     "Worker",
     "play",
+    "random_events",
     "random_history",
 ]
 
@@ -123,7 +124,7 @@ def random_history(seed: int, *, coordinators: int = 3, steps: int = 40, rows: i
         )
         if kind == "append":
             coordinator = choose.choices(range(coordinators), weights)[0]
-            history.append(Append(coordinator, tuple(_events(choose, live[coordinator], rows))))
+            history.append(Append(coordinator, tuple(random_events(choose, live[coordinator], rows))))
             appended.append(batches)
             batches += 1
         elif kind == "begin" and appended:
@@ -146,7 +147,7 @@ def random_history(seed: int, *, coordinators: int = 3, steps: int = 40, rows: i
     return (*history, *map(Commit, unfinished))
 
 
-def _events(choose: random.Random, live: list[Event], rows: int) -> Iterator[Event]:
+def random_events(choose: random.Random, live: list[Event], rows: int) -> Iterator[Event]:
     """Inserts of any rows, and deletes of rows that came to the same coordinator."""
     for _ in range(choose.randint(1, rows)):
         if live and choose.random() < 0.25:

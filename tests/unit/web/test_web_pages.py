@@ -27,7 +27,16 @@ from cumulus_ops.web.timeline import draw_timeline
 from tests.support.projects import make_project
 from tests.support.shown import SALES, shown_project
 
-ADDRESSES = ("", "views/by_region", "views/ratio", "views/by_region/dataflow.svg", "epochs", "epochs/1", "quarantine")
+ADDRESSES = (
+    "",
+    "views/by_region",
+    "views/ratio",
+    "views/by_region/dataflow.svg",
+    "epochs",
+    "epochs/1",
+    "quarantine",
+    "coordination",
+)
 
 
 async def anyone(request: Request, project: str) -> None:
@@ -70,6 +79,14 @@ def test_the_overview_says_how_things_are(client: TestClient) -> None:
     assert svg.count('<g class="bar open">') == 2
     assert svg.count('<g class="mark commit">') == 4
     assert (svg.count('<g class="mark passed">'), svg.count('<g class="mark failed">')) == (2, 1)
+
+
+def test_the_coordination_report_says_what_is_waited_for_and_why(client: TestClient) -> None:
+    said = words(client, "coordination")
+    assert "vote checkpoint every coordinator that takes part in the epoch has sealed it a snapshot without" in said
+    assert "settle checkpoint and finalise no trigger reads a map that events write" in said, "sums need no corrections"
+    assert "by_region Run Async with its epoch" in said
+    assert 'href="/test/coordination"' in client.get("/test/").text
 
 
 def test_a_view_shows_its_newest_rows_its_sql_and_its_dataflow(client: TestClient) -> None:

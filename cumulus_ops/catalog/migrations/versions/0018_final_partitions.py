@@ -17,8 +17,8 @@ def upgrade() -> None:
         sa.Column("value", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("commit", sa.BigInteger, nullable=False),
         sa.Column("rows", sa.BigInteger, nullable=False),
-        sa.Column("delta_version", sa.BigInteger),
+        sa.Column("delta_version", sa.BigInteger, index=True),
         sa.Column("recorded_at", sa.Float, nullable=False),
-        sa.Column("validated", sa.Boolean),
+        sa.Column("validated", sa.Boolean, index=True),
         sa.Column("report", sa.Text),
     )

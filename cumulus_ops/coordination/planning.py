@@ -1,0 +1,143 @@
+"""From a project and its program to its coordination plan (Blazes, section V-B): coordinate exactly where it is needed.
+
+What the events of a relation do to the maps needs no order if the order of events is free in them. An answer needs no coordination if none
+of its rows is ever retracted; if its partitions are sealed, it waits for their seals, and for the vote of their producers where there are
+several; everything else waits for its epoch, which is the order by logged versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cumulus_ops.coordination.annotation_file import read_dataflow
+from cumulus_ops.coordination.barriers import barriers_of
+from cumulus_ops.coordination.finality import Finality
+from cumulus_ops.coordination.lineage import Lineage
+from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, EdgePlan, Verdict, ViewPlan
+from cumulus_ops.coordination.views import Annotated, connected, edges_beyond, labelled, view_component
+from m3.program import Program
+
+if TYPE_CHECKING:
+    from cumulus_ops.config import Project
+    from cumulus_ops.coordination.annotations import Dataflow
+    from m3.confluence import Confluence
+
+__all__ = ["ANSWERS", "Planning", "plan_coordination", "summary"]
+
+#: What the edges from views lead to.
+ANSWERS = "answers"
+#: How the strategies are called.
+NONE, SEAL, ORDER, LOGGED = "none", "seal", "order", "logged"
+
+
+def plan_coordination(
+    project: Project, program: Program, confluence: Confluence, scheme: str | None = None
+) -> CoordinationPlan:
+    """The plan of a project.
+
+    Args:
+        project: what it declares: the relations that have only inserts, their seals, what becomes of the answers.
+        program: what it maintains, checked.
+        confluence: of which relations' events the order is free.
+        scheme: the name of the program's version scheme; by default it follows from the confluence.
+
+    Raises:
+        InputProblem: the file about what becomes of the answers is wrong.
+    """
+    return Planning(project, program, confluence).plan(scheme or confluence.grain)
+
+
+@dataclass(frozen=True)
+class Planning:
+    """A project's plan in the making; ``dataflow`` is what is analysed."""
+
+    project: Project
+    program: Program
+    confluence: Confluence
+
+    def plan(self, scheme: str) -> CoordinationPlan:
+        """All of the plan."""
+        names = [v.name for v in self.program.views]
+        views = tuple(labelled(self.dataflow, v, names) for v in self.views)
+        edges = (*self._writes(), *self._reads(), *edges_beyond(self.dataflow, names))
+        verdicts = tuple(Verdict(v.relation, v.grain, v.reason) for v in self.confluence.verdicts.values())
+        barriers = barriers_of(self.program, self.project.seals, views)
+        return CoordinationPlan(scheme, verdicts, views, edges, barriers)
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """What comes through to the views."""
+        return Lineage(self.program)
+
+    @cached_property
+    def views(self) -> tuple[ViewPlan, ...]:
+        """When rows of the views are final."""
+        project = self.project
+        finality = Finality(
+            self.program, frozenset(project.insert_only), project.seals, self.confluence.is_confluent, self.lineage
+        )
+        return tuple(map(finality.of, self.program.views))
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """The views as annotated components, connected as the project's file says."""
+        views = [self._annotated(plan) for plan in self.views]
+        file = self.project.dataflow
+        described = None if file is None else read_dataflow(file, [v.component for v in views])
+        return connected(self.project.name, views, described)
+
+    def _annotated(self, plan: ViewPlan) -> Annotated:
+        view = self.program.view(plan.view)
+        gate = [c.output for c in self.lineage.carriers(view) if c.output is not None]
+        return view_component(
+            plan,
+            self.lineage.relations(view),
+            gate,
+            confluent=self.confluence.is_confluent,
+            alone=bool(plan.seals) and not self._vote(plan),
+        )
+
+    def _vote(self, plan: ViewPlan) -> bool:
+        """Whether several producers may have to agree that a partition of a view is complete."""
+        producers = {(r, s.name): s.producers for r, seals in self.project.seals.items() for s in seals}
+        return any(producers[s.relation, s.seal] != "one" for s in plan.seals)
+
+    def _writes(self) -> Iterator[EdgePlan]:
+        """From relations to the maps of views."""
+        for view in self.program.views:
+            for relation in self.lineage.relations(view):
+                yield self._write(relation, view.name)
+
+    def _write(self, relation: str, view: str) -> EdgePlan:
+        if self.confluence.is_confluent:
+            return EdgePlan(relation, view, NONE, "Async", "any order of its events ends in the same maps")
+        verdict = self.confluence.verdicts.get(relation)
+        reason = verdict.reason if verdict and verdict.grain == "event" else "others' events depend on their order"
+        return EdgePlan(relation, view, ORDER, "Run", reason, order=LOGGED)
+
+    def _reads(self) -> Iterator[EdgePlan]:
+        """From views to whoever asks."""
+        for plan in self.views:
+            if plan.final == AT_ONCE:
+                yield EdgePlan(plan.view, ANSWERS, NONE, plan.label, plan.reason)
+            elif plan.final == SEALED:
+                key = plan.seals[0].output
+                yield EdgePlan(plan.view, ANSWERS, SEAL, plan.label, plan.reason, key, self._vote(plan))
+            else:
+                yield EdgePlan(plan.view, ANSWERS, ORDER, plan.label, plan.reason, order=LOGGED)
+
+
+def summary(views: Sequence[ViewPlan]) -> str | None:
+    """One line about the views that wait for their epochs; None if none does.
+
+    >>> print(summary([ViewPlan("a", "Run", "Async", "committed", ""), ViewPlan("b", "Async", "Async", "at once", "")]))
+    1 of 2 views is final with its epoch only: `cumulus analyze` says why
+    """
+    waiting = [v for v in views if v.final not in (AT_ONCE, SEALED)]
+    if not waiting:
+        return None
+    verb, whose = ("is", "its epoch") if len(waiting) == 1 else ("are", "their epochs")
+    return f"{len(waiting)} of {len(views)} view{'s' * (len(views) != 1)} {verb} final with {whose} only: `cumulus analyze` says why"

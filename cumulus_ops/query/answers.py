@@ -1,0 +1,182 @@
+"""Answers that say by what they are final.
+
+=============  ======================================================================================  ==========================
+a view is      its answer is                                                                           its rows are final by
+=============  ======================================================================================  ==========================
+``at once``    what is applied, as far as nobody can take it back any more                             ``now``
+``sealed``     partitions whose values are closed, and the newest snapshot of all others               ``seal NAME=VALUE``, ``epoch N``
+``committed``  the newest snapshot                                                                     ``epoch N``
+=============  ======================================================================================  ==========================
+
+Which it is, the coordination plan says. What is asked for with ``tentative`` is fresher, and final by nothing: it may be corrected, or taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog.finals import FinalPartition, value_text
+from cumulus_ops.coordination.plan import AT_ONCE, SEALED
+from cumulus_ops.engine import Runtime
+from cumulus_ops.query.entries import Moment
+from cumulus_ops.query.finality import SealedView, final_from, sealed_view
+from cumulus_ops.query.read import all_rows, in_order, read_view, require_retained, snapshot_epoch
+from cumulus_ops.versions import epoch_end
+from m3.program import View
+
+__all__ = ["FINAL_BY", "LABEL", "NOW", "TENTATIVE", "Answer", "read_answer"]
+
+NOW, TENTATIVE = "now", "tentative"
+#: The column that says of each row by what it is final, and the metadata that says it of all.
+FINAL_BY, LABEL = "final_by", b"cumulus.final-by"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of a view. ``final_by`` has, for each of them, by what it is final: ``now``, ``seal campaign=7``, ``epoch 12``; or ``tentative``. ``epoch``: whose
+    snapshot was read, if one was; ``partitions``: how many were final by their seals before."""
+
+    view: str
+    rows: pa.Table
+    final_by: pa.Array
+    epoch: int | None = None
+    partitions: int = 0
+
+    @property
+    def label(self) -> str:
+        """All of it in one line.
+
+        >>> Answer("v", pa.table({"a": [1]}), pa.array(["seal day=1"]), 12, 3).label
+        'final by epoch 12, and 3 sealed partitions'
+        """
+        if self.epoch is None and not self.partitions:
+            labels = self.final_by.unique().to_pylist()
+            return TENTATIVE if labels == [TENTATIVE] else "final now"
+        parts = [] if self.epoch is None else [f"epoch {self.epoch}"]
+        if self.partitions:
+            parts.append(f"{self.partitions:,} sealed partition{'s' if self.partitions > 1 else ''}")
+        return "final by " + ", and ".join(parts)
+
+    def labelled(self) -> pa.Table:
+        """The rows, with their label among the table's metadata."""
+        return self.rows.replace_schema_metadata({LABEL: self.label.encode()})
+
+    def with_provenance(self) -> pa.Table:
+        """The same with one more column, ``final_by``; with another name if the view has one of that name."""
+        name = FINAL_BY
+        while name in self.rows.column_names:
+            name = f"_{name}"
+        return self.labelled().append_column(name, self.final_by.cast(pa.string()))
+
+
+def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: bool = False) -> Answer:
+    """The rows of a view, and by what each of them is final.
+
+    Args:
+        rt: the open project.
+        view: the view's name.
+        as_of: the snapshot of this epoch instead.
+        tentative: all that is applied so far instead, which may still be corrected, or be taken back.
+
+    Raises:
+        As :func:`~cumulus_ops.query.read_view`.
+    """
+    declared = rt.program.view(view)
+    if tentative:
+        rows = read_view(rt, view, tentative=True)
+        return Answer(view, rows, _same(TENTATIVE, len(rows)))
+    final = final_from(rt, declared) if as_of is None else None
+    if final == AT_ONCE:
+        return _at_once(rt, declared)
+    sealed = sealed_view(rt, declared) if final == SEALED else None
+    return _committed(rt, declared, as_of) if sealed is None else _sealed(rt, sealed)
+
+
+def _same(label: str, rows: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([label]))
+
+
+def _at_once(rt: Runtime, view: View) -> Answer:
+    with rt.catalog.step():
+        commit = rt.catalog.last_commit()
+        # in this order: no run that is visible at the commit joins what lies on both sides of a horizon that is read later
+        rows = all_rows(rt, view, Moment(commit, horizon=rt.catalog.horizon()))
+    rows = in_order(view, rows).select([c.name for c in view.visible])
+    return Answer(view.name, rows, _same(NOW, len(rows)))
+
+
+def _committed(rt: Runtime, view: View, as_of: int | None) -> Answer:
+    with rt.catalog.step():
+        epoch = snapshot_epoch(rt, as_of)
+        rows = read_view(rt, view.name, as_of=epoch)
+    return Answer(view.name, rows, _same(f"epoch {epoch}", len(rows)), epoch)
+
+
+def _sealed(rt: Runtime, sealed: SealedView) -> Answer:
+    """Partitions that are final, and the rest of the newest snapshot. What a snapshot has of a partition that is final, it has right if the
+    partition's batches are all in it; of the others it is read anew."""
+    view = sealed.view
+    with rt.catalog.step():
+        # in this order: a snapshot that comes meanwhile only makes it have more
+        finals = rt.catalog.finals(view.name)
+        live = rt.catalog.oldest_live()
+        epoch = rt.catalog.newest_snapshot()
+        if not finals:
+            epoch = snapshot_epoch(rt, None)  # without one it says so
+        commit = rt.catalog.last_commit()
+        fresh = [i for i, f in enumerate(finals) if epoch < 0 or (live is not None and f.commit >= live)]
+        parts = []
+        if epoch >= 0 or not finals:
+            parts.append(_of_snapshot(rt, sealed, Moment(commit, epoch_end(epoch)), epoch, finals, fresh))
+        if fresh:
+            parts.append(_of_partitions(rt, sealed, Moment(commit), [finals[i] for i in fresh]))
+        if epoch >= 0:
+            require_retained(rt, epoch)
+    rows = in_order(view, _together(parts))
+    visible = rows.select([c.name for c in view.visible])
+    return Answer(view.name, visible, rows["#by"].combine_chunks(), None if epoch < 0 else epoch, len(finals))
+
+
+def _together(parts: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables([part.unify_dictionaries() for part in parts]).unify_dictionaries()
+
+
+def _of_snapshot(
+    rt: Runtime, sealed: SealedView, moment: Moment, epoch: int, finals: Sequence[FinalPartition], fresh: Sequence[int]
+) -> pa.Table:
+    """The rows of a snapshot, without those of partitions that are fresher than it."""
+    rows = all_rows(rt, sealed.view, moment)
+    places = _places(sealed, rows, finals)
+    stays = ~np.isin(places, fresh)
+    return _labelled(rows.filter(pa.array(stays)), places[stays], finals, sealed, f"epoch {epoch}")
+
+
+def _of_partitions(rt: Runtime, sealed: SealedView, moment: Moment, finals: Sequence[FinalPartition]) -> pa.Table:
+    """The rows of partitions that are final: none of their events fails, whatever others do."""
+    kept = sealed.kept(sealed.partitions([f.value for f in finals]))
+    rows = all_rows(rt, sealed.view, moment, kept, checked=False)
+    return _labelled(rows, _places(sealed, rows, finals), finals, sealed, "")
+
+
+def _places(sealed: SealedView, rows: pa.Table, finals: Sequence[FinalPartition]) -> np.ndarray:
+    if not finals:
+        return np.full(len(rows), -1)
+    return sealed.partitions([f.value for f in finals]).place(sealed.columns_of(rows))
+
+
+def _labelled(
+    rows: pa.Table, places: np.ndarray, finals: Sequence[FinalPartition], sealed: SealedView, otherwise: str
+) -> pa.Table:
+    """The rows with the column ``#by``: only the labels that occur are made."""
+    used, codes = np.unique(places, return_inverse=True)
+    labels = [_label(sealed, finals[i]) if i >= 0 else otherwise for i in used.tolist()]
+    by = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(labels, pa.string()))
+    return rows.append_column("#by", by)
+
+
+def _label(sealed: SealedView, final: FinalPartition) -> str:
+    return f"seal {', '.join(sealed.seals[0].columns)}={value_text(final.value)}"

@@ -1,0 +1,259 @@
+"""Final partitions: what a closed value makes final is said to be so, and published, without waiting for its epoch.
+
+No event of a **closed** value is accepted any more (:mod:`cumulus_ops.catalog.punctuations`). The rows of a view with that value are **final**, that is,
+every later read and snapshot has the same ones, as soon as
+
+1. every batch that was appended by the closing, and may have events of the value, is applied, or was dropped; one that is set aside may be retried;
+2. these batches have incorporated each other, and derived maps have incorporated them: the **horizon** has passed their commits;
+3. and so none of them can be taken back any more: what fails from now on fails since a later commit (:mod:`cumulus_ops.catalog.finals`).
+
+Other batches may be applied meanwhile; they have no events of the value, and the plan calls views sealed only if other events do not matter for its rows. So the
+rows are read as of any commit after that, and counted. One transaction then says that they are final, if nothing was taken back since this
+process has looked. They are published behind that: like those of a snapshot, they can be read again by whoever has to.
+
+Whatever is killed in between, the next call goes on: what is closed and not final is looked for by one indexed query, as is what is not published.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog.finals import FinalPartition
+from cumulus_ops.catalog.values import ClosedValue, UnsettledBatch
+from cumulus_ops.config import Project
+from cumulus_ops.coordination.barriers import APPLIED, REFRESH, SETTLE, VALUE_SEAL, VALUE_VOTE, waits_for
+from cumulus_ops.coordination.plan import SealOf
+from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import Conflict, ViewInError
+from cumulus_ops.eventlog.seal_texts import distinct_texts
+from cumulus_ops.faults import reach
+from cumulus_ops.query.entries import Moment
+from cumulus_ops.query.finality import SealedView, sealed_views
+from cumulus_ops.query.read import all_rows
+from cumulus_ops.snapshot.commits import correct
+from cumulus_ops.snapshot.final_tables import append_final
+from cumulus_ops.snapshot.refreshing import refresh
+
+__all__ = ["FinalReport", "final_rows", "final_table", "finalise"]
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class FinalReport:
+    """What a call has done: the ``partitions`` that were said to be final by it, or by another process at the same time."""
+
+    partitions: tuple[FinalPartition, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """What can be said to be final: view -> partition -> the number of its value; and what is ``known`` to be, as (view, partition). ``since``
+    and ``upto``: see :meth:`~cumulus_ops.catalog.finals.Finals.record_finals`."""
+
+    known: set[tuple[str, str]]
+    partitions: Mapping[str, Mapping[str, int]]
+    since: int
+    upto: int
+
+
+def final_table(project: Project, view: str) -> Path | None:
+    """The Delta table with the final rows of a view, beside that of its snapshots; None if the project publishes nothing. It is not within the other's folder,
+    where a VACUUM would take it for garbage; and no view can be called so."""
+    return None if project.published is None else project.published / f"{view}.final"
+
+
+def finalise(rt: Runtime) -> FinalReport:
+    """Say of the rows of closed values that they are final, where they are, and publish them. Corrects and refreshes first, if that is due. Waits for
+    nobody: what others have yet to do is left to a later call.
+
+    Raises:
+        Exception: a correction or a refresh failed, see :func:`~cumulus_ops.snapshot.commits.correct`.
+    """
+    views = sealed_views(rt)
+    if not views:
+        return FinalReport()
+    found: tuple[FinalPartition, ...] = ()
+    for _ in range(ATTEMPTS):
+        try:
+            found = _finalise(rt, views)
+            break
+        except Conflict as problem:  # others correct, refresh, or take something back at the same time
+            log.info("not final yet: %s", problem)
+    _publish(rt, views)
+    return FinalReport(found)
+
+
+def _finalise(rt: Runtime, views: Sequence[SealedView]) -> tuple[FinalPartition, ...]:
+    values = rt.catalog.newly_closed(sealed=waits_for(rt.coordination, VALUE_VOTE, VALUE_SEAL))
+    if not values:
+        return ()
+    ready = _ready(rt, views, values)
+    if any(ready.partitions.values()):
+        _settle(rt, ready.upto)
+    rows: dict[str, dict[int, int]] = {}
+    for view in views:
+        counts = _count(rt, view, ready.partitions[view.view.name])
+        if counts is not None:
+            rows[view.view.name] = counts
+    done = _done(views, values, ready, rows)
+    reach("finalise.before-commit")
+    refreshed = waits_for(rt.coordination, REFRESH)
+    new = rt.catalog.record_finals(rows, done, ready.since, ready.upto, refreshed=refreshed) if rows or done else 0
+    reach("finalise.after-commit")
+    if not new:
+        return ()
+    said = {(name, number) for name, counts in rows.items() for number in counts}
+    return tuple(f for f in rt.catalog.finals(since=ready.upto) if (f.view, f.id) in said)
+
+
+def _ready(rt: Runtime, views: Sequence[SealedView], values: Sequence[ClosedValue]) -> _Ready:
+    """What is closed for all of a view's seals, and whose batches are all applied, or do not count."""
+    # In this order: a batch with events of these values is there already, and waits, or was applied by the newest commit. One that is taken
+    # back in between is found when it is said that something is final.
+    since = rt.catalog.last_commit()
+    unsettled = rt.catalog.unsettled_batches() if waits_for(rt.coordination, APPLIED) else []
+    upto = rt.catalog.newest_news()
+    waiting = _waiting(rt, values, unsettled)
+    ready = [v for v in values if v.id not in waiting]
+    known = rt.catalog.final_of({v.partition(s, c.value) for v, s, c in _concerned(views, values)})
+    return _Ready(known, {v.view.name: _partitions(v, ready, known) for v in views}, since, upto)
+
+
+def _concerned(
+    views: Sequence[SealedView], values: Sequence[ClosedValue]
+) -> Iterator[tuple[SealedView, SealOf, ClosedValue]]:
+    """The views, and of these the seals, that values are about."""
+    of_seal: dict[tuple[str, str], list[ClosedValue]] = {}
+    for value in values:
+        of_seal.setdefault((value.relation, value.seal), []).append(value)
+    for view in views:
+        for seal in view.seals:
+            yield from ((view, seal, value) for value in of_seal.get((seal.relation, seal.seal), ()))
+
+
+def _partitions(view: SealedView, values: Sequence[ClosedValue], known: set[tuple[str, str]]) -> dict[str, int]:
+    """partition -> the number of its value, of those that are closed for each of the view's seals, and not final yet."""
+    closed: dict[tuple[str, str], dict[str, int]] = {(s.relation, s.seal): {} for s in view.seals}
+    for _, seal, value in _concerned([view], values):
+        closed[seal.relation, seal.seal][view.partition(seal, value.value)] = value.id
+    first, *others = closed.values()
+    everywhere = set(first).intersection(*others)
+    return {p: n for p, n in first.items() if p in everywhere and (view.view.name, p) not in known}
+
+
+def _waiting(rt: Runtime, values: Sequence[ClosedValue], unsettled: Sequence[UnsettledBatch]) -> set[int]:
+    """The values that a batch may have events of which is not applied, or is set aside. Of the latter, which may be for long, the log is looked at."""
+    found: set[int] = set()
+    for batch in unsettled:
+        concerned = [v for v in values if v.id not in found and batch.may_have(v)]
+        if concerned and batch.state == "aside":
+            concerned = _having(rt, batch.batch, concerned)
+        found.update(v.id for v in concerned)
+    return found
+
+
+def _having(rt: Runtime, batch: int, values: Sequence[ClosedValue]) -> list[ClosedValue]:
+    """The values of which a batch has events."""
+    import pyarrow.parquet as pq
+
+    columns = {(r, s.name): s.columns for r, seals in rt.project.seals.items() for s in seals}
+    there: dict[tuple[str, str], set[str]] = {}
+    for file in rt.catalog.log_files(batch=batch):
+        for place in {(v.relation, v.seal) for v in values if v.relation == file.relation}:
+            if place in columns:
+                rows = pq.read_table(rt.project.state / file.path, columns=list(columns[place]))
+                there.setdefault(place, set()).update(distinct_texts(rows, columns[place]))
+    unknown = [v for v in values if (v.relation, v.seal) not in columns]  # the project does not name the seal any more
+    return unknown + [v for v in values if v.value in there.get((v.relation, v.seal), ())]
+
+
+def _settle(rt: Runtime, upto: int) -> None:
+    """See that what is applied is incorporated.
+
+    Raises:
+        Conflict: it is not, for others correct or refresh at the same time.
+    """
+    refreshed = waits_for(rt.coordination, REFRESH)
+    if rt.catalog.horizon(refreshed=refreshed) < upto:
+        if waits_for(rt.coordination, SETTLE):
+            correct(rt)
+        if refreshed:
+            refresh(rt)
+        if rt.catalog.horizon(refreshed=refreshed) < upto:
+            raise Conflict("a batch has yet to be corrected", kind="final-conflict")
+
+
+def _count(rt: Runtime, view: SealedView, partitions: Mapping[str, int]) -> dict[int, int] | None:
+    """number of a value -> how many rows it has; None if the view is in error, or there is nothing to count."""
+    if not partitions:
+        return None
+    try:
+        _, places = final_rows(rt, view, list(partitions))
+    except ViewInError as problem:
+        log.info("view %s is in error, and has no final rows: %s", view.view.name, problem)
+        return None
+    counts = np.bincount(places, minlength=len(partitions))
+    return dict(zip(partitions.values(), counts.tolist(), strict=True))
+
+
+def final_rows(
+    rt: Runtime, view: SealedView, values: Sequence[str], *, checked: bool = True
+) -> tuple[pa.Table, np.ndarray]:
+    """The rows of partitions as they are now, with the view's visible columns, and which of the values each of them has.
+
+    Args:
+        rt: the open project.
+        view: the view.
+        values: the partitions, by values of its first seal.
+        checked: whether a view that is in error for other rows is in error.
+
+    Raises:
+        ViewInError: the view is in error.
+    """
+    wanted = view.partitions(values)
+    with rt.catalog.step():
+        moment = Moment(rt.catalog.last_commit())
+        rows = all_rows(rt, view.view, moment, view.kept(wanted), checked=checked)
+    return rows.select([c.name for c in view.view.visible]), wanted.place(view.columns_of(rows))
+
+
+def _done(
+    views: Sequence[SealedView],
+    values: Sequence[ClosedValue],
+    ready: _Ready,
+    rows: Mapping[str, Mapping[int, int]],
+) -> list[int]:
+    """The values that no view waits for any more: those that they concern have all said that they are final, or did before."""
+    waiting = set()
+    for view, seal, value in _concerned(views, values):
+        name, partition = view.view.name, view.partition(seal, value.value)
+        number = ready.partitions[name].get(partition)
+        if (name, partition) not in ready.known and (number is None or number not in rows.get(name, ())):
+            waiting.add(value.id)
+    return [v.id for v in values if v.id not in waiting]
+
+
+def _publish(rt: Runtime, views: Sequence[SealedView]) -> None:
+    """Append the rows of final partitions to the tables that do not have them yet."""
+    waiting = [] if rt.project.published is None else rt.catalog.finals(unpublished=True)
+    for view in views:
+        mine = [f for f in waiting if f.view == view.view.name]
+        path = final_table(rt.project, view.view.name)
+        if not mine or path is None:
+            continue
+        rows, places = final_rows(rt, view, [f.value for f in mine], checked=False)
+        numbers = np.array([f.id for f in mine])
+        reach("finalise.before-table")
+        since = rt.catalog.final_version(view.view.name)
+        versions = append_final(rows, numbers[places], numbers.tolist(), path, since, rt.program.name)
+        reach("finalise.before-published")
+        rt.catalog.record_final_tables(view.view.name, versions)

@@ -1,0 +1,64 @@
+"""A project's plan is stored with its program, and follows what the project declares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from cumulus_ops.config import Project, SealSettings
+from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, CoordinationPlan
+from cumulus_ops.coordination.stored import COORDINATION, read_plan
+from cumulus_ops.engine import initialise, open_runtime
+from m3.datatypes import INT
+from m3.program import Column, Relation
+from tests.support.projects import make_project
+
+CLICKS = Relation("clicks", (Column("id", INT), Column("campaign", INT)))
+VIEWS = {
+    "popular": "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) > 10",
+    "poor": "SELECT campaign, id FROM clicks GROUP BY campaign, id HAVING COUNT(*) < 10",
+}
+
+
+def planned(project: Project) -> CoordinationPlan:
+    initialise(project)
+    with open_runtime(project) as rt:
+        assert read_plan(project.state) == rt.coordination
+        return rt.coordination
+
+
+def test_the_plan_follows_what_is_declared(tmp_path: Path) -> None:
+    project = make_project(tmp_path, [CLICKS], views=VIEWS)
+    assert [v.final for v in planned(project).views] == [COMMITTED, COMMITTED]
+    project = replace(project, insert_only=("clicks",))
+    assert [v.final for v in planned(project).views] == [AT_ONCE, COMMITTED]
+    project = replace(project, seals={"clicks": (SealSettings("c", ("campaign",)),)})
+    plan = planned(project)
+    assert [v.final for v in plan.views] == [AT_ONCE, SEALED]
+    assert {(e.target, e.strategy, e.key, e.vote) for e in plan.edges if e.source == "poor"} == {
+        ("answers", "seal", ("campaign",), True)
+    }
+    assert ("value-vote", "clicks.c") in {(b.name, b.about) for b in plan.barriers}
+    assert CoordinationPlan.from_json(plan.to_json()) == plan
+
+
+def test_a_project_without_a_plan_is_final_with_its_epochs_until_it_is_initialised_again(tmp_path: Path) -> None:
+    project = replace(make_project(tmp_path, [CLICKS], views=VIEWS), insert_only=("clicks",))
+    planned(project)
+    engine = sa.create_engine(project.catalog_url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE program SET coordination = NULL, source = NULL"))
+    engine.dispose()
+    with open_runtime(project) as rt:
+        assert rt.coordination.view("popular").final == COMMITTED
+        assert {b.name for b in rt.coordination.barriers} >= {"vote", "applied", "checkpoint"}
+    assert planned(project).view("popular").final == AT_ONCE
+
+
+def test_a_plan_that_was_lost_beside_the_state_is_written_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path, [CLICKS], views=VIEWS)
+    planned(project)
+    (project.state / COORDINATION).unlink()
+    assert planned(project).views
