@@ -29,8 +29,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from cumulus_ops.snapshot.finals import finalise
-
 from cumulus_ops.config import Project, load_project
 from cumulus_ops.coordination.analysis import analyse
 from cumulus_ops.coordination.annotation_file import read_dataflow
@@ -41,6 +39,7 @@ from cumulus_ops.errors import NotYet
 from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.query import read_answer, read_view
 from cumulus_ops.snapshot import commit, current_epoch, run_minibatch, seal, sealed
+from cumulus_ops.snapshot.finals import finalise
 from cumulus_ops.snapshot.minibatch import compute_batch
 
 HERE = Path(__file__).parent
