@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
 from cumulus_ops.config import Project
-from cumulus_ops.coordination import scheme_of
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
@@ -114,7 +113,7 @@ def _initialise(project: Project, source: str) -> None:
 
     program = build_program(project)
     text = format_program(program)
-    plan = plan_program(program, scheme_of(from_sql=project.program_file is None))
+    plan = plan_program(program, proved_scheme(program))
     check_layout(plan, project.layout)
     catalog = Catalog(project.catalog_url, project.state)
     try:
@@ -139,6 +138,13 @@ def _initialise(project: Project, source: str) -> None:
         catalog.record_source(source)
     finally:
         catalog.close()
+
+
+def proved_scheme(program: Program) -> str:
+    """The version scheme of a program that is registered for the first time; an open one has what the catalog says."""
+    from m3.confluence import prove
+
+    return prove(program).grain
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:
