@@ -78,12 +78,18 @@ def build_program(project: Project) -> Program:
     return compile_views(project.name, project.relations, project.views, project.dialect)
 
 
-def initialise(project: Project) -> None:
+def initialise(project: Project, *, versions: str | None = None) -> None:
     """Create or migrate the catalog, compile and register the program. Running it again changes nothing, and costs little: what was
-    compiled from the same file is not compiled again."""
+    compiled from the same file is not compiled again.
+
+    Args:
+        project: the project.
+        versions: for experiments and tests, the name of a version scheme; None for what is proved of the program. ``event`` is
+            right for every program. What is registered keeps the scheme it has.
+    """
     source = _source(project)
     if not _is_initialised(project, source):
-        _initialise(project, source)
+        _initialise(project, source, versions)
     for folder in ("runs", "log"):
         (project.state / folder).mkdir(parents=True, exist_ok=True)
 
@@ -108,12 +114,13 @@ def _is_initialised(project: Project, source: str) -> bool:
         catalog.close()
 
 
-def _initialise(project: Project, source: str) -> None:
+def _initialise(project: Project, source: str, versions: str | None) -> None:
     from m3 import format_program
+    from m3.confluence import prove
 
     program = build_program(project)
     text = format_program(program)
-    plan = plan_program(program, proved_scheme(program))
+    plan = plan_program(program, versions or prove(program).grain)
     check_layout(plan, project.layout)
     catalog = Catalog(project.catalog_url, project.state)
     try:
@@ -138,13 +145,6 @@ def _initialise(project: Project, source: str) -> None:
         catalog.record_source(source)
     finally:
         catalog.close()
-
-
-def proved_scheme(program: Program) -> str:
-    """The version scheme of a program that is registered for the first time; an open one has what the catalog says."""
-    from m3.confluence import prove
-
-    return prove(program).grain
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:
