@@ -127,8 +127,7 @@ class _Walk:
             else:
                 self._output(group[0])
         found = {kind: {p[1:]: f.label for p, f in self.ports.items() if p[0] == kind} for kind in ("in", "out")}
-        nothing = Flow(Label(ASYNC), Attributes(""))  # of an interface that no path leads to
-        labels = {s.name: self.flows.get(s.name, nothing).label for s in self.dataflow.streams}
+        labels = {s.name: self.flows[s.name].label for s in self.dataflow.streams}
         sinks = tuple(s.name for s in self.dataflow.streams if s.target is None)
         return Analysis(
             labels,
@@ -146,6 +145,9 @@ class _Walk:
             for path in component.paths:
                 yield "in", component.name, path.source
                 yield "out", component.name, path.target
+        for stream in self.dataflow.streams:
+            if stream.source is not None:
+                yield ("out", *stream.source)
 
     def _edges(self) -> Iterator[tuple[Port, Port]]:
         for component in self.dataflow.components:
@@ -205,6 +207,8 @@ class _Walk:
         for path, counts in into(component, interface):
             flow = self.ports["in", name, path.source]
             inferences.append(replace(infer(path, flow.label, flow.attributes, self.rules), counts=counts))
+        if not inferences:  # no path leads here: nothing ever comes
+            return self._leave(port, Flow(Label(ASYNC), Attributes(f"{name}.{interface}")))
         replicated = self._replicated([component], inferences)
         label = self._reconciled(
             f"{name}.{interface}", [port], inferences, replicated, self.ordered.get((name, interface))
