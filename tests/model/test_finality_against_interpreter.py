@@ -13,16 +13,28 @@ from dataclasses import replace
 import pytest
 
 from cumulus_ops.coordination import finality, lineage, monotone, trends
+from cumulus_ops.coordination.finality import Finality
 from cumulus_ops.coordination.lineage import Carrier, Lineage
 from cumulus_ops.coordination.monotone import Growth, why_retracted
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, ViewPlan
 from cumulus_ops.coordination.trends import Known, Trend
-from m3 import Interpreter, compile_views
+from m3 import Interpreter, compile_views, format_program, parse
 from m3.errors import CompileError, ValueProblem
 from m3.program import Program
 from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS, Event, Row, make_batches
-from tests.support.final_views import ALL, MIXING, MONOTONE, NAMES, PARTITIONED, SEALS, history, plan_of, refutations
+from tests.support.final_views import (
+    ALL,
+    MIXING,
+    MONOTONE,
+    NAMES,
+    PARTITIONED,
+    SEALS,
+    history,
+    plan_of,
+    program_of,
+    refutations,
+)
 
 QUERIES = int(os.environ.get("FINAL_VIEWS", "30"))
 STREAMS = 3
@@ -44,6 +56,15 @@ def test_what_is_final_does_not_change() -> None:
     assert {plan_of(sql, NAMES, {}).final for sql in MONOTONE} == {AT_ONCE}
     assert {plan_of(sql, (), SEALS).final for sql in PARTITIONED} == {SEALED}
     assert {plan_of(sql, (), SEALS).final for sql in MIXING} == {COMMITTED}
+
+
+@pytest.mark.parametrize("sql", ALL[::6])
+def test_a_program_that_is_written_out_and_read_again_has_the_same_plan(sql: str) -> None:
+    program = program_of(sql)
+    again = parse(format_program(program))
+    for insert_only, seals in ((NAMES, {}), ((), SEALS)):
+        plans = [Finality(p, frozenset(insert_only), seals, True, Lineage(p)).of(p.view("v")) for p in (program, again)]
+        assert plans[0] == plans[1]
 
 
 def own_whatever_is_read(self: lineage._Partitions, trigger: object, statement: object, found: object) -> set[str]:
