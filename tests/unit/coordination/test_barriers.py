@@ -69,7 +69,7 @@ def test_corrections_are_needed_where_the_engine_looks_maps_up(views: dict[str, 
 def test_the_reason_names_the_statement() -> None:
     program = compiled({"v": "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b"})
     reason = next(b.reason for b in barriers_of(program, {}, ()) if b.name == SETTLE)
-    assert "on +r, v_n reads" in reason
+    assert "on +r, v_count reads" in reason
 
 
 def test_a_seal_is_waited_for_if_a_view_is_final_by_it() -> None:
