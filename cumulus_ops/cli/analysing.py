@@ -36,22 +36,32 @@ SUFFIXES, PROJECT_FILE = (".yaml", ".yml"), "cumulus.yaml"
     show_default=True,
     help="Where order is needed: by the log, the same in every run; or by arrival, the same at every replica only.",
 )
+@click.option("--fold", "folds", multiple=True, metavar="NAME=A,B", help="Take components as a single one; repeat it.")
 @JSON
-def analyze(what: Path, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
+def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tuple[str, ...], as_json: bool) -> None:
     """Say where coordination is needed, and why: of a project, or of an annotated dataflow in FILE.yaml."""
     with explained():
         if what.suffix in SUFFIXES and what.name != PROJECT_FILE:
-            _analyze_file(what, explain, svg, order, as_json)
+            _analyze_file(_folded(what, folds), explain, svg, order, as_json)
         else:
             _analyze_project(what.parent if what.name == PROJECT_FILE else what, explain, svg, as_json)
 
 
-def _analyze_file(file: Path, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
-    from cumulus_ops.coordination.analysis import analyse
+def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
     from cumulus_ops.coordination.annotation_file import read_dataflow
-    from cumulus_ops.coordination.strategies import coordinate
+    from cumulus_ops.coordination.folding import fold
 
     dataflow = read_dataflow(file)
+    for text in folds:
+        name, _, group = text.partition("=")
+        dataflow = fold(dataflow, [part.strip() for part in group.split(",") if part.strip()], name.strip())
+    return dataflow
+
+
+def _analyze_file(dataflow: Dataflow, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
+    from cumulus_ops.coordination.analysis import analyse
+    from cumulus_ops.coordination.strategies import coordinate
+
     analysis = analyse(dataflow)
     coordination = coordinate(dataflow, analysis, order)
     if as_json:

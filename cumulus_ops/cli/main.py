@@ -18,6 +18,7 @@ from cumulus_ops.cli.options import EXECUTOR, FOLDER, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status, shown, visible
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, EXIT_USER, explained, show
 from cumulus_ops.cli.quarantine import quarantine
+from cumulus_ops.cli.seals import seals
 from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
 from cumulus_ops.cli.sources import source
@@ -35,7 +36,7 @@ __all__ = ["main"]
 #: The rows of a table that are shown, if nobody says how many.
 SHOWN = 50
 #: The commands that answer at once: their processes make no data frames.
-QUICK = ("analyze", "batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "status")
+QUICK = ("analyze", "batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "seals", "status")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -423,6 +424,7 @@ main.add_command(epoch)
 main.add_command(source)
 main.add_command(quarantine)
 main.add_command(keys)
+main.add_command(seals)
 main.add_command(doctor)
 main.add_command(up)
 main.add_command(down)

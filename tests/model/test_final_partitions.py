@@ -74,7 +74,11 @@ class World:
 
     def append(self) -> None:
         coordinator = self.data.draw(st.integers(0, COORDINATORS - 1))
-        events = [e for e in self.data.draw(st.lists(EVENTS, max_size=4)) if self.is_open(e[0], e[2][0 if e[0] == "ads" else 1], coordinator)]
+        events = [
+            e
+            for e in self.data.draw(st.lists(EVENTS, max_size=4))
+            if self.is_open(e[0], e[2][0 if e[0] == "ads" else 1], coordinator)
+        ]
         self.rewritten(events)
         seals: dict[str, list[object]] = {}
         for relation in ("clicks", "ads"):

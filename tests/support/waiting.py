@@ -16,9 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cumulus_ops.query.sealed import sealed_views
-from cumulus_ops.snapshot.finals import final_rows, finalise
-
 from cumulus_ops.catalog.values import SealChange, Sealing
 from cumulus_ops.config import Project
 from cumulus_ops.coordination.barriers import SEAL, VALUE_SEAL, VALUE_VOTE, VOTE, in_force, without
@@ -28,8 +25,10 @@ from cumulus_ops.engine.executor import InProcess
 from cumulus_ops.engine.steps import Task
 from cumulus_ops.errors import Conflict, NotYet
 from cumulus_ops.eventlog.seal_texts import distinct_texts
+from cumulus_ops.query.sealed import sealed_views
 from cumulus_ops.snapshot import commit, correct, current_epoch, publish, refresh, seal
 from cumulus_ops.snapshot.delta_tables import first_rows
+from cumulus_ops.snapshot.finals import final_rows, finalise
 from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
 from cumulus_ops.versions import epoch_end
 from m3 import Interpreter

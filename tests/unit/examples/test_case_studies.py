@@ -21,7 +21,7 @@ def test_a_grey_box_has_the_label_that_it_says(file: Path) -> None:
 
 
 def test_all_queries_are_there_sealed_and_not() -> None:
-    queries = {q for q in STUDIES["ads"].asked}
+    queries = set(STUDIES["ads"].asked)
     assert {f.stem for f in GREY_BOX} >= {*queries, *(f"{q}_sealed" for q in queries), "wordcount", "wordcount_sealed"}
 
 
