@@ -3,7 +3,7 @@
     python examples/replay.py [ads|wordcount] [--runs 2] [--seed 0]
 
 A **run** plays the same input, drops and requests, in an order that is drawn from its seed; processes die in it and are started anew. It has
-two **replicas**, each a project of its own. A **store** (a cache of ``ads``, what ``wordcount`` commits to) keeps the first answer
+two **replicas**, where there are several stores, each a project of its own. A **store** (a cache of ``ads``, what ``wordcount`` commits to) keeps the first answer
 to each request for good. Each replica has a store per way to coordinate, so that all of them see the same interleaving:
 
     uncoordinated  takes what a view shows when it looks
@@ -29,8 +29,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from cumulus_ops.snapshot.finals import finalise
-
 from cumulus_ops.config import Project, load_project
 from cumulus_ops.coordination.analysis import analyse
 from cumulus_ops.coordination.annotation_file import read_dataflow
@@ -39,14 +37,15 @@ from cumulus_ops.coordination.strategies import coordinate
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import NotYet
 from cumulus_ops.eventlog import append_delivery
-from cumulus_ops.query import read_answer, read_view
+from cumulus_ops.query import read_view
+from cumulus_ops.query.answers import read_answer
 from cumulus_ops.snapshot import commit, current_epoch, run_minibatch, seal, sealed
+from cumulus_ops.snapshot.finals import finalise
 from cumulus_ops.snapshot.minibatch import compute_batch
 
 HERE = Path(__file__).parent
-REPLICAS = 2
 DEATHS = 3  # of each replica's processes in a run
-LOOKS = 6  # how often a replica looks for answers, about
+LOOKS = 4  # how often a replica looks for answers, about
 ARRIVAL = "by arrival"
 SEALED, INDEPENDENT = "sealed", "independent"
 POLICIES = ("uncoordinated", "ordered", SEALED)
@@ -59,12 +58,13 @@ Store = dict["Request", frozenset[tuple[object, ...]]]
 @dataclasses.dataclass(frozen=True)
 class Study:
     """A project in a folder beside this file. ``asked``: by view, the columns that a request names. An epoch has ``drops`` drops of each
-    coordinator."""
+    coordinator. There are so many ``replicas``."""
 
     name: str
     relation: str
     asked: Mapping[str, tuple[str, ...]]
     drops: int
+    replicas: int
 
     def label(self, view: str, policy: str) -> str:
         """What analysis predicts of the stores' contents."""
@@ -82,9 +82,10 @@ STUDIES = {
         "ads",
         "clicks",
         {"thresh": ("id",), "poor": ("id",), "window": ("hour", "id"), "campaign": ("campaign", "id")},
-        4,
+        drops=3,
+        replicas=2,
     ),
-    "wordcount": Study("wordcount", "words", {"counts": ("batch",)}, 4),
+    "wordcount": Study("wordcount", "words", {"counts": ("batch",)}, drops=4, replicas=1),
 }
 
 
@@ -250,7 +251,7 @@ def _final(rt: Runtime, view: str) -> Iterator[Row]:
 def play(given: Input, home: Path, seed: int, policies: Sequence[str] = POLICIES) -> list[Replica]:
     """A run in which each coordinator, committer and store works when the seed says so, at each replica by itself."""
     replicas = []
-    for number in range(REPLICAS):
+    for number in range(given.study.replicas):
         replica = Replica(given, home / f"replica-{number}", random.Random(f"{seed}/{number}"), len(given.drops))
         _Player(replica, policies).play()
         replica.close()
@@ -313,7 +314,7 @@ def play_by_arrival(given: Input, home: Path, seed: int) -> list[Replica]:
     """A run in which one sequencer decides what comes next, and all replicas follow: they process it one by one, through one coordinator."""
     order = list(_arrivals(given, random.Random(seed)))
     replicas = []
-    for number in range(REPLICAS):
+    for number in range(given.study.replicas):
         replica = Replica(given, home / f"replica-{number}", random.Random(f"{seed}/{number}"), 1)
         for place, arrived in enumerate(order):
             if isinstance(arrived, Path):
@@ -349,7 +350,7 @@ def compare(runs: Sequence[Sequence[Replica]]) -> Iterator[Outcome]:
             view,
             policy,
             any(store != run[0] for run in stores for store in run),
-            any(stores[0][place] != run[place] for run in stores for place in range(REPLICAS)),
+            any(run != stores[0] for run in stores),
             len(stores[0][0]),
         )
 
@@ -368,7 +369,7 @@ def main(study: Study, runs: int, seed: int) -> None:
             given = make_input(study, home / "independent", independent=True)
             found = compare([play(given, home / f"independent-{s}", s, [SEALED]) for s in seeds])
             outcomes += [dataclasses.replace(outcome, policy=INDEPENDENT) for outcome in found]
-    print(f"{study.name}: {runs} runs of {REPLICAS} replicas")
+    print(f"{study.name}: {runs} runs of {study.replicas} replicas")
     print(f"  {'view':<10}{'coordination':<15}{'label':<10}{'replicas':<10}{'runs':<10}answers")
     for o in sorted(outcomes, key=lambda o: list(study.asked).index(o.view)):
         ends = [f"{'differ' if differ else 'agree':<10}" for differ in (o.replicas_differ, o.runs_differ)]
