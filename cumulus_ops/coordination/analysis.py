@@ -127,7 +127,8 @@ class _Walk:
             else:
                 self._output(group[0])
         found = {kind: {p[1:]: f.label for p, f in self.ports.items() if p[0] == kind} for kind in ("in", "out")}
-        labels = {s.name: self.flows[s.name].label for s in self.dataflow.streams}
+        nothing = Flow(Label(ASYNC), Attributes(""))  # of an interface that no path leads to
+        labels = {s.name: self.flows.get(s.name, nothing).label for s in self.dataflow.streams}
         sinks = tuple(s.name for s in self.dataflow.streams if s.target is None)
         return Analysis(
             labels,

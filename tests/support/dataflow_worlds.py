@@ -99,8 +99,8 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class World:
-    """A dataflow, the behaviours of its components' paths, the records of the streams from outside, and which values are sealed: all that
-    occur, and some that do not."""
+    """A dataflow, the behaviours of its components' paths, the records of the streams from outside, and which values are sealed: all there
+    may be, for a vote needs the seals of those, too, who have no record of a value."""
 
     dataflow: Dataflow
     behaviours: Mapping[tuple[str, int], Behaviour]
@@ -121,9 +121,7 @@ def draw_world(choose: random.Random, dataflow: Dataflow, records: int = 3) -> W
             schema = _schema(stream)
             inputs[stream.name] = frozenset(_row(choose, schema) for _ in range(choose.randint(1, records)))
             if stream.seal is not None:
-                occurring = {restricted(row, stream.seal) for row in inputs[stream.name]}
-                others = {v for v in product(*(DOMAIN[k] for k in sorted(stream.seal))) if choose.random() < 0.3}
-                sealed[stream.name] = frozenset(occurring | others)
+                sealed[stream.name] = frozenset(product(*(DOMAIN[k] for k in sorted(stream.seal))))
     return World(dataflow, behaviours, inputs, sealed)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cumulus_ops.snapshot.finals import finalise
 
 from benchmarks.experiments.clickstream.clicks import Load, write_drop
 from benchmarks.experiments.clickstream.feeding import feed
@@ -20,6 +19,7 @@ from benchmarks.experiments.clickstream.project import SEALING, clickstream_proj
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.snapshot.finals import finalise
 
 __all__ = ["Run", "run_load"]
 
