@@ -103,6 +103,7 @@ class Input:
     """What all runs have in common: each coordinator's drops, in their order, and the requests."""
 
     study: Study
+    folder: Path
     drops: tuple[tuple[Path, ...], ...]
     requests: tuple[Request, ...]
     independent: bool = False
@@ -131,7 +132,7 @@ def make_input(study: Study, folder: Path, independent: bool = False) -> Input:
     subprocess.run([*script, *(["--independent"] if independent else [])], check=True)
     coordinators = sorted(folder.iterdir())
     drops = tuple(tuple(sorted(c.iterdir())) for c in coordinators)
-    return Input(study, drops, tuple(_requests(study, drops)), independent)
+    return Input(study, folder, drops, tuple(_requests(study, drops)), independent)
 
 
 def _requests(study: Study, drops: Sequence[Sequence[Path]]) -> Iterator[Request]:
@@ -162,14 +163,12 @@ class Replica:
 
     def __init__(self, given: Input, home: Path, draw: random.Random, coordinators: int) -> None:
         self.given, self.home, self.draw = given, home, draw
-        producers = {"ADS_PRODUCERS": "one"} if given.independent else {}
-        project = load_project(HERE / given.study.name, {"CUMULUS_HOME": str(home), **producers})
-        self.project: Project = dataclasses.replace(project, coordinators=coordinators)
+        self.project = _project(given, home, coordinators)
         self.stores: dict[tuple[str, str], Store] = {}
         self.posed: list[Request] = []
         self.deaths = DEATHS
         self._process = ExitStack()
-        initialise(self.project)
+        shutil.copytree(_initialised(given, coordinators), home)
         self.rt = self._process.enter_context(open_runtime(self.project, "inprocess"))
 
     def restart(self) -> None:
@@ -211,6 +210,19 @@ class Replica:
                 for request, rows in _answers(self.rt, policy, left, self.given.study.asked[view]):
                     if rows:
                         store[request] = rows
+
+
+def _project(given: Input, home: Path, coordinators: int) -> Project:
+    environment = {"CUMULUS_HOME": str(home)} | ({"ADS_PRODUCERS": "one"} if given.independent else {})
+    return dataclasses.replace(load_project(HERE / given.study.name, environment), coordinators=coordinators)
+
+
+def _initialised(given: Input, coordinators: int) -> Path:
+    """The home of a project to which nothing has come yet: to be copied, for that is quicker than to make another one."""
+    home = given.folder.with_name(f"{given.folder.name}-{coordinators}")
+    if not home.is_dir():
+        initialise(_project(given, home, coordinators))
+    return home
 
 
 def _answers(
