@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from cumulus_ops.cli.main import main
 from cumulus_ops.coordination.labels import KINDS
-from tests.support.golden import GOLDEN
+from tests.support.golden import GOLDEN, compare_golden
 
 FILES = GOLDEN / "coordination"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -80,6 +80,12 @@ def test_the_picture_is_coloured_by_label_and_says_why(tmp_path, name):
         assert step["rule"] == "source" or step["reason"] in titles or step["rule"] == "label"
     dashed = [p for p in picture.iter(f"{SVG}path") if (p.get("class") or "").split()[-1:] == ["order"]]
     assert len(dashed) == 1 + sum(s["strategy"] == "order" for s in analysed["streams"])  # and one in the legend
+
+
+def test_the_picture_of_the_documentation_is_ours(tmp_path):
+    file = tmp_path / "picture.svg"
+    run(FILES / "ads_poor.yaml", "--svg", file)
+    compare_golden("../../docs/coordination.svg", file.read_text(encoding="utf-8"))
 
 
 def test_a_group_can_be_folded():
