@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
 from cumulus_ops.config import Project
-from cumulus_ops.coordination import scheme_of
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.coordination.stored import COORDINATION, write_plan
@@ -122,7 +121,7 @@ def _initialise(project: Project, source: str) -> None:
 
     program = build_program(project)
     text = format_program(program)
-    plan = plan_program(program, scheme_of(from_sql=project.program_file is None))
+    plan = plan_program(program, proved_scheme(program))
     check_layout(plan, project.layout)
     coordination = plan_coordination(project, program, prove(program), plan.versions.name)
     catalog = Catalog(project.catalog_url, project.state)
@@ -150,6 +149,13 @@ def _initialise(project: Project, source: str) -> None:
         write_plan(project.state, coordination)
     finally:
         catalog.close()
+
+
+def proved_scheme(program: Program) -> str:
+    """The version scheme of a program that is registered for the first time; an open one has what the catalog says."""
+    from m3.confluence import prove
+
+    return prove(program).grain
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:

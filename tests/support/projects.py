@@ -65,7 +65,7 @@ def make_project(
 
 def initialise_as(project: Project, scheme: str) -> None:
     """Initialise a project with the given version scheme: a confluent program that is written by hand may have either."""
-    with unittest.mock.patch("cumulus_ops.engine.runtime.scheme_of", return_value=scheme):
+    with unittest.mock.patch("cumulus_ops.engine.runtime.proved_scheme", return_value=scheme):
         initialise(project)
 
 
