@@ -170,9 +170,9 @@ def _ordered(product: Product, order: Sequence[int], nullable: Nullable, given: 
 def _needed(conditions: set[Term], rules: Rules, relations: Mapping[int, str], nullable: Nullable) -> set[Term]:
     """The conditions, with those that say IS NOT NULL replaced by all that follows from them and not from the others, or from types."""
     tested = {part for c in conditions if c[1] == NULL_TESTED for part in nonnull_parts(c[3])}
-    if not tested:
-        return conditions
     others = {c for c in conditions if c[1] != NULL_TESTED}
+    if not tested:
+        return others
     known = {part for c in others if c[0] > 1 and c[1] in STRICT for part in nonnull_parts(c)}
     terms = [t for sides in rules.found() for t in sides]
     columns = {v for t in (*tested, *terms) for v in variables(t)}

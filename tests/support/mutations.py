@@ -112,7 +112,7 @@ def _key(draw: st.DrawFn, _: Program, trigger: Trigger, statement: Statement) ->
     if not known:
         return (statement,)
     old = draw(st.sampled_from(known))
-    new = draw(st.sampled_from([v for v in known if v.type == old.type]))
+    new = draw(st.sampled_from(alike))
 
     def keys(given: Sequence[Scalar]) -> tuple[Scalar, ...]:
         return tuple(new if k == old else k for k in given)
