@@ -83,12 +83,18 @@ def build_program(project: Project) -> Program:
     return compile_views(project.name, project.relations, project.views, project.dialect)
 
 
-def initialise(project: Project) -> None:
+def initialise(project: Project, *, versions: str | None = None) -> None:
     """Create or migrate the catalog, compile and register the program, with its coordination plan. Running it again changes nothing, and
-    costs little: what was compiled from the same file is not compiled again."""
+    costs little: what was compiled from the same file is not compiled again.
+
+    Args:
+        project: the project.
+        versions: for experiments and tests, the name of a version scheme; None for what is proved of the program. ``event`` is
+            right for every program. What is registered already keeps the scheme that it has.
+    """
     source = _source(project)
     if not _is_initialised(project, source):
-        _initialise(project, source)
+        _initialise(project, source, versions)
     for folder in ("runs", "log"):
         (project.state / folder).mkdir(parents=True, exist_ok=True)
 
@@ -114,22 +120,22 @@ def _is_initialised(project: Project, source: str) -> bool:
         catalog.close()
 
 
-def _initialise(project: Project, source: str) -> None:
-    from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
+def _initialise(project: Project, source: str, versions: str | None) -> None:
     from m3 import format_program
     from m3.confluence import prove
 
     program = build_program(project)
     text = format_program(program)
-    plan = plan_program(program, proved_scheme(program))
-    check_layout(plan, project.layout)
-    coordination = plan_coordination(project, program, prove(program), plan.versions.name)
+    plan, coordination = _planned(project, program, versions or prove(program).grain)
     catalog = Catalog(project.catalog_url, project.state)
     try:
         Sources(project, catalog).check()
         _refuse_other_formats(catalog, project.name)  # before anything is changed
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
+        known = catalog.program() if catalog.registered() else None
+        if known and known.digest == digest and known.granularity != plan.versions.name:  # there are data with such versions
+            plan, coordination = _planned(project, program, known.granularity)
         refreshed = 0 if program.derivations else None
         record = ProgramRecord(
             project.name,
@@ -151,11 +157,14 @@ def _initialise(project: Project, source: str) -> None:
         catalog.close()
 
 
-def proved_scheme(program: Program) -> str:
-    """The version scheme of a program that is registered for the first time; an open one has what the catalog says."""
+def _planned(project: Project, program: Program, scheme: str) -> tuple[ProgramPlan, CoordinationPlan]:
+    """The physical plan of a program, checked against the project's layout, and its coordination plan."""
+    from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
     from m3.confluence import prove
 
-    return prove(program).grain
+    plan = plan_program(program, scheme)
+    check_layout(plan, project.layout)
+    return plan, plan_coordination(project, program, prove(program), scheme)
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:

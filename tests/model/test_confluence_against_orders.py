@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from decimal import Decimal
 
+import pytest
 from hypothesis import HealthCheck, event, given, reject, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from tests.support.mutations import mutated
 from tests.support.projects import Event, interpret
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import RELATIONS, m3_programs, sql_views
+from tests.support.ring_programs import ring_programs
 from tests.support.summed import summed_maps
 
 #: More with `EXAMPLES=2000 pytest tests/model/test_confluence_against_orders.py`.
@@ -34,24 +36,6 @@ events = st.one_of(
     st.tuples(st.just("t"), signs, st.tuples(small, st.sampled_from([None, "x", "yy"]))),
 )
 streams = st.lists(events, min_size=2, max_size=7)
-
-CONFLUENT = """
-PROGRAM hand SEMANTICS {semantics};
-RELATION r(a INT, b INT);
-RELATION s(b INT, c INT NULL, x DECIMAL(9, 2));
-RELATION t(c INT, n STRING NULL);
-MAP bs[b INT] : INT;
-MAP as[a INT] : INT;
-MAP ab[a INT, b INT] : INT;
-MAP sums[b INT] : DECIMAL(18, 2);
-MAP joined[a INT] : DECIMAL(18, 2);
-MAP pairs[] : INT;
-MAP twice[] : INT;
-ON +r(A, B) DO {{ {insert} ab[A, B] += 1; joined[A] += sums[B]; twice[] += 2 * bs[B]; }}
-ON -r(A, B) DO {{ {delete} ab[A, B] += -1; joined[A] += -1 * sums[B]; twice[] += -2 * bs[B]; }}
-ON +s(B, C, X) DO {{ sums[B] += X; bs[B] += 1; joined[A] += X * ab[A, B]; twice[] += 2 * ab[A, B]; }}
-ON -s(B, C, X) DO {{ sums[B] += (-X); bs[B] += -1; joined[A] += ab[A, B] * (-X); twice[] += ab[A, B] * (-1 - 1); }}
-"""
 
 
 def maps_after(program: Program, stream: Sequence[Event]) -> dict[str, dict[tuple[object, ...], int]]:
@@ -105,23 +89,13 @@ def test_random_programs(program: Program, data: st.DataObject) -> None:
     judge(check(program), data)
 
 
-#: A join of r with itself, read before and AFTER; and as the papers have it, which is right for single events alone.
-SELF_JOINS = [
-    (
-        "pairs[] += as[A]; as[A] += 1; pairs[] += AFTER as[A];",
-        "pairs[] += -1 * as[A]; as[A] += -1; pairs[] += -1 * AFTER as[A];",
-    ),
-    ("pairs[] += 2 * as[A]; pairs[] += 1; as[A] += 1;", "pairs[] += -2 * as[A]; pairs[] += 1; as[A] += -1;"),
-]
-
-
+@pytest.mark.parametrize("summable", [True, False])
 @settings(QUICK)
-@given(semantics=st.sampled_from(["SEQUENTIAL", "SNAPSHOT"]), data=st.data())
-def test_mutants_of_programs_written_by_hand(semantics: str, data: st.DataObject) -> None:
-    insert, delete = data.draw(st.sampled_from(SELF_JOINS))
-    program = check(parse(CONFLUENT.format(semantics=semantics, insert=insert, delete=delete)))
+@given(data=st.data())
+def test_mutants_of_programs_written_by_hand(summable: bool, data: st.DataObject) -> None:
+    program = data.draw(ring_programs(summable=summable))
     assert prove(program).is_confluent
-    assert prove(program).grain == ("batch" if "AFTER" in insert else "event")
+    assert prove(program).grain == ("batch" if summable else "event")
     judge(data.draw(mutated(program)), data)
 
 

@@ -112,7 +112,7 @@ def _key(draw: st.DrawFn, _: Program, trigger: Trigger, statement: Statement) ->
     if not known:
         return (statement,)
     old = draw(st.sampled_from(known))
-    new = draw(st.sampled_from(alike))
+    new: Scalar = draw(st.sampled_from([v for v in known if v.type == old.type]))
 
     def keys(given: Sequence[Scalar]) -> tuple[Scalar, ...]:
         return tuple(new if k == old else k for k in given)
@@ -123,7 +123,7 @@ def _key(draw: st.DrawFn, _: Program, trigger: Trigger, statement: Statement) ->
 
 
 def _condition(draw: st.DrawFn, _: Program, trigger: Trigger, statement: Statement) -> tuple[Statement, ...]:
-    if statement.conditions and draw(st.booleans()):
+    if draw(st.booleans()) and statement.conditions:
         return (replace(statement, conditions=statement.conditions[1:]),)
     numbers = [v for v in _variables(statement) if v.type == INT]
     if not numbers:
