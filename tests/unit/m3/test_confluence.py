@@ -151,3 +151,17 @@ def test_what_is_told_apart_below_does_not_hide_what_is_not_above() -> None:
     assert grains(found) == {"r": "event", "s": "batch"}
     found = proved("ON +r(A, B) DO { m[A] += m[B]; } ON +s(A, X) DO { n[A] += m[A]; } ")
     assert grains(found) == {"r": "event", "s": "event"}
+
+
+DERIVE = """MAP d[a INT, k INT] : INT; DERIVE d[a] FROM n = m SELECT k = n COUNT CASE WHEN n > 1 THEN 1 ELSE 0 END;
+ON +r(A, B) DO { m[A] += 1; } """
+
+
+def test_what_reads_a_derived_map_needs_its_changes() -> None:
+    joined = DERIVE + "ON +s(A, X) DO { n[A] += 1; z[A] += d[A, k]; } "
+    assert proved(joined + "ON CHANGE d(a, k) DO { z[a] += n[a]; }").grain == "batch"
+    found = proved(joined)
+    assert grains(found) == {"r": "event", "s": "event"}
+    assert not found.is_confluent
+    assert found.verdicts["r"].reason.endswith("comes first: +s statement 2 (z[A] += d[A, k]) reads d")
+    assert proved(joined + "ON CHANGE d(a, k) DO { z[a] += 2 * n[a]; }").grain == "event"
