@@ -71,6 +71,7 @@ def init(folder: Path, name: str | None, empty: bool) -> None:
         click.echo(f"next: describe your tables and views in {folder / 'cumulus.yaml'}, then `cumulus init` again")
         return
     click.echo(f"{project.name}: {len(project.relations)} relations, {len(project.views)} views; the catalog is ready")
+    _warn(project)
     if written:
         where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
         click.echo(f"next: {where}cumulus run && cumulus query {next(iter(project.views))}")
@@ -100,6 +101,7 @@ def compile_(
     """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
     what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
     from cumulus_ops.cli.compiling import rows_by_relation, source_of
+    from cumulus_ops.cli.planned import warning_of
 
     with explained():
         project = load_project(folder)
@@ -109,6 +111,9 @@ def compile_(
             click.echo(source.emitted(emit, view))
         else:
             click.echo(source.explained(view, statistics, full=full), nl=False)
+            line = warning_of(project, source.program(view))
+            if line is not None:
+                click.echo(line, err=True)
         if svg is not None:
             _draw(source.program(view), svg)
 
@@ -429,3 +434,12 @@ def _initialise(project: Project) -> None:
     from cumulus_ops.snapshot import initialise
 
     initialise(project)
+
+
+def _warn(project: Project) -> None:
+    """Say which views wait for their epochs, in one line."""
+    from cumulus_ops.coordination.stored import read_plan
+
+    plan = read_plan(project.state)
+    if plan is not None and plan.warning is not None:
+        click.echo(plan.warning, err=True)
