@@ -16,6 +16,7 @@ from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow
 
 __all__ = [
     "DEPENDENCIES",
+    "VALUES",
     "Behaviour",
     "Record",
     "World",
@@ -34,8 +35,9 @@ Record = tuple[tuple[str, int], ...]
 #: ``d`` is another name of ``a``; ``e`` is the same for every ``a``, as a city is for companies.
 DEPENDENCIES = (Dependency(frozenset("a"), "d", injective=True), Dependency(frozenset("a"), "e"))
 BASE = "abc"
-#: All values that attributes of records from outside may have.
-DOMAIN = {"a": (0, 1), "b": (0, 1), "c": (0, 1, 2), "d": (0, 1), "e": (0,), "x": (0, 1, 2), "y": (0, 1, 2)}
+#: All values that attributes of records from outside may have, and those that an attribute of any record may have.
+DOMAIN = {"a": (0, 1), "b": (0, 1), "c": (0, 1, 2), "d": (0, 1), "e": (0,)}
+VALUES = DOMAIN | dict.fromkeys("bxy", (0, 1, 2))
 
 
 def record(values: Mapping[str, int]) -> Record:
@@ -99,8 +101,8 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class World:
-    """A dataflow, the behaviours of its components' paths, the records of the streams from outside, and which values are sealed: all that
-    occur, and some that do not."""
+    """A dataflow, the behaviours of its components' paths, the records of the streams from outside, and which values are sealed: all there
+    may be, for a vote needs the seals of those, too, who have no record of a value."""
 
     dataflow: Dataflow
     behaviours: Mapping[tuple[str, int], Behaviour]
@@ -121,9 +123,7 @@ def draw_world(choose: random.Random, dataflow: Dataflow, records: int = 3) -> W
             schema = _schema(stream)
             inputs[stream.name] = frozenset(_row(choose, schema) for _ in range(choose.randint(1, records)))
             if stream.seal is not None:
-                occurring = {restricted(row, stream.seal) for row in inputs[stream.name]}
-                others = {v for v in product(*(DOMAIN[k] for k in sorted(stream.seal))) if choose.random() < 0.3}
-                sealed[stream.name] = frozenset(occurring | others)
+                sealed[stream.name] = frozenset(product(*(DOMAIN[k] for k in sorted(stream.seal))))
     return World(dataflow, behaviours, inputs, sealed)
 
 
