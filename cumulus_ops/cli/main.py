@@ -114,7 +114,7 @@ def compile_(
             click.echo(source.explained(view, statistics, full=full), nl=False)
             line = warning_of(project, source.program(view))
             if line is not None:
-                click.echo(line, err=True)
+                click.echo(f"note: {line}", err=True)
         if svg is not None:
             _draw(source.program(view), svg)
 
@@ -454,4 +454,4 @@ def _warn(project: Project) -> None:
 
     plan = read_plan(project.state)
     if plan is not None and plan.warning is not None:
-        click.echo(plan.warning, err=True)
+        click.echo(f"note: {plan.warning}", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,7 +151,9 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
             coordination.to_json(),
         )
         _register(catalog, record, plan, project.state)
-        _check_format(catalog.program())
+        registered = catalog.program()
+        _check_format(registered)
+        coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
         catalog.record_source(source, coordination.to_json())
         write_plan(project.state, coordination)
     finally:
