@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -120,10 +121,11 @@ def test_the_barriers_of_random_programs_are_enough(program: Mapping[str, Any], 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "plan").mkdir()
         built = build_program(judged.make(Path(folder) / "plan"))
+        barriers_in_force(judged, Path(folder) / "plan")
         assert not seen(judged, built, Path(folder) / "run", seed)
 
 
 def seen(judged: Case, program: Program, folder: Path, seed: int, *left_out: str) -> list[str]:
-    """The anomalies of a run."""
-    folder.mkdir()
+    """The anomalies of a run, which begins with a copy of what was initialised beside it."""
+    shutil.copytree(folder.parent / "plan", folder)
     return anomalies(judged, play(judged, folder, seed, left_out), program)
