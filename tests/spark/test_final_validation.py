@@ -46,7 +46,9 @@ def outcomes(rt: Runtime) -> dict[tuple[str, str], bool | None]:
 def test_final_partitions_equal_their_recomputation(rt: Runtime) -> None:
     finalise(rt)
     found = validate_finals(rt)
-    assert {(v.partition.view, v.partition.value) for v in found} == {(n, v) for n in SEALED for v in ('["1"]', "[null]")}
+    assert {(v.partition.view, v.partition.value) for v in found} == {
+        (n, v) for n in SEALED for v in ('["1"]', "[null]")
+    }
     assert all(v.success for v in found), [str(v) for v in found]
     assert outcomes(rt) == dict.fromkeys(outcomes(rt), True)
     page = found[0].report.read_text(encoding="utf-8")
@@ -63,7 +65,9 @@ def test_a_wrong_partition_is_named(rt: Runtime) -> None:
         rows, places = final_rows(rt, view, values, **what)  # type: ignore[arg-type]
         if view.view.name != "counts":  # type: ignore[attr-defined]
             return rows, places
-        wrong = pa.array([n if c is None else n + 1 for n, c in zip(*(rows[x].to_pylist() for x in ("n", "campaign")), strict=True)])
+        wrong = pa.array(
+            [n if c is None else n + 1 for n, c in zip(*(rows[x].to_pylist() for x in ("n", "campaign")), strict=True)]
+        )
         return rows.set_column(1, "n", wrong), places
 
     with patch.object(finals, "final_rows", wrongly):
