@@ -81,13 +81,13 @@ class _Fold:
         )
 
     def _inputs(self) -> Iterator[Port]:
-        """What streams from outside of the group lead to, and what none leads to."""
+        """What streams from outside of the group lead to, and what none leads to, or only a loop that nothing enters."""
         fed = {s.target for s in self.inner}
         outside = {s.target for s in self.dataflow.streams if s not in self.inner}
-        for component in self.members:
-            for name in dict.fromkeys(p.source for p in component.paths):
-                if (component.name, name) in outside or (component.name, name) not in fed:
-                    yield "in", component.name, name
+        ports = [p for p in self.graph if p[0] == "in"]
+        entered = [p for p in ports if p[1:] in outside or p[1:] not in fed]
+        reached = {port for entry in entered for port in reachable(self.graph, entry)}
+        yield from (p for p in ports if p in entered or p not in reached)
 
     def _outputs(self) -> Iterator[Port]:
         used = {s.source for s in self.inner}
@@ -125,12 +125,17 @@ class _Fold:
             for path in paths
         ]
         order = any(path.order_sensitive for _, path in between)
-        writes = any(path.writes for _, path in between)
+        writes = any(path.writes for _, path in between) or (order and target in reachable(self._confluent(), source))
         gates = [self._gate(port, path) for port, path in between if path.order_sensitive]
         gate = frozenset.intersection(*(g for g in gates if g is not None)) if gates and None not in gates else None
         plain = all(path.lineage is None for _, path in between) and not self.cyclic & onward & back
         lineage = None if plain and not self._described() else ()
         return Annotation(name, output, f"{'O' if order else 'C'}{'W' if writes else 'R'}", gate or None, lineage)
+
+    def _confluent(self) -> dict[Port, dict[Port, None]]:
+        """Without order-sensitive paths. What goes round these as well does not only read: as an NDRead it would protect others like it."""
+        sensitive = {edge for edge, paths in self.paths.items() if any(p.order_sensitive for p in paths)}
+        return {a: {b: None for b in targets if (a, b) not in sensitive} for a, targets in self.graph.items()}
 
     def _gate(self, port: Port, path: Annotation) -> frozenset[str] | None:
         """The gate, if all that the component gets comes from outside: inside, seals may have been lost or used."""

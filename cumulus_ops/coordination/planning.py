@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cumulus_ops.coordination.advice import locality_of
+from cumulus_ops.coordination.analysis import LOGGED, analyse
 from cumulus_ops.coordination.annotation_file import read_dataflow
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.finality import Finality
 from cumulus_ops.coordination.lineage import Lineage
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, EdgePlan, Verdict, ViewPlan
+from cumulus_ops.coordination.strategies import coordinate
 from cumulus_ops.coordination.views import Annotated, connected, edges_beyond, labelled, view_component
 from m3.program import Program
 
@@ -30,7 +33,7 @@ __all__ = ["ANSWERS", "Planning", "plan_coordination"]
 #: What the edges from views lead to.
 ANSWERS = "answers"
 #: How the strategies are called.
-NONE, SEAL, ORDER, LOGGED = "none", "seal", "order", "logged"
+NONE, SEAL, ORDER = "none", "seal", "order"
 
 
 def plan_coordination(
@@ -65,7 +68,15 @@ class Planning:
         edges = (*self._writes(), *self._reads(views), *edges_beyond(self.dataflow, names))
         verdicts = tuple(Verdict(v.relation, v.grain, v.reason) for v in self.confluence.verdicts.values())
         barriers = barriers_of(self.program, self.project.seals, views)
-        return CoordinationPlan(scheme, verdicts, views, edges, barriers)
+        return CoordinationPlan(scheme, verdicts, views, edges, barriers, tuple(self._notes()))
+
+    def _notes(self) -> Iterator[str]:
+        """The locality of seals: how many nodes a value concerns."""
+        streams = self.dataflow.streams
+        planned = coordinate(self.dataflow, analyse(self.dataflow), LOGGED).edges
+        for stream, edge in zip(streams, planned, strict=True):
+            if edge.strategy == SEAL:
+                yield f"{stream.name}: {locality_of(self.dataflow, stream)}"
 
     @cached_property
     def lineage(self) -> Lineage:

@@ -19,15 +19,16 @@ import networkx as nx
 
 from cumulus_ops.coordination.annotations import Dataflow, Stream
 from tests.support.dataflow_components import Instance, State, Value, concerning
-from tests.support.dataflow_worlds import DOMAIN, Record, World, restricted
+from tests.support.dataflow_worlds import VALUES, Record, World, restricted
 
 __all__ = ["ANOMALIES", "Observed", "TooLong", "execute", "instances_of", "observe"]
 
 #: What a stream can show, the worst last.
 ANOMALIES = ("Async", "Run", "Inst", "Diverge")
 INSTANCES = 2
-STATES_MAX = 300
-WALKS = 40
+#: States of a search, and random orders instead; of components that are confluent by construction, fewer do.
+STATES_MAX, WALKS = 250, 30
+CONFLUENT_STATES_MAX, CONFLUENT_WALKS = 30, 6
 STEPS_MAX = 150
 RUNS_MAX = 24
 
@@ -207,6 +208,8 @@ class _Search:
     def outcomes(self, pool: frozenset[Message]) -> list[dict[Output, Sent]]:
         """All that can come of it, or what comes of some random orders."""
         start = tuple(State() for _ in self.nodes)
+        confluent = all(p.label in ("CR", "CW") for m in self.machines.values() for p in m.component.paths)
+        states_max, walks = (CONFLUENT_STATES_MAX, CONFLUENT_WALKS) if confluent else (STATES_MAX, WALKS)
         stack, seen, ends = [(pool, start)], {(pool, start)}, set()
         while stack:
             pending, states = stack.pop()
@@ -217,8 +220,8 @@ class _Search:
                 if following not in seen:
                     seen.add(following)
                     stack.append(following)
-            if len(seen) > STATES_MAX:
-                ends |= {self._walk(pool, start) for _ in range(WALKS)}
+            if len(seen) > states_max:
+                ends |= {self._walk(pool, start) for _ in range(walks)}
                 break
         found = {tuple(self._outcome(states)) for states in ends}
         return [dict(outcome) for outcome in sorted(found, key=repr)]
@@ -269,7 +272,7 @@ class _Search:
                     key = self.keys.get(stream.name)
                     if stream.source != (name, output) or key is None:
                         continue
-                    values = product(*(DOMAIN.get(k, (None,)) for k in sorted(key)))
+                    values = product(*(VALUES.get(k, (None,)) for k in sorted(key)))
                     closed = frozenset(v for v in values if machine.closed(state, output, key, v))
                     sealed.append((stream.name, closed))
                     if any(restricted(row, key) not in closed for row in shown):

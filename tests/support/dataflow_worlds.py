@@ -16,6 +16,7 @@ from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow
 
 __all__ = [
     "DEPENDENCIES",
+    "VALUES",
     "Behaviour",
     "Record",
     "World",
@@ -34,8 +35,9 @@ Record = tuple[tuple[str, int], ...]
 #: ``d`` is another name of ``a``; ``e`` is the same for every ``a``, as a city is for companies.
 DEPENDENCIES = (Dependency(frozenset("a"), "d", injective=True), Dependency(frozenset("a"), "e"))
 BASE = "abc"
-#: All values that attributes of records from outside may have.
-DOMAIN = {"a": (0, 1), "b": (0, 1), "c": (0, 1, 2), "d": (0, 1), "e": (0,), "x": (0, 1, 2), "y": (0, 1, 2)}
+#: All values that attributes of records from outside may have, and those that an attribute of any record may have.
+DOMAIN = {"a": (0, 1), "b": (0, 1), "c": (0, 1, 2), "d": (0, 1), "e": (0,)}
+VALUES = DOMAIN | dict.fromkeys("bxy", (0, 1, 2))
 
 
 def record(values: Mapping[str, int]) -> Record:

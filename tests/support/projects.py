@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import unittest.mock
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow as pa
 from cumulus_ops.catalog import LogFile, NewBatch
 from cumulus_ops.catalog.values import Sealing
 from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
-from cumulus_ops.engine import Runtime, initialise
+from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog.files import write_parquet
 from cumulus_ops.mapstore import logical_type
 from cumulus_ops.query import read_map
@@ -61,12 +60,6 @@ def make_project(
         executor or ExecutorSettings(kind="inprocess"),
         settle=datetime.timedelta(0),
     )
-
-
-def initialise_as(project: Project, scheme: str) -> None:
-    """Initialise a project with the given version scheme: a confluent program that is written by hand may have either."""
-    with unittest.mock.patch("cumulus_ops.engine.runtime.scheme_of", return_value=scheme):
-        initialise(project)
 
 
 def append_events(

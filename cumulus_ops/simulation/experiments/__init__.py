@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cumulus_ops.simulation.experiments.buffers import BUFFER, INTELLIGENT, ROUNDS
+from cumulus_ops.simulation.experiments.coordination import AD_REPORTING, PROGRESS, WORD_COUNT
 from cumulus_ops.simulation.experiments.epochs import EPOCHS, SKEW, STAGGERING
 from cumulus_ops.simulation.experiments.messages import PUTLESS, SUPPRESSION
 from cumulus_ops.simulation.experiments.nodes import NODES, SCALING
@@ -30,6 +31,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         PUTLESS,
         ROUNDS,
         SWITCHES,
+        WORD_COUNT,
+        AD_REPORTING,
+        PROGRESS,
     )
 }
 

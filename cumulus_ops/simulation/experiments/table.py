@@ -42,7 +42,7 @@ class Experiment:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Write a table; all rows have the columns of the first."""
+    """Write a table; its columns are those of the first row, and what another one lacks stays empty."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
