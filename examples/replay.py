@@ -3,15 +3,16 @@
     python examples/replay.py [ads|wordcount] [--runs 2] [--seed 0]
 
 A **run** plays the same input, drops and requests, in an order that is drawn from its seed; processes die in it and are started anew. It has
-two **replicas**, each a project of its own. A **store** (a cache of ``ads``, what ``wordcount`` commits to) keeps the first answer
+two **replicas**, where there are several stores, each a project of its own. A **store** (a cache of ``ads``, what ``wordcount`` commits to) keeps the first answer
 to each request for good. Each replica has a store per way to coordinate, so that all of them see the same interleaving:
 
     uncoordinated  takes what a view shows when it looks
     ordered        takes the view as of the epoch that the request belongs to: an order that is the same in every run
-    sealed         takes what is final
+    sealed         takes what is final by a seal, or at once; of a view for which no seal helps, what it shows
     by arrival     one sequencer decides the order of drops and requests, in which all replicas process them one by one
 
-The table says whether replicas, and runs, have ended with different stores, beside what `cumulus analyze` says of uncoordinated ones.
+The table says whether replicas, and runs, have ended with different stores, beside the label that analysis predicts. ``independent`` is ``sealed``
+with each campaign at one server alone.
 """
 
 from __future__ import annotations
@@ -29,18 +30,25 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from cumulus_ops.config import Project, load_project
+from cumulus_ops.coordination.analysis import analyse
+from cumulus_ops.coordination.annotation_file import read_dataflow
+from cumulus_ops.coordination.plan import COMMITTED
+from cumulus_ops.coordination.strategies import coordinate
 from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.errors import NotYet
 from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.query import read_view
+from cumulus_ops.query.answers import read_answer
 from cumulus_ops.snapshot import commit, current_epoch, run_minibatch, seal, sealed
+from cumulus_ops.snapshot.finals import finalise
 from cumulus_ops.snapshot.minibatch import compute_batch
 
 HERE = Path(__file__).parent
-REPLICAS = 2
 DEATHS = 3  # of each replica's processes in a run
-LOOKS = 6  # how often a replica looks for answers, about
+LOOKS = 4  # how often a replica looks for answers, about
 ARRIVAL = "by arrival"
-POLICIES = ("uncoordinated", "ordered", "sealed")
+SEALED, INDEPENDENT = "sealed", "independent"
+POLICIES = ("uncoordinated", "ordered", SEALED)
 
 Row = Mapping[str, object]
 #: request -> the rows that were answered first; entries are never changed
@@ -50,13 +58,23 @@ Store = dict["Request", frozenset[tuple[object, ...]]]
 @dataclasses.dataclass(frozen=True)
 class Study:
     """A project in a folder beside this file. ``asked``: by view, the columns that a request names. An epoch has ``drops`` drops of each
-    coordinator. ``replicated``: there are several stores, which have to agree."""
+    coordinator. There are so many ``replicas``."""
 
     name: str
     relation: str
     asked: Mapping[str, tuple[str, ...]]
     drops: int
-    replicated: bool
+    replicas: int
+
+    def label(self, view: str, policy: str) -> str:
+        """What analysis predicts of the stores' contents."""
+        view = "wordcount" if self.name == "wordcount" else view
+        suffix = "_sealed" if policy in (SEALED, INDEPENDENT) else ""
+        dataflow = read_dataflow(HERE / self.name / "greybox" / f"{view}{suffix}.yaml")
+        found = analyse(dataflow)
+        if policy in ("ordered", ARRIVAL):
+            found = coordinate(dataflow, found, "logged" if policy == "ordered" else "arrival").analysis
+        return str(found.label)
 
 
 STUDIES = {
@@ -64,10 +82,10 @@ STUDIES = {
         "ads",
         "clicks",
         {"thresh": ("id",), "poor": ("id",), "window": ("hour", "id"), "campaign": ("campaign", "id")},
-        4,
-        True,
+        drops=3,
+        replicas=2,
     ),
-    "wordcount": Study("wordcount", "words", {"counts": ("batch",)}, 4, False),
+    "wordcount": Study("wordcount", "words", {"counts": ("batch",)}, drops=4, replicas=1),
 }
 
 
@@ -85,8 +103,10 @@ class Input:
     """What all runs have in common: each coordinator's drops, in their order, and the requests."""
 
     study: Study
+    folder: Path
     drops: tuple[tuple[Path, ...], ...]
     requests: tuple[Request, ...]
+    independent: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +132,7 @@ def make_input(study: Study, folder: Path, independent: bool = False) -> Input:
     subprocess.run([*script, *(["--independent"] if independent else [])], check=True)
     coordinators = sorted(folder.iterdir())
     drops = tuple(tuple(sorted(c.iterdir())) for c in coordinators)
-    return Input(study, drops, tuple(_requests(study, drops)))
+    return Input(study, folder, drops, tuple(_requests(study, drops)), independent)
 
 
 def _requests(study: Study, drops: Sequence[Sequence[Path]]) -> Iterator[Request]:
@@ -143,13 +163,12 @@ class Replica:
 
     def __init__(self, given: Input, home: Path, draw: random.Random, coordinators: int) -> None:
         self.given, self.home, self.draw = given, home, draw
-        project = load_project(HERE / given.study.name, {"CUMULUS_HOME": str(home)})
-        self.project: Project = dataclasses.replace(project, coordinators=coordinators)
+        self.project = _project(given, home, coordinators)
         self.stores: dict[tuple[str, str], Store] = {}
         self.posed: list[Request] = []
         self.deaths = DEATHS
         self._process = ExitStack()
-        initialise(self.project)
+        shutil.copytree(_initialised(given, coordinators), home)
         self.rt = self._process.enter_context(open_runtime(self.project, "inprocess"))
 
     def restart(self) -> None:
@@ -193,6 +212,19 @@ class Replica:
                         store[request] = rows
 
 
+def _project(given: Input, home: Path, coordinators: int) -> Project:
+    environment = {"CUMULUS_HOME": str(home)} | ({"ADS_PRODUCERS": "one"} if given.independent else {})
+    return dataclasses.replace(load_project(HERE / given.study.name, environment), coordinators=coordinators)
+
+
+def _initialised(given: Input, coordinators: int) -> Path:
+    """The home of a project to which nothing has come yet: to be copied, for that is quicker than to make another one."""
+    home = given.folder.with_name(f"{given.folder.name}-{coordinators}")
+    if not home.is_dir():
+        initialise(_project(given, home, coordinators))
+    return home
+
+
 def _answers(
     rt: Runtime, policy: str, requests: Sequence[Request], columns: Sequence[str]
 ) -> Iterator[tuple[Request, frozenset[tuple[object, ...]]]]:
@@ -212,13 +244,26 @@ def _shown(rt: Runtime, policy: str, view: str, epoch: int) -> Sequence[Row]:
     if policy == "ordered":
         is_committed = rt.catalog.newest_snapshot() >= epoch
         return list(read_view(rt, view, as_of=epoch).to_pylist()) if is_committed else []
-    raise NotImplementedError
+    if rt.coordination.view(view).final == COMMITTED:
+        return list(read_view(rt, view, tentative=True).to_pylist())
+    return list(_final(rt, view))
+
+
+def _final(rt: Runtime, view: str) -> Iterator[Row]:
+    """The rows that nothing will change, whatever epochs there are."""
+    try:
+        answer = read_answer(rt, view)
+    except NotYet:
+        return
+    for row, by in zip(answer.rows.to_pylist(), answer.final_by.to_pylist(), strict=True):
+        if not by.startswith("epoch"):
+            yield row
 
 
 def play(given: Input, home: Path, seed: int, policies: Sequence[str] = POLICIES) -> list[Replica]:
     """A run in which each coordinator, committer and store works when the seed says so, at each replica by itself."""
     replicas = []
-    for number in range(REPLICAS):
+    for number in range(given.study.replicas):
         replica = Replica(given, home / f"replica-{number}", random.Random(f"{seed}/{number}"), len(given.drops))
         _Player(replica, policies).play()
         replica.close()
@@ -234,13 +279,14 @@ class _Player:
         self.given, self.draw = replica.given, replica.draw
         self.requests = self.draw.sample(replica.given.requests, len(replica.given.requests))
         self.taken = [0] * len(replica.given.drops)
+        self.is_new = False
 
     def play(self) -> None:
         """Until all is done."""
         while actions := list(self._possible()):
             self.draw.choice(actions)()
         self.replica.posed = list(self.given.requests)
-        self._look()
+        self.replica.look(self.policies)
 
     def _possible(self) -> Iterator[Callable[[], None]]:
         rt, size = self.replica.rt, self.given.study.drops
@@ -255,20 +301,24 @@ class _Player:
             yield lambda e=epoch: commit(self.replica.rt, e) and None  # type: ignore[misc]
         if self.requests:
             yield self._pose
+        if SEALED in self.policies and self.is_new:
+            yield self._finalise
 
     def _deliver(self, coordinator: int) -> None:
         drop = self.given.drops[coordinator][self.taken[coordinator]]
         self.taken[coordinator] += 1
         self.replica.deliver(drop, coordinator, drop.name)
+        self.is_new = True
+
+    def _finalise(self) -> None:
+        finalise(self.replica.rt)
+        self.is_new = False
 
     def _pose(self) -> None:
         """Some more requests."""
         some = self.draw.randint(1, 2 * len(self.given.requests) // LOOKS)
         self.replica.posed += self.requests[:some]
         del self.requests[:some]
-        self._look()
-
-    def _look(self) -> None:
         self.replica.look(self.policies)
 
 
@@ -276,7 +326,7 @@ def play_by_arrival(given: Input, home: Path, seed: int) -> list[Replica]:
     """A run in which one sequencer decides what comes next, and all replicas follow: they process it one by one, through one coordinator."""
     order = list(_arrivals(given, random.Random(seed)))
     replicas = []
-    for number in range(REPLICAS):
+    for number in range(given.study.replicas):
         replica = Replica(given, home / f"replica-{number}", random.Random(f"{seed}/{number}"), 1)
         for place, arrived in enumerate(order):
             if isinstance(arrived, Path):
@@ -312,21 +362,30 @@ def compare(runs: Sequence[Sequence[Replica]]) -> Iterator[Outcome]:
             view,
             policy,
             any(store != run[0] for run in stores for store in run),
-            any(stores[0][place] != run[place] for run in stores for place in range(REPLICAS)),
+            any(run != stores[0] for run in stores),
             len(stores[0][0]),
         )
 
 
 def main(study: Study, runs: int, seed: int) -> None:
     """Play and print."""
+    seeds = range(seed, seed + runs)
     with tempfile.TemporaryDirectory() as folder:
-        given = make_input(study, Path(folder) / "landing")
-        seeds = range(seed, seed + runs)
-        free = [play(given, Path(folder) / f"free-{s}", s, POLICIES[:2]) for s in seeds]
-        arriving = [play_by_arrival(given, Path(folder) / f"arriving-{s}", s) for s in seeds]
-    print(f"{study.name}, {runs} runs of {REPLICAS} replicas")
-    for outcome in (*compare(free), *compare(arriving)):
-        print(outcome)
+        home = Path(folder)
+        given = make_input(study, home / "drops")
+        outcomes = [
+            *compare([play(given, home / f"free-{s}", s) for s in seeds]),
+            *compare([play_by_arrival(given, home / f"arriving-{s}", s) for s in seeds]),
+        ]
+        if study.name == "ads":
+            given = make_input(study, home / "independent", independent=True)
+            found = compare([play(given, home / f"independent-{s}", s, [SEALED]) for s in seeds])
+            outcomes += [dataclasses.replace(outcome, policy=INDEPENDENT) for outcome in found]
+    print(f"{study.name}: {runs} runs of {study.replicas} replicas")
+    print(f"  {'view':<10}{'coordination':<15}{'label':<10}{'replicas':<10}{'runs':<10}answers")
+    for o in sorted(outcomes, key=lambda o: list(study.asked).index(o.view)):
+        ends = [f"{'differ' if differ else 'agree':<10}" for differ in (o.replicas_differ, o.runs_differ)]
+        print(f"  {o.view:<10}{o.policy:<15}{study.label(o.view, o.policy):<10}{''.join(ends)}{o.answers}")
 
 
 if __name__ == "__main__":

@@ -12,15 +12,21 @@ logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
 from expectations import metrics  # noqa: E402, F401  registers them
 from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity  # noqa: E402
-from expectations.snapshot import ExpectNoGroupWithoutRows, ExpectSnapshotToEqualRecomputation  # noqa: E402
-from expectations.suites import epoch_suite, groups_suite, log_suite, views_suite  # noqa: E402
+from expectations.snapshot import (  # noqa: E402
+    ExpectFinalRowsToEqualRecomputation,
+    ExpectNoGroupWithoutRows,
+    ExpectSnapshotToEqualRecomputation,
+)
+from expectations.suites import epoch_suite, finals_suite, groups_suite, log_suite, views_suite  # noqa: E402
 
 __all__ = [
     "ExpectEpochsToBeComplete",
+    "ExpectFinalRowsToEqualRecomputation",
     "ExpectNoGroupWithoutRows",
     "ExpectNoNegativeMultiplicity",
     "ExpectSnapshotToEqualRecomputation",
     "epoch_suite",
+    "finals_suite",
     "groups_suite",
     "log_suite",
     "views_suite",

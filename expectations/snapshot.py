@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from expectations.rendering import ReadableExpectation, verdict
 
-__all__ = ["ExpectNoGroupWithoutRows", "ExpectSnapshotToEqualRecomputation"]
+__all__ = ["ExpectFinalRowsToEqualRecomputation", "ExpectNoGroupWithoutRows", "ExpectSnapshotToEqualRecomputation"]
 
 HEADER = ("what", "group", "column", "snapshot", "recomputed")
 
@@ -38,6 +38,22 @@ class ExpectSnapshotToEqualRecomputation(ReadableExpectation):
             return verdict(False, "it was not compared")
         success = found["outcome"] != "differs"
         return verdict(success, found["observed"], HEADER, found["differences"], outcome=found["outcome"])
+
+
+class ExpectFinalRowsToEqualRecomputation(ExpectSnapshotToEqualRecomputation):
+    """The same of rows that sealed values make final, and of the log's rows with these values: they need no epoch to be complete.
+
+    Args:
+        view: the view's name.
+        values: the values, as text.
+    """
+
+    values: str
+
+    sentence: ClassVar[str] = (
+        "The final rows of $view equal its SQL, run from scratch over the log's rows of these sealed values: $values."
+    )
+    success_keys: ClassVar[tuple[str, ...]] = ("view", "values")
 
 
 class ExpectNoGroupWithoutRows(ReadableExpectation):

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import great_expectations as gx
 
 from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity
-from expectations.snapshot import ExpectNoGroupWithoutRows, ExpectSnapshotToEqualRecomputation
+from expectations.snapshot import (
+    ExpectFinalRowsToEqualRecomputation,
+    ExpectNoGroupWithoutRows,
+    ExpectSnapshotToEqualRecomputation,
+)
 
-__all__ = ["epoch_suite", "groups_suite", "log_suite", "views_suite"]
+__all__ = ["epoch_suite", "finals_suite", "groups_suite", "log_suite", "views_suite"]
 
 
 def views_suite(views: Sequence[str]) -> gx.ExpectationSuite:
     """What the snapshots of the views must satisfy: an expectation for each."""
     equal = [ExpectSnapshotToEqualRecomputation(view=view) for view in views]
     return gx.ExpectationSuite(name="views", expectations=equal)
+
+
+def finals_suite(values: Mapping[str, str]) -> gx.ExpectationSuite:
+    """What the final rows of views must satisfy: view -> the values that they have, as text."""
+    equal = [ExpectFinalRowsToEqualRecomputation(view=view, values=text) for view, text in values.items()]
+    return gx.ExpectationSuite(name="final partitions", expectations=equal)
 
 
 def groups_suite() -> gx.ExpectationSuite:

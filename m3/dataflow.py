@@ -24,6 +24,7 @@ __all__ = [
     "derivation_ranks",
     "describe_dataflow",
     "is_cyclic",
+    "once_per_program",
     "self_reading_relations",
     "strata",
     "to_dot",
@@ -35,7 +36,7 @@ T = TypeVar("T")
 _results: dict[int, dict[str, Any]] = {}
 
 
-def _once(function: Callable[[Program], T]) -> Callable[[Program], T]:
+def once_per_program(function: Callable[[Program], T]) -> Callable[[Program], T]:
     """Compute a function once per program object. (Comparing whole programs, as a usual cache would, takes longer.)"""
 
     @wraps(function)
@@ -83,7 +84,7 @@ def _statements(program: Program) -> Iterator[tuple[Trigger, int, Statement]]:
             yield trigger, index, statement
 
 
-@_once
+@once_per_program
 def _map_graph(program: Program) -> dict[str, dict[str, None]]:
     """An edge from each map to each map that some statement computes from it; nodes in order of declaration."""
     edges = [(ref.map, s.target) for _, _, s in _statements(program) for ref in s.reads()]
@@ -92,7 +93,7 @@ def _map_graph(program: Program) -> dict[str, dict[str, None]]:
     return graph_of((m.name for m in program.maps), edges)
 
 
-@_once
+@once_per_program
 def strata(program: Program) -> tuple[tuple[str, ...], ...]:
     """The maps by strongly connected component, sources before targets: the order of evaluation.
 
@@ -103,7 +104,7 @@ def strata(program: Program) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(components(_map_graph(program)), key=lambda g: (levels[g[0]], position[g[0]])))
 
 
-@_once
+@once_per_program
 def _depths(program: Program) -> tuple[tuple[str, int], ...]:
     levels = generations(condensed(_map_graph(program)))
     return tuple((name, level) for level, parts in enumerate(levels) for part in parts for name in part)
@@ -117,7 +118,7 @@ def depth(program: Program) -> dict[str, int]:
     return dict(_depths(program))
 
 
-@_once
+@once_per_program
 def derivation_ranks(program: Program) -> dict[str, int]:
     """For each map the number (from 1) of the last derivation it depends on, itself included; 0 for none.
 

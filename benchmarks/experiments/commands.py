@@ -79,10 +79,22 @@ def costs(out: Path) -> None:
 
 
 @experiment.command()
+@click.option("--producers", default="1,2,5,10,20", show_default=True, help="Numbers of them.")
+@click.option("--repetitions", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--drops", type=click.IntRange(8), default=60, show_default=True, help="Of each producer, five a second.")
+@click.pass_obj
+def coordination(out: Path, producers: str, repetitions: int, drops: int) -> None:
+    """What order costs, and seals, against no coordination, by the number of producers."""
+    from benchmarks.experiments.coordination import run_coordination
+
+    run_coordination(out, [int(n) for n in producers.split(",")], repetitions, drops)
+
+
+@experiment.command()
 @click.pass_obj
 def plots(out: Path) -> None:
     """Draw all plots anew from the data."""
-    from benchmarks.experiments import buffers, consistency, staggering
+    from benchmarks.experiments import buffers, consistency, coordination, staggering
 
-    for draw in (consistency.plot, staggering.plot_staggering, buffers.plot_buffers):
+    for draw in (consistency.plot, staggering.plot_staggering, buffers.plot_buffers, coordination.plot_coordination):
         draw(out)

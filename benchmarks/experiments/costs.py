@@ -166,8 +166,8 @@ class _Shop:
 
 @contextmanager
 def _opened(folder: Path, versions: str) -> Iterator[Runtime]:
-    project = shop_project(folder, 2, versions)
-    initialise(project)
+    project = shop_project(folder, 2)
+    initialise(project, versions=versions)
     with open_runtime(project, "inprocess") as rt:
         yield rt
 

@@ -14,7 +14,7 @@ locked, so that each sees the seals of the others, and who is a member.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,32 +130,52 @@ class Punctuations(Database):
         return [UnsettledBatch(*key, frozenset(relations)) for key, relations in found.items()]
 
     def seal_counts(self) -> list[SealCounts]:
-        """Each seal of which there are values, in numbers."""
-        is_open = V.closed_at.is_(None)
-        oldest = func.min(V.first_seen).filter(is_open)
-        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at), oldest).group_by(V.relation, V.seal)
-        waits = select(V.relation, V.seal, P.coordinator, func.count()).join(t.seal_producer, P.value == V.id)
-        waits = waits.where(is_open, P.sealed_at.is_(None)).group_by(V.relation, V.seal, P.coordinator)
-        waiting: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-        for relation, seal, coordinator, number in self._read(waits):
-            waiting[relation, seal][int(coordinator)] = int(number)
+        """Each seal of which there are values, in numbers, and in the order of their names."""
+        is_open, waits_for_all = V.closed_at.is_(None), V.producers == "all"
+        of_all = func.count().filter(is_open & waits_for_all)
+        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at), of_all).group_by(V.relation, V.seal)
+        missing = self._missing_counts()
         return [
-            SealCounts(relation, seal, int(n - closed), int(closed), since, waiting[relation, seal])
-            for relation, seal, n, closed, since in self._read(counts.order_by(V.relation, V.seal))
+            SealCounts(relation, seal, n - closed, closed, missing(relation, seal, all_), oldest[0] if oldest else None)
+            for relation, seal, n, closed, all_ in self._read(counts.order_by(V.relation, V.seal))
+            for oldest in [self.open_values(relation, seal, limit=1) if n > closed else []]
         ]
 
+    def _missing_counts(self) -> Callable[[str, str, int], dict[int, int]]:
+        """What tells, of a relation, a seal and how many open values wait for all, how many open values wait for whom."""
+        waits_for_all = V.producers == "all"
+        unsealed = func.count().filter(P.sealed_at.is_(None) & ~waits_for_all)
+        sealed = func.count().filter(P.sealed_at.is_not(None) & waits_for_all)
+        joined = select(V.relation, V.seal, P.coordinator, unsealed, sealed).join(t.seal_producer, P.value == V.id)
+        query = joined.where(V.closed_at.is_(None)).group_by(V.relation, V.seal, P.coordinator)
+        known = {tuple(row[:3]): (int(row[3]), int(row[4])) for row in self._read(query)}
+        members = [m.coordinator for m in self._reading(read_membership).active()]
+
+        def missing(relation: str, seal: str, of_all: int) -> dict[int, int]:
+            others = {c: n for (r, s, c), (n, _) in known.items() if (r, s) == (relation, seal)}
+            mine = {c: of_all - known.get((relation, seal, c), (0, 0))[1] for c in members}
+            return {c: n for c in sorted({*others, *mine}) if (n := others.get(c, 0) + mine.get(c, 0))}
+
+        return missing
+
     def open_values(
-        self, relation: str | None = None, seal: str | None = None, *, limit: int | None = None
+        self,
+        relation: str | None = None,
+        seal: str | None = None,
+        values: Sequence[str] | None = None,
+        *,
+        limit: int | None = None,
     ) -> list[OpenValue]:
         """Values that wait for seals, the oldest first, and whose those are.
 
         Args:
-            relation, seal: only those of one relation, of one of its seals.
+            relation, seal, values: only those of one relation, of one of its seals, with one of these texts.
             limit: at most so many.
         """
         wanted: list[ColumnElement[bool]] = [V.closed_at.is_(None)]
         wanted += [] if relation is None else [V.relation == relation]
         wanted += [] if seal is None else [V.seal == seal]
+        wanted += [] if values is None else [V.value.in_(values)]
         oldest = select(V.id).where(*wanted).order_by(V.first_seen, V.id).limit(limit)
         query = _producers(V.id.in_(oldest.subquery().select())).order_by(V.first_seen, V.id, P.coordinator)
 

@@ -13,7 +13,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ClosedValue", "OpenValue", "SealChange", "SealCounts", "Sealing", "UnsettledBatch", "ValueState"]
+__all__ = [
+    "ClosedValue",
+    "OpenValue",
+    "SealChange",
+    "SealCounts",
+    "Sealing",
+    "UnsettledBatch",
+    "ValueState",
+    "shown_value",
+]
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,15 @@ class ValueState:
     closed_s: float | None = None
 
 
+def shown_value(value: str) -> str:
+    """A value's text for people.
+
+    >>> shown_value('["7",null]')
+    '7, NULL'
+    """
+    return ", ".join("NULL" if text is None else text for text in json.loads(value))
+
+
 @dataclass(frozen=True)
 class ClosedValue:
     """A value of which no event will be accepted any more. ``closed_at``: the newest batch then; events of it are in batches up to that one
@@ -75,6 +93,11 @@ class ClosedValue:
         ['7', None]
         """
         return list(json.loads(self.value))
+
+    @property
+    def shown(self) -> str:
+        """For people."""
+        return shown_value(self.value)
 
 
 @dataclass(frozen=True)
@@ -100,18 +123,33 @@ class OpenValue:
         """One for each column of the seal."""
         return list(json.loads(self.value))
 
+    @property
+    def shown(self) -> str:
+        """For people."""
+        return shown_value(self.value)
+
+    @property
+    def who(self) -> str:
+        """For whom it waits, in words.
+
+        >>> OpenValue(1, "clicks", "campaign", '["7"]', "all", 0.0, 5.0, missing=(0, 2), gone=(2,)).who
+        'coordinators 0, 2 (gone)'
+        """
+        names = [f"{c} (gone)" if c in self.gone else str(c) for c in self.missing]
+        return f"coordinator{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
 
 @dataclass(frozen=True)
 class SealCounts:
-    """A seal in numbers: how many of its values are open and closed, since when the oldest open one is (seconds since 1970, None: there is none), and
-    how many of the open ones wait for each coordinator that is registered for them."""
+    """A seal in numbers: how many of its values are open and closed, and how many of the open ones wait for each coordinator. ``oldest``: the value
+    that is open for longest."""
 
     relation: str
     seal: str
     open: int
     closed: int
-    oldest_s: float | None = None
     waiting_for: Mapping[int, int] = field(default_factory=dict)
+    oldest: OpenValue | None = None
 
 
 @dataclass(frozen=True)

@@ -36,22 +36,32 @@ SUFFIXES, PROJECT_FILE = (".yaml", ".yml"), "cumulus.yaml"
     show_default=True,
     help="Where order is needed: by the log, the same in every run; or by arrival, the same at every replica only.",
 )
+@click.option("--fold", "folds", multiple=True, metavar="NAME=A,B", help="Take components as a single one; repeat it.")
 @JSON
-def analyze(what: Path, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
+def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tuple[str, ...], as_json: bool) -> None:
     """Say where coordination is needed, and why: of a project, or of an annotated dataflow in FILE.yaml."""
     with explained():
         if what.suffix in SUFFIXES and what.name != PROJECT_FILE:
-            _analyze_file(what, explain, svg, order, as_json)
+            _analyze_file(_folded(what, folds), explain, svg, order, as_json)
         else:
             _analyze_project(what.parent if what.name == PROJECT_FILE else what, explain, svg, as_json)
 
 
-def _analyze_file(file: Path, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
-    from cumulus_ops.coordination.analysis import analyse
+def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
     from cumulus_ops.coordination.annotation_file import read_dataflow
-    from cumulus_ops.coordination.strategies import coordinate
+    from cumulus_ops.coordination.folding import fold
 
     dataflow = read_dataflow(file)
+    for text in folds:
+        name, _, group = text.partition("=")
+        dataflow = fold(dataflow, [part.strip() for part in group.split(",") if part.strip()], name.strip())
+    return dataflow
+
+
+def _analyze_file(dataflow: Dataflow, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
+    from cumulus_ops.coordination.analysis import analyse
+    from cumulus_ops.coordination.strategies import coordinate
+
     analysis = analyse(dataflow)
     coordination = coordinate(dataflow, analysis, order)
     if as_json:
@@ -123,6 +133,18 @@ def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, fi
 
 
 def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: bool) -> None:
-    """The plan of a project's program."""
-    hint = "name a file with an annotated dataflow: cumulus analyze FILE.yaml"
-    raise InputProblem("a project cannot be analysed yet", kind="not-yet", place=str(folder), hint=hint)
+    """The plan of a project's program, from its files: it need not be initialised."""
+    from cumulus_ops.cli.planned import explained_plan, plan_as_json, plan_as_text, planned
+    from cumulus_ops.config import load_project
+    from cumulus_ops.coordination.analysis import analyse
+    from cumulus_ops.coordination.strategies import coordinate
+
+    project = load_project(folder)
+    planning, plan = planned(project)
+    if as_json:
+        print_json(plan_as_json(project.name, plan))
+    else:
+        click.echo(explained_plan(planning, plan) if explain else plan_as_text(project.name, plan), nl=False)
+    if svg is not None:
+        analysis = analyse(planning.dataflow)
+        _draw(planning.dataflow, analysis, coordinate(planning.dataflow, analysis), svg)

@@ -60,11 +60,14 @@ class Source:
             M3Error: as :meth:`program`.
         """
         from cumulus_ops.cli.groups import GROUPS, group_lines, stored_groups
+        from cumulus_ops.cli.ordering import ordering_lines
+        from m3.confluence import prove
         from m3.explain import explain
 
         text = explain(self.program(view), statistics=rows, full=full)
-        groups = stored_groups(self._whole, from_sql=self.text is None, rows=rows, view=view)
-        return "\n".join([text, GROUPS, *group_lines(groups)]) + "\n"
+        found = prove(self._whole)
+        groups = stored_groups(self._whole, found.grain, rows=rows, view=view)
+        return "\n".join([text, GROUPS, *group_lines(groups), "", *ordering_lines(found)]) + "\n"
 
     def emitted(self, stage: str, view: str | None) -> str:
         """The result of a compiler's stage, as text.

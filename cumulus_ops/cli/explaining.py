@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from cumulus_ops.cli.groups import GROUPS, GroupInfo, describe_groups, group_lines
+from cumulus_ops.cli.ordering import ordering_json, ordering_lines
 from cumulus_ops.cli.output import size_text
 from cumulus_ops.config import Project
-from cumulus_ops.coordination import scheme_of
 from cumulus_ops.engine import build_program
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.layout import (
@@ -28,6 +28,7 @@ from cumulus_ops.layout import (
     plan_program,
     schedule,
 )
+from m3.confluence import prove
 
 __all__ = ["explain_layout", "layout_json", "plan_of", "relations_of", "scheduled", "touched_groups"]
 
@@ -39,7 +40,8 @@ def plan_of(project: Project) -> ProgramPlan:
         M3Error: a view is wrong.
         InputProblem: the layout of the project file does not fit the program.
     """
-    plan = plan_program(build_program(project), scheme_of(from_sql=project.program_file is None))
+    program = build_program(project)
+    plan = plan_program(program, prove(program).grain)
     check_layout(plan, project.layout)
     return plan
 
@@ -84,6 +86,7 @@ def explain_layout(
     """The whole explanation as text: groups, needs, layout, stages, estimate."""
     blocks = [
         _heading(stages, events),
+        [*ordering_lines(prove(plan.program))],
         [GROUPS, *group_lines(groups)],
         ["READ IN THE SAME BATCH (everything else comes from stored runs, which any task reads)", *_needs(stages)],
         *([[f"ONE TASK: {stages.layout.alone}"]] if stages.layout.alone else _spread(plan, project, stages, events)),
@@ -107,6 +110,7 @@ def layout_json(stages: Schedule, events: Mapping[str, float], groups: Sequence[
     sent = [[{"kind": s.kind, "name": s.name, "by": list(s.by)} for s in stage.sent] for stage in stages.stages]
     found = {
         "events": dict(events),
+        "versions": ordering_json(prove(stages.layout.problem.plan.program)),
         "groups": [asdict(group) for group in groups],
         "labels": labels,
         "sent": sent,

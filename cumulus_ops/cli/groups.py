@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cumulus_ops.coordination import scheme_of
 from cumulus_ops.layout import CopySizes, Group, ProgramPlan, plan_program
 from cumulus_ops.mapstore import AccessPath
 from m3 import Program
@@ -47,10 +46,10 @@ class GroupInfo:
 
 
 def stored_groups(
-    program: Program, *, from_sql: bool, rows: Mapping[str, float], view: str | None = None
+    program: Program, scheme: str, *, rows: Mapping[str, float], view: str | None = None
 ) -> list[GroupInfo]:
     """The groups in which a program's maps are kept; of one view, those that serve it."""
-    groups = describe_groups(plan_program(program, scheme_of(from_sql=from_sql)), rows)
+    groups = describe_groups(plan_program(program, scheme), rows)
     return [group for group in groups if view is None or view in group.views]
 
 

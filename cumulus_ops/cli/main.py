@@ -18,6 +18,7 @@ from cumulus_ops.cli.options import EXECUTOR, FOLDER, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status, shown, visible
 from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, EXIT_USER, explained, show
 from cumulus_ops.cli.quarantine import quarantine
+from cumulus_ops.cli.seals import seals
 from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
 from cumulus_ops.cli.sources import source
@@ -35,7 +36,7 @@ __all__ = ["main"]
 #: The rows of a table that are shown, if nobody says how many.
 SHOWN = 50
 #: The commands that answer at once: their processes make no data frames.
-QUICK = ("analyze", "batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "status")
+QUICK = ("analyze", "batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "seals", "status")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,6 +71,7 @@ def init(folder: Path, name: str | None, empty: bool) -> None:
         click.echo(f"next: describe your tables and views in {folder / 'cumulus.yaml'}, then `cumulus init` again")
         return
     click.echo(f"{project.name}: {len(project.relations)} relations, {len(project.views)} views; the catalog is ready")
+    _warn(project)
     if written:
         where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
         click.echo(f"next: {where}cumulus run && cumulus query {next(iter(project.views))}")
@@ -99,6 +101,7 @@ def compile_(
     """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
     what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
     from cumulus_ops.cli.compiling import rows_by_relation, source_of
+    from cumulus_ops.cli.planned import warning_of
 
     with explained():
         project = load_project(folder)
@@ -108,6 +111,9 @@ def compile_(
             click.echo(source.emitted(emit, view))
         else:
             click.echo(source.explained(view, statistics, full=full), nl=False)
+            line = warning_of(project, source.program(view))
+            if line is not None:
+                click.echo(line, err=True)
         if svg is not None:
             _draw(source.program(view), svg)
 
@@ -418,6 +424,7 @@ main.add_command(epoch)
 main.add_command(source)
 main.add_command(quarantine)
 main.add_command(keys)
+main.add_command(seals)
 main.add_command(doctor)
 main.add_command(up)
 main.add_command(down)
@@ -427,3 +434,12 @@ def _initialise(project: Project) -> None:
     from cumulus_ops.snapshot import initialise
 
     initialise(project)
+
+
+def _warn(project: Project) -> None:
+    """Say which views wait for their epochs, in one line."""
+    from cumulus_ops.coordination.stored import read_plan
+
+    plan = read_plan(project.state)
+    if plan is not None and plan.warning is not None:
+        click.echo(plan.warning, err=True)

@@ -20,10 +20,11 @@ from rich.text import Text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cumulus_ops.catalog import InError, LeftOut
+    from cumulus_ops.catalog import InError, LeftOut, SealCounts
     from cumulus_ops.snapshot import CoordinatorStatus, Status
 
 __all__ = [
+    "age_text",
     "console",
     "coordinator_table",
     "plain",
@@ -70,6 +71,18 @@ def size_text(size: float) -> str:
         if size >= factor:
             return f"{size / factor:.3g} {unit}"
     return f"{size:.0f} B"
+
+
+def age_text(seconds: float) -> str:
+    """How long something has been there: ``5 s``, ``12 min``, ``3 h``, ``2 d``.
+
+    >>> [age_text(s) for s in (0.4, 119, 120, 7199, 7200, 172_800)]
+    ['0 s', '119 s', '2 min', '119 min', '2 h', '2 d']
+    """
+    for factor, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * factor:
+            return f"{int(seconds // factor)} {unit}"
+    return f"{int(seconds)} s"
 
 
 def visible(text: str) -> str:
@@ -127,6 +140,13 @@ def print_status(status: Status) -> None:
     out.print(f"Tentative answers: {_settled(status)}")
     if text := _put_aside(status):
         out.print(f"Put aside: {text}; see `cumulus quarantine list`", style="yellow")
+    for sealed in status.seals:
+        if sealed.oldest is not None:
+            value, style = sealed.oldest, "yellow" if sealed.oldest.gone else None
+            out.print(
+                f"Seals: {_open(sealed)}; for {age_text(value.age_s)} {shown(value.shown)} waits for {value.who}",
+                style=style,
+            )
     for source in status.standing:
         since = f" since {source.since:%Y-%m-%d %H:%M:%S}" if source.since else ""
         out.print(
@@ -163,6 +183,11 @@ def _put_aside(status: Status) -> str:
         (status.ignored, "ignored in the landing folder"),
     )
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
+
+
+def _open(seal: SealCounts) -> str:
+    waits = ", ".join(f"{n:,} for coordinator {c}" for c, n in seal.waiting_for.items())
+    return f"{seal.open:,} values of {shown(seal.relation)}.{seal.seal} are open ({waits}), {seal.closed:,} closed"
 
 
 def _settled(status: Status) -> str:

@@ -7,7 +7,6 @@ from cumulus_ops.coordination.schemes import (
     Stamped,
     VersionScheme,
     scheme_named,
-    scheme_of,
 )
 
-__all__ = ["BatchVersions", "EventVersions", "Place", "Stamped", "VersionScheme", "scheme_named", "scheme_of"]
+__all__ = ["BatchVersions", "EventVersions", "Place", "Stamped", "VersionScheme", "scheme_named"]

@@ -3,13 +3,17 @@ sealed value concerns (Blazes, sections V-B and X)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from cumulus_ops.coordination.analysis import Analysis, into
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
-from cumulus_ops.coordination.strategies import Coordination
+from cumulus_ops.coordination.analysis import Analysis, Output, analyse, into
+from cumulus_ops.coordination.annotations import Component, Dataflow, Stream
+from cumulus_ops.coordination.strategies import Coordination, coordinate
 
 __all__ = ["advise", "locality_of"]
+
+#: For how many ordered outputs changes are looked for: each is an analysis.
+TRIED = 5
 
 
 def advise(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -> tuple[str, ...]:
@@ -19,30 +23,49 @@ def advise(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -
 
 
 def _seals(dataflow: Dataflow, coordination: Coordination) -> Iterator[str]:
-    """Seals that would do without an order."""
+    """What would do without an order: a seal, or a grouping column that is sealed already. Each is tried."""
     components = {c.name: c for c in dataflow.components}
-    for name, interface in coordination.ordered:
-        paths = [path for path, _ in into(components[name], interface)]
+    for output in list(coordination.ordered)[:TRIED]:
+        component, place = components[output[0]], ".".join(output)
+        paths = [path for path, _ in into(component, output[1])]
         gates = [path.gate for path in paths if path.order_sensitive]
-        common = (
-            frozenset.intersection(*(g for g in gates if g is not None)) if None not in gates and gates else frozenset()
-        )
-        where = " and ".join(_inputs(dataflow, components[name], paths))
-        if None in gates:
-            yield f"{name}.{interface} is order-sensitive without a subscript: say over which partitions, and a seal on one of them may do instead of an order"
-        elif common and where:
-            keys = " or ".join(sorted(common))
-            yield f"a seal of {where} on {keys} would do instead of the order at {name}.{interface}"
-        elif not common:
-            yield f"{name}.{interface} works on all of its input at once: grouped by an attribute that can be sealed, it would do without an order"
+        known = [gate for gate in gates if gate is not None]
+        if len(known) < len(gates):
+            yield f"{place} is order-sensitive without a subscript: say over which partitions, and a seal may do instead of the order"
+            continue
+        streams = [s for s in dataflow.streams if s.target in {(component.name, p.source) for p in paths if p.writes}]
+        changes = [
+            *_sealed(dataflow, streams, frozenset[str]().union(*known), output),
+            *_grouped(dataflow, component, streams, output),
+        ]
+        if changes:
+            yield f"{', or '.join(changes)} would do instead of the order at {place}"
 
 
-def _inputs(dataflow: Dataflow, component: Component, paths: list[Annotation]) -> Iterator[str]:
-    """What would have to be sealed: all that is written, and no seal completes the requests."""
-    names = dict.fromkeys(p.source for p in paths if p.writes)
-    for source in names:
-        streams = [s.name for s in dataflow.streams if s.target == (component.name, source)]
-        yield from streams or [f"{component.name}.{source}"]
+def _sealed(dataflow: Dataflow, streams: Sequence[Stream], gate: frozenset[str], output: Output) -> Iterator[str]:
+    """A seal on one attribute of all that is written."""
+    names = " and ".join(s.name for s in streams)
+    found = []
+    for attribute in sorted(gate):
+        changed = tuple(replace(s, seal=frozenset({attribute})) if s in streams else s for s in dataflow.streams)
+        if streams and _does(replace(dataflow, streams=changed), output):
+            found.append(attribute)
+    if found:
+        yield f"a seal of {names} on {' or '.join(found)}"
+
+
+def _grouped(dataflow: Dataflow, component: Component, streams: Sequence[Stream], output: Output) -> Iterator[str]:
+    """The attributes of a seal that is there, in the gate."""
+    for key in dict.fromkeys(s.seal for s in streams if s.seal):
+        paths = tuple(replace(p, gate=p.gate | key) if p.gate is not None else p for p in component.paths)
+        parts = tuple(replace(c, paths=paths) if c is component else c for c in dataflow.components)
+        if _does(replace(dataflow, components=parts), output):
+            yield f"grouping by {', '.join(sorted(key))} as well"
+
+
+def _does(changed: Dataflow, output: Output) -> bool:
+    """Whether a changed dataflow needs no order at an output."""
+    return output not in coordinate(changed, analyse(changed)).ordered
 
 
 def _locality(dataflow: Dataflow, coordination: Coordination) -> Iterator[str]:
@@ -73,23 +96,24 @@ def _consumers(dataflow: Dataflow, stream: Stream) -> str:
 def _placement(dataflow: Dataflow, analysis: Analysis) -> Iterator[str]:
     """Replicas are cheap upstream of what is confluent, caches downstream of it."""
     for component in dataflow.components:
-        confluent = not any(p.order_sensitive for p in component.paths)
         outputs = [analysis.outputs[component.name, p.target] for p in component.paths]
-        if not confluent and component.replicated and any(not o.deterministic for o in outputs):
-            before = [c.name for c in _upstream(dataflow, component) if not any(p.order_sensitive for p in c.paths)]
-            if before:
-                yield f"{component.name} is replicated and order-sensitive: replicas of {', '.join(before)}, which is confluent, need no coordination"
-        if not confluent and any(not o.deterministic for o in outputs):
-            for cache in _downstream(dataflow, component):
-                if any(p.writes for p in cache.paths):
-                    yield f"{cache.name} keeps what {component.name} may take back: a cache needs no coordination downstream of confluent components"
+        if _confluent(component) or all(output.deterministic for output in outputs):
+            continue
+        before = [c.name for c in _beside(dataflow, component, upstream=True) if _confluent(c)]
+        if before and component.replicated:
+            names = ", ".join(before)
+            yield f"replicas of {component.name} have to be kept alike; replicas of {names}, upstream of it and confluent, cost nothing"
+        for cache in _beside(dataflow, component, upstream=False):
+            if any(p.writes for p in cache.paths):
+                yield f"{cache.name} keeps what {component.name} may take back: keep things downstream of confluent components, and nothing has to be coordinated"
 
 
-def _upstream(dataflow: Dataflow, component: Component) -> list[Component]:
-    names = {s.source[0] for s in dataflow.streams if s.target and s.target[0] == component.name and s.source}
-    return [c for c in dataflow.components if c.name in names and c is not component]
+def _confluent(component: Component) -> bool:
+    return not any(p.order_sensitive for p in component.paths)
 
 
-def _downstream(dataflow: Dataflow, component: Component) -> list[Component]:
-    names = {s.target[0] for s in dataflow.streams if s.source and s.source[0] == component.name and s.target}
+def _beside(dataflow: Dataflow, component: Component, *, upstream: bool) -> list[Component]:
+    """The components before it, or after it."""
+    links = [(s.source[0], s.target[0]) for s in dataflow.streams if s.source and s.target]
+    names = {a if upstream else b for a, b in links if (b if upstream else a) == component.name}
     return [c for c in dataflow.components if c.name in names and c is not component]

@@ -14,6 +14,7 @@ from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow
 from cumulus_ops.coordination.dependencies import Attributes, rules_of
 from cumulus_ops.coordination.inference import Inference, Outcome, infer, reconcile
 from cumulus_ops.coordination.labels import ASYNC, INST, RUN, SEAL, Label, most_severe
+from cumulus_ops.errors import InputProblem
 from m3.graphs import components, graph_of
 
 __all__ = ["ARRIVAL", "LOGGED", "Analysis", "Flow", "Port", "Step", "analyse", "into"]
@@ -53,14 +54,15 @@ class Step:
 @dataclass(frozen=True)
 class Analysis:
     """``labels`` by the name of a stream, ``outputs`` by (component, interface). ``raised`` are the outputs, in the order of the dataflow, that a component has
-    made nondeterministic, or worse than what it gets, and ``sealed`` by output which inputs' seals have been used there. ``cycles``: the
-    interfaces of each."""
+    made nondeterministic, or worse than what it gets; ``ordered`` those where an order prevents that, with the reason; and ``sealed`` by
+    output which inputs' seals have been used there. ``cycles``: the interfaces of each."""
 
     labels: Mapping[str, Label]
     outputs: Mapping[Output, Label]
     inputs: Mapping[tuple[str, str], Label]
     steps: tuple[Step, ...]
     raised: tuple[Output, ...] = ()
+    ordered: Mapping[Output, str] = field(default_factory=dict)
     sealed: Mapping[Output, frozenset[tuple[str, str]]] = field(default_factory=dict)
     cycles: tuple[tuple[Port, ...], ...] = ()
     sinks: tuple[str, ...] = ()
@@ -72,12 +74,16 @@ class Analysis:
         return most_severe([self.labels[name] for name in names] or [Label(ASYNC)])
 
 
-def analyse(dataflow: Dataflow, ordered: Mapping[Output, str] | None = None) -> Analysis:
+def analyse(dataflow: Dataflow, order: str | None = None) -> Analysis:
     """Label every stream of a dataflow.
 
     Args:
         dataflow: what is annotated.
-        ordered: outputs (component, interface) for which all that they depend on gets a total order, and which: ``logged`` or ``arrival``.
+        order: ``logged`` or ``arrival``: where a difference arises that a total order prevents, all that the output depends on gets this one, and what
+            follows is labelled accordingly. None: no order is to be had.
+
+    Raises:
+        InputProblem: two streams have one name, or one leads to a component that is not there.
 
     >>> count = Component("Count", (Annotation("words", "counts", "OW", frozenset({"word", "batch"})),))
     >>> words, counts = Stream("words", None, ("Count", "words")), Stream("counts", ("Count", "counts"), None)
@@ -87,7 +93,20 @@ def analyse(dataflow: Dataflow, ordered: Mapping[Output, str] | None = None) -> 
     >>> analyse(Dataflow("counting", (count,), (sealed, counts))).labels["counts"].kind
     'Async'
     """
-    return _Walk(dataflow, ordered or {}).run()
+    _check(dataflow)
+    return _Walk(dataflow, order).run()
+
+
+def _check(dataflow: Dataflow) -> None:
+    """Refuse what a program may have put together wrongly."""
+    there, seen = {c.name for c in dataflow.components}, set[str]()
+    for stream in dataflow.streams:
+        ends = {end[0] for end in (stream.source, stream.target) if end is not None}
+        if stream.name in seen or not ends <= there:
+            what = "occurs twice" if stream.name in seen else f"has no component {', '.join(sorted(ends - there))}"
+            hint = "streams have names of their own, and lead from one component to another"
+            raise InputProblem(f"the stream {stream.name} {what}", kind="bad-dataflow", place=dataflow.name, hint=hint)
+        seen.add(stream.name)
 
 
 def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
@@ -102,8 +121,13 @@ def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
 class _Walk:
     """One analysis under way."""
 
-    def __init__(self, dataflow: Dataflow, ordered: Mapping[Output, str]) -> None:
-        self.dataflow, self.ordered = dataflow, ordered
+    def __init__(self, dataflow: Dataflow, order: str | None) -> None:
+        self.dataflow, self.order = dataflow, order
+        self.into: dict[Output | None, list[Stream]] = {}
+        self.out_of: dict[Output | None, list[Stream]] = {}
+        for stream in dataflow.streams:
+            self.into.setdefault(stream.target, []).append(stream)
+            self.out_of.setdefault(stream.source, []).append(stream)
         self.components = {c.name: c for c in dataflow.components}
         self.rules = rules_of(d for d in dataflow.dependencies if d.stream is None)
         self.schemas = {s.stream: s for s in dataflow.schemas}
@@ -111,13 +135,13 @@ class _Walk:
         self.flows: dict[str, Flow] = {}
         self.steps: list[Step] = []
         self.raised: list[Output] = []
+        self.ordered: dict[Output, str] = {}
         self.sealed: dict[Output, frozenset[tuple[str, str]]] = {}
         self.cycles: list[tuple[Port, ...]] = []
 
     def run(self) -> Analysis:
-        for stream in self.dataflow.streams:
-            if stream.source is None:
-                self._stream(stream, self._source(stream))
+        for stream in self.out_of.get(None, ()):
+            self._stream(stream, self._source(stream))
         graph = graph_of(self._ports(), self._edges())
         for group in components(graph):
             if len(group) > 1:
@@ -135,6 +159,7 @@ class _Walk:
             found["in"],
             tuple(self.steps),
             tuple(self.raised),
+            self.ordered,
             self.sealed,
             tuple(self.cycles),
             sinks,
@@ -145,6 +170,9 @@ class _Walk:
             for path in component.paths:
                 yield "in", component.name, path.source
                 yield "out", component.name, path.target
+        for stream in self.dataflow.streams:
+            if stream.source is not None:
+                yield ("out", *stream.source)
 
     def _edges(self) -> Iterator[tuple[Port, Port]]:
         for component in self.dataflow.components:
@@ -188,7 +216,7 @@ class _Walk:
 
     def _arriving(self, port: Port) -> list[Flow]:
         """What streams bring to an input; one that nothing comes to is Async, whatever will be connected to it."""
-        found = [self.flows[s.name] for s in self.dataflow.streams if s.target == port[1:] and s.name in self.flows]
+        found = [self.flows[s.name] for s in self.into.get(port[1:], ()) if s.name in self.flows]
         return found or [Flow(Label(ASYNC), Attributes(".".join(port[1:])))]
 
     def _input(self, port: Port) -> None:
@@ -204,10 +232,10 @@ class _Walk:
         for path, counts in into(component, interface):
             flow = self.ports["in", name, path.source]
             inferences.append(replace(infer(path, flow.label, flow.attributes, self.rules), counts=counts))
+        if not inferences:  # no path leads here: nothing ever comes
+            return self._leave(port, Flow(Label(ASYNC), Attributes(f"{name}.{interface}")))
         replicated = self._replicated([component], inferences)
-        label = self._reconciled(
-            f"{name}.{interface}", [port], inferences, replicated, self.ordered.get((name, interface))
-        )
+        label = self._reconciled(f"{name}.{interface}", [port], inferences, replicated)
         made = [i.attributes.through(i.path.lineage, f"{name}.{interface}") for i in inferences if i.counts]
         attributes = made[0]
         for other in made[1:]:
@@ -216,52 +244,57 @@ class _Walk:
 
     def _leave(self, port: Port, flow: Flow) -> None:
         self.ports[port] = flow
-        for stream in self.dataflow.streams:
-            if stream.source == port[1:]:
-                self._stream(stream, flow)
+        for stream in self.out_of.get(port[1:], ()):
+            self._stream(stream, flow)
 
     def _replicated(self, members: Sequence[Component], inferences: Sequence[Inference]) -> bool:
         said = [c.replicated for c in members if c.replicated is not None]
         return any(said) or (len(said) < len(members) and any(i.came.replicated for i in inferences))
 
-    def _reconciled(
-        self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool, order: str | None
-    ) -> Label:
+    def _reconciled(self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool) -> Label:
         """The label of an output, or of all those of a cycle; what it took is noted."""
-        if order is not None:
-            return self._ordered(place, found, replicated, order)
         for one in found:
-            path = f"{one.path.source} -> {one.path.target} {one.path.text}"
+            path = f"{one.path.source} -> {one.path.target} {one.path.text}" + (
+                "" if one.counts else " (writes the state)"
+            )
             self._note(one.rule, place, [one.came], one.label, one.reason, path)
         outcomes = reconcile(found, replicated, self.rules)
         for outcome in outcomes:
             if outcome.label != outcome.labels[0]:
                 self._note("reconcile", place, outcome.labels, outcome.label, outcome.reason)
         label = most_severe([o.label for o in outcomes]).with_replicated(replicated)
-        self._note("label", place, [o.label for o in outcomes], label, _label_reason(outcomes))
-        self._remember(ports, found, outcomes, label)
+        reason = max(outcomes, key=lambda o: o.label.severity).reason
+        outputs = [port[1:] for port in ports]
+        if label.severity <= max(1, *(one.came.severity for one in found)):
+            self._use_seals(outputs, outcomes)
+        elif self._helps(label):
+            self.ordered |= dict.fromkeys(outputs, f"{label.kind} without it: {reason}")
+            return self._ordered(place, found, replicated)
+        else:
+            self.raised += outputs
+        self._note("label", place, [o.label for o in outcomes], label, reason)
         return label
 
-    def _remember(
-        self, ports: Sequence[Port], found: Sequence[Inference], outcomes: Sequence[Outcome], label: Label
-    ) -> None:
-        worst = max((i.came.severity for i in found), default=0)
-        component = ports[0][1]
-        for port in ports:
-            if label.severity > max(worst, 1):
-                self.raised.append(port[1:])
-            used = {(component, i.path.source) for o in outcomes for i in o.seals}
-            if used and label.kind == ASYNC:
-                self.sealed[port[1:]] = frozenset(used)
+    def _use_seals(self, outputs: Sequence[Output], outcomes: Sequence[Outcome]) -> None:
+        for output in outputs:
+            used = frozenset((output[0], one.path.source) for outcome in outcomes for one in outcome.seals)
+            if used:
+                self.sealed[output] = used
 
-    def _ordered(self, place: str, found: Sequence[Inference], replicated: bool, order: str) -> Label:
+    def _helps(self, label: Label) -> bool:
+        """Whether there is an order, and it makes this better: one by arrival is another one in each run."""
+        return self.order == LOGGED or (self.order == ARRIVAL and label.kind != RUN)
+
+    def _ordered(self, place: str, found: Sequence[Inference], replicated: bool) -> Label:
         """What comes out of a component whose input has a total order. Where replicas got different records, one order has one of them."""
         came = most_severe([i.came for i in found])
         kind = {SEAL: ASYNC, INST: RUN}.get(came.kind, came.kind)
-        if kind == ASYNC and order == ARRIVAL and any(i.path.order_sensitive for i in found):
+        if kind == ASYNC and self.order == ARRIVAL and any(i.path.order_sensitive for i in found):
             kind = RUN
         label = Label(kind, replicated=replicated)
-        why = "the same in every run" if order == LOGGED else "the same at every replica, another one in another run"
+        why = (
+            "the same in every run" if self.order == LOGGED else "the same at every replica, another one in another run"
+        )
         self._note("order", place, [i.came for i in found], label, f"all of its input is in one order, {why}")
         return label
 
@@ -282,21 +315,15 @@ class _Walk:
         for name, path in self._paths(outputs, inside, within=False):
             entering.append((_collapsed([*paths, path]), self.ports["in", name, path.source]))
         inferences = [self._entered(path, flow) for path, flow in entering]
-        round_ = [
-            s
-            for s in self.dataflow.streams
-            if s.source and s.target and {("out", *s.source), ("in", *s.target)} <= inside
-        ]
+        round_ = [s for p in outputs for s in self.out_of.get(p[1:], ()) if s.target and ("in", *s.target) in inside]
         replicated = self._replicated(members, inferences) or any(s.replicated for s in round_)
-        orders = {self.ordered.get(p[1:]) for p in outputs}
-        order = None if None in orders else ARRIVAL if ARRIVAL in orders else LOGGED
         nothing = Label(ASYNC, replicated=replicated)  # what goes round has to come from somewhere
-        self._settle(group, self._reconciled(place, outputs, inferences, replicated, order) if inferences else nothing)
+        self._settle(group, self._reconciled(place, outputs, inferences, replicated) if inferences else nothing)
 
     def _entries(self, group: Sequence[Port]) -> Iterator[Port]:
         """The inputs of a cycle that streams from outside of it lead to, with what these bring."""
         for port in group:
-            if port[0] == "in" and any(s.target == port[1:] and s.name in self.flows for s in self.dataflow.streams):
+            if port[0] == "in" and any(s.name in self.flows for s in self.into.get(port[1:], ())):
                 self._input(port)
                 yield port
 
@@ -333,7 +360,3 @@ def _source_reason(stream: Stream) -> str:
     if stream.seal is not None:
         return f"from outside, punctuated on {', '.join(sorted(stream.seal))}"
     return "from outside: in any order" if stream.label == ASYNC else "from outside"
-
-
-def _label_reason(outcomes: Sequence[Outcome]) -> str:
-    return max(outcomes, key=lambda o: o.label.severity).reason

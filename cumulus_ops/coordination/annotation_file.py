@@ -35,22 +35,53 @@ FIRST = "write components with their annotations (docs/coordination.md)"
 MANY = 1000
 
 
-def read_dataflow(file: Path) -> Dataflow:
+def read_dataflow(file: Path, known: Sequence[Component] = ()) -> Dataflow:
     """The dataflow that a file describes.
+
+    Args:
+        file: where it is.
+        known: components that the file does not describe, and may connect its own with.
 
     Raises:
         InputProblem: the file is wrong, with its line and what to write instead.
     """
-    root = read_yaml(file, {}, FIRST).section()
+    item = read_yaml(file, {}, FIRST)
+    _refuse_unprintable(item)
+    root = item.section()
     components = tuple(_component(item) for name, item in root.items() if name not in RESERVED)
     if not components:
         raise root.item.problem("there is no component", kind="missing-key", hint=FIRST)
+    components = (*known, *components)
+    _refuse_doubles(root, known)
     streams = _streams(root, components)
     schemas = [schema for item in _entries(root, "schema") for schema in _schemas(item, streams)]
     name = root.get("name")
     plain = tuple(edge.stream for edge in streams)
-    known = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
-    return Dataflow(name.text() if name else file.stem, components, plain, known, tuple(schemas))
+    determined = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
+    return Dataflow(name.text() if name else file.stem, components, plain, determined, tuple(schemas))
+
+
+def _refuse_unprintable(item: Item) -> None:
+    """Names are shown in terminals and pictures."""
+    left, seen = [item.node], set[int]()
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node.value, str) and not node.value.isprintable():
+            raise Item("", node, item.file, {}).problem(
+                f"{node.value!r} cannot be shown", hint="use letters, digits and _"
+            )
+        if not isinstance(node.value, str):
+            left += [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
+
+
+def _refuse_doubles(root: Section, known: Iterable[Component]) -> None:
+    for component in known:
+        double = root.get(component.name)
+        if double is not None:
+            raise double.problem("is called like a view", kind="duplicate", hint="call the component otherwise")
 
 
 def _component(item: Item) -> Component:
@@ -65,21 +96,16 @@ def _component(item: Item) -> Component:
     section = item.section(COMPONENT)
     listed = section.need("annotation", EXAMPLE)
     replicated, replicas = _rep(section.get("Rep"))
-    paths = []
+    paths: dict[tuple[str, str], Annotation] = {}
     for element in listed.elements() if listed.is_list else (listed,):
         path, rep = _path(element)
         replicated = rep if rep is not None else replicated
-        paths += [path] if path is not None else []
+        if path is not None and paths.setdefault((path.source, path.target), path) is not path:
+            hint = "keep the more severe one"
+            raise element.problem(f"two paths lead from {path.source} to {path.target}", kind="duplicate", hint=hint)
     if not paths:
         raise listed.problem("there is no path", kind="missing-key", hint=EXAMPLE)
-    twice = next(
-        (p for i, p in enumerate(paths) if (p.source, p.target) in {(q.source, q.target) for q in paths[:i]}), None
-    )
-    if twice is not None:
-        raise listed.problem(
-            f"two paths lead from {twice.source} to {twice.target}", kind="duplicate", hint="keep the more severe one"
-        )
-    return Component(name, tuple(paths), replicated, replicas)
+    return Component(name, tuple(paths.values()), replicated, replicas)
 
 
 def _path(item: Item) -> tuple[Annotation | None, bool | None]:
@@ -149,7 +175,8 @@ def _listed(root: Section, key: str) -> tuple[Item, ...]:
 
 def _streams(root: Section, components: Sequence[Component]) -> tuple[Edge, ...]:
     item = root.get("streams")
-    entries = [_entry(name, value, components) for name, value in item.section().items()] if item is not None else []
+    named = item.section().items() if item is not None else ()
+    entries = [entry for name, value in named for entry in _entry(name, value, components)]
     edges = connect(components, [e for e in entries if e.topology])
     for entry in entries:
         if not entry.topology:
@@ -158,18 +185,22 @@ def _streams(root: Section, components: Sequence[Component]) -> tuple[Edge, ...]
     return edges
 
 
-def _entry(name: str, item: Item, components: Sequence[Component]) -> Entry:
-    """An entry of ``streams``: with ``from`` or ``to`` it says where a stream leads, without it goes on about one that is known."""
+def _entry(name: str, item: Item, components: Sequence[Component]) -> list[Entry]:
+    """An entry of ``streams``: with ``from`` or ``to`` it says where a stream leads, without it goes on about one that is known. One that
+    comes from several outputs is a stream from each."""
     section = item.section(STREAM)
-    source, targets = section.get("from"), section.get("to")
-    leads = (
-        tuple(t.text() for t in (targets.elements() if targets.is_list else (targets,))) if targets is not None else ()
-    )
-    place = source or item
-    out = interface_of(components, place, source.text(), name, "out") if source is not None else None
-    into = tuple(interface_of(components, targets or item, text, name, "in") for text in leads)
-    described = _stream(name, section, out)
-    return Entry(name, item, described, out, into, source is not None or bool(leads))
+    sources, targets = _ends(section.get("from")), _ends(section.get("to"))
+    into = tuple(interface_of(components, t, t.text(), name, "in") for t in targets)
+    outs: list[tuple[str, str] | None] = [interface_of(components, s, s.text(), name, "out") for s in sources]
+    leads = bool(sources or targets)
+    return [Entry(name, item, _stream(name, section, out), out, into, leads) for out in outs or [None]]
+
+
+def _ends(item: Item | None) -> tuple[Item, ...]:
+    """One interface, or a list of them."""
+    if item is None:
+        return ()
+    return item.elements() if item.is_list else (item,)
 
 
 def _stream(name: str, section: Section, source: tuple[str, str] | None) -> Stream:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cumulus_ops.coordination.lineage import Carrier, Lineage
@@ -59,7 +59,7 @@ class Finality:
     def sealed(self, view: View) -> tuple[SealOf, ...]:
         """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none."""
         relations = self.lineage.relations(view)
-        if not relations or view.limit is not None or view.offset or not all(self.seals.get(r) for r in relations):
+        if not relations or view.limit is not None or view.offset or not self._all_sealed(relations):
             return ()
         carriers = self._visible(view)
         return next(
@@ -125,11 +125,11 @@ class Finality:
     def _changes(self, view: View) -> Iterator[str]:
         relations = self.lineage.relations(view)
         if view.limit is not None or view.offset:
-            yield "leave LIMIT and OFFSET to whoever reads it"
+            yield from self._unlimited(view)
             return
         if self.confluent:
             yield from self._fewer_retractions(view, relations)
-        if relations and all(self.seals.get(r) for r in relations):
+        if relations and self._all_sealed(relations):
             yield from self._new_column(relations)
         yield from self._new_seals(view, relations)
         hidden = [c for c in self.lineage.carriers(view) if c.output is None]
@@ -161,16 +161,30 @@ class Finality:
             said = " and ".join(f"{r} on {carrier.columns[r]}" for r in missing)
             yield f"seal {said} (`seals:` in cumulus.yaml): then rows of one {carrier.output} are final when it is sealed"
 
+    def _unlimited(self, view: View) -> Iterator[str]:
+        """LIMIT left to readers, if that helps."""
+        whole = self.of(replace(view, limit=None, offset=0))
+        said = "leave LIMIT and OFFSET to whoever reads it"
+        if whole.final != COMMITTED:
+            yield said
+        elif whole.advice is not None:
+            yield f"{said}, and {whole.advice}"
+
     def _new_column(self, relations: Sequence[str]) -> Iterator[str]:
-        known = [(r, s) for r in relations for s in self.seals.get(r, ())]
-        if known:
-            relation, seal = known[0]
-            columns = " and ".join(seal.columns)
-            others = [r for r in relations if r != relation]
-            also = f", and join {' and '.join(others)} by it as well" if others else ""
-            yield f"group by {columns} of {relation} too, on which it is sealed{also}, and show it"
-        elif relations:
-            yield f"group by something of {' and '.join(relations)} that comes to an end, such as a day, show it, and seal on it"
+        """A column that what is sealed, or can be, has in common."""
+        sealed = (
+            [f"{r}.{c}" for r in relations for c in self.seals[r][0].columns] if self._all_sealed(relations) else []
+        )
+        if len(relations) > 1 and sealed:
+            yield f"join by what they are sealed on, too ({' = '.join(sealed)}), and show it"
+        elif sealed:
+            columns = " and ".join(self.seals[relations[0]][0].columns)
+            yield f"group by {columns} of {relations[0]} too, on which it is sealed, and show it"
+        elif len(relations) == 1:
+            yield f"group by something of {relations[0]} that comes to an end, such as a day, show it, and seal on it"
+
+    def _all_sealed(self, relations: Sequence[str]) -> bool:
+        return all(self.seals.get(r) for r in relations)
 
 
 def _said(carrier: Carrier) -> str:

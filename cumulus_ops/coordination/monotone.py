@@ -202,14 +202,13 @@ def why_retracted(growth: Growth, view: View) -> str | None:
     >>> why_retracted(Growth(program, frozenset()), program.view("ids"))
     'rows of clicks may be deleted'
     """
-    found = retractions(growth, view)
-    if not found:
+    if not retractions(growth, view):
         return None
-    known = frozenset(growth.program.relation_by_name)
-    if growth.insert_only != known and not retractions(Growth(growth.program, known), view):
-        names = [r for r in relations_of(growth.program, view) if r not in growth.insert_only]
-        return f"rows of {' and '.join(names)} may be deleted"
-    return found[0].reason
+    anyway = retractions(Growth(growth.program, frozenset(growth.program.relation_by_name)), view)
+    if anyway:
+        return anyway[0].reason
+    names = [r for r in relations_of(growth.program, view) if r not in growth.insert_only]
+    return f"rows of {' and '.join(names)} may be deleted"
 
 
 def retractions(growth: Growth, view: View) -> list[Retraction]:

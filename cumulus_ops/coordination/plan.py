@@ -95,6 +95,23 @@ class CoordinationPlan:
         found = (v for v in self.views if v.view == name)
         return next(found, ViewPlan(name, "Run", "Async", COMMITTED, "nothing is known about it"))
 
+    @property
+    def warning(self) -> str | None:
+        """One line about the views that wait for their epochs, with the cheapest change if it is one view; None if none does.
+
+        >>> waits = ViewPlan("a", "Run", "Async", COMMITTED, "", advice="seal r on day")
+        >>> print(CoordinationPlan("batch", views=(waits, ViewPlan("b", "Async", "Async", AT_ONCE, ""))).warning)
+        view a is final with its epochs only; it need not be: seal r on day
+        >>> print(CoordinationPlan("batch", views=(waits, waits)).warning)
+        2 of 2 views are final with their epochs only: `cumulus analyze` says why, and what would change that
+        """
+        waiting = [v for v in self.views if v.final == COMMITTED]
+        if len(waiting) == 1 and waiting[0].advice is not None:
+            return f"view {waiting[0].view} is final with its epochs only; it need not be: {waiting[0].advice}"
+        said = "`cumulus analyze` says why, and what would change that"
+        many = "views are final with their" if len(waiting) > 1 else "views is final with its"
+        return f"{len(waiting)} of {len(self.views)} {many} epochs only: {said}" if waiting else None
+
     def to_json(self) -> str:
         """As text.
 

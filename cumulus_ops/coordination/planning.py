@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cumulus_ops.coordination.advice import locality_of
+from cumulus_ops.coordination.analysis import LOGGED, analyse
 from cumulus_ops.coordination.annotation_file import read_dataflow
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.finality import Finality
 from cumulus_ops.coordination.lineage import Lineage
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, EdgePlan, Verdict, ViewPlan
+from cumulus_ops.coordination.strategies import coordinate
 from cumulus_ops.coordination.views import Annotated, connected, edges_beyond, labelled, view_component
 from m3.program import Program
 
@@ -25,12 +28,12 @@ if TYPE_CHECKING:
     from cumulus_ops.coordination.annotations import Dataflow
     from m3.confluence import Confluence
 
-__all__ = ["ANSWERS", "Planning", "plan_coordination", "summary"]
+__all__ = ["ANSWERS", "Planning", "plan_coordination"]
 
 #: What the edges from views lead to.
 ANSWERS = "answers"
 #: How the strategies are called.
-NONE, SEAL, ORDER, LOGGED = "none", "seal", "order", "logged"
+NONE, SEAL, ORDER = "none", "seal", "order"
 
 
 def plan_coordination(
@@ -62,10 +65,18 @@ class Planning:
         """All of the plan."""
         names = [v.name for v in self.program.views]
         views = tuple(labelled(self.dataflow, v, names) for v in self.views)
-        edges = (*self._writes(), *self._reads(), *edges_beyond(self.dataflow, names))
+        edges = (*self._writes(), *self._reads(views), *edges_beyond(self.dataflow, names))
         verdicts = tuple(Verdict(v.relation, v.grain, v.reason) for v in self.confluence.verdicts.values())
         barriers = barriers_of(self.program, self.project.seals, views)
-        return CoordinationPlan(scheme, verdicts, views, edges, barriers)
+        return CoordinationPlan(scheme, verdicts, views, edges, barriers, tuple(self._notes()))
+
+    def _notes(self) -> Iterator[str]:
+        """The locality of seals: how many nodes a value concerns."""
+        streams = self.dataflow.streams
+        planned = coordinate(self.dataflow, analyse(self.dataflow), LOGGED).edges
+        for stream, edge in zip(streams, planned, strict=True):
+            if edge.strategy == SEAL:
+                yield f"{stream.name}: {locality_of(self.dataflow, stream)}"
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -118,9 +129,9 @@ class Planning:
         reason = verdict.reason if verdict and verdict.grain == "event" else "others' events depend on their order"
         return EdgePlan(relation, view, ORDER, "Run", reason, order=LOGGED)
 
-    def _reads(self) -> Iterator[EdgePlan]:
+    def _reads(self, views: Sequence[ViewPlan]) -> Iterator[EdgePlan]:
         """From views to whoever asks."""
-        for plan in self.views:
+        for plan in views:
             if plan.final == AT_ONCE:
                 yield EdgePlan(plan.view, ANSWERS, NONE, plan.label, plan.reason)
             elif plan.final == SEALED:
@@ -128,16 +139,3 @@ class Planning:
                 yield EdgePlan(plan.view, ANSWERS, SEAL, plan.label, plan.reason, key, self._vote(plan))
             else:
                 yield EdgePlan(plan.view, ANSWERS, ORDER, plan.label, plan.reason, order=LOGGED)
-
-
-def summary(views: Sequence[ViewPlan]) -> str | None:
-    """One line about the views that wait for their epochs; None if none does.
-
-    >>> print(summary([ViewPlan("a", "Run", "Async", "committed", ""), ViewPlan("b", "Async", "Async", "at once", "")]))
-    1 of 2 views is final with its epoch only: `cumulus analyze` says why
-    """
-    waiting = [v for v in views if v.final not in (AT_ONCE, SEALED)]
-    if not waiting:
-        return None
-    verb, whose = ("is", "its epoch") if len(waiting) == 1 else ("are", "their epochs")
-    return f"{len(waiting)} of {len(views)} view{'s' * (len(views) != 1)} {verb} final with {whose} only: `cumulus analyze` says why"

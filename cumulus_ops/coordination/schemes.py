@@ -9,17 +9,16 @@ counts strictly earlier versions (``AFTER``: its own as well). What a scheme dec
   change, added up by key. These are not the paper's versions: the ticket is drawn when a batch is applied for the first
   time, so that within an epoch batches count in the order in which they are applied, not in that of their stamps.
 
-**When batch versions end where the paper's would.** A program compiled from SQL is *confluent* within an epoch: each of its maps is
-defined by a query over the base tables, so any order of the same events ends in the same maps (a ring program's deltas
-commute), and any total order that respects epochs may stand in for the order of stamps. Where a query joins a relation with itself,
-one of the two reads is ``AFTER``: events that share a version are joined with the state before all of them once, and with the
-state after all of them once. So the maps are the paper's at the end of every epoch, which is all that a snapshot shows; in between,
-and in the number of corrections, they are not. Everything else, hand-written programs above all, gets event versions: a text
-alone does not prove that order is free.
+**When batch versions end where the paper's would.** Where each map of a program is a function of what the relations contain, any order
+of the same events ends in the same maps, and any total order that respects epochs may stand in for the order of stamps. So
+it is with programs compiled from SQL, and with many that are written by hand. Where a relation is joined with itself,
+one of the two reads must be ``AFTER``: events that share a version are joined with the state before all of them once, and with the
+state after all of them once. Then the maps are the paper's at the end of every epoch, which is all that a snapshot shows; in between,
+and in the number of corrections, they are not. :func:`m3.confluence.prove` finds out, from a program's triggers alone, when
+a project is initialised; the catalog keeps the scheme from then on.
 
 A program has one scheme. Its two packings share their bits, so a ticket would be compared with a coordinator where both
-occurred; and that *some* relation's events may be moved within an epoch would have to be proved of every map they reach, which
-only the compiler does, and does for all relations at once (decision 0023).
+occurred (decision 23).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from cumulus_ops.versions import (
     event_version,
 )
 
-__all__ = ["BatchVersions", "EventVersions", "Place", "Stamped", "VersionScheme", "scheme_named", "scheme_of"]
+__all__ = ["BatchVersions", "EventVersions", "Place", "Stamped", "VersionScheme", "scheme_named"]
 
 V = TypeVar("V", int, np.ndarray)
 
@@ -215,12 +214,3 @@ def scheme_named(name: str) -> VersionScheme:
     True
     """
     return _SCHEMES[name]
-
-
-def scheme_of(*, from_sql: bool) -> str:
-    """The name of the scheme of a program's versions: ``batch`` where it is proved that the order of an epoch's events is free.
-
-    Args:
-        from_sql: whether the compiler made the program from queries; a text alone does not prove it.
-    """
-    return BatchVersions.name if from_sql else EventVersions.name

@@ -7,25 +7,33 @@ one order: by logged version, which is the same in every run, or by arrival, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from cumulus_ops.coordination.analysis import LOGGED, Analysis, Output, analyse, into
 from cumulus_ops.coordination.annotations import Dataflow, Stream
-from cumulus_ops.coordination.labels import RUN, SEAL, Label
+from cumulus_ops.coordination.labels import SEAL, Label
 from cumulus_ops.coordination.plan import EdgePlan
 
 __all__ = ["Coordination", "choose_strategies", "coordinate"]
 
+#: (component, interface).
+Input = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class Coordination:
-    """What is done, and what comes of it: ``edges`` in the order of the dataflow's streams, ``analysis`` with all of them in place, ``ordered`` as
-    :func:`~cumulus_ops.coordination.analysis.analyse` takes it."""
+    """What is done, and what comes of it: ``edges`` in the order of the dataflow's streams, ``analysis`` with all of them in place. ``ordered``: the
+    outputs for which all that they depend on is ordered, and why."""
 
     edges: tuple[EdgePlan, ...]
     analysis: Analysis
-    ordered: Mapping[Output, str]
+
+    @property
+    def ordered(self) -> Mapping[Output, str]:
+        """See above."""
+        return self.analysis.ordered
 
 
 def choose_strategies(dataflow: Dataflow, analysis: Analysis, order: str = LOGGED) -> tuple[EdgePlan, ...]:
@@ -34,78 +42,48 @@ def choose_strategies(dataflow: Dataflow, analysis: Analysis, order: str = LOGGE
 
 
 def coordinate(dataflow: Dataflow, analysis: Analysis, order: str = LOGGED) -> Coordination:
-    """The same, and the labels that the streams have with it.
-
-    What is nondeterministic is mended where it arises, sources first: what follows from it is gone then.
-    """
-    ordered: dict[Output, str] = {}
-    reasons: dict[Output, str] = {}
-    after = analysis
-    while helped := [output for output in after.raised if _helps(order, after.outputs[output])]:
-        first = helped[0]
-        ring = next((cycle for cycle in after.cycles if ("out", *first) in cycle), (("out", *first),))
-        for port in ring:
-            if port[0] == "out":
-                ordered[port[1:]] = order
-                reasons[port[1:]] = f"{after.outputs[first].kind} without it: {_why(after, first)}"
-        after = analyse(dataflow, ordered)
-    edges = tuple(_edge(dataflow, stream, after, ordered, reasons) for stream in dataflow.streams)
-    return Coordination(edges, after, ordered)
+    """The same, and the labels that the streams have with it."""
+    after = analysis if not analysis.raised else analyse(dataflow, order)
+    return Coordination(tuple(_Edges(dataflow, after, order).edges()), after)
 
 
-def _helps(order: str, label: Label) -> bool:
-    """Whether an order makes it better: one by arrival is another one in each run."""
-    return order == LOGGED or label.kind != RUN
+class _Edges:
+    """What each stream needs for an analysis to hold."""
+
+    def __init__(self, dataflow: Dataflow, after: Analysis, order: str) -> None:
+        self.dataflow, self.after, self.order = dataflow, after, order
+        self.sealed = frozenset[Input]().union(*after.sealed.values())
+        self.streams = Counter(s.target for s in dataflow.streams)
+        components = {c.name: c for c in dataflow.components}
+        #: input -> why what comes there is ordered
+        self.ordered: dict[Input | None, str] = {}
+        for (name, interface), reason in after.ordered.items():
+            for path, _ in into(components[name], interface):
+                self.ordered.setdefault((name, path.source), reason)
+
+    def edges(self) -> Iterator[EdgePlan]:
+        for stream in self.dataflow.streams:
+            label = self.after.labels[stream.name]
+            source = ".".join(stream.source) if stream.source else stream.name
+            target = ".".join(stream.target) if stream.target else stream.name
+            plan = EdgePlan(source, target, "none", str(label), self._nothing(stream, label))
+            if stream.target in self.ordered:
+                plan = replace(plan, strategy="order", reason=self.ordered[stream.target], order=self.order)
+            elif stream.target in self.sealed and label.kind == SEAL:
+                key, vote = tuple(sorted(label.key or ())), stream.producers != 1 or self.streams[stream.target] > 1
+                plan = replace(plan, strategy="seal", reason=_waiting(key, vote), key=key, vote=vote)
+            yield plan
+
+    def _nothing(self, stream: Stream, label: Label) -> str:
+        if stream.target is None:
+            return "it leaves"
+        if label.kind == SEAL:
+            return "its punctuations are passed on"
+        return "any order gives the same contents" if label.deterministic else "no order here would make it the same"
 
 
-def _why(analysis: Analysis, output: Output) -> str:
-    name = ".".join(output)
-    return next(
-        (s.reason for s in reversed(analysis.steps) if s.rule == "label" and name in s.place.replace(",", " ").split()),
-        "",
-    )
-
-
-def _edge(
-    dataflow: Dataflow, stream: Stream, after: Analysis, ordered: Mapping[Output, str], reasons: Mapping[Output, str]
-) -> EdgePlan:
-    label = after.labels[stream.name]
-    source = ".".join(stream.source) if stream.source else stream.name
-    target = ".".join(stream.target) if stream.target else stream.name
-    for output in _fed(dataflow, stream, ordered):
-        return EdgePlan(source, target, "order", str(label), reasons[output], order=ordered[output])
-    if stream.target is not None and label.kind == SEAL:
-        for inputs in after.sealed.values():
-            if stream.target in inputs:
-                return _sealed(stream, label, source, target)
-    return EdgePlan(source, target, "none", str(label), _nothing(stream, label))
-
-
-def _fed(dataflow: Dataflow, stream: Stream, outputs: Iterable[Output]) -> list[Output]:
-    """Which of the outputs depend on what a stream brings."""
-    components = {c.name: c for c in dataflow.components}
-    return [
-        (name, interface)
-        for name, interface in outputs
-        if any(stream.target == (name, path.source) for path, _ in into(components[name], interface))
-    ]
-
-
-def _sealed(stream: Stream, label: Label, source: str, target: str) -> EdgePlan:
-    key = tuple(sorted(label.key or ()))
-    vote = stream.producers != 1
-    names = ", ".join(key) or "nothing"
-    reason = f"a value of {names} is processed when " + (
-        "every producer of it has sealed it, and a vote says that these are all"
-        if vote
-        else "its only producer has sealed it"
-    )
-    return EdgePlan(source, target, "seal", str(label), reason, key, vote)
-
-
-def _nothing(stream: Stream, label: Label) -> str:
-    if stream.target is None:
-        return "it leaves"
-    if label.kind == SEAL:
-        return "its punctuations are passed on"
-    return "any order gives the same contents" if label.deterministic else "no order here would make it the same"
+def _waiting(key: tuple[str, ...], vote: bool) -> str:
+    value = f"a value of {', '.join(key)}" if key else "the stream"
+    if vote:
+        return f"{value} is processed when every producer of it has sealed it, and a vote says that these are all"
+    return f"{value} is processed when its only producer has sealed it"

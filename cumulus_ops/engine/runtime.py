@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
 from cumulus_ops.config import Project
-from cumulus_ops.coordination import scheme_of
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.coordination.stored import COORDINATION, write_plan
@@ -84,12 +83,18 @@ def build_program(project: Project) -> Program:
     return compile_views(project.name, project.relations, project.views, project.dialect)
 
 
-def initialise(project: Project) -> None:
-    """Create or migrate the catalog, compile and register the program, with its coordination plan. Running it again changes nothing, and
-    costs little: what was compiled from the same file is not compiled again."""
+def initialise(project: Project, *, versions: str | None = None) -> None:
+    """Create or migrate the catalog, compile and register the program, with its coordination plan. Running it again changes nothing,
+    and costs little: what was compiled from the same file is not compiled again.
+
+    Args:
+        project: the project.
+        versions: for experiments and tests, the name of a version scheme; None for what is proved of the program. ``event`` is
+            right for every program. What is registered keeps the scheme it has.
+    """
     source = _source(project)
     if not _is_initialised(project, source):
-        _initialise(project, source)
+        _initialise(project, source, versions)
     for folder in ("runs", "log"):
         (project.state / folder).mkdir(parents=True, exist_ok=True)
 
@@ -115,16 +120,17 @@ def _is_initialised(project: Project, source: str) -> bool:
         catalog.close()
 
 
-def _initialise(project: Project, source: str) -> None:
+def _initialise(project: Project, source: str, versions: str | None) -> None:
     from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
     from m3 import format_program
     from m3.confluence import prove
 
     program = build_program(project)
     text = format_program(program)
-    plan = plan_program(program, scheme_of(from_sql=project.program_file is None))
+    confluence = prove(program)
+    plan = plan_program(program, versions or confluence.grain)
     check_layout(plan, project.layout)
-    coordination = plan_coordination(project, program, prove(program), plan.versions.name)
+    coordination = plan_coordination(project, program, confluence, plan.versions.name)
     catalog = Catalog(project.catalog_url, project.state)
     try:
         Sources(project, catalog).check()

@@ -214,7 +214,7 @@ class _Reading:
         except InputProblem as problem:
             if not self._can_be_read_later:
                 raise
-            if problem.kind == "missing-column":
+            if problem.kind in ("missing-column", "no-header"):
                 problem.hint = f"files of this seal have the columns {', '.join(seal.columns)}"
             self.left_out[part.place] = self._aside(part, problem)
             return

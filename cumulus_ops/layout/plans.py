@@ -21,6 +21,7 @@ from cumulus_ops.layout.projections import project_groups
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan, plan_statements, plan_trigger
 from cumulus_ops.mapstore import AccessPath
 from m3.dataflow import derivation_ranks, is_cyclic, strata
+from m3.moments import as_snapshot
 from m3.program import START, Program
 from m3.serial import program_from_json, program_to_json
 
@@ -186,11 +187,13 @@ def plan_program(program: Program, scheme: str) -> ProgramPlan:
 
     Args:
         program: the program.
-        scheme: the name of its version scheme, see :func:`cumulus_ops.coordination.scheme_of`.
+        scheme: the name of its version scheme: what :func:`m3.confluence.prove` finds when a project is initialised, and the
+            catalog keeps from then on.
     """
-    single = [plan for relation in program.relations for plan in plan_statements(program, relation.name)]
-    single += [p for d in program.derivations for p in plan_trigger(program, program.trigger(d.map, 0))]
-    single += plan_trigger(program, program.trigger(START, 1))
+    given = as_snapshot(program) if scheme_named(scheme).summed else program
+    single = [plan for relation in given.relations for plan in plan_statements(given, relation.name)]
+    single += [p for d in given.derivations for p in plan_trigger(given, given.trigger(d.map, 0))]
+    single += plan_trigger(given, given.trigger(START, 1))
     alike = find_groups(program, single)
     groups, plans = project_groups(program, alike, group_statements(alike, single))
     plans = with_taken(plans)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from cumulus_ops import names
 from cumulus_ops.config import Project
+from cumulus_ops.coordination.barriers import VALUE_SEAL, VALUE_VOTE, waits_for
+from cumulus_ops.coordination.stored import read_plan
 from cumulus_ops.local.airflow_api import AirflowApi
 from cumulus_ops.local.airflow_service import Login, airflow_environment, migrate_database, start_components
 from cumulus_ops.local.children import Child, stop_all
@@ -87,11 +89,14 @@ class Servers:
 
 
 def project_dags(project: Project) -> list[str]:
-    """The DAGs that every project has, those that others start first last."""
+    """The DAGs that the project has, those that others start first last."""
     coordinators = [names.coordinator_dag(project.name, i) for i in range(project.coordinators)]
+    plan = read_plan(project.state)
+    is_sealed = plan is not None and waits_for(plan, VALUE_SEAL, VALUE_VOTE)
     return [
         *coordinators,
         names.commit_dag(project.name),
+        *([names.final_dag(project.name)] if is_sealed else []),
         names.validate_dag(project.name),
         names.run_epochs_dag(project.name),
     ]

@@ -129,7 +129,8 @@ def apply_epoch(
 def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) -> dict[str, int]:
     """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early.
 
-    What landed before an epoch's boundary belongs to it. Of an epoch that ends early, only what is appended does. An earlier epoch
+    Where nothing waits, it finalises: a value that all have sealed is final without waiting for the epoch's end. What landed before an epoch's
+    boundary belongs to it. Of an epoch that ends early, only what is appended does. An earlier epoch
     that a failed run has left open gets what is its, and is sealed first. Later ones that are over already, for the scheduler was away or
     the project's start is long ago, are made up for in the same way; those among them for which nothing has landed are sealed at once.
 
@@ -137,6 +138,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
         Sums over the batches, as of :func:`apply_epoch`.
     """
     from cumulus_ops.snapshot import current_epoch, fence_the_gone, run_minibatch, settle, settle_if_due
+    from cumulus_ops.snapshot.finals import finalise
 
     totals = dict.fromkeys(TOTALS, 0)
     with _running(folder, None) as (project, runtime):
@@ -160,9 +162,11 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             else:
                 settle_if_due(runtime)
                 fence_the_gone(runtime, coordinator)
+                finalise(runtime)
                 looks += 1
                 time.sleep(_pause_s(looks, boundary))
         settle(runtime)
+        finalise(runtime)
     return totals
 
 

@@ -23,8 +23,8 @@ from cumulus_ops.catalog.finals import FinalPartition, value_text
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query.entries import Moment
-from cumulus_ops.query.finality import SealedView, final_from, sealed_view
 from cumulus_ops.query.read import all_rows, in_order, read_view, require_retained, snapshot_epoch
+from cumulus_ops.query.sealed import SealedView, final_from, sealed_view
 from cumulus_ops.versions import epoch_end
 from m3.program import View
 

@@ -295,7 +295,7 @@ def in_order(view: View, table: pa.Table) -> pa.Table:
     reading twice gives the same."""
     if view.order:
         chosen = {index for index, _ in view.order}
-        ties = [(i, False) for i in range(table.num_columns) if i not in chosen]
+        ties = [(i, False) for i in range(len(view.columns)) if i not in chosen]
         keys = [_sort_key(table.column_names[i], down) for i, down in [*view.order, *ties]]
         table = table.take(pc.sort_indices(table, sort_keys=keys))
     return table.slice(view.offset, view.limit)

@@ -34,8 +34,8 @@ from cumulus_ops.errors import Conflict, ViewInError
 from cumulus_ops.eventlog.seal_texts import distinct_texts
 from cumulus_ops.faults import reach
 from cumulus_ops.query.entries import Moment
-from cumulus_ops.query.finality import SealedView, sealed_views
 from cumulus_ops.query.read import all_rows
+from cumulus_ops.query.sealed import SealedView, sealed_views
 from cumulus_ops.snapshot.commits import correct
 from cumulus_ops.snapshot.final_tables import append_final
 from cumulus_ops.snapshot.refreshing import refresh

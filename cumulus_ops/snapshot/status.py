@@ -12,6 +12,7 @@ from cumulus_ops.catalog import (
     InError,
     LeftOut,
     Member,
+    SealCounts,
     Snapshot,
     StandingSource,
     Validation,
@@ -80,7 +81,8 @@ class Status:
     the newest snapshot; ``initially``: how many coordinators its file says, which counts only when it is initialised; ``settled``:
     whether tentative answers are those of all that is applied; if not, ``behind``: the applied batches that have yet to be
     corrected. Of what was put aside, ``quarantined`` rows and ``files_aside`` wait for a decision; ``ignored``: what lies in the landing folder
-    and is nobody's. ``standing``: the sources that stand still, as who asked them last has found."""
+    and is nobody's. ``standing``: the sources that stand still, as who asked them last has found. ``seals``: the seals of relations, how many of
+    their values are open and closed, and which waits for longest, for whom."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -94,6 +96,7 @@ class Status:
     files_aside: int = 0
     ignored: int = 0
     standing: tuple[StandingSource, ...] = ()
+    seals: tuple[SealCounts, ...] = ()
 
 
 def status(rt: Runtime) -> Status:
@@ -112,6 +115,7 @@ def status(rt: Runtime) -> Status:
         *rt.catalog.undecided(),
         len(rt.sources.ignored()),
         tuple(standing_sources(rt.project, rt.catalog)),
+        tuple(rt.catalog.seal_counts()),
     )
 
 

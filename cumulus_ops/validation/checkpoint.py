@@ -11,7 +11,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ from pyspark.sql import functions as F
 
 from cumulus_ops.validation.judge import judge
 from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, own_session
-from cumulus_ops.validation.request import UNPROVED, ValidationReport, ValidationRequest, ViewVerdict
+from cumulus_ops.validation.request import UNPROVED, ValidationReport, ValidationRequest, ViewToValidate, ViewVerdict
 from m3.program import Relation
 
-__all__ = ["validate_snapshot"]
+__all__ = ["quiet", "run_checkpoint", "used_columns", "validate_snapshot"]
 
 SOURCE, CHECKPOINT = "verdicts", "proof"  # older reports may lie in the folder, by other names
 VIEWS, EPOCHS, LOG, GROUPS = "views", "coordinators", "event log", "groups"
@@ -61,7 +61,7 @@ def validate_snapshot(spark: SparkSession, request: ValidationRequest) -> Valida
         found = _recomputed(own_session(spark), request)
         recomputed = time.monotonic()
         imported.result()
-    with _quiet():
+    with quiet():
         result = _checked(request, found)
     outcomes = [outcome for suite in result.run_results.values() for outcome in suite.results]
     statistics = {
@@ -86,7 +86,7 @@ def _recomputed(session: SparkSession, request: ValidationRequest) -> _Found:
         r.name: base_table(session, r, request.log_files.get(r.name, ()), request.epoch)
         .select(*columns, MULTIPLICITY)
         .persist()
-        for r, columns in _used(request)
+        for r, columns in used_columns(request.relations, request.views, request.texts)
     }
     try:
         for name, base in bases.items():
@@ -101,13 +101,15 @@ def _recomputed(session: SparkSession, request: ValidationRequest) -> _Found:
             base.unpersist()
 
 
-def _used(request: ValidationRequest) -> Iterator[tuple[Relation, list[str]]]:
+def used_columns(
+    relations: Sequence[Relation], views: Sequence[ViewToValidate], texts: Mapping[str, str]
+) -> Iterator[tuple[Relation, list[str]]]:
     """The relations that a view may read, with the columns it may: those whose names occur in some view's text. A
     table's projection has the same rows as the table, as far as these columns show them."""
-    text = "\n".join([*request.texts.values(), *(view.sql for view in request.views)]).lower()
-    unknown = any(view.recomputation is not None for view in request.views)
+    text = "\n".join([*texts.values(), *(view.sql for view in views)]).lower()
+    unknown = any(view.recomputation is not None for view in views)
     everything = unknown or re.search(r"(select|distinct|all|,|\.)\s*\*|\bnatural\b", text)
-    for relation in request.relations:
+    for relation in relations:
         if relation.name.lower() in text:
             wanted = [
                 c.name for c in relation.columns if everything or c.name.lower() in text or c.name in relation.key
@@ -136,7 +138,30 @@ def _impossible(name: str, base: DataFrame) -> pa.Table:
 
 def _checked(request: ValidationRequest, found: _Found) -> Any:
     """The checkpoint's result; its pages are among the reports."""
-    import expectations  # first: it switches usage statistics off
+    import expectations
+
+    sealed = {"coordinator": list(request.sealed_epochs), "sealed_epoch": list(request.sealed_epochs.values())}
+    suites: dict[str, tuple[Any, Any]] = {
+        EPOCHS: (expectations.epoch_suite(request.epoch, request.members), pa.table(sealed)),
+        LOG: (expectations.log_suite(), found.impossible),
+        VIEWS: (expectations.views_suite([v.name for v in request.views]), [vars(v) for v in found.verdicts]),
+    }
+    if request.groups is not None:
+        suites[GROUPS] = (expectations.groups_suite(), request.groups)
+    return run_checkpoint(request.reports_folder, f"{request.project_name}, epoch {request.epoch}", suites)
+
+
+def run_checkpoint(
+    folder: Path, name: str, suites: Mapping[str, tuple[Any, pa.Table | Sequence[Mapping[str, Any]]]]
+) -> Any:
+    """Run a checkpoint over small tables; its pages are in the folder.
+
+    Args:
+        folder: keeps the reports of all runs, and which suites there were.
+        name: what the run is called in the reports.
+        suites: name -> the suite, and the rows that it judges. The names should be the same for all runs of a folder.
+    """
+    import expectations  # noqa: F401  first: it switches usage statistics off
 
     # isort: split
     import great_expectations as gx
@@ -146,26 +171,18 @@ def _checked(request: ValidationRequest, found: _Found) -> Any:
     from cumulus_ops.validation.data_docs import use_plain_site
     from cumulus_ops.validation.frames import SnapshotCheckpoint, frame
 
-    request.reports_folder.mkdir(parents=True, exist_ok=True)
-    sealed = {"coordinator": list(request.sealed_epochs), "sealed_epoch": list(request.sealed_epochs.values())}
-    suites: dict[str, tuple[Any, Any]] = {
-        EPOCHS: (expectations.epoch_suite(request.epoch, request.members), frame(pa.table(sealed))),
-        LOG: (expectations.log_suite(), frame(found.impossible)),
-        VIEWS: (expectations.views_suite([v.name for v in request.views]), frame([vars(v) for v in found.verdicts])),
-    }
-    if request.groups is not None:
-        suites[GROUPS] = (expectations.groups_suite(), frame(request.groups))
-    context = gx.get_context(mode="file", project_root_dir=str(request.reports_folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    context = gx.get_context(mode="file", project_root_dir=str(folder))
     context.variables.progress_bars = {"globally": False}
-    use_plain_site(context, request.reports_folder)
+    use_plain_site(context, folder)
     source = context.data_sources.add_or_update_pandas(SOURCE)
     definitions = [_definition(context, source, name, suite) for name, (suite, _) in suites.items()]
     checkpoint = SnapshotCheckpoint(
         name=CHECKPOINT, validation_definitions=definitions, actions=[UpdateDataDocsAction(name="data docs")]
     )
     context.checkpoints.add_or_update(checkpoint)
-    run = RunIdentifier(run_name=f"{request.project_name}, epoch {request.epoch}", run_time=datetime.now(UTC))
-    return checkpoint.run(batch_parameters={name: batch for name, (_, batch) in suites.items()}, run_id=run)
+    run = RunIdentifier(run_name=name, run_time=datetime.now(UTC))
+    return checkpoint.run(batch_parameters={n: frame(rows) for n, (_, rows) in suites.items()}, run_id=run)
 
 
 def _page(request: ValidationRequest, result: Any) -> Path:
@@ -207,7 +224,7 @@ def _explain(outcome: Any) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Great Expectations reports at INFO what our report says better."""
     logger = logging.getLogger("great_expectations")
     before = logger.level

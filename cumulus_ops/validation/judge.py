@@ -16,7 +16,7 @@ from cumulus_ops.validation.meaning import register, written_out
 from cumulus_ops.validation.request import DIFFERS, EQUAL, IN_ERROR, UNPROVED, ViewToValidate, ViewVerdict
 from m3.program import Relation
 
-__all__ = ["judge"]
+__all__ = ["judge", "recompute_view"]
 
 #: Views that are recomputed at the same time: while one is planned, others are computed.
 AT_ONCE = 4
@@ -51,7 +51,7 @@ def _verdict(
     session: SparkSession, view: ViewToValidate, relations: Sequence[Relation], texts: Mapping[str, str]
 ) -> ViewVerdict:
     try:
-        recomputed = _recomputed(session, view, relations, texts)
+        recomputed = recompute_view(session, view, relations, texts)
     except _Failing as failure:
         if view.error:
             return ViewVerdict(view.name, IN_ERROR, f"in error, as its recomputation is: {view.error}")
@@ -65,7 +65,7 @@ def _verdict(
     return ViewVerdict(view.name, outcome, observed(found), tuple(difference_lines(found)))
 
 
-def _recomputed(
+def recompute_view(
     session: SparkSession, view: ViewToValidate, relations: Sequence[Relation], texts: Mapping[str, str]
 ) -> pa.Table:
     """All rows of a view. Spark's sums have 38 digits on their way, too; where that was the reason to fail, they are computed

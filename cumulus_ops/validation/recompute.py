@@ -6,7 +6,7 @@ run on that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,13 @@ def _spark_type(type_: Type) -> T.DataType:
     return T.DecimalType(type_.precision, type_.scale) if type_.kind == "decimal" else SPARK[type_.kind]
 
 
-def base_table(spark: SparkSession, relation: Relation, log_files: Sequence[Path], epoch: int) -> DataFrame:
+def base_table(
+    spark: SparkSession,
+    relation: Relation,
+    log_files: Sequence[Path],
+    epoch: int,
+    chosen: Callable[[DataFrame], DataFrame] | None = None,
+) -> DataFrame:
     """A relation at the end of an epoch.
 
     Args:
@@ -82,6 +88,7 @@ def base_table(spark: SparkSession, relation: Relation, log_files: Sequence[Path
         relation: its declaration.
         log_files: Parquet files with the relation's columns, ``_version`` int64 and ``_sign`` int8; may be none.
         epoch: counted are the versions up to its end (inclusive).
+        chosen: which of the events count, as a part of all; they have the relation's columns.
 
     Returns:
         The relation's columns and ``_multiplicity`` bigint: 1 for a row, which stands as often as it is there, or
@@ -92,7 +99,8 @@ def base_table(spark: SparkSession, relation: Relation, log_files: Sequence[Path
     schema = T.StructType(spark_schema(relation).fields)
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
     log = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
-    events = log.where(F.col(VERSION) <= epoch_end(epoch)).drop(VERSION).withColumn(HASH, _row_hash(relation))
+    log = log.where(F.col(VERSION) <= epoch_end(epoch)).drop(VERSION)
+    events = (log if chosen is None else chosen(log)).withColumn(HASH, _row_hash(relation))
     deleted = F.broadcast(events.where(F.col(SIGN) < 0).select(HASH).distinct())
     kept = events.join(deleted, HASH, "left_anti").select(
         *map(_column, names), F.col(SIGN).cast("long").alias(MULTIPLICITY)
@@ -128,19 +136,25 @@ def _column(name: str) -> Any:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def recompute_m3(program: Program, log_files: Mapping[str, Sequence[Path]], epoch: int) -> dict[str, pa.Table]:
+def recompute_m3(
+    program: Program,
+    log_files: Mapping[str, Sequence[Path]],
+    epoch: int,
+    kept: Callable[[str, pa.Table], pa.Table] = lambda _, rows: rows,
+) -> dict[str, pa.Table]:
     """The views of a program that has no SQL: the serial interpreter over the log, event by event in version order.
 
     Args:
         program: the program.
         log_files: relation -> Parquet files of its log; all events are held in memory.
         epoch: counted are the versions up to its end (inclusive).
+        kept: which of a relation's events count.
 
     Returns:
         View -> all its rows in the types of its columns, without its ORDER BY and LIMIT.
     """
     interpreter = Interpreter(program)
-    for _, _, sign, relation, row in sorted(_events(program, log_files, epoch), key=lambda event: event[:2]):
+    for _, _, sign, relation, row in sorted(_events(program, log_files, epoch, kept), key=lambda event: event[:2]):
         interpreter.apply(sign, relation, row)
     return {view.name: view_table(view, interpreter.view_rows(view.name, ordered=False)) for view in program.views}
 
@@ -153,14 +167,17 @@ def view_table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
 
 
 def _events(
-    program: Program, log_files: Mapping[str, Sequence[Path]], epoch: int
+    program: Program,
+    log_files: Mapping[str, Sequence[Path]],
+    epoch: int,
+    kept: Callable[[str, pa.Table], pa.Table],
 ) -> Iterator[tuple[int, int, int, str, tuple[Any, ...]]]:
     """(version, place in the log, sign, relation, row); rows with the same version stay in the order of their file."""
     place = 0
     for relation in program.relations:
         names = [c.name for c in relation.columns]
         for path in log_files.get(relation.name, ()):
-            rows: pa.Table = pq.read_table(path, columns=[*names, VERSION, SIGN])
+            rows: pa.Table = kept(relation.name, pq.read_table(path, columns=[*names, VERSION, SIGN]))
             for *values, version, sign in zip(*(column.to_pylist() for column in rows.columns), strict=True):
                 place += 1
                 if version <= epoch_end(epoch):

@@ -20,7 +20,7 @@ from m3.scalars import Var
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["validate", "validation_request", "with_remarks"]
+__all__ = ["session_of", "validate", "validation_request", "view_to_validate", "with_remarks"]
 
 GROUPS = {"view": pa.string(), "group": pa.string(), "rows": pa.int64()}
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
@@ -40,7 +40,7 @@ def validate(rt: Runtime, epoch: int, views: Sequence[str] | None = None) -> Val
     """
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
-    report = validate_snapshot(_session(rt), validation_request(rt, epoch, views))
+    report = validate_snapshot(session_of(rt), validation_request(rt, epoch, views))
     found, report = report.remarks, with_remarks(rt, report)
     page = rt.project.reports / INDEX
     findings = (*report.failures, *found)
@@ -115,11 +115,18 @@ def _views(
 
 def _view(rt: Runtime, view: View, epoch: int, interpreted: pa.Table | None, error: str) -> ViewToValidate:
     snapshot = None if error else read_view(rt, view.name, as_of=epoch, ordered=False)
+    return view_to_validate(rt, view, snapshot, interpreted, error)
+
+
+def view_to_validate(
+    rt: Runtime, view: View, rows: pa.Table | None, interpreted: pa.Table | None = None, error: str = ""
+) -> ViewToValidate:
+    """What is asked of a validation: whether a view's ``rows``, in any order, are right; or its ``error``. See :class:`ViewToValidate`."""
     return ViewToValidate(
         view.name,
         view.sql or "",
         _key_columns(view),
-        snapshot,
+        rows,
         recomputation=interpreted if view.sql is None else None,
         columns=tuple((column.name, column.expression.type) for column in view.visible),
         dialect=rt.project.dialect,
@@ -145,7 +152,7 @@ def _groups(rt: Runtime, views: Sequence[ViewToValidate], epoch: int) -> pa.Tabl
     )
 
 
-def _session(rt: Runtime) -> SparkSession:
+def session_of(rt: Runtime) -> SparkSession:
     """The executor's session if it has one, so that a process keeps to one."""
     session = getattr(rt.executor, "session", None)
     if session is None:

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from cumulus_ops.config import Project
 from cumulus_ops.errors import CumulusError
 from cumulus_ops.web import pages
-from cumulus_ops.web.coordination import coordination_page
+from cumulus_ops.web.coordination import coordination_page, coordination_picture
 from cumulus_ops.web.opened import Opened
 from cumulus_ops.web.rendering import render
 from cumulus_ops.web.reports import report_address, report_file
@@ -148,6 +148,12 @@ def _report(request: Request, found: Found, epoch: int) -> Response:
 @ROUTES.get("/coordination")
 def _coordination(request: Request, found: Found) -> HTMLResponse:
     return HTMLResponse(render("coordination.html", request, **coordination_page(found)))
+
+
+@ROUTES.get("/coordination.svg")
+def _coordination_picture(found: Found) -> Response:
+    picture = coordination_picture(found)
+    return Response(picture, media_type="image/svg+xml", headers={"Content-Security-Policy": STATIC_POLICY})
 
 
 @ROUTES.get("/quarantine")

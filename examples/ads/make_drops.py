@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 SERVERS = 3
-HOURS = 7
-CLICKS_AN_HOUR = 1800
-CAMPAIGNS = 6
-LASTS = 4  # hours, for each campaign
-ADS = (40, 8, 4, 2, 1)  # of a campaign, by how often they are clicked
+HOURS = 5
+CLICKS_AN_HOUR = 2400
+CAMPAIGNS = 5
+LASTS = 3  # hours, for each campaign
+ADS = (30, 15, 6, 2, 1)  # of a campaign, by how often they are clicked
 BEGINNING = datetime.datetime(2026, 5, 4, 8)
 SEED = 5
 

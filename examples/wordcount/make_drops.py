@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 SPLITTERS = 3
-BATCHES = 6
+BATCHES = 4
 DROPS_A_BATCH = 2
 TWEETS = 40  # in a batch
 WORDS = [

@@ -67,10 +67,6 @@ class Rules:
         """The rules, sorted."""
         return tuple(sorted(self._by.items()))
 
-    def members(self, representative: Term) -> list[Term]:
-        """The terms that are rewritten to a representative, and itself."""
-        return [representative, *(a for a, b in self._by.items() if b == representative)]
-
 
 def _has(given: Term, part: Term) -> bool:
     return given == part or (given[0] > part[0] and any(_has(a, part) for a in given[3:]))

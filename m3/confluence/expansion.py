@@ -9,14 +9,10 @@ from fractions import Fraction
 
 from m3.confluence.products import Atom, Coefficient, Product, Sum
 from m3.confluence.terms import NULL_TESTED, Term, shifted, term
-from m3.program import MapRef, Statement, Trigger
+from m3.program import MapRef, Statement
 from m3.scalars import Call, Const, Scalar, Var, conjuncts
 
-__all__ = ["Between", "Partial", "expand", "moments"]
-
-
-class Between(Exception):
-    """A statement of a sequential program reads a map in the middle of what its trigger adds to it."""
+__all__ = ["Partial", "expand"]
 
 
 @dataclass
@@ -54,25 +50,6 @@ def expand(
         for coefficient, factors in _products(scalars, partial.values, multiplied_out):
             product = Product(partial.atoms, keys, equations, conditions, (*partial.factors, *factors))
             yield product, partial.coefficient * coefficient
-
-
-def moments(trigger: Trigger, index: int, *, sequential: bool) -> list[bool]:
-    """For each read of a trigger's statement, whether it sees all that the trigger itself adds to the map; else it sees nothing of it.
-
-    Raises:
-        Between: a statement of a sequential program sees some of it.
-    """
-    statement = trigger.statements[index]
-    if not sequential:
-        return [ref.after for ref in statement.reads()]
-    return [_sees_own(trigger, index, ref.map) for ref in statement.reads()]
-
-
-def _sees_own(trigger: Trigger, index: int, name: str) -> bool:
-    before = [i < index for i, s in enumerate(trigger.statements) if s.target == name]
-    if any(before) and not all(before):
-        raise Between
-    return any(before)
 
 
 def _read(partial: Partial, ref: MapRef, product: Product, coefficient: Coefficient) -> Partial:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from m3.confluence.expansion import Partial, expand, moments
+from m3.confluence.expansion import Partial, expand
 from m3.confluence.products import (
     CHANGE,
     DELETES,
@@ -39,6 +39,7 @@ from m3.confluence.products import (
     subsets,
 )
 from m3.confluence.terms import column
+from m3.moments import moments
 from m3.program import START, Program, Statement, Trigger
 from m3.scalars import Const
 

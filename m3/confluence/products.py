@@ -21,10 +21,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from m3.confluence.equations import Contradiction, Rules
-from m3.confluence.terms import NULL_TESTED, Term, is_column, is_constant, mapped, nonnull_parts, variables
+from m3.confluence.terms import NULL_TESTED, Term, mapped, nonnull_parts, variables
 from m3.scalars import STRICT
 
 __all__ = [
@@ -53,6 +53,8 @@ Atom = tuple[str, int]
 Nullable = Mapping[str, Sequence[bool]]
 #: Orders of look-alike atoms that are tried.
 MAX_ORDERS = 720
+#: Up to so many are tried without looking for differences first.
+FEW_ORDERS = 2
 
 
 class Product(NamedTuple):
@@ -110,25 +112,39 @@ def _orders(product: Product) -> list[tuple[int, ...]]:
     atoms = product.atoms
     if len(set(atoms)) == len(atoms):
         return [tuple(sorted(range(len(atoms)), key=atoms.__getitem__))]
-    looks = [(atom, _look(product, i)) for i, atom in enumerate(atoms)]
-    ordered = sorted(range(len(atoms)), key=looks.__getitem__)
-    groups = [list(g) for _, g in itertools.groupby(ordered, key=looks.__getitem__)]
+    looks = _looks(product) if math.prod(math.factorial(atoms.count(a)) for a in set(atoms)) > FEW_ORDERS else atoms
+    ordered = sorted(range(len(atoms)), key=lambda i: (atoms[i], looks[i]))
+    groups = [list(g) for _, g in itertools.groupby(ordered, key=lambda i: (atoms[i], looks[i]))]
     if math.prod(math.factorial(len(g)) for g in groups) > MAX_ORDERS:
         return [tuple(ordered)]
     choices = itertools.product(*(itertools.permutations(g) for g in groups))
     return [tuple(i for group in choice for i in group) for choice in choices]
 
 
-def _look(product: Product, atom: int) -> tuple[object, ...]:
-    """What is said of one atom's columns alone."""
-    mine = product.moved({atom: -99})
-    own = [t for t in (*mine.conditions, *mine.factors) if _is_of(t)]
-    return tuple(sorted(own)), tuple((i, k) for i, k in enumerate(mine.keys) if _is_of(k))
+def _looks(product: Product) -> list[Any]:
+    """Something by which atoms can be told apart, however they are numbered, and whatever is written for what is equal."""
+    rules = Rules(product.equations)
+    equal: dict[Term, list[tuple[Atom, int]]] = {}
+    for member in {v for t in product.terms() for v in variables(t)}:
+        equal.setdefault(rules.of(member), []).append(
+            (product.atoms[member[2]] if member[2] >= 0 else ("", member[2]), member[3])
+        )
+    kinds = {representative: tuple(sorted(members)) for representative, members in equal.items()}
+    parts = [(0, place, rules.of(key)) for place, key in enumerate(product.keys)]
+    parts += [(1, 0, c) for c in {rules.of(c) for c in product.conditions} if c[1] != NULL_TESTED]
+    parts += [(2, 0, rules.of(f)) for f in product.factors]
 
+    def look(atom: int) -> Any:
+        mine = {rules.of(v): v[3] for t in product.terms() for v in variables(t) if v[2] == atom}
 
-def _is_of(given: Term) -> bool:
-    rows = {v[2] for v in variables(given)}
-    return rows == {-99}
+        def skeleton(given: Term) -> Any:
+            if given in kinds:
+                return (0, kinds[given], mine.get(given, -1))
+            return (1, str(given)) if given[0] == 1 else (2, given[1], sorted(skeleton(a) for a in given[3:]))
+
+        return sorted((group, place, skeleton(t)) for group, place, t in parts)
+
+    return [look(i) for i in range(len(product.atoms))]
 
 
 def _ordered(product: Product, order: Sequence[int], nullable: Nullable, given: Mapping[int, str]) -> Product:
@@ -152,21 +168,29 @@ def _ordered(product: Product, order: Sequence[int], nullable: Nullable, given: 
 
 
 def _needed(conditions: set[Term], rules: Rules, relations: Mapping[int, str], nullable: Nullable) -> set[Term]:
-    """The conditions without those that say IS NOT NULL of what never is, by its type or by another condition."""
+    """The conditions, with those that say IS NOT NULL replaced by all that follows from them and not from the others, or from types."""
     tested = {part for c in conditions if c[1] == NULL_TESTED for part in nonnull_parts(c[3])}
-    if not tested:
-        return conditions
     others = {c for c in conditions if c[1] != NULL_TESTED}
+    if not tested:
+        return others
     known = {part for c in others if c[0] > 1 and c[1] in STRICT for part in nonnull_parts(c)}
-    open_ = (p for p in map(rules.of, tested - known) if not _never_null(p, rules, relations, nullable))
-    return others | {(1 + part[0], NULL_TESTED, "BOOL", part) for part in open_}
+    terms = [t for sides in rules.found() for t in sides]
+    columns = {v for t in (*tested, *terms) for v in variables(t)}
+    known |= {c for c in columns if not nullable[relations[c[2]]][c[3]]}
+    known = _closed(known, rules)
+    return others | {(1 + part[0], NULL_TESTED, "BOOL", part) for part in _closed(known | tested, rules) - known}
 
 
-def _never_null(part: Term, rules: Rules, relations: Mapping[int, str], nullable: Nullable) -> bool:
-    if is_constant(part):
-        return True
-    columns = (m for m in rules.members(part) if is_column(m))
-    return any(not nullable[relations[m[2]]][m[3]] for m in columns)
+def _closed(nonnull: set[Term], rules: Rules) -> set[Term]:
+    """All that is not NULL because what it is equal to is not."""
+    sides = [(set(nonnull_parts(a)), set(nonnull_parts(b))) for a, b in rules.found()]
+    found, before = set(nonnull), -1
+    while len(found) > before:
+        before = len(found)
+        for left, right in sides:
+            if left <= found or right <= found:
+                found |= left | right
+    return found
 
 
 def subsets(places: Sequence[int]) -> Iterable[tuple[int, ...]]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from m3.confluence.expansion import Between, moments
 from m3.confluence.meaning import Meanings, content_name
 from m3.confluence.products import ROWS, Sum
 from m3.confluence.single import OTHER, THIS, Event, added_once, commute, summed_once
-from m3.dataflow import is_cyclic, strata
+from m3.dataflow import is_cyclic, once_per_program, strata
 from m3.formatting import format_statement
 from m3.graphs import graph_of, reachable
+from m3.moments import Between, moments
 from m3.program import START, Program, Statement, Trigger
 
 __all__ = ["Confluence", "Place", "Verdict", "prove"]
@@ -61,6 +61,7 @@ class Confluence:
         return tuple(dict.fromkeys(v.reason for v in self.verdicts.values() if v.grain == "event"))
 
 
+@once_per_program
 def prove(program: Program) -> Confluence:
     """Find out of which relations' events the order is free, from the triggers alone.
 

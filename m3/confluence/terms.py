@@ -128,5 +128,5 @@ def nonnull_parts(given: Term) -> Iterator[Term]:
     if given[0] > 1 and given[1] in STRICT:
         for arg in given[3:]:
             yield from nonnull_parts(arg)
-    else:
+    elif not is_constant(given) or given[3] == repr(None):
         yield given

@@ -20,7 +20,7 @@ from tests.support.children import finish_epochs, start, wait
 from tests.support.derived_programs import SHOP
 from tests.support.drops import VIEWS, make_shop
 from tests.support.leases import lapse
-from tests.support.projects import engine_maps, initialise_as
+from tests.support.projects import engine_maps
 
 EPOCHS = 2
 #: One is in error from the first epoch on, which counting finds, and one in the second, which reading finds.
@@ -69,7 +69,7 @@ def _views(folder: Path) -> Project:
 def _derived(folder: Path) -> Project:
     """A project with derivations, whose drops are several batches each."""
     project = dataclasses.replace(make_shop(folder, program=SHOP), batch_rows=8)
-    initialise_as(project, "batch")
+    initialise(project)
     return project
 
 

@@ -35,6 +35,8 @@ from cumulus_ops.catalog import (
     NewKeyRun,
     NewQuarantine,
     Run,
+    SealChange,
+    Sealing,
     SharedClock,
     Snapshot,
     Step,
@@ -55,7 +57,10 @@ pytestmark = pytest.mark.postgres
 LIMIT = int(os.environ.get("INTERLEAVINGS", "4"))
 PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
-IGNORED = {"sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at", "covers"}
+IGNORED = {
+    *("sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at", "covers"),
+    *("first_seen", "registered_at"),
+}
 #: By the one clock all epochs are over, by the other they last for long.
 PAST = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
 FUTURE = Rhythm(datetime.datetime(3020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
@@ -108,6 +113,11 @@ class World:
             rows[name].append(row)
         names = {r["id"]: (r["coordinator"], r["drop"], r["part"]) for r in rows["batch"]}
         clocks = {r["id"]: (r["prefix"], r["exceptions"]) for r in rows["reading_clock"]}
+        values = {r["id"]: (r["seal"], r["value"]) for r in rows["seal_value"]}
+        for row in rows["seal_producer"]:
+            row |= {"value": values[row["value"]], "is_sealed": row["sealed_at"] is not None}
+        for row in rows["seal_value"]:  # at which batch, the order of batches says, which need not be that of commits
+            row["closed_at"] = row["closed_at"] is not None
         for row in rows["batch"]:
             row["clock"] = clocks.get(row["clock"])
         return {name: sorted((_plain(name, row, names) for row in found), key=repr) for name, found in rows.items()}
@@ -129,6 +139,7 @@ def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -
         "key_run",
         "delivery",
         "file_aside",
+        "seal_value",
     ):
         del kept["id"]
     return tuple(kept.items())
@@ -349,7 +360,44 @@ def _retry_rows(world: World) -> Operation:
     return operation
 
 
+def _say(
+    coordinator: int,
+    drop: str,
+    seal: str = "k",
+    producers: str = "registered",
+    registers: tuple[str, ...] = (),
+    seals: tuple[str, ...] = (),
+) -> Make:
+    """Append what registers for values, and seals them."""
+
+    def make(world: World) -> Operation:
+        catalog = Catalog(world.url)
+        epoch, sequence = catalog.position(coordinator)
+        number, _ = catalog.known_open(coordinator)
+        catalog.close()
+        new = NewBatch(coordinator, drop, epoch, sequence, sequence + 1, 1, 0, 0, 0, (), ())
+        sealing = Sealing(number, (SealChange("r", seal, producers, registers, seals),))
+
+        def operation(catalog: Catalog) -> None:
+            catalog.append([new], sealing=sealing)
+
+        return operation
+
+    return make
+
+
 OPERATIONS: dict[str, Make] = {
+    "register for values": _say(1, "v", registers=("shared", "new", "x")),
+    "register for values elsewhere": _say(2, "v", registers=("x", "new")),
+    "seal a value": _say(1, "v", seals=("shared", "new")),
+    "seal a value elsewhere": _say(2, "v", seals=("new", "shared")),
+    "seal a value for all": _say(1, "v", "a", "all", seals=("v",)),
+    "seal a value for all elsewhere": _say(2, "v", "a", "all", seals=("v",)),
+    "register for a value of one": _say(1, "v", "o", "one", registers=("v",)),
+    "register for a value of one elsewhere": _say(2, "v", "o", "one", registers=("v",)),
+    "seal a value by hand": lambda w: (
+        lambda c: c.seal_by_hand(2, SealChange("r", "k", "registered", seals=("shared",)), "me")
+    ),
     "append with keys": _append_keys(1, "k"),
     "append with keys elsewhere": _append_keys(2, "k"),
     "merge keys": _merge_keys,
@@ -482,8 +530,23 @@ KEYS = (
 )
 #: What sources hand over; a source may have been given to another coordinator meanwhile.
 SOURCES = ("deliver", "deliver elsewhere", "begin a source", "begin a source elsewhere")
+#: What is said of values of seals, of each by itself; and who leaves or comes meanwhile.
+VALUES = (
+    (
+        *("register for values", "register for values elsewhere", "seal a value", "seal a value elsewhere"),
+        "seal a value by hand",
+    ),
+    ("seal a value for all", "seal a value for all elsewhere", "fence"),
+    ("seal a value for all", "add a coordinator"),
+    ("register for a value of one", "register for a value of one elsewhere"),
+    ("seal a value by hand", "seal a value elsewhere", "fence"),
+)
+#: A value closes, and meanwhile somebody registers for it, or who has not sealed it leaves: what they read of each other is read late.
+CLOSING = (("register for values", "seal a value by hand"), ("seal a value for all", "fence"))
 USUAL = tuple(
-    name for name in OPERATIONS if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *SOURCES)
+    name
+    for name in OPERATIONS
+    if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *SOURCES, *itertools.chain(*VALUES))
 )
 
 
@@ -495,6 +558,23 @@ def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names
     prepare(world, sealed)
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))
     assert set(names) - got_through <= ({"seal the next", "checkpoint"} if sealed < 3 else set())
+
+
+def test_every_pair_that_concerns_values_ends_as_one_after_the_other(world: World) -> None:
+    """Coordinator 2 produces into one value, and 0 has sealed another one for which all are awaited; who is fenced leaves."""
+    prepare(world, 1, pending=False)
+    world.run(
+        "INSERT INTO seal_value (relation, seal, value, producers, first_seen) VALUES ('r', 'k', 'shared', 'registered', 0)"
+    )
+    world.run("INSERT INTO seal_value (relation, seal, value, producers, first_seen) VALUES ('r', 'a', 'v', 'all', 0)")
+    world.run("INSERT INTO seal_producer VALUES (1, 2, 0, NULL, NULL), (2, 0, 0, 1, 'x')")
+    world.run("UPDATE member SET last_epoch = 1 WHERE coordinator = 2")
+    world.save()
+    for names in VALUES:
+        got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))
+        assert set(names) == got_through
+    for pair in CLOSING:
+        check(world, pair, limit=10 * LIMIT)
 
 
 @pytest.mark.parametrize("names", [SOURCES[:2], SOURCES[2:]])

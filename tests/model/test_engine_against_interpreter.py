@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import event as hypothesis_event
 from hypothesis import strategies as st
 
 from cumulus_ops.catalog import Step
@@ -28,21 +29,23 @@ from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
 from cumulus_ops.snapshot.refreshing import refresh_task, try_refresh
 from cumulus_ops.versions import epoch_end
 from m3 import check, format_program
+from m3.confluence import prove
 from m3.errors import ValueProblem
 from m3.program import Program
 from tests.support.derived_programs import DERIVED
 from tests.support.leases import another_process, lapse
+from tests.support.mutations import mutated
 from tests.support.projects import (
     Event,
     append_events,
     engine_maps,
-    initialise_as,
     interpret,
     make_project,
     oracle_maps,
 )
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import RELATIONS, m3_programs, sql_views
+from tests.support.ring_programs import ring_programs
 from tests.support.views_in_error import engine_answer, interpreter_answer
 
 T = TypeVar("T")
@@ -262,13 +265,31 @@ def test_random_m3_programs(program: Program, data: st.DataObject) -> None:
         initialise(project)
         with open_runtime(project) as rt:
             assert rt.program == program
-            assert rt.plan.versions.name == "event"
+            assert rt.plan.versions.name == prove(program).grain
             try:
                 _play(World(rt), data)
             except (InputProblem, ValueProblem) as problem:
                 if problem.kind != "overflow":
                     raise
                 reject()  # squares of squares
+
+
+@settings(QUICK, max_examples=EXAMPLES)
+@given(program=ring_programs(), data=st.data())
+def test_programs_by_hand_with_the_versions_that_are_proved(program: Program, data: st.DataObject) -> None:
+    """Of them, and of what little changes make of them: whatever grain they get, the maps are the interpreter's."""
+    program = data.draw(mutated(program)) if data.draw(st.integers(0, 2)) == 0 else program
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), RELATIONS, program=format_program(program))
+        initialise(project)
+        with open_runtime(project) as rt:
+            hypothesis_event(f"{rt.plan.versions.name}, {program.semantics}")
+            try:
+                _play(World(rt), data)
+            except (InputProblem, ValueProblem) as problem:
+                if problem.kind != "overflow":
+                    raise
+                reject()
 
 
 @settings(QUICK, max_examples=EXAMPLES)
@@ -287,7 +308,7 @@ def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
 def test_derivations(scheme: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), RELATIONS, program=DERIVED)
-        initialise_as(project, scheme)
+        initialise(project, versions=scheme)
         with open_runtime(project) as rt:
             assert rt.plan.versions.name == scheme
             _play(World(rt), data)
@@ -299,7 +320,7 @@ def test_derivations(scheme: str, data: st.DataObject) -> None:
 def test_random_derivations(scheme: str, text: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), RELATIONS, program=text)
-        initialise_as(project, scheme)
+        initialise(project, versions=scheme)
         with open_runtime(project) as rt:
             try:
                 _play(World(rt), data)

@@ -42,7 +42,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
         def starter(text: str) -> History:
             text = text.format(semantics=request.param)
             project = make_project(tmp_path, check(parse(text)).relations, program=text, coordinators=2)
-            initialise(project)
+            initialise(project, versions="event")  # the papers' own
             return History(stack.enter_context(open_runtime(project)))
 
         yield starter

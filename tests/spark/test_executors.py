@@ -18,7 +18,7 @@ from cumulus_ops.snapshot import initialise, run_epochs, status
 from cumulus_ops.versions import epoch_end
 from tests.support.derived_programs import SHOP
 from tests.support.drops import make_shop
-from tests.support.projects import engine_maps, initialise_as
+from tests.support.projects import engine_maps
 
 pytestmark = pytest.mark.spark
 EPOCHS = 2
@@ -81,7 +81,7 @@ def test_both_executors_agree_on_derivations(spark: SparkSession, tmp_path: Path
     outcomes = []
     for name in ("inprocess", "spark"):
         project = make_shop(tmp_path / name, program=SHOP)
-        initialise_as(project, "batch")
+        initialise(project)
         with open_runtime(project, "inprocess") as rt:
             executor = rt.executor if name == "inprocess" else SparkExecutor(ExecutorSettings(rows_per_task=8), spark)
             outcomes.append(_run(dataclasses.replace(rt, executor=executor)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import unittest.mock
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -11,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from cumulus_ops.catalog import LogFile, NewBatch
+from cumulus_ops.catalog.values import Sealing
 from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
-from cumulus_ops.engine import Runtime, initialise
+from cumulus_ops.engine import Runtime
 from cumulus_ops.eventlog.files import write_parquet
 from cumulus_ops.mapstore import logical_type
 from cumulus_ops.query import read_map
@@ -62,14 +62,10 @@ def make_project(
     )
 
 
-def initialise_as(project: Project, scheme: str) -> None:
-    """Initialise a project with the given version scheme: a confluent program that is written by hand may have either."""
-    with unittest.mock.patch("cumulus_ops.engine.runtime.scheme_of", return_value=scheme):
-        initialise(project)
-
-
-def append_events(rt: Runtime, coordinator: int, events: Sequence[Event], drop: str) -> int:
-    """Stamp and append rows as one batch, in the given order (what the readers do for files, row by row)."""
+def append_events(
+    rt: Runtime, coordinator: int, events: Sequence[Event], drop: str, sealing: Sealing | None = None
+) -> int:
+    """Stamp and append rows as one batch, in the given order (what the readers do for files, row by row), with what they say of sealed values."""
     epoch, sequence = rt.catalog.position(coordinator)
     files = []
     for relation in rt.program.relations:
@@ -82,7 +78,8 @@ def append_events(rt: Runtime, coordinator: int, events: Sequence[Event], drop: 
     inserts = sum(s > 0 for _, s, _ in events)
     end = sequence + len(events)
     counts = (inserts, len(events) - inserts, 0, 0)
-    return rt.catalog.append([NewBatch(coordinator, drop, epoch, sequence, end, *counts, tuple(files), ())])[0]
+    new = NewBatch(coordinator, drop, epoch, sequence, end, *counts, tuple(files), ())
+    return rt.catalog.append([new], sealing=sealing)[0]
 
 
 def log_table(relation: Relation, epoch: int, coordinator: int, stamped: Sequence[tuple[int, int, Row]]) -> pa.Table:

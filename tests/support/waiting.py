@@ -11,28 +11,45 @@ import contextlib
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cumulus_ops.catalog.values import SealChange, Sealing
 from cumulus_ops.config import Project
 from cumulus_ops.coordination.barriers import SEAL, VALUE_SEAL, VALUE_VOTE, VOTE, in_force, without
 from cumulus_ops.coordination.plan import Barrier
-from cumulus_ops.engine import Runtime, initialise, open_runtime
+from cumulus_ops.engine import Executor, MinibatchTask, Runtime, StepResult, initialise, open_runtime
+from cumulus_ops.engine.executor import InProcess
+from cumulus_ops.engine.steps import Task
 from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.eventlog.seal_texts import distinct_texts
+from cumulus_ops.query.sealed import sealed_views
 from cumulus_ops.snapshot import commit, correct, current_epoch, publish, refresh, seal
 from cumulus_ops.snapshot.delta_tables import first_rows
+from cumulus_ops.snapshot.finals import final_rows, finalise
 from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
 from cumulus_ops.versions import epoch_end
 from m3 import Interpreter
-from tests.support.projects import Event, Row, append_events, engine_maps, interpret, oracle_maps
+from m3.program import Relation
+from tests.support.projects import Event, Row, append_events, engine_maps, interpret, log_table, oracle_maps
+from tests.support.staging import in_stages
 from tests.support.views_in_error import Answer, interpreter_answer
 
-__all__ = ["Case", "Run", "anomalies", "barriers_in_force", "play"]
+__all__ = ["Append", "Case", "InStages", "Run", "anomalies", "barriers_in_force", "play"]
 
-#: What a coordinator does: it appends events, or its epoch ends (None).
-Script = tuple[tuple[Event, ...] | None, ...]
+
+@dataclass(frozen=True)
+class Append:
+    """A coordinator appends events, and with them seals values: (relation, seal) and a row that has the value."""
+
+    events: tuple[Event, ...]
+    seals: tuple[tuple[str, str, Row], ...] = ()
+
+
+#: What a coordinator does: it appends, or its epoch ends (None).
+Script = tuple[Append | None, ...]
 #: Enough for any case here to come to its end; more means that something waits for ever.
 STEPS = 4000
 #: How often somebody corrects without being asked to.
@@ -41,11 +58,13 @@ CORRECTIONS = 0.3
 
 @dataclass(frozen=True)
 class Case:
-    """A program, and what comes: one script for each coordinator, all with the same number of epochs."""
+    """A program, and what comes: one script for each coordinator, all with the same number of epochs. ``executor``: what runs the steps, None for this
+    process."""
 
     name: str
     make: Callable[[Path], Project]
     scripts: tuple[Script, ...]
+    executor: Executor | None = None
 
     @property
     def epochs(self) -> int:
@@ -54,11 +73,11 @@ class Case:
 
     def events(self, epoch: int) -> list[Event]:
         """All events up to an epoch (inclusive), in the order of their stamps."""
-        found = [(e, c, events) for c, script in enumerate(self.scripts) for e, events in _by_epoch(script)]
+        found = [(e, c, append.events) for c, script in enumerate(self.scripts) for e, append in _by_epoch(script)]
         return [event for e, _, events in sorted(found, key=lambda f: f[:2]) if e <= epoch for event in events]
 
 
-def _by_epoch(script: Script) -> Iterator[tuple[int, tuple[Event, ...]]]:
+def _by_epoch(script: Script) -> Iterator[tuple[int, Append]]:
     epoch = 0
     for item in script:
         if item is None:
@@ -69,12 +88,23 @@ def _by_epoch(script: Script) -> Iterator[tuple[int, tuple[Event, ...]]]:
 
 @dataclass
 class Run:
-    """What was seen: of each epoch its maps when its snapshot was made and when all was over, and the published rows of its views."""
+    """What was seen: of each epoch its maps when its snapshot was made and when all was over, and the published rows of its views; and the rows
+    of each (view, value of a seal) when they were said to be final, and when all was over."""
 
     first: dict[int, Mapping[str, Mapping[Row, int]]] = field(default_factory=dict)
     last: dict[int, Mapping[str, Mapping[Row, int]]] = field(default_factory=dict)
     published: dict[tuple[str, int], Answer] = field(default_factory=dict)
+    final: dict[tuple[str, str], Answer] = field(default_factory=dict)
+    final_after: dict[tuple[str, str], Answer] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
+
+
+class InStages(InProcess):
+    """Applies each batch as Spark applies a large one: in stages, by several tasks; the refresh follows on its own."""
+
+    def run(self, task: Task) -> StepResult:
+        """See :class:`cumulus_ops.engine.Executor`."""
+        return StepResult(in_stages(task.apply, 2), {}) if isinstance(task, MinibatchTask) else super().run(task)
 
 
 def barriers_in_force(case: Case, folder: Path) -> tuple[Barrier, ...]:
@@ -88,18 +118,17 @@ def play(case: Case, folder: Path, seed: int, left_out: Collection[str] = ()) ->
     coordinators, is left out as well."""
     with _opened(case, folder) as rt:
         plan = rt.coordination
-        needless = {b.name for b in plan.barriers} - {
-            _of_several(b.name) for b in in_force(plan.barriers, len(case.scripts))
-        }
-        plan = without(plan, {*map(_of_several, left_out), *needless})
+        there = {name for b in in_force(plan.barriers, len(case.scripts)) for name in _either(b.name)}
+        needless = {b.name for b in plan.barriers} - there
+        plan = without(plan, {name for given in left_out for name in _either(given)} | needless)
         player = _Player(case, dataclasses.replace(rt, coordination=plan), random.Random(seed))
         player.run()
         return player.seen
 
 
-def _of_several(name: str) -> str:
-    """What the plan calls a barrier that has another name with one coordinator."""
-    return {SEAL: VOTE, VALUE_SEAL: VALUE_VOTE}.get(name, name)
+def _either(name: str) -> tuple[str, ...]:
+    """A barrier may have another name in the plan, which is for several coordinators."""
+    return {SEAL: (SEAL, VOTE), VALUE_SEAL: (VALUE_SEAL, VALUE_VOTE)}.get(name, (name,))
 
 
 @contextlib.contextmanager
@@ -107,7 +136,7 @@ def _opened(case: Case, folder: Path) -> Iterator[Runtime]:
     project = case.make(folder)
     initialise(project)
     with open_runtime(project) as rt:
-        yield rt
+        yield rt if case.executor is None else dataclasses.replace(rt, executor=case.executor)
 
 
 class _Player:
@@ -119,6 +148,7 @@ class _Player:
         self.appended: list[list[int]] = [[] for _ in case.scripts]  # not begun yet
         self.begun: dict[int, tuple[int, contextlib.ExitStack, Computed]] = {}  # by coordinator: one at a time
         self.published: set[int] = set()
+        self.views = {view.view.name: view for view in sealed_views(rt)}
 
     def run(self) -> None:
         for _ in range(STEPS):
@@ -135,6 +165,8 @@ class _Player:
             raise AssertionError(f"{self.case.name} does not come to its end: {self.seen.steps[-10:]}")
         for epoch in range(self.case.epochs):
             self.seen.last[epoch] = engine_maps(self.rt, epoch_end(epoch))
+        self._finalise()
+        self.seen.final_after = {(v, text): self._rows_of(v, text) for v, text in self.seen.final}
 
     def _doable(self) -> list[tuple[bool, str, Callable[[], None]]]:
         """(whether the run is not over before it is done, what it is, how)."""
@@ -157,6 +189,8 @@ class _Player:
             add("publish", self._publish, len(self.published))
         if self.choose.random() < CORRECTIONS:
             add("correct", self._correct, must=False)
+        if self.views:
+            add("finalise", self._finalise, must=False)
         return found
 
     def _next(self, c: int) -> None:
@@ -164,8 +198,21 @@ class _Player:
         if item is None:
             seal(self.rt, c, current_epoch(self.rt, c))
         else:
-            self.appended[c].append(append_events(self.rt, c, item, f"d{self.places[c]}"))
+            sealing = self._sealing(c, item)
+            self.appended[c].append(append_events(self.rt, c, item.events, f"d{self.places[c]}", sealing))
         self.places[c] += 1
+
+    def _sealing(self, c: int, item: Append) -> Sealing | None:
+        """What the events and the seals of an append say of values; as the readers of drops would find it."""
+        changes = []
+        for relation, seals in self.rt.project.seals.items():
+            declared = self.rt.program.relation_by_name[relation]
+            rows = [row for name, _, row in item.events if name == relation]
+            for seal_ in seals:
+                sealed = [row for r, s, row in item.seals if (r, s) == (relation, seal_.name)]
+                texts = [_texts(declared, some, seal_.columns) for some in (rows, sealed)]
+                changes.append(SealChange(relation, seal_.name, seal_.producers, *texts))
+        return Sealing(self.rt.catalog.known_open(c)[0], tuple(changes)) if changes else None
 
     def _begin(self, c: int) -> None:
         batch, stack = self.appended[c][0], contextlib.ExitStack()
@@ -185,6 +232,15 @@ class _Player:
         correct(self.rt)
         refresh(self.rt)
 
+    def _finalise(self) -> None:
+        for partition in finalise(self.rt).partitions:
+            key = partition.view, partition.value
+            self.seen.final[key] = self._rows_of(*key)
+
+    def _rows_of(self, view: str, text: str) -> Answer:
+        rows, _ = final_rows(self.rt, self.views[view], [text])
+        return Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+
     def _checkpoint(self, epoch: int) -> None:
         commit(self.rt, epoch)
         self.seen.first[epoch] = engine_maps(self.rt, epoch_end(epoch))
@@ -197,6 +253,11 @@ class _Player:
             rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
             self.seen.published[view, epoch] = Counter(rows)
         self.published.add(epoch)
+
+
+def _texts(relation: Relation, rows: Sequence[Row], columns: Sequence[str]) -> tuple[str, ...]:
+    table = log_table(relation, 0, 0, [(i, 1, row) for i, row in enumerate(rows)])
+    return tuple(distinct_texts(table, columns)) if rows else ()
 
 
 def anomalies(case: Case, run: Run, program: Any) -> list[str]:
@@ -213,4 +274,6 @@ def anomalies(case: Case, run: Run, program: Any) -> list[str]:
             rows = run.published.get((view.name, epoch))
             if rows is not None and rows != interpreter_answer(oracle, view.name):
                 found.append(f"what was published of {view.name} in epoch {epoch} is not its snapshot")
+    changed = [key for key, rows in run.final.items() if rows != run.final_after[key]]
+    found += [f"rows of {view} with {text} were final, and changed" for view, text in changed]
     return found

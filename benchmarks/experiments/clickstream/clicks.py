@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,7 +51,7 @@ class Load:
     @cached_property
     def spans(self) -> Mapping[int, tuple[int, int, int]]:
         """By campaign: its track, its first drop, and the one behind its last."""
-        found = [(track, *span) for track, cuts in enumerate(self.cuts) for span in zip(cuts, cuts[1:], strict=False)]
+        found = [(track, *span) for track, cuts in enumerate(self.cuts) for span in itertools.pairwise(cuts)]
         return dict(enumerate(found))
 
     @property
@@ -81,6 +82,13 @@ class Load:
 
     def _alive(self, track: int, drop: int) -> int:
         return next(c for c, (t, begin, end) in self.spans.items() if t == track and begin <= drop < end)
+
+    @cached_property
+    def clicks_of(self) -> Mapping[int, int]:
+        """How many clicks each campaign has."""
+        each = [self.clicks(p, d)[0] for p in range(self.producers) for d in range(self.drops)]
+        found, counts = np.unique(np.concatenate(each), return_counts=True)
+        return dict.fromkeys(self.spans, 0) | dict(zip(found.tolist(), counts.tolist(), strict=True))
 
     def poor(self) -> set[tuple[int, int, int]]:
         """What the view shows at the end."""

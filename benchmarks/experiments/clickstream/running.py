@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from benchmarks.experiments.clickstream.project import SEALING, clickstream_proj
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.snapshot.finals import finalise
 
 __all__ = ["Run", "run_load"]
 
@@ -116,7 +118,7 @@ class _Worker:
         self.finals: list[tuple[int, float]] = []
         self.ended = 0.0
         self.finalises = regime in SEALING and worker == 0
-        self._next = self._looked = 0
+        self._next, self._looked = 0, 0.0
 
     def play(self) -> None:
         """Until all of it is applied, and final."""
@@ -153,11 +155,17 @@ class _Worker:
 
     def _finalise(self) -> None:
         """Make final what is closed by now."""
-        raise NotImplementedError
+        finalise(self.rt)
+        self._looked = self._now()
+        known = {campaign for campaign, _ in self.finals}
+        new = {int(json.loads(f.value)[0]) for f in self.rt.catalog.finals("campaign")} - known
+        self.finals += [(campaign, self._looked) for campaign in new]
+        if new:
+            self.progress.append((self._looked, sum(self.load.clicks_of[campaign] for campaign in new)))
 
     def _check(self) -> None:
-        """The view shows what it ought to."""
+        """The view shows what it ought to, unless the other process is still at work."""
         rows = read_view(self.rt, "campaign", tentative=True).to_pylist()
-        shown = {(r["campaign"], r["id"], r["n"]) for r in rows if r["campaign"] >= 0}
-        if self.left == 0 and sum(b.events for b in self.rt.catalog.batches()) >= self.load.events:
+        if not any(b.state == "appended" for b in self.rt.catalog.batches()):
+            shown = {(r["campaign"], r["id"], r["n"]) for r in rows if r["campaign"] >= 0}
             assert shown == self.load.poor(), "the view is wrong"

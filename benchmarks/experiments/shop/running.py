@@ -78,8 +78,8 @@ class Run:
 def run_shop(home: Path, settings: Settings) -> Run:
     """Play the settings in an empty folder."""
     coordinators = len(settings.shares)
-    project = shop_project(home, coordinators, settings.versions)
-    initialise(project)
+    project = shop_project(home, coordinators)
+    initialise(project, versions=settings.versions)
     last = settings.periods * settings.epochs + max(settings.delays)
     stories = Stories(settings.stories, last, settings.late, settings.shares, settings.seed)
     with open_runtime(project, "inprocess") as rt:

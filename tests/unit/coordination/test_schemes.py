@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from cumulus_ops.coordination import BatchVersions, EventVersions, Place, VersionScheme, scheme_named, scheme_of
+from cumulus_ops.coordination import BatchVersions, EventVersions, Place, VersionScheme, scheme_named
 from cumulus_ops.versions import (
     RANKS_MAX,
     STATEMENTS_MAX,
@@ -32,9 +32,10 @@ class Appended:
     ticket: int | None = 9
 
 
-@pytest.mark.parametrize(("from_sql", "scheme"), [(True, BATCH), (False, EVENT)])
-def test_a_text_alone_does_not_prove_that_order_is_free(from_sql: bool, scheme: VersionScheme) -> None:
-    assert scheme_named(scheme_of(from_sql=from_sql)) == scheme_named(scheme.name)
+@both
+def test_a_scheme_is_known_by_its_name(scheme: VersionScheme) -> None:
+    assert scheme_named(scheme.name) == scheme_named(scheme.name)
+    assert scheme_named(scheme.name).summed is scheme.summed
 
 
 @both

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import Runtime
+from cumulus_ops.engine import Runtime, initialise
 from cumulus_ops.errors import Conflict
 from cumulus_ops.query import read_groups, read_view
 from cumulus_ops.snapshot import commit, minibatch, open_runtime, publish, refresh, run_minibatch, seal
@@ -18,7 +18,7 @@ from cumulus_ops.validation.run import validation_request
 from m3 import Interpreter
 from tests.support.derived_programs import DERIVED, SHOP
 from tests.support.drops import make_shop
-from tests.support.projects import Event, append_events, initialise_as, interpret, make_project
+from tests.support.projects import Event, append_events, interpret, make_project
 from tests.support.random_programs import RELATIONS
 
 EVENTS: list[Event] = [
@@ -46,7 +46,7 @@ def _exact(event: Event) -> Event:
 def committed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Runtime, Interpreter]]:
     """A snapshot of EVENTS, and what the interpreter makes of them."""
     project = make_project(tmp_path, RELATIONS, program=DERIVED, coordinators=1)
-    initialise_as(project, request.param)
+    initialise(project, versions=request.param)
     events = [_exact(e) for e in EVENTS]
     with open_runtime(project) as rt:
         for i, part in enumerate((events[:4], events[4:])):
@@ -96,7 +96,7 @@ def test_bags_are_published(committed: tuple[Runtime, Interpreter]) -> None:
 
 def test_a_mini_batch_refreshes_and_others_may_do_it_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_shop(tmp_path, program=SHOP, periods=2)
-    initialise_as(project, "batch")
+    initialise(project)
     with open_runtime(project) as rt:
         run_minibatch(rt, 0)
         first = rt.catalog.refreshed()

@@ -14,7 +14,7 @@ import pytest
 
 from cumulus_ops.catalog import Step
 from cumulus_ops.catalog.asides import DEATHS, FAILURES
-from cumulus_ops.engine import CorrectTask, InProcess, RefreshTask, Runtime, failures, open_runtime
+from cumulus_ops.engine import CorrectTask, InProcess, RefreshTask, Runtime, failures, initialise, open_runtime
 from cumulus_ops.engine.failures import verdict
 from cumulus_ops.engine.steps import StepResult, Task
 from cumulus_ops.errors import Conflict, IntegrityProblem
@@ -31,7 +31,6 @@ from tests.support.projects import (
     Event,
     append_events,
     engine_maps,
-    initialise_as,
     interpret,
     make_project,
     oracle_maps,
@@ -55,7 +54,7 @@ def opened(tmp_path):
 
     def opener(views: dict[str, str] = VIEWS, scheme: str = "batch") -> Runtime:
         project = make_project(tmp_path, [R, S], views=views, coordinators=2)
-        initialise_as(project, scheme)
+        initialise(project, versions=scheme)
         context = open_runtime(project)
         runtimes.append(context)
         return context.__enter__()

@@ -87,6 +87,9 @@ def test_the_coordination_report_says_what_is_waited_for_and_why(client: TestCli
     assert "settle checkpoint and finalise no trigger reads a map that events write" in said, "sums need no corrections"
     assert "by_region Run Async with its epoch" in said
     assert 'href="/test/coordination"' in client.get("/test/").text
+    picture = client.get("/test/coordination.svg")
+    assert picture.headers["content-type"] == "image/svg+xml"
+    assert "by_region" in picture.text
 
 
 def test_a_view_shows_its_newest_rows_its_sql_and_its_dataflow(client: TestClient) -> None:

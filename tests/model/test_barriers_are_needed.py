@@ -1,0 +1,99 @@
+"""A plan's barriers are those that its program needs: with all of them, no interleaving of the real steps shows an anomaly; without any one of
+them, some does. What a plan does not name is left out in all of these runs.
+
+The seeds of the interleavings that show what is seen without a barrier were searched for, and are kept here, so that this is quick;
+``BARRIERS=50 pytest tests/model/test_barriers_are_needed.py`` plays more with all barriers in place, and more random programs.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.engine import build_program
+from m3.program import Program
+from tests.model.test_engine_against_interpreter import BEYOND_RINGS, VIEWS
+from tests.support.projects import Row
+from tests.support.waiting import Case, InStages, anomalies, barriers_in_force, play
+from tests.support.waiting_cases import case, example, sealed, tpch
+
+SEEDS = range(int(os.environ.get("BARRIERS", "1")))
+HOUR = datetime.datetime(2026, 1, 1)
+COUNTS = {"counts": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign"}
+RATES = {
+    "rates": "SELECT clicks.campaign, COUNT(*) AS n FROM clicks JOIN shown ON clicks.campaign = shown.campaign "
+    "AND clicks.ad = shown.ad GROUP BY clicks.campaign"
+}
+FIRST = {"first": "SELECT campaign, MIN(ad) AS ad, COUNT(DISTINCT ad) AS n FROM clicks GROUP BY campaign"}
+
+
+def click(choose: random.Random, value: int) -> Row:
+    """A row of the ad servers' log."""
+    return choose.randrange(4), value, HOUR + datetime.timedelta(hours=value), 0
+
+
+def word(choose: random.Random, value: int) -> Row:
+    """A row of the splitters' output."""
+    return choose.choice(["a", "b"]), value
+
+
+CASES: Mapping[str, tuple[Callable[[], Case], Mapping[str, int]]] = {
+    "sums need no corrections": (
+        lambda: case("counts", views={"v": "SELECT a, COUNT(*) AS n, SUM(b) AS s FROM r GROUP BY a"}),
+        {"vote": 0, "applied": 0, "checkpoint": 0},
+    ),
+    "joins need corrections": (
+        lambda: case("join", views={"v": VIEWS["join"]}),
+        {"vote": 0, "applied": 0, "settle": 0, "checkpoint": 0},
+    ),
+    "but not with one coordinator, whose seal is enough": (
+        lambda: case("join", 1, views={"v": VIEWS["join"]}),
+        {"seal": 0, "applied": 0, "checkpoint": 0},
+    ),
+    "derived maps are refreshed": (
+        lambda: case("extremes", views={"v": BEYOND_RINGS["extremes"]}),
+        {"vote": 0, "applied": 0, "settle": 0, "refresh": 3, "checkpoint": 0},
+    ),
+    "those of one coordinator, too, when batches are large": (
+        lambda: replace(
+            case("distinct", 1, views={"v": "SELECT a, MIN(b) AS lo FROM r GROUP BY a"}), executor=InStages()
+        ),
+        {"seal": 0, "applied": 0, "refresh": 0, "checkpoint": 0},
+    ),
+    "TPC-H Q1": (lambda: tpch("q1"), {"vote": 0, "applied": 0, "checkpoint": 0}),
+    "TPC-H Q3": (lambda: tpch("q3"), {"vote": 0, "applied": 0, "settle": 0, "checkpoint": 0}),
+    "TPC-H Q4 and Q15": (
+        lambda: tpch("q4", "q15"),
+        {"vote": 0, "applied": 0, "settle": 0, "refresh": 0, "checkpoint": 0},
+    ),
+    "word count": (lambda: example("wordcount", word, "batch"), {}),
+    "ad reporting": (lambda: example("ads", click, "campaign", "window"), {}),
+    "sealed joins": (lambda: sealed("rates", RATES), {}),
+    "values of one producer each": (lambda: sealed("counts", COUNTS, producers="one"), {}),
+    "sealed, and derived": (lambda: sealed("first", FIRST), {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exactly_the_barriers_of_the_plan_are_needed(name: str, tmp_path: Path) -> None:
+    make, seeds = CASES[name]
+    judged = make()
+    (tmp_path / "plan").mkdir()
+    program = build_program(judged.make(tmp_path / "plan"))
+    assert {b.name for b in barriers_in_force(judged, tmp_path / "plan")} == set(seeds)
+    for seed in SEEDS:
+        assert not seen(judged, program, tmp_path / f"all-{seed}", seed)
+    for barrier, seed in seeds.items():
+        assert seen(judged, program, tmp_path / barrier, seed, barrier), f"nobody misses {barrier}"
+
+
+def seen(judged: Case, program: Program, folder: Path, seed: int, *left_out: str) -> list[str]:
+    """The anomalies of a run."""
+    folder.mkdir()
+    return anomalies(judged, play(judged, folder, seed, left_out), program)

@@ -1,0 +1,294 @@
+"""What is read as final never changes, whatever happens in whatever order; and it is what the interpreter says in the end.
+
+Steps of several coordinators are interleaved with seals of values, batches that are set aside, retried and dropped, and with processes that are
+killed while they say that something is final. After each step everything is read, and compared with what was read as final before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from deltalake import DeltaTable
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from cumulus_ops.coordination.plan import AT_ONCE, SEALED
+from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.faults import FINAL_POINTS
+from cumulus_ops.query import read_answer, read_view
+from cumulus_ops.snapshot import commit, correct, drop_batch, merge, refresh, retry_batch, seal
+from cumulus_ops.snapshot.finals import final_table, finalise
+from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
+from cumulus_ops.snapshot.setting_aside import retract
+from tests.support.projects import Event, interpret
+from tests.support.sealed import append_sealing, sealed_project
+
+#: More with `FINALS=500 pytest tests/model/test_final_partitions.py`.
+EXAMPLES = int(os.environ.get("FINALS", "10"))
+QUICK = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # to shrink a history takes longer than to read it
+)
+COORDINATORS = 2
+CAMPAIGNS = (1, 2, 3, None)
+ACTIONS = (
+    "append", "append", "append", "start", "start", "finish", "finish", "finalise", "finalise", "correct", "refresh", "merge", "seal",
+    "commit", "fail", "retract", "decide",
+)  # fmt: skip
+Row = tuple[object, ...]
+
+
+class Killed(BaseException):
+    """A process ends here."""
+
+
+@dataclass
+class World:
+    """A project at work, and what its readers were told. ``registered`` and ``sealed``: (relation, campaign) -> coordinators."""
+
+    rt: Runtime
+    data: st.DataObject
+    events: dict[int, list[Event]] = field(default_factory=dict)
+    registered: dict[tuple[str, object], set[int]] = field(default_factory=lambda: defaultdict(set))
+    sealed: dict[tuple[str, object], set[int]] = field(default_factory=lambda: defaultdict(set))
+    flight: list[tuple[int, Computed, contextlib.ExitStack]] = field(default_factory=list)
+    told: dict[str, dict[str, Counter[Row]]] = field(default_factory=lambda: defaultdict(dict))
+    drops: int = 0
+
+    def is_open(self, relation: str, campaign: object, coordinator: int) -> bool:
+        """Whether a coordinator may have events of a value."""
+        place = relation, campaign
+        is_closed = bool(self.sealed[place]) and self.sealed[place] >= self.registered[place]
+        return not is_closed and coordinator not in self.sealed[place]
+
+    def append(self) -> None:
+        coordinator = self.data.draw(st.integers(0, COORDINATORS - 1))
+        events = [
+            e
+            for e in self.data.draw(st.lists(EVENTS, max_size=4))
+            if self.is_open(e[0], e[2][0 if e[0] == "ads" else 1], coordinator)
+        ]
+        self.rewritten(events)
+        seals: dict[str, list[object]] = {}
+        for relation in ("clicks", "ads"):
+            may = [c for c in CAMPAIGNS if self.is_open(relation, c, coordinator)]
+            if may and self.data.draw(st.booleans()):
+                seals[relation] = self.data.draw(st.lists(st.sampled_from(may), max_size=2, unique=True))
+        self.append_these(coordinator, events, seals)
+
+    def rewritten(self, events: list[Event]) -> None:
+        """Some of the rows go again, within the batch."""
+        if events and self.rt.project.insert_only == () and self.data.draw(st.integers(0, 3)) == 0:
+            relation, _, row = self.data.draw(st.sampled_from(events))
+            events.append((relation, -1, row))
+
+    def append_these(self, coordinator: int, events: list[Event], seals: dict[str, list[object]]) -> None:
+        self.drops += 1
+        batch = append_sealing(self.rt, coordinator, events, f"d{self.drops}", seals)  # type: ignore[arg-type]
+        self.events[batch] = events
+        for relation, _, row in events:
+            self.registered[relation, row[0 if relation == "ads" else 1]].add(coordinator)
+        for relation, campaigns in seals.items():
+            for campaign in campaigns:
+                self.registered[relation, campaign].add(coordinator)
+                self.sealed[relation, campaign].add(coordinator)
+
+    def start(self, batch: int | None = None) -> None:
+        """Let a process read what it needs to apply a batch."""
+        busy = {number for number, _, _ in self.flight}
+        waiting = [b.id for b in self.rt.catalog.batches(state="appended") if b.id not in busy]
+        if waiting:
+            number = self.data.draw(st.sampled_from(waiting)) if batch is None else batch
+            stack = contextlib.ExitStack()
+            step = stack.enter_context(self.rt.catalog.step())
+            self.flight.append((number, compute_batch(self.rt, number, step), stack))
+
+    def finish(self) -> None:
+        if self.flight:
+            number, computed, stack = self.flight.pop(self.data.draw(st.integers(0, len(self.flight) - 1)))
+            with stack, contextlib.suppress(Conflict):
+                commit_batch(self.rt, number, computed)
+
+    def fail(self) -> None:
+        """A batch that waits is set aside."""
+        busy = {number for number, _, _ in self.flight}
+        waiting = [b.id for b in self.rt.catalog.batches(state="appended") if b.id not in busy]
+        if waiting:
+            self.rt.catalog.set_aside(self.data.draw(st.sampled_from(waiting)), "it fails")
+
+    def retract(self) -> None:
+        """A batch that is applied is taken back: one behind the horizon, for others do not fail since. Of those below, it is refused if
+        somebody was told that they are final."""
+        live = self.rt.catalog.history(self.rt.catalog.last_commit())
+        if not live:
+            return
+        entry = self.data.draw(st.sampled_from(live))
+        horizon = self.rt.catalog.horizon()
+        newest = max((f.commit for f in self.rt.catalog.finals()), default=-1)
+        assert newest <= horizon
+        if (entry.batch.commit or 0) <= horizon and (entry.batch.commit or 0) > newest:
+            return
+        with self.rt.catalog.step() as step, contextlib.suppress(Conflict):
+            retract(self.rt, step, entry, "others fail")
+            assert (entry.batch.commit or 0) > newest
+
+    def decide(self) -> None:
+        aside = self.rt.catalog.batches(state="aside")
+        if aside:
+            batch = self.data.draw(st.sampled_from(aside)).id
+            if self.data.draw(st.booleans()):
+                self.events[retry_batch(self.rt, batch).id] = self.events[batch]
+            else:
+                drop_batch(self.rt, batch)
+
+    def finalise(self) -> None:
+        """Killed somewhere, or not; others do something meanwhile."""
+        fate = self.data.draw(st.sampled_from([None, None, *FINAL_POINTS]))
+        meanwhile = self.data.draw(st.sampled_from([None, None, "append", "finish", "retract", "finalise", "decide"]))
+        once = [meanwhile]
+
+        def reached(name: str) -> None:
+            if name == fate:
+                raise Killed
+            if name == "finalise.before-commit" and (what := once.pop() if once else None):
+                if what == "finalise":
+                    with patch("cumulus_ops.snapshot.finals.reach"):
+                        finalise(self.rt)
+                else:
+                    getattr(self, what)()
+
+        with patch("cumulus_ops.snapshot.finals.reach", reached), contextlib.suppress(Killed):
+            finalise(self.rt)
+
+    def act(self, action: str) -> None:
+        if action in ("correct", "refresh", "merge"):
+            with contextlib.suppress(Conflict):
+                {"correct": correct, "refresh": refresh, "merge": merge}[action](self.rt)
+        elif action == "seal":
+            with contextlib.suppress(NotYet):
+                holder = self.rt.catalog.token()
+                seal(self.rt, holder, self.rt.catalog.position(holder)[0])
+        elif action == "commit":
+            with contextlib.suppress(NotYet):
+                commit(self.rt, self.rt.catalog.newest_snapshot() + 1)
+        else:
+            getattr(self, action)()
+
+    def read(self) -> None:
+        """What was final is what it was; and what is final now is remembered."""
+        for view in self.rt.coordination.views:
+            if view.final == SEALED:
+                with contextlib.suppress(NotYet):
+                    now = _by_label(self.rt, view.view)
+                    now = {label: rows for label, rows in now.items() if label.startswith("seal ")}
+                    for label, rows in self.told[view.view].items():
+                        assert now.get(label, Counter()) == rows, (view.view, label)
+                    for final in self.rt.catalog.finals(view.view):
+                        label = f"seal campaign={'NULL' if final.value == '[null]' else final.value[2:-2]}"
+                        self.told[view.view].setdefault(label, now.get(label, Counter()))
+                        assert self.told[view.view][label].total() == final.rows
+            elif view.final == AT_ONCE:
+                rows = _by_label(self.rt, view.view).get("now", Counter())
+                assert self.told[view.view].get("now", Counter()) <= rows, view.view
+                self.told[view.view]["now"] = rows
+
+    def end(self) -> None:
+        """Everything is applied, decided, and sealed; then there is an answer for everything."""
+        while self.flight:
+            self.finish()
+        for relation in ("clicks", "ads"):
+            for campaign in CAMPAIGNS:
+                for coordinator in sorted(self.registered[relation, campaign] - self.sealed[relation, campaign]):
+                    self.append_these(coordinator, [], {relation: [campaign]})
+        for batch in self.rt.catalog.batches(state="aside"):
+            if self.data.draw(st.booleans()):
+                self.events[retry_batch(self.rt, batch.id).id] = self.events[batch.id]
+            else:
+                drop_batch(self.rt, batch.id)
+        for batch in self.rt.catalog.batches(state="appended"):
+            self.start(batch.id)
+            self.finish()
+        finalise(self.rt)
+        self.read()
+        self.check_against_interpreter()
+        self.check_against_snapshot()
+
+    def check_against_interpreter(self) -> None:
+        counted = [b for b in self.rt.catalog.batches() if b.state in ("applied", "retired")]
+        oracle = interpret(self.rt.program, [e for b in counted for e in self.events[b.id]])
+        for view in self.rt.coordination.views:
+            rows = Counter(oracle.view_rows(view.view, ordered=False))
+            if view.final == SEALED:
+                assert sum(self.told[view.view].values(), Counter()) == rows, view.view
+                path = final_table(self.rt.project, view.view)
+                table = DeltaTable(str(path)).to_pyarrow_table() if path is not None and path.exists() else None
+                assert (_counted(table.to_pylist()) if table is not None else Counter()) == rows, view.view
+            elif view.final == AT_ONCE:
+                assert self.told[view.view]["now"] == rows, view.view
+
+    def check_against_snapshot(self) -> None:
+        finals = {v.view: read_view(self.rt, v.view, tentative=True) for v in self.rt.coordination.views}
+        newest = max((b.epoch for b in self.rt.catalog.batches()), default=-1)
+        while self.rt.catalog.newest_snapshot() < newest:
+            self.act("seal")
+            self.act("commit")
+        for name, rows in finals.items():
+            assert newest < 0 or read_view(self.rt, name).equals(rows), name
+        self.read()
+
+
+ROWS = st.tuples(st.integers(0, 3), st.sampled_from(CAMPAIGNS), st.integers(0, 3))
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    ROWS.map(lambda row: ("clicks", 1, row)),
+    ROWS.map(lambda row: ("clicks", 1, row)),
+    st.tuples(st.sampled_from(CAMPAIGNS), st.sampled_from("xy")).map(lambda row: ("ads", 1, row)),
+)
+
+
+def _counted(rows: list[dict[str, object]]) -> Counter[Row]:
+    return Counter(tuple(row.values()) for row in rows)
+
+
+def _by_label(rt: Runtime, view: str) -> dict[str, Counter[Row]]:
+    answer = read_answer(rt, view)
+    found: dict[str, Counter[Row]] = defaultdict(Counter)
+    for label, row in zip(answer.final_by.to_pylist(), answer.rows.to_pylist(), strict=True):
+        found[label][tuple(row.values())] += 1
+    return found
+
+
+@contextlib.contextmanager
+def _world(data: st.DataObject, **what: object) -> Iterator[World]:
+    with tempfile.TemporaryDirectory() as folder, sealed_project(Path(folder), COORDINATORS, **what) as rt:
+        yield World(rt, data)
+
+
+GROWING = {
+    "priced": "SELECT campaign, price FROM clicks WHERE price > 1",
+    "seen": "SELECT DISTINCT campaign FROM clicks",
+    "pairs": "SELECT c.id, a.name FROM clicks c JOIN ads a ON c.campaign = a.campaign",
+    "often": "SELECT campaign FROM clicks GROUP BY campaign HAVING COUNT(*) > 2",
+    "counts": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign",
+}
+
+
+@pytest.mark.parametrize("what", [{}, {"views": GROWING, "insert_only": ("clicks", "ads")}], ids=["sealed", "growing"])
+@QUICK
+@given(data=st.data())
+def test_what_is_read_as_final_never_changes(what: dict[str, object], data: st.DataObject) -> None:
+    with _world(data, **what) as world:
+        for action in data.draw(st.lists(st.sampled_from(ACTIONS), max_size=30)):
+            world.act(action)
+            world.read()
+        world.end()

@@ -1,0 +1,169 @@
+"""What a plan calls final does not change: the rows of views in the serial interpreter, on random streams that keep what is declared.
+
+``FINAL_VIEWS=2000`` looks at more random queries."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from cumulus_ops.coordination import finality, lineage, monotone, trends
+from cumulus_ops.coordination.finality import Finality
+from cumulus_ops.coordination.lineage import Carrier, Lineage
+from cumulus_ops.coordination.monotone import Growth, why_retracted
+from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, ViewPlan
+from cumulus_ops.coordination.trends import Known, Trend
+from m3 import Interpreter, compile_views, format_program, parse
+from m3.errors import CompileError, ValueProblem
+from m3.program import Program
+from tests.fuzz.queries import make_query
+from tests.fuzz.schema import RELATIONS, Event, Row, make_batches
+from tests.support.final_views import (
+    ALL,
+    MIXING,
+    MONOTONE,
+    NAMES,
+    PARTITIONED,
+    SEALS,
+    history,
+    plan_of,
+    program_of,
+    refutations,
+)
+
+QUERIES = int(os.environ.get("FINAL_VIEWS", "30"))
+STREAMS = 3
+#: (relations without deletes, whether values are sealed)
+DECLARED = [((), True), (NAMES, True), (("clicks",), False)]
+
+
+def wrong(*, forgetful: bool = False) -> Iterator[str]:
+    """All that is called final, and changes; ``forgetful``: plans believe that nothing is deleted."""
+    for sql, (insert_only, sealed) in itertools.product(ALL, DECLARED):
+        plan = plan_of(sql, NAMES if forgetful else insert_only, SEALS if sealed else {})
+        if plan.final != COMMITTED:
+            for seed in range(STREAMS):
+                yield from refutations(sql, plan, history(sql, seed, insert_only, sealed=sealed))
+
+
+def test_what_is_final_does_not_change() -> None:
+    assert not list(wrong())
+    assert {plan_of(sql, NAMES, {}).final for sql in MONOTONE} == {AT_ONCE}
+    assert {plan_of(sql, (), SEALS).final for sql in PARTITIONED} == {SEALED}
+    assert {plan_of(sql, (), SEALS).final for sql in MIXING} == {COMMITTED}
+
+
+@pytest.mark.parametrize("sql", ALL[::6])
+def test_a_program_that_is_written_out_and_read_again_has_the_same_plan(sql: str) -> None:
+    program = program_of(sql)
+    again = parse(format_program(program))
+    for insert_only, seals in ((NAMES, {}), ((), SEALS)):
+        plans = [Finality(p, frozenset(insert_only), seals, True, Lineage(p)).of(p.view("v")) for p in (program, again)]
+        assert plans[0] == plans[1]
+
+
+def own_whatever_is_read(self: lineage._Partitions, trigger: object, statement: object, found: object) -> set[str]:
+    return set(self._of_event(trigger, found))  # type: ignore[arg-type]
+
+
+#: A wrong analysis: what it does instead.
+MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], object]] = {
+    "totals count as fixed": lambda m: m.setattr(monotone, "COUNT", Known(Trend.FIXED)),
+    "what is added counts as positive": lambda m: m.setattr(monotone, "_product", lambda *_: monotone.COUNT),
+    "less is as good as more": lambda m: m.setitem(trends._RULES, "lt", trends._RULES["gt"]),
+    "NOT keeps its direction": lambda m: m.setitem(trends._RULES, "not", trends._all),
+    "NULL turns round": lambda m: m.setattr(trends, "_is_null", lambda *_: Known(Trend.RISING)) or m.setitem(trends._RULES, "is_null", lambda *_: Known(Trend.RISING)),
+    "rows that follow each other only grow": lambda m: m.setattr(Growth, "_follows", lambda *_: True),
+    "derived maps rise": lambda m: m.setattr(Growth, "_rises", lambda self, name, r, p: name in self._derived or all(self._adds(t, s, r, p) for t, s in self._writers[name])),
+    "nothing fails": lambda m: m.setattr(monotone, "_failures", lambda *_: iter(())),
+    "any seal will do": lambda m: m.setattr(finality.Finality, "_seal_on", _any_seal),
+    "reads may be of other partitions": lambda m: m.setattr(lineage._Partitions, "own", own_whatever_is_read),
+    "any key carries": lambda m: m.setattr(lineage._Partitions, "_written", lambda self, t, s, _, found: self.own(t, s, found) is not None),
+    "groups do not matter": lambda m: m.setattr(lineage._Partitions, "_derived", lambda *_: True),
+    "all positions are alike": lambda m: m.setattr(lineage._Partitions, "_alike", lambda *_: True),
+    "LIMIT does not matter": lambda m: m.setattr(finality.Finality, "of", _unlimited),
+}  # fmt: skip
+
+
+def _any_seal(self: finality.Finality, relation: str, outputs: dict[str, str]) -> SealOf:
+    seal = self.seals[relation][0]
+    return SealOf(relation, seal.name, seal.columns, tuple(outputs.values()))
+
+
+_of = finality.Finality.of
+
+
+def _unlimited(self: finality.Finality, view: object) -> ViewPlan:
+    return _of(self, replace(view, limit=None))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_analysis_is_refuted(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    MUTANTS[mutant](monkeypatch)
+    assert next(wrong(), None) is not None
+
+
+def test_forgotten_deletes_are_noticed() -> None:
+    assert next(wrong(forgetful=True), None) is not None
+
+
+def test_random_queries() -> None:
+    """No row of a query that is said to be monotone is retracted, and what is said to be a partition is what its own events alone make."""
+    judged: Counter[str] = Counter()
+    for seed in range(QUERIES):
+        made = make_query(seed)
+        try:
+            program = compile_views("p", RELATIONS, {"v": made.sql})
+        except CompileError:
+            continue
+        events = [event for batch in make_batches(seed, made.tables, 3) for event in batch]
+        judged.update(_judged(program, events, made.sql))
+    assert judged["monotone"] >= QUERIES // 20
+    assert judged["partitions"] >= QUERIES // 20
+
+
+def _judged(program: Program, events: list[Event], sql: str) -> Iterator[str]:
+    view = program.view("v")
+    if why_retracted(Growth(program, frozenset(program.relation_by_name)), view) is None:
+        _check_monotone(program, [e for e in events if e[0] > 0], sql)
+        yield "monotone"
+    for carrier in [c for c in Lineage(program).carriers(view) if c.output is not None][:3]:
+        _check_partitions(program, carrier, events, sql)
+        yield "partitions"
+
+
+def _check_monotone(program: Program, events: list[Event], sql: str) -> None:
+    interpreter, before = Interpreter(program), Counter[Row]()
+    for sign, relation, row in events:
+        interpreter.apply(sign, relation, row)
+        now = Counter(interpreter.view_rows("v", ordered=False))
+        assert not before - now, f"retracted from {sql}"
+        before = now
+
+
+def _check_partitions(program: Program, carrier: Carrier, events: list[Event], sql: str) -> None:
+    """The rows of a value are those that the value's events alone make."""
+    output = [c.name for c in program.view("v").visible].index(str(carrier.output))
+    at = {r: [c.name for c in program.relation_by_name[r].columns].index(c) for r, c in carrier.columns.items()}
+    whole, parts = Interpreter(program), dict[object, Interpreter]()
+    for number, (sign, relation, row) in enumerate(events):
+        if relation in at:
+            whole.apply(sign, relation, row)
+            parts.setdefault(row[at[relation]], Interpreter(program)).apply(sign, relation, row)
+        if number in (len(events) // 2, len(events) - 1):
+            for value, part in parts.items():
+                _check_rows(whole, part, output, value, sql)
+
+
+def _check_rows(whole: Interpreter, part: Interpreter, output: int, value: object, sql: str) -> None:
+    try:
+        found = Counter(r for r in whole.view_rows("v", ordered=False) if r[output] == value)
+        alone = Counter(r for r in part.view_rows("v", ordered=False) if r[output] == value)
+    except ValueProblem:
+        return  # in error as a whole: read by nobody
+    assert found == alone, f"{value} of column {output} of {sql}"
