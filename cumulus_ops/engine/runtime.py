@@ -136,7 +136,9 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
         known = catalog.program() if catalog.registered() else None
-        if known and known.digest == digest and known.granularity != plan.versions.name:  # there are data with such versions
+        if (
+            known and known.digest == digest and known.granularity != plan.versions.name
+        ):  # there are data with such versions
             plan, coordination = _planned(project, program, confluence, known.granularity)
         refreshed = 0 if program.derivations else None
         record = ProgramRecord(
@@ -161,7 +163,9 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         catalog.close()
 
 
-def _planned(project: Project, program: Program, confluence: Confluence, scheme: str) -> tuple[ProgramPlan, CoordinationPlan]:
+def _planned(
+    project: Project, program: Program, confluence: Confluence, scheme: str
+) -> tuple[ProgramPlan, CoordinationPlan]:
     """The physical plan of a program, checked against the project's layout, and its coordination plan."""
     from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
 
