@@ -314,7 +314,7 @@ class _Walk:
         self.cycles.append(group)
         inside = set(group)
         outputs = [p for p in group if p[0] == "out"]
-        paths = [p for _, p in self._paths(outputs, inside, within=True)]
+        paths = list(dict.fromkeys(p for _, p in self._paths(outputs, inside, within=True)))
         collapsed = _collapsed(paths)
         place = "cycle " + ", ".join(dict.fromkeys(f"{p[1]}.{p[2]}" for p in outputs))
         listed = ", ".join(f"{p.source} -> {p.target} {p.text}" for p in paths)
