@@ -550,7 +550,7 @@ CLOSING = (("register for values", "seal a value by hand"), ("seal a value for a
 #: What is final before its epoch; and what could still change it.
 FINALS = (
     *("say what is final", "say it elsewhere", "publish what is final", "validate what is final"),
-    *("retract", "commit correction", "append elsewhere", "checkpoint", "seal the next"),
+    *("retract", "commit correction", "append elsewhere", "checkpoint"),
 )
 USUAL = tuple(
     name
