@@ -118,8 +118,13 @@ def status(rt: Runtime) -> Status:
         len(rt.sources.ignored()),
         tuple(standing_sources(rt.project, rt.catalog)),
         tuple(rt.catalog.seal_counts()),
-        rt.catalog.final_counts(),
+        _finals(rt),
     )
+
+
+def _finals(rt: Runtime) -> FinalCounts:
+    counts = rt.catalog.final_counts()
+    return counts if rt.project.validation.policy != "off" else replace(counts, unvalidated=0)
 
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
