@@ -14,6 +14,7 @@ from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow
 from cumulus_ops.coordination.dependencies import Attributes, rules_of
 from cumulus_ops.coordination.inference import Inference, Outcome, infer, reconcile
 from cumulus_ops.coordination.labels import ASYNC, INST, RUN, SEAL, Label, most_severe
+from cumulus_ops.errors import InputProblem
 from m3.graphs import components, graph_of
 
 __all__ = ["ARRIVAL", "LOGGED", "Analysis", "Flow", "Port", "Step", "analyse", "into"]
@@ -81,6 +82,9 @@ def analyse(dataflow: Dataflow, order: str | None = None) -> Analysis:
         order: ``logged`` or ``arrival``: where a difference arises that a total order prevents, all that the output depends on gets this one, and what
             follows is labelled accordingly. None: no order is to be had.
 
+    Raises:
+        InputProblem: two streams have one name, or one leads to a component that is not there.
+
     >>> count = Component("Count", (Annotation("words", "counts", "OW", frozenset({"word", "batch"})),))
     >>> words, counts = Stream("words", None, ("Count", "words")), Stream("counts", ("Count", "counts"), None)
     >>> analyse(Dataflow("counting", (count,), (words, counts))).labels["counts"].kind
@@ -89,7 +93,20 @@ def analyse(dataflow: Dataflow, order: str | None = None) -> Analysis:
     >>> analyse(Dataflow("counting", (count,), (sealed, counts))).labels["counts"].kind
     'Async'
     """
+    _check(dataflow)
     return _Walk(dataflow, order).run()
+
+
+def _check(dataflow: Dataflow) -> None:
+    """Refuse what a program may have put together wrongly."""
+    there, seen = {c.name for c in dataflow.components}, set[str]()
+    for stream in dataflow.streams:
+        ends = {end[0] for end in (stream.source, stream.target) if end is not None}
+        if stream.name in seen or not ends <= there:
+            what = "occurs twice" if stream.name in seen else f"has no component {', '.join(sorted(ends - there))}"
+            hint = "streams have names of their own, and lead from one component to another"
+            raise InputProblem(f"the stream {stream.name} {what}", kind="bad-dataflow", place=dataflow.name, hint=hint)
+        seen.add(stream.name)
 
 
 def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
@@ -237,7 +254,9 @@ class _Walk:
     def _reconciled(self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool) -> Label:
         """The label of an output, or of all those of a cycle; what it took is noted."""
         for one in found:
-            path = f"{one.path.source} -> {one.path.target} {one.path.text}"
+            path = f"{one.path.source} -> {one.path.target} {one.path.text}" + (
+                "" if one.counts else " (writes the state)"
+            )
             self._note(one.rule, place, [one.came], one.label, one.reason, path)
         outcomes = reconcile(found, replicated, self.rules)
         for outcome in outcomes:

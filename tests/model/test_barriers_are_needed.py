@@ -113,7 +113,10 @@ def test_exactly_the_barriers_of_the_plan_are_needed(name: str, tmp_path: Path) 
 
 
 @given(
-    st.one_of(sql_views().map(by_views), derived_programs().map(lambda text: {"program": text}), m3_programs().map(by_text)), st.integers(0, 9)
+    st.one_of(
+        sql_views().map(by_views), derived_programs().map(lambda text: {"program": text}), m3_programs().map(by_text)
+    ),
+    st.integers(0, 9),
 )
 @settings(max_examples=3 * len(SEEDS), deadline=None, derandomize=True)
 def test_the_barriers_of_random_programs_are_enough(program: Mapping[str, Any], seed: int) -> None:

@@ -9,6 +9,7 @@ from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow
 from cumulus_ops.coordination.dependencies import Attributes
 from cumulus_ops.coordination.inference import infer
 from cumulus_ops.coordination.labels import Label, most_severe
+from cumulus_ops.errors import InputProblem
 
 ID, CAMPAIGN = frozenset({"id"}), frozenset({"campaign"})
 SEAL = Label("Seal", key=ID)
@@ -234,3 +235,9 @@ def test_labels_do_not_depend_on_the_order_in_which_things_are_written():
     streams = (Stream("s", None, ("A", "x"), ID), Stream("t", ("A", "o"), ("B", "x")), Stream("u", ("B", "o"), None))
     one, other = Dataflow("d", (a, b), streams), Dataflow("d", (b, a), streams[::-1])
     assert dict(analyse(one).labels) == dict(analyse(other).labels)
+
+
+@pytest.mark.parametrize("wrong", [Stream("s", None, ("C", "x")), Stream("t", ("D", "o"), None)])
+def test_a_dataflow_that_does_not_fit_together_is_refused(wrong):
+    with pytest.raises(InputProblem, match=r"stream (s occurs twice|t has no component D)"):
+        analyse(Dataflow("d", (Component("C", (path("CR"),)),), (Stream("s", None, ("C", "x")), wrong)))
