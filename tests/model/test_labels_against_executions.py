@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.coordination import analysis, dependencies, inference
-from cumulus_ops.coordination.analysis import analyse
+from cumulus_ops.coordination.analysis import ARRIVAL, LOGGED, analyse
 from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
 from cumulus_ops.coordination.dependencies import Attributes
 from cumulus_ops.coordination.labels import ASYNC, RUN, SEAL, Label
+from cumulus_ops.coordination.strategies import coordinate
 from tests.support.dataflow_judge import Judgement, Refuted, judge
 from tests.support.dataflow_worlds import draw_dataflow
 
@@ -36,6 +37,40 @@ def labels_of(dataflow: Dataflow) -> Mapping[str, Label]:
 @given(st.randoms(use_true_random=False))
 def test_no_execution_refutes_a_label(choose: random.Random) -> None:
     judge(draw_dataflow(choose), labels_of, choose, Judgement())
+
+
+def judge_coordinated(dataflow: Dataflow, order: str, choose: random.Random) -> None:
+    """Execute a dataflow with all strategies in place; what they cannot remove is what the analysis says."""
+    done = coordinate(dataflow, analyse(dataflow), order)
+    judge(
+        dataflow,
+        lambda _: done.analysis.labels,
+        choose,
+        Judgement(),
+        ordered={name: o for (name, _), o in done.ordered.items()},
+    )
+    for name, label in done.analysis.labels.items():
+        assert label.deterministic or (order == ARRIVAL and label.kind == "Run"), (
+            f"{name} is {label} with all strategies in place"
+        )
+
+
+@pytest.mark.parametrize("order", [LOGGED, ARRIVAL])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(choose=st.randoms(use_true_random=False))
+def test_strategies_remove_what_they_promise(order: str, choose: random.Random) -> None:
+    judge_coordinated(draw_dataflow(choose), order, choose)
+
+
+def test_order_by_arrival_does_not_make_runs_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "ARRIVAL", "never")
+    with pytest.raises(Refuted):
+        _judge_by_arrival(range(100))
+
+
+def _judge_by_arrival(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        judge_coordinated(draw_dataflow(random.Random(seed)), ARRIVAL, random.Random(seed))
 
 
 @pytest.mark.timeout(0)
