@@ -208,9 +208,9 @@ MUTANTS: dict[str, Patch] = {
     "every dependency is injective": lambda p: p.setattr(
         analysis, "rules_of", lambda ds: dependencies.rules_of(replace(d, injective=True) for d in ds)
     ),
-    "Rep is lost": lambda p: p.setattr(analysis._Walk, "_replicated", lambda *_: False),
+    "Rep is lost": lambda p: p.setattr(analysis, "_replicated", lambda _: frozenset()),
     "Rep is not inherited": lambda p: p.setattr(
-        Label, "with_replicated", lambda self, said: replace(self, replicated=bool(said))
+        analysis, "_replicated", lambda dataflow: frozenset(c.name for c in dataflow.components if c.replicated)
     ),
     "a Taint never diverges": lambda p: p.setattr(inference, "_tainted", lambda _: Label(RUN)),
     "Inst through CW is preserved": _ruled("Inst", "CW"),
