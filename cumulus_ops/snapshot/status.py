@@ -98,7 +98,7 @@ class Status:
     ignored: int = 0
     standing: tuple[StandingSource, ...] = ()
     seals: tuple[SealCounts, ...] = ()
-    finals: FinalCounts = FinalCounts()
+    finals: FinalCounts = field(default_factory=FinalCounts)
 
 
 def status(rt: Runtime) -> Status:
