@@ -67,6 +67,8 @@ def read_yaml(file: Path, environment: Mapping[str, str], hint: str = "`cumulus 
             place=f"{file}:{line}",
             hint="check indentation, colons and quotes",
         ) from error
+    except RecursionError as error:
+        raise InputProblem("is nested too deep", kind="bad-yaml", place=str(file), hint="check the brackets") from error
     except yaml.YAMLError as error:  # a character that YAML has not
         hint = "remove control characters"
         raise InputProblem(f"not YAML: {error}", kind="bad-yaml", place=str(file), hint=hint) from error
@@ -105,6 +107,10 @@ class Item:
     def _entries(self, node: yaml.MappingNode) -> Iterator[tuple[str, Item]]:
         seen: set[str] = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise Item(self.name, key, self.file, self.environment).problem(
+                    "a key is a single text", hint="write `key: value`"
+                )
             name = f"{self.name}.{key.value}" if self.name else str(key.value)
             if key.value in seen:
                 raise Item(name, key, self.file, self.environment).problem(

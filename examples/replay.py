@@ -188,8 +188,7 @@ class Replica:
         if self.deaths and self.draw.random() < 0.3:
             self.deaths -= 1
             self._die(coordinator)
-        while run_minibatch(self.rt, coordinator):
-            pass
+        run_minibatch(self.rt, coordinator)
 
     def _die(self, coordinator: int) -> None:
         """Behind the append, or when the deltas are computed and not committed."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from cumulus_ops.query import Answer
     from m3 import Program
 
 __all__ = ["main"]
@@ -113,7 +114,7 @@ def compile_(
             click.echo(source.explained(view, statistics, full=full), nl=False)
             line = warning_of(project, source.program(view))
             if line is not None:
-                click.echo(line, err=True)
+                click.echo(f"note: {line}", err=True)
         if svg is not None:
             _draw(source.program(view), svg)
 
@@ -308,6 +309,9 @@ def scrub(folder: Path, as_json: bool) -> None:
 @click.option("--as-of", type=click.IntRange(min=0), help="The snapshot of this epoch instead of the newest.")
 @click.option("--tentative", is_flag=True, help="What is applied so far: fresher, and may still be corrected.")
 @click.option(
+    "--provenance", is_flag=True, help="One more column, final_by: by what each row is final. JSON has it always."
+)
+@click.option(
     "--limit",
     type=click.IntRange(min=0),
     help=f"At most so many rows; by default {SHOWN} of a table, and all in other formats.",
@@ -330,17 +334,19 @@ def query(
     folder: Path,
     as_of: int | None,
     tentative: bool,
+    provenance: bool,
     limit: int | None,
     form: str | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the rows of VIEW: of the newest snapshot, of an epoch's, or as applied so far. If the view is in error, say which
+    """Print the rows of VIEW that are final, and by what: as applied so far where none is ever retracted, else the partitions that are sealed, and the newest
+    snapshot of the rest; or the snapshot of an epoch, or what is applied so far. If the view is in error, say which
     expression fails, where it is written, and for which row, and end with exit code 4.
 
     Values stay exact: decimals, dates and times are texts in JSON, integers are numbers with all their digits; NULL is nothing in CSV."""
     from cumulus_ops.errors import ViewInError
-    from cumulus_ops.query import described_error, read_view
+    from cumulus_ops.query import described_error, read_answer
     from cumulus_ops.snapshot import open_runtime
 
     if tentative and as_of is not None:
@@ -350,21 +356,23 @@ def query(
         project = load_project(folder)
         with open_runtime(project, "inprocess") as runtime:
             try:
-                rows = read_view(runtime, view, as_of=as_of, tentative=tentative)
+                answer = read_answer(runtime, view, as_of=as_of, tentative=tentative)
             except ViewInError as problem:
                 problem, details = described_error(runtime, view, problem, as_of=as_of, tentative=tentative)
                 if form == "json":
                     print_json({"in_error": details})
                 show(problem)
                 sys.exit(EXIT_IN_ERROR)
+        rows = answer.with_provenance() if provenance or form == "json" else answer.labelled()
         if form == "table":
-            print_rows(rows, _title(view, as_of, tentative), SHOWN if limit is None else limit)
+            print_rows(rows, _title(answer, as_of), SHOWN if limit is None else limit)
+            click.echo(answer.label)
             return
         from cumulus_ops.cli.writing import write_rows
 
         write_rows(rows.slice(0, limit), form, output)
-    if output is not None:
-        click.echo(f"wrote {len(rows.slice(0, limit)):,} rows to {output}", err=True)
+    wrote = "" if output is None else f"wrote {len(rows.slice(0, limit)):,} rows to {output}: "
+    click.echo(f"{wrote}{answer.label}", err=True)
 
 
 def _format_of(form: str | None, output: Path | None, *, as_json: bool) -> str:
@@ -378,10 +386,14 @@ def _format_of(form: str | None, output: Path | None, *, as_json: bool) -> str:
     return chosen or "table"
 
 
-def _title(view: str, as_of: int | None, tentative: bool) -> str:
-    if tentative:
-        return f"{view}, tentative"
-    return f"{view}, newest snapshot" if as_of is None else f"{view}, snapshot of epoch {as_of}"
+def _title(answer: Answer, as_of: int | None) -> str:
+    if as_of is not None:
+        return f"{answer.view}, snapshot of epoch {as_of}"
+    if answer.partitions:
+        return f"{answer.view}, sealed partitions{'' if answer.epoch is None else ' and newest snapshot'}"
+    if answer.epoch is not None:
+        return f"{answer.view}, newest snapshot"
+    return f"{answer.view}, {'tentative' if answer.is_tentative else 'now'}"
 
 
 @main.command()
@@ -442,4 +454,4 @@ def _warn(project: Project) -> None:
 
     plan = read_plan(project.state)
     if plan is not None and plan.warning is not None:
-        click.echo(plan.warning, err=True)
+        click.echo(f"note: {plan.warning}", err=True)

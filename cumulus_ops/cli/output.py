@@ -147,6 +147,11 @@ def print_status(status: Status) -> None:
                 f"Seals: {_open(sealed)}; for {age_text(value.age_s)} {shown(value.shown)} waits for {value.who}",
                 style=style,
             )
+    if status.finals.partitions:
+        finals = status.finals
+        said = f", {finals.unvalidated:,} to be validated" * bool(finals.unvalidated)
+        said += f", {finals.wrong:,} wrong: see the reports" * bool(finals.wrong)
+        out.print(f"Final partitions: {finals.partitions:,}{said}", style="red" if finals.wrong else None)
     for source in status.standing:
         since = f" since {source.since:%Y-%m-%d %H:%M:%S}" if source.since else ""
         out.print(

@@ -14,6 +14,7 @@ from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow
 from cumulus_ops.coordination.dependencies import Attributes, rules_of
 from cumulus_ops.coordination.inference import Inference, Outcome, infer, reconcile
 from cumulus_ops.coordination.labels import ASYNC, INST, RUN, SEAL, Label, most_severe
+from cumulus_ops.errors import InputProblem
 from m3.graphs import components, graph_of
 
 __all__ = ["ARRIVAL", "LOGGED", "Analysis", "Flow", "Port", "Step", "analyse", "into"]
@@ -81,6 +82,9 @@ def analyse(dataflow: Dataflow, order: str | None = None) -> Analysis:
         order: ``logged`` or ``arrival``: where a difference arises that a total order prevents, all that the output depends on gets this one, and what
             follows is labelled accordingly. None: no order is to be had.
 
+    Raises:
+        InputProblem: two streams have one name, or one leads to a component that is not there.
+
     >>> count = Component("Count", (Annotation("words", "counts", "OW", frozenset({"word", "batch"})),))
     >>> words, counts = Stream("words", None, ("Count", "words")), Stream("counts", ("Count", "counts"), None)
     >>> analyse(Dataflow("counting", (count,), (words, counts))).labels["counts"].kind
@@ -89,7 +93,20 @@ def analyse(dataflow: Dataflow, order: str | None = None) -> Analysis:
     >>> analyse(Dataflow("counting", (count,), (sealed, counts))).labels["counts"].kind
     'Async'
     """
+    _check(dataflow)
     return _Walk(dataflow, order).run()
+
+
+def _check(dataflow: Dataflow) -> None:
+    """Refuse what a program may have put together wrongly."""
+    there, seen = {c.name for c in dataflow.components}, set[str]()
+    for stream in dataflow.streams:
+        ends = {end[0] for end in (stream.source, stream.target) if end is not None}
+        if stream.name in seen or not ends <= there:
+            what = "occurs twice" if stream.name in seen else f"has no component {', '.join(sorted(ends - there))}"
+            hint = "streams have names of their own, and lead from one component to another"
+            raise InputProblem(f"the stream {stream.name} {what}", kind="bad-dataflow", place=dataflow.name, hint=hint)
+        seen.add(stream.name)
 
 
 def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
@@ -99,6 +116,20 @@ def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
     if any(p.order_sensitive for p, _ in own):
         own += [(p, False) for p in component.paths if p.target != output and p.writes]
     return own
+
+
+def _replicated(dataflow: Dataflow) -> frozenset[str]:
+    """The components with several instances: those that are said to have them, and those that a replicated stream leads to, also if it does
+    not concern all of their outputs. What they make is replicated as well, unless it is said not to be."""
+    said = {c.name: c.replicated for c in dataflow.components}
+    found, size = {name for name, replicated in said.items() if replicated}, -1
+    while len(found) != size:
+        size = len(found)
+        for stream in dataflow.streams:
+            travels = stream.replicated is None and stream.source is not None and stream.source[0] in found
+            if stream.target is not None and (stream.replicated or travels) and said[stream.target[0]] is None:
+                found.add(stream.target[0])
+    return frozenset(found)
 
 
 class _Walk:
@@ -113,6 +144,7 @@ class _Walk:
             self.out_of.setdefault(stream.source, []).append(stream)
         self.components = {c.name: c for c in dataflow.components}
         self.rules = rules_of(d for d in dataflow.dependencies if d.stream is None)
+        self.replicated = _replicated(dataflow)
         self.schemas = {s.stream: s for s in dataflow.schemas}
         self.ports: dict[Port, Flow] = {}
         self.flows: dict[str, Flow] = {}
@@ -217,7 +249,7 @@ class _Walk:
             inferences.append(replace(infer(path, flow.label, flow.attributes, self.rules), counts=counts))
         if not inferences:  # no path leads here: nothing ever comes
             return self._leave(port, Flow(Label(ASYNC), Attributes(f"{name}.{interface}")))
-        replicated = self._replicated([component], inferences)
+        replicated = name in self.replicated
         label = self._reconciled(f"{name}.{interface}", [port], inferences, replicated)
         made = [i.attributes.through(i.path.lineage, f"{name}.{interface}") for i in inferences if i.counts]
         attributes = made[0]
@@ -230,14 +262,12 @@ class _Walk:
         for stream in self.out_of.get(port[1:], ()):
             self._stream(stream, flow)
 
-    def _replicated(self, members: Sequence[Component], inferences: Sequence[Inference]) -> bool:
-        said = [c.replicated for c in members if c.replicated is not None]
-        return any(said) or (len(said) < len(members) and any(i.came.replicated for i in inferences))
-
     def _reconciled(self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool) -> Label:
         """The label of an output, or of all those of a cycle; what it took is noted."""
         for one in found:
-            path = f"{one.path.source} -> {one.path.target} {one.path.text}"
+            path = f"{one.path.source} -> {one.path.target} {one.path.text}" + (
+                "" if one.counts else " (writes the state)"
+            )
             self._note(one.rule, place, [one.came], one.label, one.reason, path)
         outcomes = reconcile(found, replicated, self.rules)
         for outcome in outcomes:
@@ -284,8 +314,7 @@ class _Walk:
         self.cycles.append(group)
         inside = set(group)
         outputs = [p for p in group if p[0] == "out"]
-        members = [self.components[name] for name in dict.fromkeys(p[1] for p in group)]
-        paths = [p for _, p in self._paths(outputs, inside, within=True)]
+        paths = list(dict.fromkeys(p for _, p in self._paths(outputs, inside, within=True)))
         collapsed = _collapsed(paths)
         place = "cycle " + ", ".join(dict.fromkeys(f"{p[1]}.{p[2]}" for p in outputs))
         listed = ", ".join(f"{p.source} -> {p.target} {p.text}" for p in paths)
@@ -296,8 +325,7 @@ class _Walk:
         for name, path in self._paths(outputs, inside, within=False):
             entering.append((_collapsed([*paths, path]), self.ports["in", name, path.source]))
         inferences = [self._entered(path, flow) for path, flow in entering]
-        round_ = [s for p in outputs for s in self.out_of.get(p[1:], ()) if s.target and ("in", *s.target) in inside]
-        replicated = self._replicated(members, inferences) or any(s.replicated for s in round_)
+        replicated = any(p[1] in self.replicated for p in group)
         nothing = Label(ASYNC, replicated=replicated)  # what goes round has to come from somewhere
         self._settle(group, self._reconciled(place, outputs, inferences, replicated) if inferences else nothing)
 

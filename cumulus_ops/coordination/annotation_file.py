@@ -45,7 +45,9 @@ def read_dataflow(file: Path, known: Sequence[Component] = ()) -> Dataflow:
     Raises:
         InputProblem: the file is wrong, with its line and what to write instead.
     """
-    root = read_yaml(file, {}, FIRST).section()
+    item = read_yaml(file, {}, FIRST)
+    _refuse_unprintable(item)
+    root = item.section()
     components = tuple(_component(item) for name, item in root.items() if name not in RESERVED)
     if not components:
         raise root.item.problem("there is no component", kind="missing-key", hint=FIRST)
@@ -57,6 +59,22 @@ def read_dataflow(file: Path, known: Sequence[Component] = ()) -> Dataflow:
     plain = tuple(edge.stream for edge in streams)
     determined = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
     return Dataflow(name.text() if name else file.stem, components, plain, determined, tuple(schemas))
+
+
+def _refuse_unprintable(item: Item) -> None:
+    """Names are shown in terminals and pictures."""
+    left, seen = [item.node], set[int]()
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node.value, str) and not node.value.isprintable():
+            raise Item("", node, item.file, {}).problem(
+                f"{node.value!r} cannot be shown", hint="use letters, digits and _"
+            )
+        if not isinstance(node.value, str):
+            left += [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
 
 
 def _refuse_doubles(root: Section, known: Iterable[Component]) -> None:
@@ -78,21 +96,16 @@ def _component(item: Item) -> Component:
     section = item.section(COMPONENT)
     listed = section.need("annotation", EXAMPLE)
     replicated, replicas = _rep(section.get("Rep"))
-    paths = []
+    paths: dict[tuple[str, str], Annotation] = {}
     for element in listed.elements() if listed.is_list else (listed,):
         path, rep = _path(element)
         replicated = rep if rep is not None else replicated
-        paths += [path] if path is not None else []
+        if path is not None and paths.setdefault((path.source, path.target), path) is not path:
+            hint = "keep the more severe one"
+            raise element.problem(f"two paths lead from {path.source} to {path.target}", kind="duplicate", hint=hint)
     if not paths:
         raise listed.problem("there is no path", kind="missing-key", hint=EXAMPLE)
-    twice = next(
-        (p for i, p in enumerate(paths) if (p.source, p.target) in {(q.source, q.target) for q in paths[:i]}), None
-    )
-    if twice is not None:
-        raise listed.problem(
-            f"two paths lead from {twice.source} to {twice.target}", kind="duplicate", hint="keep the more severe one"
-        )
-    return Component(name, tuple(paths), replicated, replicas)
+    return Component(name, tuple(paths.values()), replicated, replicas)
 
 
 def _path(item: Item) -> tuple[Annotation | None, bool | None]:

@@ -38,6 +38,7 @@ __all__ = [
     "in_force",
     "left_out",
     "waits_for",
+    "waits_for_any",
     "without",
 ]
 
@@ -63,7 +64,7 @@ KINDS: Mapping[str, Kind] = {
         "checkpoint",
         "the only coordinator has sealed the epoch",
         "a snapshot without events that are stamped into its epoch later",
-        "there are several coordinators, and their vote is waited for",
+        "there are several coordinators, and all have to agree",
     ),
     VOTE: Kind(
         "checkpoint",
@@ -81,7 +82,7 @@ KINDS: Mapping[str, Kind] = {
         "checkpoint and finalise",
         "every batch has been corrected for what counts before it, and came after it",
         "a snapshot without the pairs of two batches that were applied side by side, or with them twice",
-        "no trigger reads a map that events write, or batches are applied one after the other, by one coordinator",
+        "no trigger reads a map that events write",
     ),
     REFRESH: Kind(
         "checkpoint and finalise",
@@ -99,13 +100,13 @@ KINDS: Mapping[str, Kind] = {
         "finalise",
         "the value's only producer has sealed it",
         "a partition that is called final, and then changes",
-        "several may produce into a value, and their vote is waited for; or no view is final by the seal",
+        "several may produce into a value, and all have to agree",
     ),
     VALUE_VOTE: Kind(
         "finalise",
         "every producer of the value has sealed it",
         "a partition that is called final, and then changes, by events of a producer that had not sealed it",
-        "each value has one producer, and its seal is enough; or no view is final by the seal",
+        "no view is final by a seal",
     ),
 }
 #: What is waited for in a project of which nothing is known yet.
@@ -189,19 +190,30 @@ def _of_one(barrier: Barrier) -> Barrier:
     return barrier if alone is None else Barrier(alone, barrier.about, KINDS[alone].anomaly)
 
 
-def left_out(barriers: Sequence[Barrier]) -> dict[str, str]:
-    """name -> why, of the kinds of barriers that are not there.
+def left_out(barriers: Sequence[Barrier], coordinators: int) -> dict[str, str]:
+    """name -> why, of what a plan's program does without, with so many coordinators. A vote says more than a seal, so that is not missing then.
 
-    >>> sorted(left_out(in_force(ALL, 1)))
-    ['settle', 'value-seal', 'value-vote', 'vote']
+    >>> left_out(ALL, 1)
+    {'vote': 'there is one coordinator, and its seal is enough', \
+'settle': 'there is one coordinator, and its batches are applied one after the other', 'value-vote': 'no view is final by a seal'}
     """
-    names = {b.name for b in barriers}
-    return {name: kind.needless for name, kind in KINDS.items() if name not in names}
+    force = {b.name for b in in_force(barriers, coordinators)}
+    found = {name: kind.needless for name, kind in KINDS.items() if name not in force | {SEAL, VALUE_SEAL}}
+    if waits_for_any(barriers, SETTLE) and SETTLE in found:
+        found[SETTLE] = "there is one coordinator, and its batches are applied one after the other"
+    if VALUE_SEAL in force and VALUE_VOTE in found:
+        found[VALUE_VOTE] = "each value has one producer, and its seal is enough"
+    return found
 
 
 def waits_for(plan: CoordinationPlan, *names: str) -> bool:
     """Whether a plan has a barrier of one of the names: what guards ask."""
-    return any(b.name in names for b in plan.barriers)
+    return waits_for_any(plan.barriers, *names)
+
+
+def waits_for_any(barriers: Sequence[Barrier], *names: str) -> bool:
+    """Whether there is a barrier of one of the names."""
+    return any(barrier.name in names for barrier in barriers)
 
 
 def without(plan: CoordinationPlan, names: Collection[str]) -> CoordinationPlan:

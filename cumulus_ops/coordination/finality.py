@@ -27,12 +27,12 @@ Seals = Mapping[str, Sequence["SealSettings"]]
 @dataclass(frozen=True)
 class Finality:
     """Decides for the views of a program. ``insert_only``: the relations without deletes; ``seals``: relation -> its seals, as declared;
-    ``confluent``: whether any order of the same events ends in the same maps."""
+    ``confluent``: the views whose maps end the same in any order of the same events."""
 
     program: Program
     insert_only: frozenset[str]
     seals: Seals
-    confluent: bool
+    confluent: frozenset[str]
     lineage: Lineage
 
     def of(self, view: View) -> ViewPlan:
@@ -52,7 +52,7 @@ class Finality:
 
     def retracted(self, view: View) -> str | None:
         """Why rows of a view may be retracted; None if they never are."""
-        if not self.confluent:
+        if view.name not in self.confluent:
             return "what its maps hold depends on the order of events"
         return why_retracted(Growth(self.program, self.insert_only), view)
 
@@ -127,7 +127,7 @@ class Finality:
         if view.limit is not None or view.offset:
             yield from self._unlimited(view)
             return
-        if self.confluent:
+        if view.name in self.confluent:
             yield from self._fewer_retractions(view, relations)
         if relations and self._all_sealed(relations):
             yield from self._new_column(relations)

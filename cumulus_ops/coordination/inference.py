@@ -94,7 +94,8 @@ def _ruled(path: Annotation, came: Label, attributes: Attributes, rules: frozens
         key = ", ".join(sorted(came.key or ()))
         if not attributes.compatible(path.gate, came.key or frozenset(), rules):
             return Label(TAINT), "4", _incompatible(path, key)
-        return came.bare, "p", f"partitions are complete before they are processed: {key} is sealed"
+        gate = ", ".join(sorted(path.gate or ()))
+        return came.bare, "p", f"a partition by {gate} is processed once it is complete: {key} is sealed"
     return came.bare, "p", "confluent" if not path.order_sensitive else "it differs already"
 
 

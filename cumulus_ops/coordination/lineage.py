@@ -219,11 +219,13 @@ class _Partitions:
 def _origins(known: _Program) -> Mapping[str, list[set[tuple[str, str]]]]:
     """For each key position of each map the columns (relation, column) that may come through to it: candidates, no more."""
     found: dict[str, list[set[tuple[str, str]]]] = {m.name: [set() for _ in m.keys] for m in known.program.maps}
-    before = -1
-    while before != (before := sum(len(s) for at in found.values() for s in at)):
-        for name in found:
-            for position, origins in enumerate(found[name]):
-                origins |= _step(known, name, position, found)
+    grown = True
+    while grown:
+        grown = False
+        for name, position in [(n, p) for n, at in found.items() for p in range(len(at))]:
+            more = _step(known, name, position, found) - found[name][position]
+            found[name][position] |= more
+            grown = grown or bool(more)
     return found
 
 
@@ -245,13 +247,7 @@ def _step(
         wanted = _name(statement.keys[position], equal)
         if wanted is None:
             continue
-        columns = (
-            found[trigger.relation]
-            if trigger.sign == 0
-            else [{(trigger.relation, c.name)} for c in known.program.relation_by_name[trigger.relation].columns]
-            if trigger.relation
-            else []
-        )
+        columns = _parameters(known, trigger, found)
         for parameter, origins in zip(trigger.params, columns, strict=True):
             if equal.get(parameter, parameter) == wanted:
                 result |= origins
@@ -260,6 +256,17 @@ def _step(
                 if _name(key, equal) == wanted:
                     result |= found[ref.map][p]
     return result
+
+
+def _parameters(
+    known: _Program, trigger: Trigger, found: Mapping[str, Sequence[set[tuple[str, str]]]]
+) -> Sequence[set[tuple[str, str]]]:
+    """What may come through to each parameter of a trigger."""
+    if trigger.sign == 0:
+        return found[trigger.relation]
+    if not trigger.relation:
+        return []
+    return [{(trigger.relation, c.name)} for c in known.program.relation_by_name[trigger.relation].columns]
 
 
 def _equal(statement: Statement) -> Mapping[str, str]:

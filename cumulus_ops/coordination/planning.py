@@ -21,12 +21,13 @@ from cumulus_ops.coordination.lineage import Lineage
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, EdgePlan, Verdict, ViewPlan
 from cumulus_ops.coordination.strategies import coordinate
 from cumulus_ops.coordination.views import Annotated, connected, edges_beyond, labelled, view_component
+from m3.confluence import Confluence, prove
+from m3.explain import restrict
 from m3.program import Program
 
 if TYPE_CHECKING:
     from cumulus_ops.config import Project
     from cumulus_ops.coordination.annotations import Dataflow
-    from m3.confluence import Confluence
 
 __all__ = ["ANSWERS", "Planning", "plan_coordination"]
 
@@ -87,10 +88,16 @@ class Planning:
     def views(self) -> tuple[ViewPlan, ...]:
         """When rows of the views are final."""
         project = self.project
-        finality = Finality(
-            self.program, frozenset(project.insert_only), project.seals, self.confluence.is_confluent, self.lineage
-        )
+        finality = Finality(self.program, frozenset(project.insert_only), project.seals, self.confluent, self.lineage)
         return tuple(map(finality.of, self.program.views))
+
+    @cached_property
+    def confluent(self) -> frozenset[str]:
+        """The views whose maps end the same in any order of the same events; of a program that is not confluent, its parts may be."""
+        names = [v.name for v in self.program.views]
+        if self.confluence.is_confluent:
+            return frozenset(names)
+        return frozenset(name for name in names if prove(restrict(self.program, name)).is_confluent)
 
     @cached_property
     def dataflow(self) -> Dataflow:
@@ -107,7 +114,7 @@ class Planning:
             plan,
             self.lineage.relations(view),
             gate,
-            confluent=self.confluence.is_confluent,
+            confluent=plan.view in self.confluent,
             alone=bool(plan.seals) and not self._vote(plan),
         )
 
@@ -123,7 +130,7 @@ class Planning:
                 yield self._write(relation, view.name)
 
     def _write(self, relation: str, view: str) -> EdgePlan:
-        if self.confluence.is_confluent:
+        if view in self.confluent:
             return EdgePlan(relation, view, NONE, "Async", "any order of its events ends in the same maps")
         verdict = self.confluence.verdicts.get(relation)
         reason = verdict.reason if verdict and verdict.grain == "event" else "others' events depend on their order"

@@ -44,11 +44,11 @@ def interface_of(components: Sequence[Component], item: Item, text: str, stream:
         stream: the stream's name.
         kind: ``in`` or ``out``.
     """
-    name, _, interface = text.partition(".")
-    component = next((c for c in components if c.name == name), None)
+    component = next((c for c in components if text == c.name or text.startswith(f"{c.name}.")), None)
     if component is None:
-        known = ", ".join(c.name for c in components)
+        known, name = ", ".join(c.name for c in components), text.partition(".")[0]
         raise item.problem(f"there is no component {name!r}", kind="unknown-component", hint=f"known: {known}")
+    name, interface = component.name, text[len(component.name) + 1 :]
     there = list(dict.fromkeys(p.source if kind == "in" else p.target for p in component.paths))
     wanted = interface or (stream if stream in there else there[0] if len(there) == 1 else "")
     if wanted not in there:
@@ -69,7 +69,8 @@ def connect(components: Sequence[Component], entries: Sequence[Entry]) -> tuple[
     said = list(_said(entries)) if entries else list(_by_name(components))
     loose = list(_loose(components, {s.source for s in said}, {s.target for s in said}))
     streams = sorted([*said, *loose], key=lambda s: (s.source is not None, s.target is None))  # as they flow
-    return tuple(_named(streams, {e.name for e in entries if len(e.targets) < 2}))
+    count = Counter(s.name for s in said) if entries else Counter[str]()
+    return tuple(_named(streams, {name for name, often in count.items() if often == 1}))
 
 
 def _said(entries: Sequence[Entry]) -> Iterator[Stream]:
@@ -101,6 +102,7 @@ def _loose(
 def _named(streams: Sequence[Stream], own: Collection[str]) -> Iterator[Edge]:
     """Streams with names that no other one has: where several share one, their ends are added, but for the one that the file has named."""
     count = Counter(s.name for s in streams)
+    taken = set(own)
     for stream in streams:
         name = stream.name
         if count[name] > 1 and name in own:
@@ -108,4 +110,7 @@ def _named(streams: Sequence[Stream], own: Collection[str]) -> Iterator[Edge]:
         elif count[name] > 1:
             name += f" from {'.'.join(stream.source)}" if stream.source else ""
             name += f" to {'.'.join(stream.target)}" if stream.target else ""
+            while name in taken:
+                name += " again"
+        taken.add(name)
         yield Edge(stream.name, replace(stream, name=name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from m3.program import Program
 
 if TYPE_CHECKING:
     from cumulus_ops.engine.events import BatchRef
+    from m3.confluence import Confluence
 
 __all__ = ["Runtime", "build_program", "initialise", "open_runtime"]
 
@@ -84,13 +85,13 @@ def build_program(project: Project) -> Program:
 
 
 def initialise(project: Project, *, versions: str | None = None) -> None:
-    """Create or migrate the catalog, compile and register the program, with its coordination plan. Running it again changes nothing,
-    and costs little: what was compiled from the same file is not compiled again.
+    """Create or migrate the catalog, compile and register the program, with its coordination plan. Running it again changes nothing, and
+    costs little: what was compiled from the same file is not compiled again.
 
     Args:
         project: the project.
         versions: for experiments and tests, the name of a version scheme; None for what is proved of the program. ``event`` is
-            right for every program. What is registered keeps the scheme it has.
+            right for every program. What is registered already keeps the scheme that it has.
     """
     source = _source(project)
     if not _is_initialised(project, source):
@@ -121,22 +122,23 @@ def _is_initialised(project: Project, source: str) -> bool:
 
 
 def _initialise(project: Project, source: str, versions: str | None) -> None:
-    from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
     from m3 import format_program
     from m3.confluence import prove
 
     program = build_program(project)
     text = format_program(program)
     confluence = prove(program)
-    plan = plan_program(program, versions or confluence.grain)
-    check_layout(plan, project.layout)
-    coordination = plan_coordination(project, program, confluence, plan.versions.name)
+    plan, coordination = _planned(project, program, confluence, versions or confluence.grain)
     catalog = Catalog(project.catalog_url, project.state)
     try:
         Sources(project, catalog).check()
         _refuse_other_formats(catalog, project.name)  # before anything is changed
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
+        known = catalog.program() if catalog.registered() else None
+        if known and known.digest == digest and known.granularity != plan.versions.name:
+            # It was registered when less was proved, and its data have such versions.
+            plan, coordination = _planned(project, program, confluence, known.granularity)
         refreshed = 0 if program.derivations else None
         record = ProgramRecord(
             project.name,
@@ -151,11 +153,24 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
             coordination.to_json(),
         )
         _register(catalog, record, plan, project.state)
-        _check_format(catalog.program())
+        registered = catalog.program()
+        _check_format(registered)
+        coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
         catalog.record_source(source, coordination.to_json())
         write_plan(project.state, coordination)
     finally:
         catalog.close()
+
+
+def _planned(
+    project: Project, program: Program, confluence: Confluence, scheme: str
+) -> tuple[ProgramPlan, CoordinationPlan]:
+    """The physical plan of a program, checked against the project's layout, and its coordination plan."""
+    from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
+
+    plan = plan_program(program, scheme)
+    check_layout(plan, project.layout)
+    return plan, plan_coordination(project, program, confluence, scheme)
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:

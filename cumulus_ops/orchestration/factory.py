@@ -66,7 +66,6 @@ def coordinator_dag(project: Project, coordinator: int, waits: Waits) -> DAG:
     mine: dict[str, Any] = {
         "folder": str(project.folder),
         "coordinator": coordinator,
-        "values": values,
         "priority_weight": 10 * (COORDINATORS_MAX - coordinator),
         "weight_rule": "absolute",
     }
@@ -78,7 +77,7 @@ def coordinator_dag(project: Project, coordinator: int, waits: Waits) -> DAG:
         doc_md=texts.coordinator(project, coordinator, waits),
         **common(project),
     ) as dag:
-        apply = ApplyEpoch(task_id="apply", doc_md=texts.APPLY, **mine)
+        apply = ApplyEpoch(task_id="apply", values=values, doc_md=texts.APPLY, **mine)
         asset, complete = seal_asset(project.name, coordinator), epoch_asset(project.name)
         seal = SealEpoch(
             task_id="seal", asset=asset, complete=None if waits.votes else complete, doc_md=texts.SEAL, **mine

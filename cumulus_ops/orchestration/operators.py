@@ -30,8 +30,9 @@ __all__ = [
 #: (relation, seal) -> the asset that says which of its values are closed.
 Values = Mapping[tuple[str, str], Asset]
 
+#: Airflow keeps no longer partition keys than 250 characters.
+KEY_CHARACTERS = 200
 WAIT_S = 5.0  # between two looks of a sensor that gave its slot back
-WAKES = 20  # asset events of one task for one seal
 BLUE, GREEN, YELLOW, PURPLE = "#d6e4f5", "#d9f2dd", "#fdf3cf", "#ece2f7"
 
 
@@ -69,11 +70,9 @@ class SealEpoch(BaseSensorOperator):
         coordinator: int,
         asset: Asset,
         complete: Asset | None = None,
-        values: Values | None = None,
         **kwargs: Any,
     ) -> None:
-        self.values = values or {}
-        outlets = [asset, *([complete] if complete else []), *self.values.values()]
+        outlets = [asset, *([complete] if complete else [])]
         super().__init__(mode="reschedule", poke_interval=WAIT_S, outlets=outlets, **kwargs)
         self.folder, self.coordinator, self.asset, self.complete = folder, coordinator, asset, complete
 
@@ -88,7 +87,6 @@ class SealEpoch(BaseSensorOperator):
             event.add_partitions(str(sealed.epochs[-1]))
         if self.complete and sealed.complete:
             say_complete(context, self.complete, ends_of(sealed.complete))
-        say_closed(context, self.folder, self.values)
         return PokeReturnValue(is_done=True, xcom_value=ends_of(sealed.complete))
 
 
@@ -275,14 +273,14 @@ def say_complete(context: Context, asset: Asset, complete: dict[str, int]) -> No
 
 
 def say_closed(context: Context, folder: str, values: Values) -> None:
-    """Which values are closed, and left to be made final or to be validated: an event for each, by its text. Who is woken takes all that are
-    left, so of many it is enough to say some."""
+    """Which values are closed, and left to be made final or to be validated: of each seal one event, by the text of the oldest such value. One
+    wake-up: who is woken takes all that are left."""
     if not values:
         return
     for place, texts in steps.closed_values(folder, list(values)).items():
         event = context["outlet_events"][values[place]]
-        event.extra = {"values": len(texts)}
-        event.add_partitions(texts[:WAKES])
+        event.extra = {"values": texts}
+        event.add_partitions(texts[0][:KEY_CHARACTERS])
 
 
 def say_epoch(context: Context, epochs: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cumulus_ops.config import Project, ValidationSettings
 from cumulus_ops.coordination import barriers
-from cumulus_ops.coordination.barriers import KINDS, left_out
+from cumulus_ops.coordination.barriers import KINDS
 from cumulus_ops.names import NOTICES
 from cumulus_ops.orchestration.links import page
 from cumulus_ops.orchestration.waits import Waits
@@ -81,7 +81,7 @@ def waited_for(project: Project, waits: Waits, names: tuple[str, ...]) -> str:
         if b.name in names
     ]
     table = ["| barrier | before | until | seen without it |", "|---|---|---|---|", *lines]
-    needless = [f"- no **{name}**: {why}" for name, why in left_out(waits.barriers).items() if name in names]
+    needless = [f"- no **{name}**: {why}" for name, why in waits.left_out.items() if name in names]
     return "\n".join(
         [
             "### What is waited for",

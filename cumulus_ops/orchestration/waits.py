@@ -8,7 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cumulus_ops.config import Project
-from cumulus_ops.coordination.barriers import ALL, REFRESH, SETTLE, VALUE_SEAL, VALUE_VOTE, VOTE, in_force
+from cumulus_ops.coordination.barriers import (
+    ALL,
+    REFRESH,
+    SETTLE,
+    VALUE_SEAL,
+    VALUE_VOTE,
+    VOTE,
+    in_force,
+    left_out,
+    waits_for_any,
+)
 from cumulus_ops.coordination.plan import Barrier
 from cumulus_ops.coordination.stored import read_plan
 from cumulus_ops.timeline import read_timeline
@@ -18,14 +28,25 @@ __all__ = ["Waits", "coordinators_of", "waits_of"]
 
 @dataclass(frozen=True)
 class Waits:
-    """The barriers in force, and who works."""
+    """The ``planned`` barriers, who works, and how many coordinators may have something to wait for: those that are gone, too."""
 
-    barriers: tuple[Barrier, ...]
+    planned: tuple[Barrier, ...]
     coordinators: tuple[int, ...]
+    ever: int
+
+    @property
+    def barriers(self) -> tuple[Barrier, ...]:
+        """Those that are in force."""
+        return in_force(self.planned, self.ever)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """name -> why, of what is not waited for."""
+        return left_out(self.planned, self.ever)
 
     def has(self, *names: str) -> bool:
         """Whether there is a barrier of one of the names."""
-        return any(barrier.name in names for barrier in self.barriers)
+        return waits_for_any(self.barriers, *names)
 
     @property
     def votes(self) -> bool:
@@ -36,8 +57,8 @@ class Waits:
     def commit_task(self) -> str:
         """The task that makes a snapshot, by all that it does.
 
-        >>> Waits(in_force(ALL, 2), (0, 1)).commit_task, Waits((), (0,)).commit_task
-        ('correct_refresh_and_checkpoint', 'checkpoint')
+        >>> Waits(ALL, (0, 1), 2).commit_task, Waits(ALL, (0,), 1).commit_task, Waits((), (0, 1), 2).commit_task
+        ('correct_refresh_and_checkpoint', 'refresh_and_checkpoint', 'checkpoint')
         """
         before = [word for name, word in ((SETTLE, "correct"), (REFRESH, "refresh")) if self.has(name)]
         return "_".join([*before, "and", "checkpoint"] if before else ["checkpoint"])
@@ -53,8 +74,7 @@ def waits_of(project: Project) -> Waits:
     """What the project's steps have written last. Who is gone still counts: its last vote may be awaited."""
     plan, timeline = read_plan(project.state), read_timeline(project.state)
     barriers = ALL if plan is None else plan.barriers
-    ever = len(timeline) or project.coordinators
-    return Waits(in_force(barriers, ever), coordinators_of(project))
+    return Waits(barriers, coordinators_of(project), len(timeline) or project.coordinators)
 
 
 def coordinators_of(project: Project) -> tuple[int, ...]:

@@ -45,6 +45,7 @@ class Answer:
     final_by: pa.Array
     epoch: int | None = None
     partitions: int = 0
+    is_tentative: bool = False
 
     @property
     def label(self) -> str:
@@ -53,9 +54,10 @@ class Answer:
         >>> Answer("v", pa.table({"a": [1]}), pa.array(["seal day=1"]), 12, 3).label
         'final by epoch 12, and 3 sealed partitions'
         """
+        if self.is_tentative:
+            return "tentative: it may still be corrected"
         if self.epoch is None and not self.partitions:
-            labels = self.final_by.unique().to_pylist()
-            return TENTATIVE if labels == [TENTATIVE] else "final now"
+            return "final now: no row of it is ever retracted"
         parts = [] if self.epoch is None else [f"epoch {self.epoch}"]
         if self.partitions:
             parts.append(f"{self.partitions:,} sealed partition{'s' if self.partitions > 1 else ''}")
@@ -88,7 +90,7 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
     declared = rt.program.view(view)
     if tentative:
         rows = read_view(rt, view, tentative=True)
-        return Answer(view, rows, _same(TENTATIVE, len(rows)))
+        return Answer(view, rows, _same(TENTATIVE, len(rows)), is_tentative=True)
     final = final_from(rt, declared) if as_of is None else None
     if final == AT_ONCE:
         return _at_once(rt, declared)

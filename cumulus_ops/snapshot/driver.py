@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from cumulus_ops.catalog import Batch, Membership, in_error
 from cumulus_ops.engine import Runtime
 from cumulus_ops.snapshot.commits import commit
+from cumulus_ops.snapshot.finals import finalise
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch
 from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
 from cumulus_ops.snapshot.sealing import seal, sealed
@@ -125,6 +126,9 @@ def _await_copies(rt: Runtime, on_progress: Callable[[str], None]) -> None:
 
 
 def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
+    _finalise(rt, on_progress)
+    if validating:
+        _validate_finals(rt, on_progress)
     for epoch in awaiting(rt, "publish"):
         publish(rt, epoch)
         for error in in_error(rt.catalog.view_errors(), epoch):
@@ -195,4 +199,26 @@ def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) ->
     on_progress(
         f"coordinator {coordinator}, epoch {done.epoch}: {done.drop}, {done.events:,} events{left_out}, {done.seconds:.1f} s"
     )
+    _finalise(rt, on_progress)
     return True
+
+
+def _finalise(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Say what is final by now, before its epoch is over."""
+    for partition in finalise(rt).partitions:
+        on_progress(f"final: {partition}")
+
+
+def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Validate what is final. A Spark session is worth it once for all that an epoch has brought."""
+    from cumulus_ops.validation.finals import validate_finals
+
+    if rt.project.validation.policy == "off":
+        return
+    found = validate_finals(rt)
+    wrong = [verdict for verdict in found if not verdict.success]
+    if found:
+        said = "passed" if not wrong else f"FAILED for {len(wrong)}"
+        on_progress(f"{len(found)} final partitions: validation {said}, see {found[0].report}")
+    for verdict in wrong:
+        on_progress(f"  {verdict}")

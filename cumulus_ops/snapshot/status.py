@@ -20,6 +20,7 @@ from cumulus_ops.catalog import (
     left_out,
     set_aside,
 )
+from cumulus_ops.catalog.finals import FinalCounts
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query import newest_errors
 from cumulus_ops.query.lag import standing_sources
@@ -82,7 +83,7 @@ class Status:
     whether tentative answers are those of all that is applied; if not, ``behind``: the applied batches that have yet to be
     corrected. Of what was put aside, ``quarantined`` rows and ``files_aside`` wait for a decision; ``ignored``: what lies in the landing folder
     and is nobody's. ``standing``: the sources that stand still, as who asked them last has found. ``seals``: the seals of relations, how many of
-    their values are open and closed, and which waits for longest, for whom."""
+    their values are open and closed, and which waits for longest, for whom. ``finals``: the partitions that are final, also before their epoch."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -97,6 +98,7 @@ class Status:
     ignored: int = 0
     standing: tuple[StandingSource, ...] = ()
     seals: tuple[SealCounts, ...] = ()
+    finals: FinalCounts = FinalCounts()
 
 
 def status(rt: Runtime) -> Status:
@@ -116,7 +118,13 @@ def status(rt: Runtime) -> Status:
         len(rt.sources.ignored()),
         tuple(standing_sources(rt.project, rt.catalog)),
         tuple(rt.catalog.seal_counts()),
+        _finals(rt),
     )
+
+
+def _finals(rt: Runtime) -> FinalCounts:
+    counts = rt.catalog.final_counts()
+    return counts if rt.project.validation.policy != "off" else replace(counts, unvalidated=0)
 
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:

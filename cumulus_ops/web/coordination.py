@@ -26,7 +26,7 @@ def coordination_page(found: Opened) -> dict[str, Any]:
         members = sorted({m.coordinator for m in catalog.membership().active()})
         counts, waiting = catalog.seal_counts(), catalog.open_values(limit=LISTED)
     barriers = in_force(plan.barriers, len(members)) if plan else ()
-    needless = left_out(barriers) if plan else {}
+    needless = left_out(plan.barriers, len(members)) if plan else {}
     return {
         "project": found.project.name,
         "plan": plan,

@@ -104,7 +104,9 @@ class _Problem:
             if len(names) == 1
             else f"whether {names[1]} or {names[0]} comes first"
         )
-        rest = f" reads what {others[0]} adds to" if others else " is one of the two"
+        derived = [event[0] for event in self.events if event[1] == 0]
+        alone = f" reads {derived[0]}" if derived else " is one of the two"
+        rest = f" reads what {others[0]} adds to" if others else alone
         return f"{self.map} depends on {first}: {reader}{rest}"
 
 
@@ -157,8 +159,10 @@ class _Search:
         single = None if apart else summed_once(self.meanings, start, once)
         if single is not None:
             self.meanings.known[name] = single
-            for relation, sign in wrong:
-                self._not_summed(name, (relation, sign))
+            for event in wrong:
+                self._not_summed(name, event)
+        elif not apart:  # no pair is told apart, and still nothing was found: better safe
+            self._told_apart(name, wrong[0], wrong[-1])
 
     def _reads_opaque(self, meaning: Sum) -> bool:
         derived = {content_name(d.map, 0) for d in self.program.derivations}
@@ -222,6 +226,9 @@ class _Search:
                 self.problems.append(_Problem(name, (reader, writer), places))
                 return
         mine = [self._place(*found) for e in (event, second) for found in self._statements(name, e)]
+        mine = mine or [
+            self._place(t.event, i, t.statements[i]) for by in self.meanings.statements[name].values() for t, i in by
+        ]
         self.problems.append(_Problem(name, (event, second), tuple(mine[:1])))
 
     def _not_summed(self, name: str, event: Event) -> None:
@@ -240,6 +247,8 @@ class _Search:
         """A statement of an event for a map that reads what another event changes, and the statement that changes it first."""
         for event, index, statement in self._statements(name, reader):
             for ref in statement.reads():
+                if writer == (ref.map, 0):
+                    return (self._place(event, index, statement),)
                 for target in (ref.map, *self.meanings.statements):
                     if target == ref.map or ref.map in self._reached(target):
                         for found in self._statements(target, writer):
@@ -256,7 +265,9 @@ class _Search:
 
     @cached_property
     def _events(self) -> list[Event]:
-        return [(t.relation, t.sign) for t in self.program.triggers if t.relation != START and t.statements]
+        """All that changes something: a derived map's changes do, even without a trigger."""
+        found = [(t.relation, t.sign) for t in self.program.triggers if t.relation != START and t.statements]
+        return list(dict.fromkeys([*found, *((d.map, 0) for d in self.program.derivations)]))
 
     @cached_property
     def _graph(self) -> dict[str, dict[str, None]]:
@@ -302,4 +313,4 @@ def _verdict(relation: str, problem: _Problem | None) -> Verdict:
 
 def _event_name(event: Event) -> str:
     relation, sign = event
-    return {1: "+", -1: "-", 0: "~"}[sign] + relation
+    return {1: "+", -1: "-", 0: "a change of "}[sign] + relation

@@ -9,6 +9,7 @@ import pytest
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
 from cumulus_ops.engine import initialise
+from tests.support.golden import GOLDEN
 
 HEAVY = {
     "airflow",
@@ -62,6 +63,7 @@ def modules_of(code, *arguments):
         (["query", "revenue", "--tentative"], {"sqlglot"}),
         (["coordinators"], {"sqlglot"}),
         (["compile"], {"sqlalchemy"}),
+        (["analyze", str(GOLDEN / "coordination" / "ads_poor.yaml")], {"sqlalchemy", "sqlglot", "m3.compiler"}),
     ],
     ids=lambda a: a[0] if isinstance(a, list) else "",
 )

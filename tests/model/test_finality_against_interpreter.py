@@ -63,7 +63,10 @@ def test_a_program_that_is_written_out_and_read_again_has_the_same_plan(sql: str
     program = program_of(sql)
     again = parse(format_program(program))
     for insert_only, seals in ((NAMES, {}), ((), SEALS)):
-        plans = [Finality(p, frozenset(insert_only), seals, True, Lineage(p)).of(p.view("v")) for p in (program, again)]
+        plans = [
+            Finality(p, frozenset(insert_only), seals, frozenset({"v"}), Lineage(p)).of(p.view("v"))
+            for p in (program, again)
+        ]
         assert plans[0] == plans[1]
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.coordination import analysis, dependencies, inference
-from cumulus_ops.coordination.analysis import analyse
+from cumulus_ops.coordination.analysis import ARRIVAL, LOGGED, analyse
 from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
 from cumulus_ops.coordination.dependencies import Attributes
 from cumulus_ops.coordination.labels import ASYNC, RUN, SEAL, Label
+from cumulus_ops.coordination.strategies import coordinate
 from tests.support.dataflow_judge import Judgement, Refuted, judge
 from tests.support.dataflow_worlds import draw_dataflow
 
@@ -36,6 +38,47 @@ def labels_of(dataflow: Dataflow) -> Mapping[str, Label]:
 @given(st.randoms(use_true_random=False))
 def test_no_execution_refutes_a_label(choose: random.Random) -> None:
     judge(draw_dataflow(choose), labels_of, choose, Judgement())
+
+
+def judge_coordinated(dataflow: Dataflow, order: str, choose: random.Random) -> None:
+    """Execute a dataflow with all strategies in place; what they cannot remove is what the analysis says."""
+    done = coordinate(dataflow, analyse(dataflow), order)
+    judge(
+        dataflow,
+        lambda _: done.analysis.labels,
+        choose,
+        Judgement(),
+        ordered={name: order for name, _ in done.ordered},
+    )
+    for name, label in done.analysis.labels.items():
+        assert label.deterministic or (order == ARRIVAL and label.kind == "Run"), (
+            f"{name} is {label} with all strategies in place"
+        )
+
+
+@pytest.mark.parametrize("order", [LOGGED, ARRIVAL])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(choose=st.randoms(use_true_random=False))
+def test_strategies_remove_what_they_promise(order: str, choose: random.Random) -> None:
+    judge_coordinated(draw_dataflow(choose), order, choose)
+
+
+def test_order_by_arrival_does_not_make_runs_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = analysis._Walk._ordered
+
+    def wrong(walk: analysis._Walk, *rest: Any) -> Label:
+        with monkeypatch.context() as patch:
+            patch.setattr(walk, "order", LOGGED)
+            return right(walk, *rest)
+
+    monkeypatch.setattr(analysis._Walk, "_ordered", wrong)
+    with pytest.raises(Refuted):
+        _judge_by_arrival(range(100))
+
+
+def _judge_by_arrival(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        judge_coordinated(draw_dataflow(random.Random(seed)), ARRIVAL, random.Random(seed))
 
 
 @pytest.mark.timeout(0)
@@ -165,9 +208,9 @@ MUTANTS: dict[str, Patch] = {
     "every dependency is injective": lambda p: p.setattr(
         analysis, "rules_of", lambda ds: dependencies.rules_of(replace(d, injective=True) for d in ds)
     ),
-    "Rep is lost": lambda p: p.setattr(analysis._Walk, "_replicated", lambda *_: False),
+    "Rep is lost": lambda p: p.setattr(analysis, "_replicated", lambda _: frozenset()),
     "Rep is not inherited": lambda p: p.setattr(
-        Label, "with_replicated", lambda self, said: replace(self, replicated=bool(said))
+        analysis, "_replicated", lambda dataflow: frozenset(c.name for c in dataflow.components if c.replicated)
     ),
     "a Taint never diverges": lambda p: p.setattr(inference, "_tainted", lambda _: Label(RUN)),
     "Inst through CW is preserved": _ruled("Inst", "CW"),

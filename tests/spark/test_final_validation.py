@@ -74,5 +74,5 @@ def test_a_wrong_partition_is_named(rt: Runtime) -> None:
         found = validate_finals(rt)
     wrong = [v for v in found if not v.success]
     assert [(v.partition.view, v.partition.value) for v in wrong] == [("counts", '["1"]')]
-    assert "differ" in wrong[0].observed
+    assert "other values: 1" in wrong[0].observed
     assert rt.catalog.final_counts().wrong == 1

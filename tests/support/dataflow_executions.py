@@ -10,10 +10,10 @@ random ones if there are too many states.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 
@@ -82,9 +82,12 @@ def _is_replicated(dataflow: Dataflow, name: str, asked: frozenset[str]) -> bool
     return False
 
 
-def observe(world: World, keys: Mapping[str, frozenset[str]], choose: random.Random) -> Observed:
-    """What its executions show, if the streams in ``keys`` are taken to be sealed on these attributes."""
-    runs = execute(world, keys, choose)
+def observe(
+    world: World, keys: Mapping[str, frozenset[str]], choose: random.Random, ordered: Mapping[str, str] | None = None
+) -> Observed:
+    """What its executions show, if the streams in ``keys`` are taken to be sealed on these attributes, and all input of the components in ``ordered`` has a
+    total order: ``logged``, the same in every run, or ``arrival``, any, and the same at every instance."""
+    runs = execute(world, keys, choose, ordered or {})
     flow = world.dataflow
     found = Observed(broken={s for run in runs for sent in run.values() for s in sent.broken})
     diverged = {
@@ -123,8 +126,10 @@ def _reach(flow: Dataflow) -> dict[tuple[str, str], set[tuple[str, str]]]:
     return {output: set(nx.descendants(graph, output)) for output in graph}
 
 
-def execute(world: World, keys: Mapping[str, frozenset[str]], choose: random.Random) -> list[Run]:
-    """Executions, all different.
+def execute(
+    world: World, keys: Mapping[str, frozenset[str]], choose: random.Random, ordered: Mapping[str, str]
+) -> list[Run]:
+    """Executions, all different; the arguments are those of :func:`observe`.
 
     Raises:
         TooLong: one does not end.
@@ -136,15 +141,35 @@ def execute(world: World, keys: Mapping[str, frozenset[str]], choose: random.Ran
         for run in runs:
             choices = []
             for nodes in stage:
-                search = _Search(world, keys, nodes, choose)
-                pool = search.pool(run)
-                at = nodes, pool
+                order = _order_of(nodes, ordered)
+                first = tuple(node for node in nodes if not node[1])
+                if order and not first:
+                    continue  # it does what the first instance does
+                search = _Search(world, keys, first if order else nodes, choose)
+                at = search.nodes, search.pool(run)
                 if at not in known:
-                    known[at] = search.outcomes(pool)
+                    known[at] = search.outcomes(at[1], order)
                 choices.append(known[at])
-            grown += [{**run, **{k: v for part in parts for k, v in part.items()}} for parts in _some(choices, choose)]
+            grown += [_joined(run, parts, stage, world.dataflow) for parts in _some(choices, choose)]
         runs = grown if len(grown) <= RUNS_MAX else choose.sample(grown, RUNS_MAX)
     return runs
+
+
+def _order_of(nodes: Iterable[Node], ordered: Mapping[str, str]) -> str:
+    """Which order all messages to some instances have, together."""
+    orders = {ordered.get(name, "") for name, _ in nodes}
+    return min(orders)  # none, or by arrival, before logged
+
+
+def _joined(run: Run, parts: Iterable[Run], stage: tuple[tuple[Node, ...], ...], flow: Dataflow) -> dict[Output, Sent]:
+    """A run with what a stage has done. Where all input has one order, only the first instances were run: the others did the same."""
+    after = dict(run)
+    for part in parts:
+        after.update(part)
+    for name, i in (node for nodes in stage for node in nodes):
+        for output in {p.target for c in flow.components if c.name == name for p in c.paths}:
+            after.setdefault((name, i, output), after[name, 0, output])
+    return after
 
 
 def _some(choices: list[list[dict[Output, Sent]]], choose: random.Random) -> Iterator[tuple[dict[Output, Sent], ...]]:
@@ -205,9 +230,11 @@ class _Search:
         name, output = stream.source
         return name, min(instance, instances_of(self.world.dataflow, name) - 1), output
 
-    def outcomes(self, pool: frozenset[Message]) -> list[dict[Output, Sent]]:
-        """All that can come of it, or what comes of some random orders."""
+    def outcomes(self, pool: frozenset[Message], order: str = "") -> list[dict[Output, Sent]]:
+        """All that can come of it, or what comes of some random orders; of one if the ``order`` is logged."""
         start = tuple(State() for _ in self.nodes)
+        if order == "logged":
+            return [dict(self._outcome(self._walk(pool, start, lambda m: repr((m[0], m[2], m[1], m[3])))))]
         confluent = all(p.label in ("CR", "CW") for m in self.machines.values() for p in m.component.paths)
         states_max, walks = (CONFLUENT_STATES_MAX, CONFLUENT_WALKS) if confluent else (STATES_MAX, WALKS)
         stack, seen, ends = [(pool, start)], {(pool, start)}, set()
@@ -226,16 +253,17 @@ class _Search:
         found = {tuple(self._outcome(states)) for states in ends}
         return [dict(outcome) for outcome in sorted(found, key=repr)]
 
-    def _walk(self, pending: frozenset[Message], states: tuple[State, ...]) -> tuple[State, ...]:
-        """One random order. Messages are preferred by a random rank, so that late ones are late by a lot."""
+    def _walk(
+        self, pending: frozenset[Message], states: tuple[State, ...], rank: Callable[[Message], Any] | None = None
+    ) -> tuple[State, ...]:
+        """One order. Messages are preferred by their rank, by default a random one, so that late ones are late by a lot."""
         ranks: dict[Message, float] = {}
         for _ in range(STEPS_MAX):
             if not pending:
                 return states
             ready = sorted(self._deliverable(pending), key=repr)
-            pending, states = self._deliver(
-                pending, states, min(ready, key=lambda m: ranks.setdefault(m, self.choose.random()))
-            )
+            best = min(ready, key=rank or (lambda m: ranks.setdefault(m, self.choose.random())))
+            pending, states = self._deliver(pending, states, best)
         raise TooLong
 
     def _deliverable(self, pending: frozenset[Message]) -> list[Message]:
@@ -254,13 +282,25 @@ class _Search:
         return pending, (*states[:at], after, *states[at + 1 :])
 
     def _fed_back(self, node: Node, before: State, after: State) -> Iterator[Message]:
-        """What goes to instances on the same cycle."""
-        for output, row in after.shown - before.shown:
-            for stream in self.streams.values():
-                if stream.source == (node[0], output) and stream.target is not None:
-                    for other in self.nodes:
-                        if other[0] == stream.target[0] and self._producer(stream, other[1])[:2] == node:
-                            yield other, stream.name, False, row
+        """What goes to instances that are run together with it: records, and seals."""
+        machine = self.machines[node[0]]
+        for stream in self.streams.values():
+            if stream.source is None or stream.target is None or stream.source[0] != node[0]:
+                continue
+            output = stream.source[1]
+            for other in self.nodes:
+                if other[0] == stream.target[0] and self._producer(stream, other[1])[:2] == node:
+                    yield from (
+                        (other, stream.name, False, row) for out, row in after.shown - before.shown if out == output
+                    )
+                    new = self._closed(machine, after, output, stream) - self._closed(machine, before, output, stream)
+                    yield from ((other, stream.name, True, value) for value in new)
+
+    def _closed(self, machine: Instance, state: State, output: str, stream: Stream) -> frozenset[Value]:
+        """The partitions of an output that are sealed, if the stream is."""
+        key = self.keys.get(stream.name)
+        values = product(*(VALUES.get(k, (None,)) for k in sorted(key))) if key is not None else ()
+        return frozenset(v for v in values if key is not None and machine.closed(state, output, key, v))
 
     def _outcome(self, states: Iterable[State]) -> Iterator[tuple[Output, Sent]]:
         for (name, number), state in zip(self.nodes, states, strict=True):
@@ -272,8 +312,7 @@ class _Search:
                     key = self.keys.get(stream.name)
                     if stream.source != (name, output) or key is None:
                         continue
-                    values = product(*(VALUES.get(k, (None,)) for k in sorted(key)))
-                    closed = frozenset(v for v in values if machine.closed(state, output, key, v))
+                    closed = self._closed(machine, state, output, stream)
                     sealed.append((stream.name, closed))
                     if any(restricted(row, key) not in closed for row in shown):
                         broken.add(stream.name)

@@ -51,8 +51,16 @@ def _severity(kind: str) -> int:
     return 0 if kind == "Seal" else ANOMALIES.index(kind)
 
 
-def judge(dataflow: Dataflow, labels: Labels, choose: random.Random, judgement: Judgement, worlds: int = 1) -> None:
-    """Execute a dataflow in some worlds, with the seals that the analysis says there are, and compare.
+def judge(
+    dataflow: Dataflow,
+    labels: Labels,
+    choose: random.Random,
+    judgement: Judgement,
+    worlds: int = 1,
+    ordered: Mapping[str, str] | None = None,
+) -> None:
+    """Execute a dataflow in some worlds, with the seals that the analysis says there are, and compare. ``ordered``: components whose input has one order
+    (:func:`~tests.support.dataflow_executions.observe`).
 
     Raises:
         Refuted: an execution shows more than the label of a stream allows, or breaks a seal.
@@ -64,7 +72,7 @@ def judge(dataflow: Dataflow, labels: Labels, choose: random.Random, judgement: 
     for _ in range(worlds):
         world = draw_world(choose, dataflow)
         try:
-            seen = observe(world, keys, choose)
+            seen = observe(world, keys, choose, ordered)
         except TooLong:
             judgement.endless += 1
             continue

@@ -122,7 +122,7 @@ def program_of(sql: str) -> Program:
 def plan_of(sql: str, insert_only: Sequence[str], seals: Seals) -> ViewPlan:
     """When rows of ``sql`` are final."""
     program = program_of(sql)
-    confluent = not sql.startswith("MAP ")
+    confluent = frozenset[str]() if sql.startswith("MAP ") else frozenset({"v"})
     return Finality(program, frozenset(insert_only), seals, confluent, Lineage(program)).of(program.view("v"))
 
 

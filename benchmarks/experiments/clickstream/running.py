@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import queue
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,17 @@ import numpy as np
 
 from benchmarks.experiments.clickstream.clicks import Load, write_drop
 from benchmarks.experiments.clickstream.feeding import feed
-from benchmarks.experiments.clickstream.project import SEALING, clickstream_project
+from benchmarks.experiments.clickstream.project import ALONE, SEALING, clickstream_project
+from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import run_minibatch
 from cumulus_ops.snapshot.finals import finalise
 
-__all__ = ["Run", "run_load"]
+__all__ = ["Run", "Worker", "check", "run_load"]
 
 CORES = 2
+READY_S = 120.0
 HEAD_START_S = 0.5
 IDLE_S = 0.002  # between two looks for drops
 FINALISE_S = 0.5  # the longest time between two looks for closed values, if there is always something to apply
@@ -48,7 +52,7 @@ def run_load(home: Path, load: Load, regime: str) -> Run:
     staged = list(load.staged(home / "staged", sealing=regime in SEALING))
     for coordinator in range(project.coordinators):
         write_drop(project.landing / str(coordinator) / WARM, np.full(1, -1), np.full(1, -1), -1 - coordinator)
-    workers = min(CORES, project.coordinators)
+    workers = 1 if regime == ALONE else min(CORES, project.coordinators)
     context = _context()
     ready, gate, results = context.Barrier(workers + 1), context.Value("d", 0.0), context.Queue()
     processes = [
@@ -58,16 +62,33 @@ def run_load(home: Path, load: Load, regime: str) -> Run:
     for process in processes:
         process.start()
     try:
-        ready.wait()
+        ready.wait(READY_S)
         begin = time.monotonic() + HEAD_START_S
         gate.value = begin
         feed(load, staged, project.landing, ordered=regime == "ordered", begin=begin)
-        found = [results.get() for _ in processes]
+        found = [_result(results, processes) for _ in processes]
     finally:
         for process in processes:
             process.join(60)
             process.kill()
+    check(project, load)
     return _joined(found, load, regime)
+
+
+def _result(results: Any, processes: Sequence[BaseProcess]) -> dict[str, Any]:
+    while True:
+        try:
+            found: dict[str, Any] = results.get(timeout=1)
+            return found
+        except queue.Empty:
+            assert not any(process.exitcode for process in processes), "a working process died"
+
+
+def check(project: Project, load: Load) -> None:
+    """The view shows what it ought to."""
+    with open_runtime(project, "inprocess") as rt:
+        rows = read_view(rt, "campaign", tentative=True).to_pylist()
+    assert {(r["campaign"], r["id"], r["n"]) for r in rows if r["campaign"] >= 0} == load.poor(), "the view is wrong"
 
 
 def _context() -> ForkServerContext:
@@ -96,17 +117,17 @@ def _work(home: Path, load: Load, regime: str, worker: int, workers: int, ready:
         own = list(range(worker, project.coordinators, workers))
         for coordinator in own:
             assert run_minibatch(rt, coordinator) is not None
-        ready.wait()
+        ready.wait(READY_S)
         while not gate.value:
             time.sleep(IDLE_S)
         begun = time.process_time()
-        played = _Worker(rt, load, regime, worker, workers, gate.value)
+        played = Worker(rt, load, regime, worker, workers, gate.value)
         played.play()
         found = {"seconds": played.ended, "cpu_s": time.process_time() - begun}
         results.put({**found, "progress": played.progress, "finals": played.finals})
 
 
-class _Worker:
+class Worker:
     """Applies the drops of some coordinators; the first one finalises, too."""
 
     def __init__(self, rt: Runtime, load: Load, regime: str, worker: int, workers: int, begin: float) -> None:
@@ -132,8 +153,6 @@ class _Worker:
             elif not events:
                 time.sleep(IDLE_S)
         self.ended = self._now()
-        if self.finalises or self.regime not in SEALING:
-            self._check()
 
     def _now(self) -> float:
         return time.monotonic() - self.begin
@@ -162,10 +181,3 @@ class _Worker:
         self.finals += [(campaign, self._looked) for campaign in new]
         if new:
             self.progress.append((self._looked, sum(self.load.clicks_of[campaign] for campaign in new)))
-
-    def _check(self) -> None:
-        """The view shows what it ought to, unless the other process is still at work."""
-        rows = read_view(self.rt, "campaign", tentative=True).to_pylist()
-        if not any(b.state == "appended" for b in self.rt.catalog.batches()):
-            shown = {(r["campaign"], r["id"], r["n"]) for r in rows if r["campaign"] >= 0}
-            assert shown == self.load.poor(), "the view is wrong"

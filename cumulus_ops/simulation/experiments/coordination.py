@@ -94,10 +94,10 @@ AD_REPORTING = Experiment(
     "Ad reporting on three replicas, uncoordinated, sealed and ordered: clicks a second, by ad servers, and what replicas and runs answer differently.",
     _ad_reporting,
     (
-        Plot("servers", "clicks_per_s", "regime", "Clicks counted a second", "xy"),
-        Plot("servers", "times_as_long_as_with_5_servers", "regime", "Time for all clicks, relative to 5 servers", "x"),
-        Plot("servers", "answers_that_differ_between_replicas", "regime", "Answers that differ between replicas", "x"),
-        Plot("servers", "answers_that_differ_between_runs", "regime", "Answers that differ between two runs", "x"),
+        Plot("servers", "clicks_per_s", "regime", "Clicks counted a second"),
+        Plot("servers", "times_as_long_as_with_5_servers", "regime", "Time for all clicks, relative to 5 servers"),
+        Plot("servers", "answers_that_differ_between_replicas", "regime", "Answers that differ between replicas"),
+        Plot("servers", "answers_that_differ_between_runs", "regime", "Answers that differ between two runs"),
     ),
 )
 

@@ -189,8 +189,8 @@ def test_run_and_query_as_of_each_epoch(call, shop):
     assert call("run", "--project", shop, "--executor", "inprocess").exit_code == 0
     first = json.loads(call("query", "revenue", "--project", shop, "--as-of", "0", "--json").stdout)
     newest = json.loads(call("query", "revenue", "--project", shop, "--json").stdout)
-    assert first == [{"o_customer": "ann", "revenue": "10.50", "orders": 1}]
-    assert newest == [{"o_customer": "ann", "revenue": "10.75", "orders": 2}]
+    assert first == [{"o_customer": "ann", "revenue": "10.50", "orders": 1, "final_by": "epoch 0"}]
+    assert newest == [{"o_customer": "ann", "revenue": "10.75", "orders": 2, "final_by": "epoch 1"}]
     proof = json.loads(call("validate", "0", "--project", shop, "--json").stdout)
     assert [(v["view"], v["outcome"]) for v in proof["verdicts"]] == [
         ("revenue", "equal"),
@@ -239,5 +239,5 @@ def test_existing_tables_are_loaded_once_in_batches_before_all_drops(call, shop,
     assert "loaded 13 rows" in done.output
     assert "4 rows applied" in done.output
     assert "before" in call("load", tables, "--project", shop).output
-    found = json.loads(call("query", "revenue", "--project", shop, "--tentative", "--json").output)
-    assert len(found) == 3
+    found = json.loads(call("query", "revenue", "--project", shop, "--tentative", "--json").stdout)
+    assert [row["final_by"] for row in found] == ["tentative"] * 3

@@ -91,7 +91,9 @@ def test_one_coordinator_has_nobody_to_wait_for() -> None:
     barriers = barriers_of(program, {}, ())
     assert in_force(barriers, 2) == barriers
     assert [b.name for b in in_force(barriers, 1)] == [SEAL, APPLIED, REFRESH, CHECKPOINT]
-    assert set(left_out(in_force(barriers, 1))) == set(KINDS) - {SEAL, APPLIED, REFRESH, CHECKPOINT}
+    assert set(left_out(barriers, 1)) == {VOTE, SETTLE, VALUE_VOTE}
+    assert set(left_out(barriers, 2)) == {VALUE_VOTE}
+    assert left_out((), 2)[SETTLE] == KINDS[SETTLE].needless
 
 
 def test_one_may_be_left_out() -> None:

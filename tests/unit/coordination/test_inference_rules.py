@@ -9,6 +9,7 @@ from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow
 from cumulus_ops.coordination.dependencies import Attributes
 from cumulus_ops.coordination.inference import infer
 from cumulus_ops.coordination.labels import Label, most_severe
+from cumulus_ops.errors import InputProblem
 
 ID, CAMPAIGN = frozenset({"id"}), frozenset({"campaign"})
 SEAL = Label("Seal", key=ID)
@@ -209,6 +210,23 @@ def test_rep_travels_with_what_is_made_of_it():
     assert reported(report=False, cache=True, clicks=True) == ("Run", "Run")
 
 
+def test_rep_of_one_input_is_rep_of_all_outputs():
+    """Its instances see the other inputs in different orders, too."""
+    parts = (
+        Component("C", (path("CW", source="a", target="o"), path("CR", source="b", target="p"))),
+        Component("D", (path("OW", source="o"),)),
+    )
+    streams = (
+        Stream("a", None, ("C", "a")),
+        Stream("b", None, ("C", "b"), replicated=True),
+        Stream("between", ("C", "o"), ("D", "o")),
+        Stream("out", ("D", "o"), None),
+    )
+    assert str(analyse(Dataflow("d", parts, streams)).labels["out"]) == "Diverge"
+    alone = (streams[0], replace(streams[1], replicated=None), *streams[2:])
+    assert str(analyse(Dataflow("d", parts, alone)).labels["out"]) == "Run"
+
+
 def test_a_seal_that_is_said_of_a_stream_inside_is_believed_unless_contents_differ():
     counts = Component("A", (path("OW"),)), Component("B", (path("OW"),))
     streams = (
@@ -234,3 +252,9 @@ def test_labels_do_not_depend_on_the_order_in_which_things_are_written():
     streams = (Stream("s", None, ("A", "x"), ID), Stream("t", ("A", "o"), ("B", "x")), Stream("u", ("B", "o"), None))
     one, other = Dataflow("d", (a, b), streams), Dataflow("d", (b, a), streams[::-1])
     assert dict(analyse(one).labels) == dict(analyse(other).labels)
+
+
+@pytest.mark.parametrize("wrong", [Stream("s", None, ("C", "x")), Stream("t", ("D", "o"), None)])
+def test_a_dataflow_that_does_not_fit_together_is_refused(wrong):
+    with pytest.raises(InputProblem, match=r"stream (s occurs twice|t has no component D)"):
+        analyse(Dataflow("d", (Component("C", (path("CR"),)),), (Stream("s", None, ("C", "x")), wrong)))

@@ -21,6 +21,9 @@ CASES = [
     ("ads_window", "Diverge", "Async", "Run"),
     ("ads_window_sealed", "Async", "Async", "Async"),
     ("ads_window_sealed_on_id", "Async", "Async", "Async"),
+    ("antijoin", "Async", "Async", "Async"),
+    ("company", "Run", "Async", "Run"),
+    ("projections", "Async", "Async", "Async"),
 ]
 
 
@@ -44,8 +47,13 @@ def test_every_step_of_the_derivation(name):
     compare_golden(f"coordination/{name}.txt", explain(dataflow, analysis, coordinate(dataflow, analysis)))
 
 
+def test_a_company_seals_its_symbol_and_not_its_city():
+    labels = analyse(read("company")).labels
+    assert {name: str(labels[name]) for name in ("prices", "sizes")} == {"prices": "Async", "sizes": "Run"}
+
+
 def test_every_dataflow_has_its_derivation():
-    assert {p.stem for p in FILES.glob("*.yaml")} >= {c[0] for c in CASES}
+    assert {p.stem for p in FILES.glob("*.yaml")} == {c[0] for c in CASES} == {p.stem for p in FILES.glob("*.txt")}
 
 
 def test_the_cache_is_a_cycle_and_cache_and_report_are_none():

@@ -22,7 +22,8 @@ def plan(
 ) -> ViewPlan:
     """The plan of a view ``v``; ``seals`` are columns by relation: a text with several between spaces."""
     program = parse(text) if text else compile_views("p", RELATIONS, {"v": sql})
-    return Finality(program, frozenset(insert_only), declared(seals), confluent, Lineage(program)).of(program.view("v"))
+    views = frozenset({"v"} if confluent else ())
+    return Finality(program, frozenset(insert_only), declared(seals), views, Lineage(program)).of(program.view("v"))
 
 
 def declared(seals: Mapping[str, object]) -> dict[str, tuple[SealSettings, ...]]:

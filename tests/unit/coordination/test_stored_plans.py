@@ -62,3 +62,10 @@ def test_a_plan_that_was_lost_beside_the_state_is_written_again(tmp_path: Path) 
     planned(project)
     (project.state / COORDINATION).unlink()
     assert planned(project).views
+
+
+def test_what_is_registered_keeps_its_versions(tmp_path: Path) -> None:
+    project = make_project(tmp_path, [CLICKS], views=VIEWS)
+    initialise(project, versions="event")
+    plan = planned(replace(project, insert_only=("clicks",)))
+    assert (plan.scheme, plan.view("popular").final) == ("event", AT_ONCE)
