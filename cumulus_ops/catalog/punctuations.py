@@ -119,6 +119,11 @@ class Punctuations(Database):
         mine = (V.relation == relation, V.seal == seal, V.closed_at > since)
         return [ClosedValue(*row) for row in self._read(query.where(*mine).order_by(V.closed_at, V.id))]
 
+    def other_columns(self, relation: str, seal: str, columns: Sequence[str]) -> str | None:
+        """What a seal's values are of, if that are not these columns."""
+        other = (V.relation == relation, V.seal == seal, V.columns != ",".join(columns))
+        return next((row[0] for row in self._read(select(V.columns).where(*other).limit(1))), None)
+
     def unsettled_batches(self) -> list[UnsettledBatch]:
         """The batches that are not applied yet, or set aside, and what may be in them."""
         first, f = t.batch.alias("first").c, t.log_file.c
@@ -248,7 +253,8 @@ def _insert_values(connection: Connection, change: SealChange, at: float) -> Non
     for some in _portions(values):
         here = (V.relation == change.relation, V.seal == change.seal, V.value.in_(some))
         known.update(connection.execute(select(V.value).where(*here)).scalars())
-    same = {"relation": change.relation, "seal": change.seal, "producers": change.producers, "first_seen": at}
+    same: dict[str, object] = {"relation": change.relation, "seal": change.seal, "columns": ",".join(change.columns)}
+    same |= {"producers": change.producers, "first_seen": at}
     insert_new(connection, t.seal_value, [{**same, "value": value} for value in values if value not in known])
 
 

@@ -384,6 +384,7 @@ seal_value = Table(
     Column("relation", String(200), nullable=False),
     Column("seal", String(200), nullable=False),
     Column("value", String(400), nullable=False),
+    Column("columns", Text, nullable=False),  # of the seal, with commas between them
     Column("producers", String(10), nullable=False),  # whose seals close it: 'all', 'registered', 'one'
     Column("first_seen", Float, nullable=False),  # seconds since 1970, by the database's clock
     # the newest batch when it was closed: nothing that comes later has events of it, but what is appended again of an earlier batch

@@ -349,15 +349,16 @@ class World:
     def compare(self) -> None:
         catalog, model = self.processes[0], self.model
         assert sum(r.rows for r in catalog.quarantined_rows()) == model.rejected
-        assert {v for v, s in model.values.items() if s.is_closed} == {*self.closed()}
+        closed, log = self.closed(), list(self.log())
+        assert {v for v, s in model.values.items() if s.is_closed} == {*closed}
         found = {(v.relation, v.seal, tuple(v.texts)): ({*v.registered}, {*v.sealed}) for v in catalog.open_values()}
         assert found == {
             v: ({*s.by}, {c for c, done in s.by.items() if done}) for v, s in model.values.items() if not s.is_closed
         }
-        rows = Counter((relation, sign, *row) for _, relation, sign, row in self.log())
+        rows = Counter((relation, sign, *row) for _, relation, sign, row in log)
         assert rows == model.log
-        for batch, relation, _, row in self.log():  # what is in a later batch came after the closing
-            for value, closed_at in self.closed().items():
+        for batch, relation, _, row in log:  # what is in a later batch came after the closing
+            for value, closed_at in closed.items():
                 same = value[0] == relation and value[2] == value_of(relation, seal_of(*value[:2]), row)
                 assert not (same and batch > closed_at)
 

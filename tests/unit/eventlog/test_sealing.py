@@ -15,8 +15,9 @@ import pytest
 from cumulus_ops.catalog import Catalog, ProgramRecord, SealChange
 from cumulus_ops.config import KeySettings, Project, SealSettings
 from cumulus_ops.engine import initialise
-from cumulus_ops.errors import Conflict
+from cumulus_ops.errors import Conflict, InputProblem
 from cumulus_ops.eventlog import Delivery, Part, RawFile, SealPart, append_delivery
+from cumulus_ops.eventlog.declarations import check_declarations
 from cumulus_ops.eventlog.restamp import drop, restamp
 from cumulus_ops.snapshot import open_runtime, retry_put_aside
 from cumulus_ops.sources import drop_delivery
@@ -415,3 +416,21 @@ def test_a_relation_that_has_only_inserts_refuses_deletes(tmp_path: Path) -> Non
     assert kinds(setup) == [("clicks", "not-insert-only"), ("clicks", "part")]
     assert rejected(setup)[0][2].startswith("op: clicks has only inserts")
     setup[1].close()
+
+
+def test_what_is_declared_of_a_project_that_has_begun_is_checked(setup: Setup) -> None:
+    project, catalog = setup
+    deliver(setup, 0, "a", clicks=clicks("7"))
+    (batch,) = deliver(setup, 0, "b", clicks=clicks("7", op="D", first=10))
+    check_declarations(dataclasses.replace(project, insert_only=("prices",)), catalog)
+    only_inserts = dataclasses.replace(project, insert_only=("clicks",))
+    for decided in (False, True):  # it may be retried
+        if decided:
+            catalog.set_aside(batch, "x")
+        with pytest.raises(InputProblem, match=f"batch {batch} has deletes"):
+            check_declarations(only_inserts, catalog)
+    drop(project, catalog, catalog.batch(batch))
+    check_declarations(only_inserts, catalog)
+    moved = dataclasses.replace(project, seals={"clicks": (SealSettings("campaign", ("day",)),)})
+    with pytest.raises(InputProblem, match=r"has values of \[campaign\]"):
+        check_declarations(moved, catalog)

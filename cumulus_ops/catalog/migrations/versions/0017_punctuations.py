@@ -17,6 +17,7 @@ def upgrade() -> None:
         sa.Column("relation", sa.String(200), nullable=False),
         sa.Column("seal", sa.String(200), nullable=False),
         sa.Column("value", sa.String(400), nullable=False),
+        sa.Column("columns", sa.Text, nullable=False),
         sa.Column("producers", sa.String(10), nullable=False),
         sa.Column("first_seen", sa.Float, nullable=False),
         sa.Column("closed_at", sa.BigInteger, index=True),
