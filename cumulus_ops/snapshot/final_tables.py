@@ -78,8 +78,9 @@ def append_final(
     new = rows.filter(pa.array(np.isin(numbers, missing)))
     if len(new) == 0:
         return {n: found.get(n, since) for n in wanted}
+    version = opened.version + 1  # a table that is written to moves on
     _append(new, opened, {FINAL: json.dumps(missing), PROGRAM: program})
-    return {**{n: found[n] for n in wanted if n in found}, **dict.fromkeys(missing, opened.version + 1)}
+    return {**{n: found[n] for n in wanted if n in found}, **dict.fromkeys(missing, version)}
 
 
 def _appended(table: DeltaTable, since: int) -> dict[int, int]:
