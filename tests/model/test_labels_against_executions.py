@@ -11,6 +11,7 @@ import os
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -47,7 +48,7 @@ def judge_coordinated(dataflow: Dataflow, order: str, choose: random.Random) -> 
         lambda _: done.analysis.labels,
         choose,
         Judgement(),
-        ordered={name: o for (name, _), o in done.ordered.items()},
+        ordered={name: order for name, _ in done.ordered},
     )
     for name, label in done.analysis.labels.items():
         assert label.deterministic or (order == ARRIVAL and label.kind == "Run"), (
@@ -63,7 +64,14 @@ def test_strategies_remove_what_they_promise(order: str, choose: random.Random) 
 
 
 def test_order_by_arrival_does_not_make_runs_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "ARRIVAL", "never")
+    right = analysis._Walk._ordered
+
+    def wrong(walk: analysis._Walk, *rest: Any) -> Label:
+        with monkeypatch.context() as patch:
+            patch.setattr(walk, "order", LOGGED)
+            return right(walk, *rest)
+
+    monkeypatch.setattr(analysis._Walk, "_ordered", wrong)
     with pytest.raises(Refuted):
         _judge_by_arrival(range(100))
 
@@ -200,9 +208,9 @@ MUTANTS: dict[str, Patch] = {
     "every dependency is injective": lambda p: p.setattr(
         analysis, "rules_of", lambda ds: dependencies.rules_of(replace(d, injective=True) for d in ds)
     ),
-    "Rep is lost": lambda p: p.setattr(analysis._Walk, "_replicated", lambda *_: False),
+    "Rep is lost": lambda p: p.setattr(analysis, "_replicated", lambda _: frozenset()),
     "Rep is not inherited": lambda p: p.setattr(
-        Label, "with_replicated", lambda self, said: replace(self, replicated=bool(said))
+        analysis, "_replicated", lambda dataflow: frozenset(c.name for c in dataflow.components if c.replicated)
     ),
     "a Taint never diverges": lambda p: p.setattr(inference, "_tainted", lambda _: Label(RUN)),
     "Inst through CW is preserved": _ruled("Inst", "CW"),

@@ -210,6 +210,23 @@ def test_rep_travels_with_what_is_made_of_it():
     assert reported(report=False, cache=True, clicks=True) == ("Run", "Run")
 
 
+def test_rep_of_one_input_is_rep_of_all_outputs():
+    """Its instances see the other inputs in different orders, too."""
+    parts = (
+        Component("C", (path("CW", source="a", target="o"), path("CR", source="b", target="p"))),
+        Component("D", (path("OW", source="o"),)),
+    )
+    streams = (
+        Stream("a", None, ("C", "a")),
+        Stream("b", None, ("C", "b"), replicated=True),
+        Stream("between", ("C", "o"), ("D", "o")),
+        Stream("out", ("D", "o"), None),
+    )
+    assert str(analyse(Dataflow("d", parts, streams)).labels["out"]) == "Diverge"
+    alone = (streams[0], replace(streams[1], replicated=None), *streams[2:])
+    assert str(analyse(Dataflow("d", parts, alone)).labels["out"]) == "Run"
+
+
 def test_a_seal_that_is_said_of_a_stream_inside_is_believed_unless_contents_differ():
     counts = Component("A", (path("OW"),)), Component("B", (path("OW"),))
     streams = (
