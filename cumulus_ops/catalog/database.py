@@ -37,10 +37,13 @@ mergeable, merge **                  locks    every clock and announced read is 
 checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
 repeat snapshots                     locks    all have sealed, and nothing was appended to the epochs behind the newest snapshot
 publish, validate, view error        locks    it is not recorded yet
+say what is final                    locks    no batch that it has read was taken back, or can be any more (:mod:`.finals`)
+publish, validate what is final      locks    it is not recorded yet
 forget retired **                    locks    every lease's steps read at a later commit
 register                             locks    no other program is registered; files *
 count failure, excuse                locks    the batch waits to be applied
-set aside, retract                   locks    the batch waits; or is applied and has the clock that was read; files *
+set aside, retract                   locks    the batch waits; or is applied and has the clock that was read, and nothing is
+                                              final since; files *
 drop a batch                         locks    the batch, whose row it locks too, is set aside; key indexes as in an append; files *
 build a key index                    locks    it is the one that is replaced, and its row, which it locks too, covers the log; files *
 merge key runs                       locks    all of them count still; files *

@@ -14,7 +14,7 @@ locked, so that each sees the seals of the others, and who is a member.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,15 +53,15 @@ class Punctuations(Database):
 
     def __init__(self, url: str, root: Path | None = None) -> None:
         super().__init__(url, root)
-        #: coordinator -> the number of its sealed values, and (relation, seal, value) that were open for it then.
-        self._open: dict[int, tuple[int, set[tuple[str, str, str]]]] = {}
+        #: coordinator -> the number of its sealed values, and those that were open for it then, by relation and seal.
+        self._open: dict[int, tuple[int, dict[tuple[str, str], set[str]]]] = {}
 
-    def known_open(self, coordinator: int) -> tuple[int, Collection[tuple[str, str, str]]]:
-        """How many values a coordinator has sealed, and (relation, seal, value) that are known to be open for it: it is registered for them."""
+    def known_open(self, coordinator: int) -> tuple[int, Mapping[tuple[str, str], Set[str]]]:
+        """How many values a coordinator has sealed, and those that are known to be open for it, by relation and seal: it is registered for them."""
         query = select(t.coordinator.c.sealed_values).where(t.coordinator.c.index == coordinator)
         number = int(next(iter(self._read(query)), [0])[0])
-        known, values = self._open.get(coordinator, (number, set()))
-        return number, values if known == number else set()
+        known, values = self._open.get(coordinator, (number, {}))
+        return number, values if known == number else {}
 
     def remember_open(self, coordinator: int, sealing: Sealing, sealed: int) -> None:
         """After an append: the values that are open for its coordinator now.
@@ -71,13 +71,15 @@ class Punctuations(Database):
             sealing: what it said.
             sealed: how many values were sealed by it.
         """
-        number, values = self._open.get(coordinator, (sealing.sealed_values, set()))
-        if number != sealing.sealed_values or len(values) > REMEMBERED:
-            values = set()
-        values = values.union(sealing.known)
+        number, values = self._open.get(coordinator, (sealing.sealed_values, {}))
+        if number != sealing.sealed_values or sum(map(len, values.values())) > REMEMBERED:
+            values = {}
+        for seal, known in sealing.known.items():
+            values.setdefault(seal, set()).update(known)
         for change in sealing.changes:
-            values.update((change.relation, change.seal, value) for value in change.registers)
-            values.difference_update((change.relation, change.seal, value) for value in change.seals)
+            mine = values.setdefault((change.relation, change.seal), set())
+            mine.update(change.registers)
+            mine.difference_update(change.seals)
         self._open[coordinator] = sealing.sealed_values + sealed, values
 
     def value_states(self, coordinator: int, relation: str, seal: str, values: Sequence[str]) -> dict[str, ValueState]:

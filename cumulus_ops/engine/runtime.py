@@ -136,9 +136,8 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
         known = catalog.program() if catalog.registered() else None
-        if (
-            known and known.digest == digest and known.granularity != plan.versions.name
-        ):  # there are data with such versions
+        if known and known.digest == digest and known.granularity != plan.versions.name:
+            # It was registered when less was proved, and its data have such versions.
             plan, coordination = _planned(project, program, confluence, known.granularity)
         refreshed = 0 if program.derivations else None
         record = ProgramRecord(

@@ -361,12 +361,14 @@ def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[s
         seals: the (relation, seal) to look for.
 
     Returns:
-        (relation, seal) -> some of their texts, the oldest first; without those of which nothing is left.
+        (relation, seal) -> some of them, as people write them, the oldest first; without those of which nothing is left.
     """
+    from cumulus_ops.catalog.finals import value_text
+
     with _running(folder, "inprocess") as (project, runtime):
         proved = project.validation.policy != "off"
         found = {(r, s): runtime.catalog.closed_left(r, s, validated=proved) for r, s in seals}
-    return {place: texts for place, texts in found.items() if texts}
+    return {place: [value_text(text) for text in texts] for place, texts in found.items() if texts}
 
 
 def finalise_closed(folder: str) -> list[str]:

@@ -105,9 +105,11 @@ def _finalise(rt: Runtime, views: Sequence[SealedView]) -> tuple[FinalPartition,
         if counts is not None:
             rows[view.view.name] = counts
     done = _done(views, values, ready, rows)
+    if not rows and not done:
+        return ()
     reach("finalise.before-commit")
     refreshed = waits_for(rt.coordination, REFRESH)
-    new = rt.catalog.record_finals(rows, done, ready.since, ready.upto, refreshed=refreshed) if rows or done else 0
+    new = rt.catalog.record_finals(rows, done, ready.since, ready.upto, refreshed=refreshed)
     reach("finalise.after-commit")
     if not new:
         return ()

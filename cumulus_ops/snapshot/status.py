@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cumulus_ops.catalog import (
     Batch,
@@ -98,7 +98,7 @@ class Status:
     ignored: int = 0
     standing: tuple[StandingSource, ...] = ()
     seals: tuple[SealCounts, ...] = ()
-    finals: FinalCounts = FinalCounts()
+    finals: FinalCounts = field(default_factory=FinalCounts)
 
 
 def status(rt: Runtime) -> Status:
@@ -118,8 +118,13 @@ def status(rt: Runtime) -> Status:
         len(rt.sources.ignored()),
         tuple(standing_sources(rt.project, rt.catalog)),
         tuple(rt.catalog.seal_counts()),
-        rt.catalog.final_counts(),
+        _finals(rt),
     )
+
+
+def _finals(rt: Runtime) -> FinalCounts:
+    counts = rt.catalog.final_counts()
+    return counts if rt.project.validation.policy != "off" else replace(counts, unvalidated=0)
 
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:

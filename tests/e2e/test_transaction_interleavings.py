@@ -450,6 +450,10 @@ OPERATIONS: dict[str, Make] = {
     "publish": lambda w: lambda c: c.record_published("v", 0, 1),
     "view error": lambda w: lambda c: c.record_view_error(ViewError("v", 0, "overflow", "too large", "", "")),
     "validate": lambda w: lambda c: c.record_validation(Validation(0, True, (), "", 0.0)),
+    "say what is final": lambda w: lambda c: c.record_finals({"v": {1: 3}, "w": {1: 0}}, [1], w.last, w.last),
+    "say it elsewhere": lambda w: lambda c: c.record_finals({"v": {1: 3}}, [], w.last, w.last),
+    "publish what is final": lambda w: lambda c: c.record_final_tables("v", {1: 2}),
+    "validate what is final": lambda w: lambda c: c.record_final_verdicts({("v", 1): True}, "page"),
 }
 
 
@@ -543,10 +547,16 @@ VALUES = (
 )
 #: A value closes, and meanwhile somebody registers for it, or who has not sealed it leaves: what they read of each other is read late.
 CLOSING = (("register for values", "seal a value by hand"), ("seal a value for all", "fence"))
+#: What is final before its epoch; and what could still change it.
+FINALS = (
+    *("say what is final", "say it elsewhere", "publish what is final", "validate what is final"),
+    *("retract", "commit correction", "append elsewhere", "checkpoint"),
+)
 USUAL = tuple(
     name
     for name in OPERATIONS
-    if name not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *SOURCES, *itertools.chain(*VALUES))
+    if name
+    not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *FINALS[:4], *SOURCES, *itertools.chain(*VALUES))
 )
 
 
@@ -575,6 +585,18 @@ def test_every_pair_that_concerns_values_ends_as_one_after_the_other(world: Worl
         assert set(names) == got_through
     for pair in CLOSING:
         check(world, pair, limit=10 * LIMIT)
+
+
+def test_every_pair_that_concerns_final_partitions_ends_as_one_after_the_other(world: World) -> None:
+    """A batch that others may still take back, as far as these transactions know: either that is refused, or that its rows are final."""
+    prepare(world, 1, pending=False)
+    world.run("UPDATE program SET refreshed = NULL")
+    world.run(
+        "INSERT INTO seal_value (relation, seal, value, producers, first_seen, closed_at) VALUES ('r', 'k', 'x', 'one', 0, 1)"
+    )
+    world.save()
+    got_through = set().union(*(check(world, pair) for pair in itertools.combinations(FINALS, 2)))
+    assert set(FINALS) - got_through <= {"checkpoint", "commit correction"}
 
 
 @pytest.mark.parametrize("names", [SOURCES[:2], SOURCES[2:]])
