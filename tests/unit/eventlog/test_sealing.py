@@ -434,3 +434,20 @@ def test_what_is_declared_of_a_project_that_has_begun_is_checked(setup: Setup) -
     moved = dataclasses.replace(project, seals={"clicks": (SealSettings("campaign", ("day",)),)})
     with pytest.raises(InputProblem, match=r"has values of \[campaign\]"):
         check_declarations(moved, catalog)
+
+
+def test_what_closed_while_a_coordinator_was_away_is_closed_when_it_is_back(tmp_path: Path) -> None:
+    setup = make(tmp_path, SealSettings("campaign", ("campaign",)))
+    catalog = setup[1]
+    deliver(setup, 1, "a", clicks=clicks("7"))
+    deliver(setup, 0, "a", clicks__campaign__seal=values("7"))
+    catalog.drain_coordinator(1)
+    for batch in catalog.batches():
+        catalog.set_aside(batch.id, "x")
+    catalog.seal(0, 0)
+    catalog.seal(1, 0)
+    assert closed(setup) == ['["7"]']
+    catalog.add_coordinator(1)
+    deliver(setup, 1, "b", clicks=clicks("7", first=10))
+    assert kinds(setup) == [("clicks", "sealed-value")]
+    catalog.close()
