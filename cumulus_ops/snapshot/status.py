@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cumulus_ops.catalog import (
     Batch,
@@ -98,7 +98,7 @@ class Status:
     ignored: int = 0
     standing: tuple[StandingSource, ...] = ()
     seals: tuple[SealCounts, ...] = ()
-    finals: FinalCounts = FinalCounts()
+    finals: FinalCounts = field(default_factory=FinalCounts)
 
 
 def status(rt: Runtime) -> Status:

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from cumulus_ops.simulation.kernel import Costs, Disorder, Here, Message, Simulation
 
@@ -351,14 +352,14 @@ def run_ads(
     simulation = Simulation(seed, paid, disorder or Disorder(delay_s=0.5e-3), record=False, handled_max=10_000_000)
     run = AdRun(workload.servers * workload.entries)
     for i in range(workload.servers):
-        simulation.add(f"server {i}", lambda here, i=i: _Server(here, plan, i))
+        simulation.add(f"server {i}", partial(_Server, plan=plan, server=i))
         simulation.inject(plan.gap_s(f"server {i}", -1, workload.gap_s), f"server {i}", Tick(0))
-    simulation.add("analyst", lambda here: _Analyst(here, plan))
+    simulation.add("analyst", partial(_Analyst, plan=plan))
     simulation.inject(workload.gap_s, "analyst", Tick(0))
-    simulation.add("sequencer", lambda here: _Sequencer(here, plan))
-    simulation.add("registry", lambda here: _Registry(here, plan))
+    simulation.add("sequencer", partial(_Sequencer, plan=plan))
+    simulation.add("registry", partial(_Registry, plan=plan))
     for name in plan.replicas:
-        simulation.add(name, lambda here: _Replica(here, plan, paid))
+        simulation.add(name, partial(_Replica, plan=plan, costs=paid))
     simulation.watchers.append(lambda at_s, name, what: _note(run, at_s, name, what))
     simulation.run()
     run.states = {name: dict(simulation.actor(name).counts) for name in plan.replicas}

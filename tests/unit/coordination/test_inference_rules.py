@@ -119,6 +119,18 @@ def test_state_that_is_written_on_the_way_to_another_output_counts():
     assert component_label(path("CR", source="q"), path("OW", source="c", target="log")) == "Async"
 
 
+def test_state_that_diverges_shows_in_whatever_reads_it():
+    streams = (
+        Stream("q", None, ("B", "q")),
+        Stream("x", None, ("A", "x"), label="Inst"),
+        Stream("c", ("A", "o"), ("B", "c")),
+        Stream("out", ("B", "o"), None),
+    )
+    parts = (Component("A", (path("CW"),), True), Component("B", (READ, path("CW", source="c", target="log")), True))
+    labels = analyse(Dataflow("d", parts, streams)).labels
+    assert {n: str(labels[n]) for n in ("c", "out")} == {"c": "Diverge", "out": "Diverge"}
+
+
 def test_without_a_subscript_no_seal_is_compatible():
     assert component_label(WRITE, path("OR", None, source="q"), c=ID) == "Run"
     assert component_label(path("OW", None), x=ID) == "Run"
