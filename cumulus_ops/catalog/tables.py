@@ -88,7 +88,9 @@ coordinator = Table(
     Column("index", Integer, primary_key=True),  # also its priority: 0 is the highest
     Column("epoch", Integer, nullable=False),  # the open epoch
     Column("next_sequence", BigInteger, nullable=False),  # in the open epoch
-    Column("sealed_values", BigInteger, nullable=False, server_default="0"),  # by it, or in its name: grows with each
+    Column(
+        "sealed_values", BigInteger, nullable=False, server_default="0"
+    ),  # by it, or in its name: grows with each, and when it leaves
 )
 
 member = Table(
@@ -391,6 +393,7 @@ seal_value = Table(
     Column("closed_at", BigInteger, index=True),  # NULL: it is open
     Column("finalised", Boolean),  # its rows are final in all views that it makes final; NULL: not yet in all
     UniqueConstraint("relation", "seal", "value"),
+    Index("ix_seal_value_closed", "relation", "seal", "closed_at"),
     Index("ix_seal_value_not_finalised", "finalised", "closed_at"),
 )
 

@@ -23,6 +23,7 @@ def upgrade() -> None:
         sa.Column("closed_at", sa.BigInteger, index=True),
         sa.UniqueConstraint("relation", "seal", "value"),
     )
+    op.create_index("ix_seal_value_closed", "seal_value", ["relation", "seal", "closed_at"])
     op.create_table(
         "seal_producer",
         sa.Column("value", sa.BigInteger, primary_key=True, autoincrement=False),
