@@ -92,6 +92,27 @@ class Punctuations(Database):
             found |= {value: _state(coordinator, of_value) for value, of_value in rows.items()}
         return found
 
+    def declared(self) -> str | None:
+        """What :meth:`declare` has recorded last."""
+        return next((row[0] for row in self._read(select(t.program.c.declared))), None)
+
+    def declare(self, declared: str | None) -> None:
+        """Record what appends have to keep to from now on: those under way are waited for, and who was started before is refused.
+
+        Args:
+            declared: identifies the project's seals, and its relations that have only inserts.
+        """
+        c = t.coordinator.c
+        with self._engine.begin() as connection:
+            connection.execute(select(c.index).order_by(c.index).with_for_update()).all()
+            self._lock(connection)
+            connection.execute(update(t.program).values(declared=declared))
+
+    def closed_seals(self) -> list[tuple[str, str]]:
+        """The relations and seals of which values are closed."""
+        closed = select(V.relation, V.seal).where(V.closed_at.is_not(None)).group_by(V.relation, V.seal)
+        return [(row[0], row[1]) for row in self._read(closed.order_by(V.relation, V.seal))]
+
     def seal_by_hand(self, coordinator: int, change: SealChange, by: str) -> int:
         """Seal values in the name of a coordinator that will not do so itself; what is sealed or closed already stays as it is.
 

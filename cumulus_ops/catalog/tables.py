@@ -80,6 +80,7 @@ program = Table(
     Column("token_number", BigInteger, nullable=False),  # grows with each hand-over: fences off who had it before
     Column("source", String(64)),  # digest of what it was compiled from; NULL: not known
     Column("coordination", Text),  # its coordination plan as JSON; NULL: it was registered before there was one
+    Column("declared", String(64)),  # digest of what appends have to keep to (seals, insert_only); NULL: not known
 )
 
 coordinator = Table(

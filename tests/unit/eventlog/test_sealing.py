@@ -15,9 +15,9 @@ import pytest
 from cumulus_ops.catalog import Catalog, ProgramRecord, SealChange
 from cumulus_ops.config import KeySettings, Project, SealSettings
 from cumulus_ops.engine import initialise
-from cumulus_ops.errors import Conflict, InputProblem
+from cumulus_ops.errors import Conflict, InputProblem, SetupProblem
 from cumulus_ops.eventlog import Delivery, Part, RawFile, SealPart, append_delivery
-from cumulus_ops.eventlog.declarations import check_declarations
+from cumulus_ops.eventlog.declarations import check_declarations, declaration, declare
 from cumulus_ops.eventlog.restamp import drop, restamp
 from cumulus_ops.snapshot import open_runtime, retry_put_aside
 from cumulus_ops.sources import drop_delivery
@@ -466,3 +466,18 @@ def test_rows_that_were_set_aside_are_retried_and_then_their_seals(tmp_path: Pat
         by_name = {Path(f.place).name: f.label for f in rt.catalog.files_aside()}
         retry_put_aside(rt, [by_name["clicks.csv"], by_name["clicks.campaign.seal.csv"]])
         assert (log(setup), closed(setup), rt.catalog.files_aside()) == ([(0, "7"), (1, "8")], ['["7"]'], [])
+
+
+def test_a_process_that_knows_the_old_file_is_refused(setup: Setup) -> None:
+    project, catalog = setup
+    declare(project, catalog)
+    deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7"))
+    stricter = dataclasses.replace(project, insert_only=("clicks",))
+    declare(stricter, catalog)
+    with pytest.raises(SetupProblem, match="other seals"):
+        deliver(setup, 0, "b", clicks=clicks("8", first=10))
+    deliver((stricter, catalog), 0, "c", clicks=clicks("8", first=10))
+    assert log(setup) == [(0, "7"), (10, "8")]
+    with pytest.raises(InputProblem, match="had the seal campaign, of which values are closed"):
+        declare(dataclasses.replace(stricter, seals={}), catalog)
+    assert catalog.declared() == declaration(stricter)

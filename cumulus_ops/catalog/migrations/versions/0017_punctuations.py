@@ -33,3 +33,4 @@ def upgrade() -> None:
         sa.Column("sealed_by", sa.String(200)),
     )
     op.add_column("coordinator", sa.Column("sealed_values", sa.BigInteger, nullable=False, server_default="0"))
+    op.add_column("program", sa.Column("declared", sa.String(64)))
