@@ -36,7 +36,7 @@ from cumulus_ops.catalog.values import (
 )
 from cumulus_ops.errors import Conflict
 
-__all__ = ["Punctuations", "close_without_leavers", "record_sealing"]
+__all__ = ["Punctuations", "close_without", "record_sealing"]
 
 #: Values named in one query: databases limit how many values a query may have.
 AT_ONCE = 10_000
@@ -119,6 +119,11 @@ class Punctuations(Database):
         mine = (V.relation == relation, V.seal == seal, V.closed_at > since)
         return [ClosedValue(*row) for row in self._read(query.where(*mine).order_by(V.closed_at, V.id))]
 
+    def other_columns(self, relation: str, seal: str, columns: Sequence[str]) -> str | None:
+        """What a seal's values are of, if that are not these columns."""
+        other = (V.relation == relation, V.seal == seal, V.columns != ",".join(columns))
+        return next((row[0] for row in self._read(select(V.columns).where(*other).limit(1))), None)
+
     def unsettled_batches(self) -> list[UnsettledBatch]:
         """The batches that are not applied yet, or set aside, and what may be in them."""
         first, f = t.batch.alias("first").c, t.log_file.c
@@ -133,27 +138,28 @@ class Punctuations(Database):
 
     def seal_counts(self) -> list[SealCounts]:
         """Each seal of which there are values, in numbers, and in the order of their names."""
-        is_open, waits_for_all = V.closed_at.is_(None), V.producers == "all"
-        of_all = func.count().filter(is_open & waits_for_all)
-        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at), of_all).group_by(V.relation, V.seal)
+        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at)).group_by(V.relation, V.seal)
         missing = self._missing_counts()
         return [
-            SealCounts(relation, seal, n - closed, closed, missing(relation, seal, all_), oldest[0] if oldest else None)
-            for relation, seal, n, closed, all_ in self._read(counts.order_by(V.relation, V.seal))
+            SealCounts(relation, seal, n - closed, closed, missing(relation, seal), oldest[0] if oldest else None)
+            for relation, seal, n, closed in self._read(counts.order_by(V.relation, V.seal))
             for oldest in [self.open_values(relation, seal, limit=1) if n > closed else []]
         ]
 
-    def _missing_counts(self) -> Callable[[str, str, int], dict[int, int]]:
-        """What tells, of a relation, a seal and how many open values wait for all, how many open values wait for whom."""
+    def _missing_counts(self) -> Callable[[str, str], dict[int, int]]:
+        """What tells, of a relation and a seal, how many open values wait for whom."""
         waits_for_all = V.producers == "all"
         unsealed = func.count().filter(P.sealed_at.is_(None) & ~waits_for_all)
         sealed = func.count().filter(P.sealed_at.is_not(None) & waits_for_all)
         joined = select(V.relation, V.seal, P.coordinator, unsealed, sealed).join(t.seal_producer, P.value == V.id)
         query = joined.where(V.closed_at.is_(None)).group_by(V.relation, V.seal, P.coordinator)
         known = {tuple(row[:3]): (int(row[3]), int(row[4])) for row in self._read(query)}
+        all_ = select(V.relation, V.seal, func.count()).where(V.closed_at.is_(None), waits_for_all)
+        open_ = {tuple(row[:2]): int(row[2]) for row in self._read(all_.group_by(V.relation, V.seal))}
         members = [m.coordinator for m in self._reading(read_membership).active()]
 
-        def missing(relation: str, seal: str, of_all: int) -> dict[int, int]:
+        def missing(relation: str, seal: str) -> dict[int, int]:
+            of_all = open_.get((relation, seal), 0)
             others = {c: n for (r, s, c), (n, _) in known.items() if (r, s) == (relation, seal)}
             mine = {c: of_all - known.get((relation, seal, c), (0, 0))[1] for c in members}
             return {c: n for c in sorted({*others, *mine}) if (n := others.get(c, 0) + mine.get(c, 0))}
@@ -232,8 +238,12 @@ def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, b
     return count
 
 
-def close_without_leavers(connection: Connection) -> None:
-    """Close the values that waited only for coordinators that have left: in the transaction in which one does, which has the program's row locked."""
+def close_without(connection: Connection, coordinator: int) -> None:
+    """Close the values that waited only for coordinators that have left: in the transaction in which one does, which has its row locked, and the
+    program's. From now on values close without it: what it has known to be open is to be looked up, should it come back."""
+    c = t.coordinator.c
+    more = {"sealed_values": c.sealed_values + 1}
+    connection.execute(update(t.coordinator).where(c.index == coordinator).values(**more))
     members = [m.coordinator for m in read_membership(connection).active()]
     sealed = select(func.count()).where(P.value == V.id, P.sealed_at.is_not(None), P.coordinator.in_(members))
     waits = (V.closed_at.is_(None), V.producers == "all", sealed.scalar_subquery() == len(members))
@@ -248,7 +258,8 @@ def _insert_values(connection: Connection, change: SealChange, at: float) -> Non
     for some in _portions(values):
         here = (V.relation == change.relation, V.seal == change.seal, V.value.in_(some))
         known.update(connection.execute(select(V.value).where(*here)).scalars())
-    same = {"relation": change.relation, "seal": change.seal, "producers": change.producers, "first_seen": at}
+    same: dict[str, object] = {"relation": change.relation, "seal": change.seal, "columns": ",".join(change.columns)}
+    same |= {"producers": change.producers, "first_seen": at}
     insert_new(connection, t.seal_value, [{**same, "value": value} for value in values if value not in known])
 
 

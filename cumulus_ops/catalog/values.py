@@ -28,13 +28,14 @@ __all__ = [
 @dataclass(frozen=True)
 class SealChange:
     """What an append says of values of one seal: those for which its coordinator ``registers``, and those that it ``seals``. ``producers``: whose
-    seals close a value that nobody has registered for yet (:class:`~cumulus_ops.config.SealSettings`)."""
+    seals close a value that nobody has registered for yet (:class:`~cumulus_ops.config.SealSettings`); ``columns``: the seal's."""
 
     relation: str
     seal: str
     producers: str
     registers: tuple[str, ...] = ()
     seals: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,7 @@ def _is_initialised(project: Project, source: str) -> bool:
 
 
 def _initialise(project: Project, source: str, versions: str | None) -> None:
+    from cumulus_ops.eventlog.declarations import check_declarations
     from m3 import format_program
     from m3.confluence import prove
 
@@ -136,6 +137,8 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
         known = catalog.program() if catalog.registered() else None
+        if known:
+            check_declarations(project, catalog)
         if known and known.digest == digest and known.granularity != plan.versions.name:
             # It was registered when less was proved, and its data have such versions.
             plan, coordination = _planned(project, program, confluence, known.granularity)

@@ -97,7 +97,7 @@ class SealStage:
                 values = self._values[relation, seal.name]
                 if values.registers or values.seals:
                     said = (tuple(values.registers), tuple(values.seals))
-                    yield SealChange(relation, seal.name, seal.producers, *said)
+                    yield SealChange(relation, seal.name, seal.producers, *said, seal.columns)
 
     def _is_beside_key(self, relation: str, seal: SealSettings) -> bool:
         """Whether an update by key may take a row from one value to another."""

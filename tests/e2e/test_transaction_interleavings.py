@@ -574,9 +574,11 @@ def test_every_pair_that_concerns_values_ends_as_one_after_the_other(world: Worl
     """Coordinator 2 produces into one value, and 0 has sealed another one for which all are awaited; who is fenced leaves."""
     prepare(world, 1, pending=False)
     world.run(
-        "INSERT INTO seal_value (relation, seal, value, producers, first_seen) VALUES ('r', 'k', 'shared', 'registered', 0)"
+        "INSERT INTO seal_value (relation, seal, columns, value, producers, first_seen) VALUES ('r', 'k', '', 'shared', 'registered', 0)"
     )
-    world.run("INSERT INTO seal_value (relation, seal, value, producers, first_seen) VALUES ('r', 'a', 'v', 'all', 0)")
+    world.run(
+        "INSERT INTO seal_value (relation, seal, columns, value, producers, first_seen) VALUES ('r', 'a', '', 'v', 'all', 0)"
+    )
     world.run("INSERT INTO seal_producer VALUES (1, 2, 0, NULL, NULL), (2, 0, 0, 1, 'x')")
     world.run("UPDATE member SET last_epoch = 1 WHERE coordinator = 2")
     world.save()
