@@ -168,3 +168,16 @@ def test_what_reads_a_derived_map_needs_its_changes() -> None:
     assert not found.is_confluent
     assert found.verdicts["r"].reason.endswith("comes first: +s statement 2 (z[A] += d[A, k]) reads d")
     assert proved(joined + "ON CHANGE d(a, k) DO { z[a] += 2 * n[a]; }").grain == "event"
+
+
+ZEROS = """PROGRAM p SEMANTICS SNAPSHOT; RELATION r(x DOUBLE); RELATION s(y DOUBLE);
+MAP rs[x DOUBLE] : INT; MAP ss[x DOUBLE] : INT; MAP q[{key}] : INT;
+ON +r(X) DO {{ q[{r}] += ss[(-X)]; rs[(-X)] += 1; }}
+ON +s(Y) DO {{ q[{s}] += rs[Y]; ss[Y] += 1; }}"""
+
+
+def test_minus_zero_is_a_key_like_zero_and_another_text() -> None:
+    as_keys = ZEROS.format(key="x DOUBLE", r="(-X)", s="Y")
+    assert prove(check(parse(as_keys))).grain == "batch"
+    as_texts = ZEROS.format(key="x STRING", r="CAST(-X AS STRING)", s="CAST(Y AS STRING)")
+    assert not prove(check(parse(as_texts))).is_confluent
