@@ -11,7 +11,7 @@ Rows that are locked, always in this order:
 3. the row of a **batch** that is set aside: who decides about it;
 4. the rows of **key indexes**, in the order of their names: who has judged events by them, or builds one;
 5. the row of a **lease** (:mod:`cumulus_ops.catalog.leases`): shared, by who commits files of its steps; alone, by who ends it;
-6. the rows of **values** of seals, in the order of their numbers: who registers for them, or seals them. Values that are new are inserted before, in
+6. the rows of **values** of seals, in the order of the seals' names and their numbers: who registers for them, or seals them. Values that are new are inserted before, in
    the order of their texts.
 
 ======================  ===========  =======  ==================================================================

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clock import ClockS
 from cumulus_ops.catalog.deliveries import move, record_intake
 from cumulus_ops.catalog.intake import Intake
 from cumulus_ops.catalog.key_indexes import WITHOUT, change_key_indexes, lock_key_indexes
@@ -85,9 +86,9 @@ class EventLog(Punctuations):
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
-            _require_declared(connection, declared)
-            if sealing is not None:
-                self._begin_sealing(connection, new.coordinator, sealing)
+            at = _require_declared(connection, new.coordinator, sealing, declared)
+            if sealing is not None and sealing.has_seals:
+                self._lock(connection)  # who closes values sees the seals of others, and who leaves
             if new.coordinator not in read_membership(connection).of(new.epoch):
                 raise not_a_member(new.coordinator, new.epoch)
             if advance is not None:
@@ -106,20 +107,10 @@ class EventLog(Punctuations):
             change_key_indexes(connection, keys)
             if intake is not None:
                 record_intake(connection, intake, ids[0])
-            sealed = 0 if sealing is None else record_sealing(connection, new.coordinator, sealing, new.drop)
+            sealed = 0 if sealing is None else record_sealing(connection, new.coordinator, sealing, new.drop, at)
         if sealing is not None:
             self.remember_open(new.coordinator, sealing, sealed)
         return ids
-
-    def _begin_sealing(self, connection: Connection, coordinator: int, sealing: Sealing) -> None:
-        """See that its coordinator, which is locked, has sealed nothing since; who closes values locks the program, too."""
-        c = t.coordinator.c
-        number = connection.execute(select(c.sealed_values).where(c.index == coordinator)).scalar_one()
-        if number != sealing.sealed_values:
-            place = f"coordinator {coordinator}"
-            raise Conflict("it has sealed values meanwhile", kind="seals-moved", place=place, hint="run it again")
-        if sealing.has_seals:
-            self._lock(connection)
 
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
@@ -187,13 +178,23 @@ class EventLog(Punctuations):
         return found
 
 
-def _require_declared(connection: Connection, declared: str | None) -> None:
-    """See that an append keeps to what is declared now; its coordinator is locked, so that stays so."""
-    known = None if declared is None else connection.execute(select(t.program.c.declared)).scalar()
-    if known not in (None, declared):
+def _require_declared(connection: Connection, coordinator: int, sealing: Sealing | None, declared: str | None) -> float:
+    """See that an append keeps to what is declared and sealed now; its coordinator is locked, so that stays so. Returns the time, by the database's
+    clock."""
+    if sealing is None and declared is None:
+        return 0.0
+    c = t.coordinator.c
+    now_declared = select(t.program.c.declared).scalar_subquery()
+    query = select(c.sealed_values, now_declared, ClockS()).where(c.index == coordinator)
+    number, known, at = connection.execute(query).one()
+    if declared is not None and known not in (None, declared):
         hint = "run `cumulus init` if the file is to say that; and start processes again that know an old one"
         message = "cumulus.yaml has been given other seals, or other relations that have only inserts"
         raise SetupProblem(message, kind="settings-changed", hint=hint)
+    if sealing is not None and number != sealing.sealed_values:
+        place = f"coordinator {coordinator}"
+        raise Conflict("it has sealed values meanwhile", kind="seals-moved", place=place, hint="run it again")
+    return float(at)
 
 
 def _decide(connection: Connection, batch: int | None, state: str) -> None:

@@ -132,7 +132,7 @@ class Punctuations(Database):
             if lock_coordinator(connection, coordinator) is None:
                 raise unknown_coordinator(coordinator)
             self._lock(connection)
-            return record_sealing(connection, coordinator, Sealing(0, (change,)), by)
+            return record_sealing(connection, coordinator, Sealing(0, (change,)), by, clock_s(connection))
 
     def closed_values(self, relation: str, seal: str, since: int = -1) -> list[ClosedValue]:
         """The values of a seal that were closed when there was a batch newer than ``since``, in that order."""
@@ -218,17 +218,18 @@ class Punctuations(Database):
         return self._reading(look)
 
 
-def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, by: str) -> int:
+def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, by: str, at: float) -> int:
     """In the transaction of an append, whose batches are there: register for values, seal values, and close those that have all their seals.
 
     The coordinator's row is locked; the program's, too, if there are seals. Values that are new are inserted in the order of their texts, then all are
-    locked in the order of their numbers: two who have to do with the same values wait for each other, and never both.
+    locked in the order of their seals and numbers: two who have to do with the same values wait for each other, and never both.
 
     Args:
         connection: that of the transaction.
         coordinator: whose append.
         sealing: what it says. Values that it seals and that are closed already stay as they are.
         by: what is recorded as the seals' origin.
+        at: the time, by the database's clock.
 
     Returns:
         how many values were sealed that the coordinator had not sealed before.
@@ -236,20 +237,20 @@ def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, b
     Raises:
         Conflict: a value was closed meanwhile, or belongs to another coordinator by now.
     """
-    at = clock_s(connection) if any(c.registers or c.seals for c in sealing.changes) else 0.0
     changes = sorted(sealing.changes, key=lambda change: (change.relation, change.seal))
     for change in changes:
         _insert_values(connection, change, at)
-    open_ids = {change: _find(connection, change) for change in changes}
-    closed = _lock(connection, [i for ids in open_ids.values() for i in ids.values()])
     sealed: list[int] = []
-    for change, ids in open_ids.items():
-        _refuse_closed(change, ids, closed)
-        mine = [i for i in ids.values() if i not in closed]
-        _refuse_others(connection, coordinator, change, mine)
-        registered = [{"value": i, "coordinator": coordinator, "registered_at": at} for i in mine]
+    for change in changes:
+        found = _locked_values(connection, change)
+        late = next((value for value in change.registers if found[value].closed_at is not None), None)
+        if late is not None:
+            raise _moved(change, late, "was closed meanwhile")
+        open_ = [row for row in found.values() if row.closed_at is None]
+        _refuse_others(connection, coordinator, change, [row.id for row in open_ if row.producers == "one"])
+        registered = [{"value": row.id, "coordinator": coordinator, "registered_at": at} for row in open_]
         insert_new(connection, t.seal_producer, registered)
-        sealed += [ids[value] for value in change.seals if ids[value] not in closed]
+        sealed += [found[value].id for value in change.seals if found[value].closed_at is None]
     count = sum(_seal(connection, coordinator, some, at, by) for some in _portions(sealed))
     if count:
         c = t.coordinator.c
@@ -268,44 +269,35 @@ def close_without(connection: Connection, coordinator: int) -> None:
     members = [m.coordinator for m in read_membership(connection).active()]
     sealed = select(func.count()).where(P.value == V.id, P.sealed_at.is_not(None), P.coordinator.in_(members))
     waits = (V.closed_at.is_(None), V.producers == "all", sealed.scalar_subquery() == len(members))
-    complete = list(connection.execute(select(V.id).where(*waits)).scalars()) if members else []
-    _lock(connection, complete)
-    _close(connection, complete)
+    found = connection.execute(select(V.relation, V.seal, V.id).where(*waits)).all() if members else []
+    for seal in sorted({(relation, seal) for relation, seal, _ in found}):
+        complete = [i for relation, name, i in found if (relation, name) == seal]
+        _lock(connection, complete)
+        _close(connection, complete)
 
 
 def _insert_values(connection: Connection, change: SealChange, at: float) -> None:
-    values = sorted({*change.registers, *change.seals})
-    known: set[str] = set()
-    for some in _portions(values):
-        here = (V.relation == change.relation, V.seal == change.seal, V.value.in_(some))
-        known.update(connection.execute(select(V.value).where(*here)).scalars())
     same: dict[str, object] = {"relation": change.relation, "seal": change.seal, "columns": ",".join(change.columns)}
     same |= {"producers": change.producers, "first_seen": at}
-    insert_new(connection, t.seal_value, [{**same, "value": value} for value in values if value not in known])
+    insert_new(connection, t.seal_value, [{**same, "value": v} for v in sorted({*change.registers, *change.seals})])
 
 
-def _find(connection: Connection, change: SealChange) -> dict[str, int]:
-    """value -> its number."""
-    found: dict[str, int] = {}
-    for some in _portions([*{*change.registers, *change.seals}]):
-        here = (V.relation == change.relation, V.seal == change.seal, V.value.in_(some))
-        found |= {value: int(i) for value, i in connection.execute(select(V.value, V.id).where(*here))}
+def _locked_values(connection: Connection, change: SealChange) -> dict[str, Row[Any]]:
+    """Lock values of a seal, in the order of their numbers, and look at them: by their texts."""
+    values, mine = [*{*change.registers, *change.seals}], (V.relation == change.relation, V.seal == change.seal)
+    if len(values) > AT_ONCE:  # in portions by texts they would be locked in another order
+        ids = (connection.execute(select(V.id).where(*mine, V.value.in_(some))).scalars() for some in _portions(values))
+        _lock(connection, [i for of_portion in ids for i in of_portion])
+    found: dict[str, Row[Any]] = {}
+    query = select(V.id, V.value, V.closed_at, V.producers).order_by(V.id).with_for_update()
+    for some in _portions(values):
+        found |= {row.value: row for row in connection.execute(query.where(*mine, V.value.in_(some)))}
     return found
 
 
-def _lock(connection: Connection, ids: Sequence[int]) -> set[int]:
-    """Lock values; those that are closed."""
-    closed: set[int] = set()
+def _lock(connection: Connection, ids: Sequence[int]) -> None:
     for some in _portions(sorted(ids)):
-        query = select(V.id, V.closed_at).where(V.id.in_(some)).order_by(V.id).with_for_update()
-        closed.update(int(i) for i, at in connection.execute(query) if at is not None)
-    return closed
-
-
-def _refuse_closed(change: SealChange, ids: Mapping[str, int], closed: Collection[int]) -> None:
-    late = [value for value in change.registers if ids[value] in closed]
-    if late:
-        raise _moved(change, late[0], "was closed meanwhile")
+        connection.execute(select(V.id).where(V.id.in_(some)).order_by(V.id).with_for_update()).all()
 
 
 def _refuse_others(connection: Connection, coordinator: int, change: SealChange, ids: Sequence[int]) -> None:

@@ -160,6 +160,10 @@ def test_what_one_alone_produces_others_can_neither_announce_nor_seal(tmp_path: 
     deliver(setup, 1, "a", clicks__campaign__producer=values("7"), clicks__campaign__seal=values("7", "8"))
     assert sorted(kinds(setup)) == [(f"clicks.campaign.{said}", "other-producer") for said in ("producer", "seal")]
     assert closed(setup) == ['["8"]']  # nobody else has registered for that
+    deliver(setup, 0, "b", clicks__campaign__seal=values("7", "8"))  # what is closed stays so
+    assert sorted(closed(setup)) == ['["7"]', '["8"]']
+    deliver(setup, 1, "b", clicks__campaign__seal=values("7"))
+    assert len(kinds(setup)) == 2
     setup[1].close()
 
 
