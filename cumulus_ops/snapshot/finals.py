@@ -30,17 +30,17 @@ from cumulus_ops.config import Project
 from cumulus_ops.coordination.barriers import APPLIED, REFRESH, SETTLE, VALUE_SEAL, VALUE_VOTE, waits_for
 from cumulus_ops.coordination.plan import SealOf
 from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import Conflict, ViewInError
+from cumulus_ops.errors import Conflict, IntegrityProblem, ViewInError
 from cumulus_ops.eventlog.seal_texts import distinct_texts
 from cumulus_ops.faults import reach
 from cumulus_ops.query.entries import Moment
 from cumulus_ops.query.read import all_rows
-from cumulus_ops.query.sealed import SealedView, sealed_views
+from cumulus_ops.query.sealed import SealedView, sealed_view, sealed_views
 from cumulus_ops.snapshot.commits import correct
 from cumulus_ops.snapshot.final_tables import append_final, open_final
 from cumulus_ops.snapshot.refreshing import refresh
 
-__all__ = ["FinalReport", "final_rows", "final_table", "finalise"]
+__all__ = ["FinalReport", "final_rows", "final_table", "finalise", "require_finals"]
 
 log = logging.getLogger(__name__)
 
@@ -242,6 +242,34 @@ def _done(
         if (name, partition) not in ready.known and (number is None or number not in rows.get(name, ())):
             waiting.add(value.id)
     return [v.id for v in values if v.id not in waiting]
+
+
+def require_finals(rt: Runtime, view: str, rows: pa.Table, epoch: int) -> None:
+    """See that a snapshot has of each partition that was final before as many rows as it had then. Costs one query, and only of views that are sealed.
+
+    Args:
+        rt: the open project.
+        view: the view.
+        rows: all its rows in the snapshot.
+        epoch: that of the snapshot. Of one that is not the newest nothing is said: what was final may be in a later one.
+
+    Raises:
+        IntegrityProblem: what was said to be final has changed.
+    """
+    sealed = sealed_view(rt, rt.program.view(view))
+    if sealed is None:
+        return
+    finals, live = rt.catalog.finals(view), rt.catalog.oldest_live()
+    finals = [f for f in finals if live is None or f.commit < live]
+    if not finals or rt.catalog.newest_snapshot() != epoch:
+        return
+    places = sealed.partitions([f.value for f in finals]).place(sealed.columns_of(rows))
+    counts = np.bincount(places[places >= 0], minlength=len(finals))
+    wrong = next((i for i, f in enumerate(finals) if f.rows != counts[i]), None)
+    if wrong is not None:
+        message = f"{finals[wrong]} were said to be final, and the snapshot of epoch {epoch} has {counts[wrong]:,}"
+        hint = "`cumulus validate` says which is right; please report this as a bug"
+        raise IntegrityProblem(message, kind="final-changed", place=f"view {view}", hint=hint)
 
 
 def _publish(rt: Runtime, views: Sequence[SealedView]) -> None:

@@ -12,6 +12,7 @@ from cumulus_ops.errors import ViewInError
 from cumulus_ops.faults import reach
 from cumulus_ops.query import read_view, view_error
 from cumulus_ops.snapshot.delta_tables import publish_error, publish_view
+from cumulus_ops.snapshot.finals import require_finals
 from cumulus_ops.snapshot.notices import write_notices
 
 __all__ = ["awaiting", "publish", "to_validate"]
@@ -48,6 +49,7 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     Raises:
         NotYet: the epoch has no snapshot.
         InputProblem: it has expired just now.
+        IntegrityProblem: it has other rows than were final before.
     """
     if rt.project.published is None:
         return {}
@@ -70,6 +72,7 @@ def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
         except ViewInError as problem:
             _publish_error(rt, view_error(view.name, epoch, problem), folder / view.name)
             continue
+        require_finals(rt, view.name, rows, epoch)
         version = publish_view(rows, folder / view.name, epoch=epoch, program=rt.program.name, without=without)
         reach("publish.before-commit")
         rt.catalog.record_published(view.name, epoch, version, len(rows))

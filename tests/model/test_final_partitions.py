@@ -19,10 +19,21 @@ from deltalake import DeltaTable
 
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED
 from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.errors import Conflict, IntegrityProblem, NotYet
 from cumulus_ops.faults import FINAL_POINTS
 from cumulus_ops.query import read_answer, read_view
-from cumulus_ops.snapshot import commit, correct, drop_batch, merge, refresh, retry_batch, seal
+from cumulus_ops.snapshot import (
+    awaiting,
+    commit,
+    correct,
+    drop_batch,
+    merge,
+    publish,
+    refresh,
+    retry_batch,
+    run_minibatch,
+    seal,
+)
 from cumulus_ops.snapshot.finals import final_table, finalise
 from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
 from cumulus_ops.snapshot.setting_aside import retract
@@ -126,8 +137,9 @@ class World:
         live = self.rt.catalog.history(self.rt.catalog.last_commit())
         if not live:
             return
-        entry = self.random.choice(live)
         horizon = self.rt.catalog.horizon()
+        beyond = [e for e in live if (e.batch.commit or 0) > horizon]
+        entry = self.random.choice(beyond or live)
         newest = max((f.commit for f in self.rt.catalog.finals()), default=-1)
         assert newest <= horizon
         if (entry.batch.commit or 0) <= horizon and (entry.batch.commit or 0) > newest:
@@ -238,6 +250,8 @@ class World:
         while self.rt.catalog.newest_snapshot() < newest:
             self.act("seal")
             self.act("commit")
+        for epoch in awaiting(self.rt, "publish"):
+            publish(self.rt, epoch)
         for name, rows in before.items():
             assert newest < 0 or _counted(read_view(self.rt, name).to_pylist()) == rows, name
         self.read()
@@ -282,5 +296,42 @@ def test_what_is_read_as_final_never_changes(what: str, seed: int, tmp_path: Pat
         for _ in range(STEPS):
             action = world.random.choice(ACTIONS)
             world.act(action)
-            world.read(everything=action in ("finalise", "retract", "commit"))
+            world.read(everything=action in ("finalise", "retract", "commit", "finish"))
         world.end()
+
+
+def test_a_snapshot_that_has_other_rows_than_were_final_is_not_published(tmp_path: Path) -> None:
+    """It cannot come to that; here the catalog is told so."""
+    with sealed_project(tmp_path, COORDINATORS) as rt:
+        append_sealing(rt, 0, [("clicks", 1, (n, 1, n)) for n in range(3)], "a", {"clicks": [1]})
+        run_minibatch(rt, 0, [])
+        finalise(rt)
+        for coordinator in range(COORDINATORS):
+            seal(rt, coordinator, 0)
+        commit(rt, 0)
+        with rt.catalog._engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE final_partition SET rows = 2 WHERE view = 'bag'")
+        with pytest.raises(IntegrityProblem, match=r"campaign 1: 2 rows were said to be final, .* has 1") as problem:
+            publish(rt, 0)
+        assert problem.value.kind == "final-changed"
+
+
+def test_what_may_be_taken_back_is_not_shown_as_final(tmp_path: Path) -> None:
+    """Two batches that have not seen each other: what fails between them would be the later one's."""
+    with sealed_project(tmp_path, COORDINATORS, **PROJECTS["growing"]) as rt:
+        world = World(rt, Random(0))
+        for coordinator in range(COORDINATORS):
+            world.append_these(coordinator, [("clicks", 1, (1, coordinator, 2))], {})
+        for batch in list(world.events):
+            world.start(batch)
+        while world.flight:
+            world.finish()
+        (late,) = (
+            e for e in rt.catalog.history(rt.catalog.last_commit()) if (e.batch.commit or 0) > rt.catalog.horizon()
+        )
+        assert len(read_answer(rt, "priced", tentative=True).rows) == 2
+        shown = read_answer(rt, "priced").rows
+        assert len(shown) == 1
+        with rt.catalog.step() as step:
+            retract(rt, step, late, "others fail")
+        assert read_answer(rt, "priced").rows.equals(shown)
