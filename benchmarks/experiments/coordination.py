@@ -26,7 +26,7 @@ KEYS = ("study", "producers", "repetition", "regime")
 PAPER = {5: 1.8, 20: 3.0}
 
 
-def run_coordination(out: Path, producers: Sequence[int] = PRODUCERS, repetitions: int = 3, drops: int = 60) -> None:
+def run_coordination(out: Path, producers: Sequence[int] = PRODUCERS, repetitions: int = 3, drops: int = 40) -> None:
     """Every regime for every number of producers, in an order that changes from repetition to repetition."""
     for repetition, count in itertools.product(range(repetitions), producers):
         runs = {regime: _run(regime, count, drops, repetition) for regime in _rotated((*REGIMES, ALONE), repetition)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,57 +19,68 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from cumulus_ops.errors import Conflict, IntegrityProblem
 from cumulus_ops.snapshot.delta_tables import PROGRAM
 
-__all__ = ["FINAL", "append_final"]
+__all__ = ["FINAL", "FinalTable", "append_final", "open_final"]
 
 FINAL = "cumulus.final"
-ATTEMPTS = 5
 
 
-def append_final(
-    rows: pa.Table, numbers: np.ndarray, wanted: Sequence[int], path: Path, since: int, program: str
-) -> dict[int, int]:
-    """Append the rows of values that the table does not have yet.
+@dataclass(frozen=True)
+class FinalTable:
+    """A table as it was when it was opened; ``table`` is None if there was none."""
 
-    Args:
-        rows: the rows of all values.
-        numbers: which value each row has.
-        wanted: all values, also those without rows.
-        path: the Delta table's folder, made when there is something to write.
-        since: in versions up to this one (inclusive) there is none of them; -1 if nothing is known.
-        program: the program's name, for the commit's metadata.
+    path: Path
+    table: DeltaTable | None
 
-    Returns:
-        value -> the version that has its rows.
+    @property
+    def version(self) -> int:
+        """Its newest version; -1 without a table."""
+        return -1 if self.table is None else self.table.version()
+
+
+def open_final(path: Path) -> FinalTable:
+    """Look at the table in a folder.
 
     Raises:
-        Conflict: others write to the table all the time.
         IntegrityProblem: the folder holds no readable Delta table.
     """
-    for _ in range(ATTEMPTS):
-        table = _table(path)
-        found = {} if table is None else _appended(table, since)
-        missing = [n for n in wanted if n not in found]
-        new = rows.filter(pa.array(np.isin(numbers, missing)))
-        version = -1 if table is None else table.version()
-        if len(new) == 0:  # what has no rows is in any version
-            return {n: found.get(n, max(version, 0)) for n in wanted}
-        try:
-            _append(new, table or path, path.name, {FINAL: json.dumps(missing), PROGRAM: program})
-        except (CommitFailedError, DeltaError):  # somebody else's commit came first: look what it was
-            continue
-        return {**found, **dict.fromkeys(missing, version + 1)}
-    raise Conflict("others write to it all the time", kind="publish-conflict", place=str(path), hint="try again")
-
-
-def _table(path: Path) -> DeltaTable | None:
     try:
-        return DeltaTable(str(path)) if path.is_dir() else None
+        return FinalTable(path, DeltaTable(str(path)) if path.is_dir() else None)
     except TableNotFoundError:
-        return None
+        return FinalTable(path, None)
     except DeltaError as problem:
         hint = "move the folder away, and the tables beside it; final rows are in the views' snapshots, too"
         message = f"unreadable: {problem}"
         raise IntegrityProblem(message, kind="delta-unreadable", place=str(path), hint=hint) from problem
+
+
+def append_final(
+    opened: FinalTable, rows: pa.Table, numbers: np.ndarray, wanted: Sequence[int], since: int, program: str
+) -> dict[int, int]:
+    """Append the rows of values that the table does not have yet.
+
+    Args:
+        opened: the table. What is ``wanted`` has to be looked for after it was opened: whoever has appended something and died has said before that
+            it is final.
+        rows: the rows of all values.
+        numbers: which value each row has.
+        wanted: all values that the catalog knows of no version for, also those without rows.
+        since: in versions up to this one (inclusive) there is none of them.
+        program: the program's name, for the commit's metadata.
+
+    Returns:
+        value -> the version that has its rows; ``since`` for those without rows, which are in any.
+
+    Raises:
+        Conflict: others have written to it since it was opened.
+    """
+    found = {} if opened.table is None else _appended(opened.table, since)
+    missing = [n for n in wanted if n not in found]
+    new = rows.filter(pa.array(np.isin(numbers, missing)))
+    if len(new) == 0:
+        return {n: found.get(n, since) for n in wanted}
+    version = opened.version + 1  # a table that is written to moves on
+    _append(new, opened, {FINAL: json.dumps(missing), PROGRAM: program})
+    return {**{n: found[n] for n in wanted if n in found}, **dict.fromkeys(missing, version)}
 
 
 def _appended(table: DeltaTable, since: int) -> dict[int, int]:
@@ -83,11 +95,15 @@ def _appended(table: DeltaTable, since: int) -> dict[int, int]:
     }
 
 
-def _append(rows: pa.Table, table: DeltaTable | Path, name: str, metadata: dict[str, str]) -> None:
+def _append(rows: pa.Table, opened: FinalTable, metadata: dict[str, str]) -> None:
     """Exactly behind the version that was looked at: the commit fails if there is another one by now."""
-    if isinstance(table, Path):
-        table.parent.mkdir(parents=True, exist_ok=True)
     properties = CommitProperties(custom_metadata=metadata, max_commit_retries=0)
-    target = str(table) if isinstance(table, Path) else table
-    mode = "error" if isinstance(table, Path) else "append"
-    write_deltalake(target, rows, mode=mode, name=name, commit_properties=properties)
+    try:
+        if opened.table is None:
+            opened.path.parent.mkdir(parents=True, exist_ok=True)
+            write_deltalake(str(opened.path), rows, mode="error", name=opened.path.name, commit_properties=properties)
+        else:
+            write_deltalake(opened.table, rows, mode="append", commit_properties=properties)
+    except (CommitFailedError, DeltaError) as problem:
+        place = str(opened.path)
+        raise Conflict(f"not published: {problem}", kind="publish-conflict", place=place, hint="try again") from problem

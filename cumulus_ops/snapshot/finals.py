@@ -37,7 +37,7 @@ from cumulus_ops.query.entries import Moment
 from cumulus_ops.query.read import all_rows
 from cumulus_ops.query.sealed import SealedView, sealed_views
 from cumulus_ops.snapshot.commits import correct
-from cumulus_ops.snapshot.final_tables import append_final
+from cumulus_ops.snapshot.final_tables import append_final, open_final
 from cumulus_ops.snapshot.refreshing import refresh
 
 __all__ = ["FinalReport", "final_rows", "final_table", "finalise"]
@@ -246,16 +246,29 @@ def _done(
 
 def _publish(rt: Runtime, views: Sequence[SealedView]) -> None:
     """Append the rows of final partitions to the tables that do not have them yet."""
-    waiting = [] if rt.project.published is None else rt.catalog.finals(unpublished=True)
+    waiting = set() if rt.project.published is None else {f.view for f in rt.catalog.finals(unpublished=True)}
     for view in views:
-        mine = [f for f in waiting if f.view == view.view.name]
         path = final_table(rt.project, view.view.name)
-        if not mine or path is None:
-            continue
+        if view.view.name in waiting and path is not None:
+            _publish_view(rt, view, path)
+
+
+def _publish_view(rt: Runtime, view: SealedView, path: Path) -> None:
+    name = view.view.name
+    for attempt in range(ATTEMPTS):
+        # in this order: what somebody has appended by now, and has died, is among what is final and of no version that is known
+        table = open_final(path)
+        mine, since = rt.catalog.finals(name, unpublished=True), rt.catalog.final_version(name)
+        if not mine:
+            return
         rows, places = final_rows(rt, view, [f.value for f in mine], checked=False)
         numbers = np.array([f.id for f in mine])
-        reach("finalise.before-table")
-        since = rt.catalog.final_version(view.view.name)
-        versions = append_final(rows, numbers[places], numbers.tolist(), path, since, rt.program.name)
-        reach("finalise.before-published")
-        rt.catalog.record_final_tables(view.view.name, versions)
+        try:
+            reach("finalise.before-table")
+            versions = append_final(table, rows, numbers[places], numbers.tolist(), since, rt.program.name)
+            reach("finalise.before-published")
+            rt.catalog.record_final_tables(name, versions)
+            return
+        except Conflict:
+            if attempt == ATTEMPTS - 1:
+                raise

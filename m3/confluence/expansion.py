@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from m3.confluence.products import Atom, Coefficient, Product, Sum
-from m3.confluence.terms import NULL_TESTED, Term, shifted, term
+from m3.confluence.terms import NULL_TESTED, Term, keyed, shifted, term
 from m3.program import MapRef, Statement
 from m3.scalars import Call, Const, Scalar, Var, conjuncts
 
@@ -45,7 +45,7 @@ def expand(
     for partial in partials:
         for condition in statement.conditions:
             _require(partial, condition)
-        keys = tuple(term(k, partial.values) for k in statement.keys)
+        keys = tuple(keyed(k, partial.values) for k in statement.keys)
         equations, conditions = tuple(partial.equations), tuple(partial.conditions)
         for coefficient, factors in _products(scalars, partial.values, multiplied_out):
             product = Product(partial.atoms, keys, equations, conditions, (*partial.factors, *factors))
@@ -62,7 +62,7 @@ def _read(partial: Partial, ref: MapRef, product: Product, coefficient: Coeffici
         if isinstance(key, Var) and key.name not in values:
             values[key.name] = there
         else:
-            equations.append((term(key, values), there))
+            equations.append((keyed(key, values), there))
     return Partial(
         partial.coefficient * coefficient,
         partial.atoms + product.atoms,
@@ -77,7 +77,7 @@ def _require(partial: Partial, condition: Scalar) -> None:
     """Add a condition. ``a = b`` of one type is that both are the same and not NULL."""
     for part in conjuncts(condition):
         if isinstance(part, Call) and part.op in ("eq", "same") and part.args[0].type.same_as(part.args[1].type):
-            left, right = (term(a, partial.values) for a in part.args)
+            left, right = (keyed(a, partial.values) for a in part.args)
             partial.equations.append((left, right))
             if part.op == "eq":
                 partial.conditions.extend((1 + t[0], NULL_TESTED, "BOOL", t) for t in (left, right))

@@ -26,6 +26,7 @@ __all__ = [
     "column",
     "is_column",
     "is_constant",
+    "keyed",
     "mapped",
     "nonnull_parts",
     "shifted",
@@ -36,6 +37,10 @@ __all__ = [
 Term = tuple[Any, ...]
 COMMUTATIVE = frozenset({"eq", "ne", "same", "and", "or", "add", "mul"})
 TURNED = {"gt": "lt", "ge": "le"}
+#: Operations that take -0.0 for 0.0.
+COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "same", "in", "is_null"})
+#: The operation that makes -0.0 0.0.
+ONE_ZERO = "one_zero"
 #: The operation that stands for NOT (x IS NULL).
 NULL_TESTED = "is_not_null"
 
@@ -73,7 +78,7 @@ def term(scalar: Scalar, values: Mapping[str, Term]) -> Term:
         return values[scalar.name]
     if isinstance(scalar, Const):
         return _literal(scalar)
-    args = [term(a, values) for a in scalar.args]
+    args = [(keyed if scalar.op in COMPARED else term)(a, values) for a in scalar.args]
     if scalar.op == "not":
         (inner,) = args
         if inner[1] == "is_null":
@@ -81,6 +86,24 @@ def term(scalar: Scalar, values: Mapping[str, Term]) -> Term:
     if scalar.op in TURNED:
         return _made(TURNED[scalar.op], "BOOL", args[::-1])
     return _made(scalar.op, _type_text(scalar), args)
+
+
+def keyed(scalar: Scalar, values: Mapping[str, Term]) -> Term:
+    """A scalar as what it is as a key of a map, or compared: 0.0 for -0.0, which are equal, and which other operations tell apart. Columns
+    are 0.0 already, as events are taken in and maps are kept.
+
+    >>> from m3.datatypes import DOUBLE
+    >>> from m3.scalars import call
+    >>> x = Var("x", DOUBLE)
+    >>> keyed(x, {"x": column(0, 0)}), keyed(call("neg", x), {"x": column(0, 0)})
+    ((1, 1, 0, 0), (3, 'one_zero', 'DOUBLE', (2, 'neg', 'DOUBLE', (1, 1, 0, 0))))
+    """
+    made = term(scalar, values)
+    if scalar.type.kind != "double" or is_column(made) or made[1] == ONE_ZERO:
+        return made
+    if is_constant(made):
+        return (*made[:3], repr(0.0) if made[3] == repr(-0.0) else made[3])
+    return (1 + made[0], ONE_ZERO, made[2], made)
 
 
 def _literal(scalar: Const) -> Term:
@@ -93,7 +116,7 @@ def _literal(scalar: Const) -> Term:
             "literal",
             f"{_type_name(scalar.type)} {scalar.value!r}",
         )  # not a value that could differ from another one
-    return (1, 0, _type_name(scalar.type), repr(value + 0.0 if isinstance(value, float) else value))
+    return (1, 0, _type_name(scalar.type), repr(value))
 
 
 def _type_text(scalar: Call) -> str:
@@ -139,7 +162,7 @@ def variables(given: Term) -> Iterator[Term]:
 
 def nonnull_parts(given: Term) -> Iterator[Term]:
     """What is not NULL where the term is not: an operation that is NULL exactly when an argument is hands the question on."""
-    if given[0] > 1 and given[1] in STRICT:
+    if given[0] > 1 and (given[1] in STRICT or given[1] == ONE_ZERO):
         for arg in given[3:]:
             yield from nonnull_parts(arg)
     elif not is_constant(given) or given[3] == repr(None):

@@ -94,6 +94,26 @@ def test_a_file_has_the_same_rows(query, tmp_path, form):
     assert prices == {1: Decimal("9999999999999.99"), 2: Decimal("0.10"), 3: Decimal("0.20")}
 
 
+def test_every_answer_says_by_what_it_is_final(query, tmp_path):
+    assert "final by epoch 0" in query("notes").stdout
+    assert "tentative" in query("notes", "--tentative").stdout
+    assert {r["final_by"] for r in json.loads(query("notes", "--json").stdout)} == {"epoch 0"}
+    plain = query("notes", "--format", "csv")
+    assert "final by epoch 0" in plain.stderr
+    assert "final_by" not in plain.stdout
+    assert {r["final_by"] for r in rows_of(query("notes", "--format", "csv", "--provenance").stdout)} == {"epoch 0"}
+    assert "final_by" in query("notes", "--provenance").stdout
+    for form in ("parquet", "arrow"):
+        file = tmp_path / f"rows.{form}"
+        query("notes", "-o", str(file))
+        table = pq.read_table(file) if form == "parquet" else pa.ipc.open_file(file).read_all()
+        assert table.schema.metadata[b"cumulus.final-by"] == b"final by epoch 0"
+        assert "final_by" not in table.column_names
+        query("notes", "-o", str(file), "--provenance")
+        table = pq.read_table(file) if form == "parquet" else pa.ipc.open_file(file).read_all()
+        assert set(table["final_by"].to_pylist()) == {"epoch 0"}
+
+
 def test_what_fails_leaves_the_old_file(query, tmp_path, monkeypatch):
     file = tmp_path / "rows.csv"
     file.write_text("old")

@@ -52,6 +52,7 @@ def test_a_confluent_component_never_makes_a_label_more_severe(dataflow, data):
     parts = tuple(replace(c, paths=paths) if c is one else c for c in dataflow.components)
     before = analyse(dataflow)
     assume_inst_among_replicas(before)
+    assume(not before.cycles)  # a cycle has paths of several components, of which one would be made confluent
     assert not no_worse(severities(before), severities(analyse(replace(dataflow, components=parts))))
 
 
