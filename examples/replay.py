@@ -4,7 +4,7 @@
 
 A **run** plays the same input, drops and requests, in an order that is drawn from its seed; processes die in it and are started anew. It has
 two **replicas**, where there are several stores, each a project of its own. A **store** (a cache of ``ads``, what ``wordcount`` commits to) keeps the first answer
-to each request for good. Each replica has a store per way to coordinate, so that all of them see the same interleaving:
+to each request for good, and tells no other store. Each replica has a store per way to coordinate, so that all of them see the same interleaving:
 
     uncoordinated  takes what a view shows when it looks
     ordered        takes the view as of the epoch that the request belongs to: an order that is the same in every run

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from m3.program import Factor, MapRef, Program, Statement, Trigger
 
-__all__ = ["Between", "as_snapshot", "moments"]
+__all__ = ["Between", "as_snapshot", "moments", "reads_between"]
 
 
 class Between(Exception):
@@ -24,6 +24,15 @@ def moments(trigger: Trigger, index: int, *, sequential: bool) -> list[bool]:
     if not sequential:
         return [ref.after for ref in statement.reads()]
     return [_sees_own(trigger, index, ref.map) for ref in statement.reads()]
+
+
+def reads_between(trigger: Trigger, index: int, *, sequential: bool) -> bool:
+    """Whether a statement sees some of what its trigger adds to a map, and not all."""
+    try:
+        moments(trigger, index, sequential=sequential)
+    except Between:
+        return True
+    return False
 
 
 def _sees_own(trigger: Trigger, index: int, name: str) -> bool:

@@ -81,7 +81,7 @@ def costs(out: Path) -> None:
 @experiment.command()
 @click.option("--producers", default="1,2,5,10,20", show_default=True, help="Numbers of them.")
 @click.option("--repetitions", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--drops", type=click.IntRange(8), default=60, show_default=True, help="Of each producer, five a second.")
+@click.option("--drops", type=click.IntRange(8), default=40, show_default=True, help="Of each producer, five a second.")
 @click.pass_obj
 def coordination(out: Path, producers: str, repetitions: int, drops: int) -> None:
     """What order costs, and seals, against no coordination, by the number of producers."""

@@ -9,7 +9,7 @@ from statistics import median
 
 from matplotlib.axes import Axes
 
-from benchmarks.experiments.clickstream import REGIMES, Load, Run, run_load
+from benchmarks.experiments.clickstream import ALONE, REGIMES, Load, Run, run_load
 from benchmarks.experiments.data import COLOURS, figure, merge_csv, read_csv, save
 from benchmarks.progress import say
 from benchmarks.settings import HOME
@@ -26,10 +26,10 @@ KEYS = ("study", "producers", "repetition", "regime")
 PAPER = {5: 1.8, 20: 3.0}
 
 
-def run_coordination(out: Path, producers: Sequence[int] = PRODUCERS, repetitions: int = 3, drops: int = 60) -> None:
+def run_coordination(out: Path, producers: Sequence[int] = PRODUCERS, repetitions: int = 3, drops: int = 40) -> None:
     """Every regime for every number of producers, in an order that changes from repetition to repetition."""
     for repetition, count in itertools.product(range(repetitions), producers):
-        runs = {regime: _run(regime, count, drops, repetition) for regime in _rotated(REGIMES, repetition)}
+        runs = {regime: _run(regime, count, drops, repetition) for regime in _rotated((*REGIMES, ALONE), repetition)}
         merge_csv(out / "data" / f"{NAME}.csv", _rows(runs, count, drops, repetition), KEYS)
         if count in SHOWN:
             merge_csv(out / "data" / f"{PROGRESS}.csv", _progress(runs, count), ("producers", "regime", "point"))
@@ -94,7 +94,7 @@ def plot_coordination(out: Path) -> None:
     """Throughput by producers, beside the paper's ratios; and clicks processed over time."""
     rows = read_csv(out / "data" / f"{NAME}.csv")
     drawn, axes = figure(columns=2, height=3.2)
-    for colour, regime in zip(COLOURS, REGIMES, strict=False):
+    for colour, regime in zip(COLOURS, (*REGIMES, ALONE), strict=False):
         counts = sorted({int(r["producers"]) for r in rows if r["regime"] == regime})
         each = [[float(r["events_per_s"]) for r in _of(rows, regime, n)] for n in counts]
         middle = [median(values) for values in each]

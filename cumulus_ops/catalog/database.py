@@ -23,6 +23,7 @@ append, retry           locks                 the coordinator is in the epoch an
                                               value since; those that it registers for, whose rows it locks, are open
 append with seals of values   locks  locks    the same, and who is a member
 seal values by hand           locks  locks    whose they are, and who is a member
+declare                       all    locks
 seal                    locks        locks    the epoch is the open one, the token is here and has the number that was given, all
                                               batches are settled
 fence                   locks        locks    the epoch is the open one and late, all batches are settled

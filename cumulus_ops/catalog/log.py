@@ -24,7 +24,7 @@ from cumulus_ops.catalog.records import (
     NewBatch,
 )
 from cumulus_ops.catalog.values import Sealing
-from cumulus_ops.errors import Conflict
+from cumulus_ops.errors import Conflict, SetupProblem
 
 __all__ = ["BATCH_FIELDS", "EventLog"]
 
@@ -50,6 +50,7 @@ class EventLog(Punctuations):
         drops: int | None = None,
         intake: Intake | None = None,
         sealing: Sealing | None = None,
+        declared: str | None = None,
     ) -> tuple[int, ...]:
         """Make the log files of all batches of a drop visible, at once. One that is a retry takes the place of a batch that is
         set aside.
@@ -61,12 +62,14 @@ class EventLog(Punctuations):
             drops: a batch that is set aside, and of which nothing else will ever count.
             intake: what is recorded with them.
             sealing: the values that it registers for and seals, and how many its coordinator had sealed when its events were judged.
+            declared: what its process was started with; None if that does not matter.
 
         Returns:
             their ids.
 
         Raises:
             InputProblem: the coordinator has sealed its last epoch.
+            SetupProblem: the project says something else by now about what may be appended.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
                 put aside any more, the source is at another position, a key index is another one (``keys-moved``), a value was sealed
                 meanwhile (``seals-moved``), or the lease of the step that wrote its files is over.
@@ -82,6 +85,7 @@ class EventLog(Punctuations):
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
+            _require_declared(connection, declared)
             if sealing is not None:
                 self._begin_sealing(connection, new.coordinator, sealing)
             if new.coordinator not in read_membership(connection).of(new.epoch):
@@ -181,6 +185,15 @@ class EventLog(Punctuations):
             for row in self._read(select(*fields).where(f.batch.in_(batches[i : i + AT_ONCE])).order_by(f.id)):
                 found[row[0]] += (LogFile(*row),)
         return found
+
+
+def _require_declared(connection: Connection, declared: str | None) -> None:
+    """See that an append keeps to what is declared now; its coordinator is locked, so that stays so."""
+    known = None if declared is None else connection.execute(select(t.program.c.declared)).scalar()
+    if known not in (None, declared):
+        hint = "run `cumulus init` if the file is to say that; and start processes again that know an old one"
+        message = "cumulus.yaml has been given other seals, or other relations that have only inserts"
+        raise SetupProblem(message, kind="settings-changed", hint=hint)
 
 
 def _decide(connection: Connection, batch: int | None, state: str) -> None:

@@ -14,7 +14,7 @@ locked, so that each sees the seals of the others, and who is a member.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +36,7 @@ from cumulus_ops.catalog.values import (
 )
 from cumulus_ops.errors import Conflict
 
-__all__ = ["Punctuations", "close_without_leavers", "record_sealing"]
+__all__ = ["Punctuations", "close_without", "record_sealing"]
 
 #: Values named in one query: databases limit how many values a query may have.
 AT_ONCE = 10_000
@@ -53,15 +53,15 @@ class Punctuations(Database):
 
     def __init__(self, url: str, root: Path | None = None) -> None:
         super().__init__(url, root)
-        #: coordinator -> the number of its sealed values, and (relation, seal, value) that were open for it then.
-        self._open: dict[int, tuple[int, set[tuple[str, str, str]]]] = {}
+        #: coordinator -> the number of its sealed values, and those that were open for it then, by relation and seal.
+        self._open: dict[int, tuple[int, dict[tuple[str, str], set[str]]]] = {}
 
-    def known_open(self, coordinator: int) -> tuple[int, Collection[tuple[str, str, str]]]:
-        """How many values a coordinator has sealed, and (relation, seal, value) that are known to be open for it: it is registered for them."""
+    def known_open(self, coordinator: int) -> tuple[int, Mapping[tuple[str, str], Set[str]]]:
+        """How many values a coordinator has sealed, and those that are known to be open for it, by relation and seal: it is registered for them."""
         query = select(t.coordinator.c.sealed_values).where(t.coordinator.c.index == coordinator)
         number = int(next(iter(self._read(query)), [0])[0])
-        known, values = self._open.get(coordinator, (number, set()))
-        return number, values if known == number else set()
+        known, values = self._open.get(coordinator, (number, {}))
+        return number, values if known == number else {}
 
     def remember_open(self, coordinator: int, sealing: Sealing, sealed: int) -> None:
         """After an append: the values that are open for its coordinator now.
@@ -71,13 +71,15 @@ class Punctuations(Database):
             sealing: what it said.
             sealed: how many values were sealed by it.
         """
-        number, values = self._open.get(coordinator, (sealing.sealed_values, set()))
-        if number != sealing.sealed_values or len(values) > REMEMBERED:
-            values = set()
-        values = values.union(sealing.known)
+        number, values = self._open.get(coordinator, (sealing.sealed_values, {}))
+        if number != sealing.sealed_values or sum(map(len, values.values())) > REMEMBERED:
+            values = {}
+        for seal, known in sealing.known.items():
+            values.setdefault(seal, set()).update(known)
         for change in sealing.changes:
-            values.update((change.relation, change.seal, value) for value in change.registers)
-            values.difference_update((change.relation, change.seal, value) for value in change.seals)
+            mine = values.setdefault((change.relation, change.seal), set())
+            mine.update(change.registers)
+            mine.difference_update(change.seals)
         self._open[coordinator] = sealing.sealed_values + sealed, values
 
     def value_states(self, coordinator: int, relation: str, seal: str, values: Sequence[str]) -> dict[str, ValueState]:
@@ -89,6 +91,27 @@ class Punctuations(Database):
                 rows[row.value].append(row)
             found |= {value: _state(coordinator, of_value) for value, of_value in rows.items()}
         return found
+
+    def declared(self) -> str | None:
+        """What :meth:`declare` has recorded last."""
+        return next((row[0] for row in self._read(select(t.program.c.declared))), None)
+
+    def declare(self, declared: str | None) -> None:
+        """Record what appends have to keep to from now on: those under way are waited for, and who was started before is refused.
+
+        Args:
+            declared: identifies the project's seals, and its relations that have only inserts.
+        """
+        c = t.coordinator.c
+        with self._engine.begin() as connection:
+            connection.execute(select(c.index).order_by(c.index).with_for_update()).all()
+            self._lock(connection)
+            connection.execute(update(t.program).values(declared=declared))
+
+    def closed_seals(self) -> list[tuple[str, str]]:
+        """The relations and seals of which values are closed."""
+        closed = select(V.relation, V.seal).where(V.closed_at.is_not(None)).group_by(V.relation, V.seal)
+        return [(row[0], row[1]) for row in self._read(closed.order_by(V.relation, V.seal))]
 
     def seal_by_hand(self, coordinator: int, change: SealChange, by: str) -> int:
         """Seal values in the name of a coordinator that will not do so itself; what is sealed or closed already stays as it is.
@@ -117,6 +140,11 @@ class Punctuations(Database):
         mine = (V.relation == relation, V.seal == seal, V.closed_at > since)
         return [ClosedValue(*row) for row in self._read(query.where(*mine).order_by(V.closed_at, V.id))]
 
+    def other_columns(self, relation: str, seal: str, columns: Sequence[str]) -> str | None:
+        """What a seal's values are of, if that are not these columns."""
+        other = (V.relation == relation, V.seal == seal, V.columns != ",".join(columns))
+        return next((row[0] for row in self._read(select(V.columns).where(*other).limit(1))), None)
+
     def unsettled_batches(self) -> list[UnsettledBatch]:
         """The batches that are not applied yet, or set aside, and what may be in them."""
         first, f = t.batch.alias("first").c, t.log_file.c
@@ -131,27 +159,28 @@ class Punctuations(Database):
 
     def seal_counts(self) -> list[SealCounts]:
         """Each seal of which there are values, in numbers, and in the order of their names."""
-        is_open, waits_for_all = V.closed_at.is_(None), V.producers == "all"
-        of_all = func.count().filter(is_open & waits_for_all)
-        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at), of_all).group_by(V.relation, V.seal)
+        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at)).group_by(V.relation, V.seal)
         missing = self._missing_counts()
         return [
-            SealCounts(relation, seal, n - closed, closed, missing(relation, seal, all_), oldest[0] if oldest else None)
-            for relation, seal, n, closed, all_ in self._read(counts.order_by(V.relation, V.seal))
+            SealCounts(relation, seal, n - closed, closed, missing(relation, seal), oldest[0] if oldest else None)
+            for relation, seal, n, closed in self._read(counts.order_by(V.relation, V.seal))
             for oldest in [self.open_values(relation, seal, limit=1) if n > closed else []]
         ]
 
-    def _missing_counts(self) -> Callable[[str, str, int], dict[int, int]]:
-        """What tells, of a relation, a seal and how many open values wait for all, how many open values wait for whom."""
+    def _missing_counts(self) -> Callable[[str, str], dict[int, int]]:
+        """What tells, of a relation and a seal, how many open values wait for whom."""
         waits_for_all = V.producers == "all"
         unsealed = func.count().filter(P.sealed_at.is_(None) & ~waits_for_all)
         sealed = func.count().filter(P.sealed_at.is_not(None) & waits_for_all)
         joined = select(V.relation, V.seal, P.coordinator, unsealed, sealed).join(t.seal_producer, P.value == V.id)
         query = joined.where(V.closed_at.is_(None)).group_by(V.relation, V.seal, P.coordinator)
         known = {tuple(row[:3]): (int(row[3]), int(row[4])) for row in self._read(query)}
+        all_ = select(V.relation, V.seal, func.count()).where(V.closed_at.is_(None), waits_for_all)
+        open_ = {tuple(row[:2]): int(row[2]) for row in self._read(all_.group_by(V.relation, V.seal))}
         members = [m.coordinator for m in self._reading(read_membership).active()]
 
-        def missing(relation: str, seal: str, of_all: int) -> dict[int, int]:
+        def missing(relation: str, seal: str) -> dict[int, int]:
+            of_all = open_.get((relation, seal), 0)
             others = {c: n for (r, s, c), (n, _) in known.items() if (r, s) == (relation, seal)}
             mine = {c: of_all - known.get((relation, seal, c), (0, 0))[1] for c in members}
             return {c: n for c in sorted({*others, *mine}) if (n := others.get(c, 0) + mine.get(c, 0))}
@@ -230,8 +259,12 @@ def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, b
     return count
 
 
-def close_without_leavers(connection: Connection) -> None:
-    """Close the values that waited only for coordinators that have left: in the transaction in which one does, which has the program's row locked."""
+def close_without(connection: Connection, coordinator: int) -> None:
+    """Close the values that waited only for coordinators that have left: in the transaction in which one does, which has its row locked, and the
+    program's. From now on values close without it: what it has known to be open is to be looked up, should it come back."""
+    c = t.coordinator.c
+    more = {"sealed_values": c.sealed_values + 1}
+    connection.execute(update(t.coordinator).where(c.index == coordinator).values(**more))
     members = [m.coordinator for m in read_membership(connection).active()]
     sealed = select(func.count()).where(P.value == V.id, P.sealed_at.is_not(None), P.coordinator.in_(members))
     waits = (V.closed_at.is_(None), V.producers == "all", sealed.scalar_subquery() == len(members))
@@ -246,7 +279,8 @@ def _insert_values(connection: Connection, change: SealChange, at: float) -> Non
     for some in _portions(values):
         here = (V.relation == change.relation, V.seal == change.seal, V.value.in_(some))
         known.update(connection.execute(select(V.value).where(*here)).scalars())
-    same = {"relation": change.relation, "seal": change.seal, "producers": change.producers, "first_seen": at}
+    same: dict[str, object] = {"relation": change.relation, "seal": change.seal, "columns": ",".join(change.columns)}
+    same |= {"producers": change.producers, "first_seen": at}
     insert_new(connection, t.seal_value, [{**same, "value": value} for value in values if value not in known])
 
 

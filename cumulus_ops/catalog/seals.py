@@ -29,7 +29,7 @@ from cumulus_ops.catalog.clock import clock_s
 from cumulus_ops.catalog.database import Database, now
 from cumulus_ops.catalog.members import lock_coordinator, not_a_member, read_membership, unknown_coordinator
 from cumulus_ops.catalog.membership import FencedSeal, Member, Membership, Token, seconds_of
-from cumulus_ops.catalog.punctuations import close_without_leavers
+from cumulus_ops.catalog.punctuations import close_without
 from cumulus_ops.catalog.records import SETTLED
 from cumulus_ops.errors import NotYet
 from cumulus_ops.rhythm import Rhythm
@@ -302,7 +302,7 @@ def _end(
     connection.execute(update(t.coordinator).where(c.index == coordinator).values(**following))
     mine = membership.find(coordinator)
     if mine is not None and mine.last is not None and epochs.stop > mine.last:
-        close_without_leavers(connection)
+        close_without(connection, coordinator)
     return epochs
 
 

@@ -80,6 +80,7 @@ program = Table(
     Column("token_number", BigInteger, nullable=False),  # grows with each hand-over: fences off who had it before
     Column("source", String(64)),  # digest of what it was compiled from; NULL: not known
     Column("coordination", Text),  # its coordination plan as JSON; NULL: it was registered before there was one
+    Column("declared", String(64)),  # digest of what appends have to keep to (seals, insert_only); NULL: not known
 )
 
 coordinator = Table(
@@ -88,7 +89,9 @@ coordinator = Table(
     Column("index", Integer, primary_key=True),  # also its priority: 0 is the highest
     Column("epoch", Integer, nullable=False),  # the open epoch
     Column("next_sequence", BigInteger, nullable=False),  # in the open epoch
-    Column("sealed_values", BigInteger, nullable=False, server_default="0"),  # by it, or in its name: grows with each
+    Column(
+        "sealed_values", BigInteger, nullable=False, server_default="0"
+    ),  # by it, or in its name: grows with each, and when it leaves
 )
 
 member = Table(
@@ -384,12 +387,14 @@ seal_value = Table(
     Column("relation", String(200), nullable=False),
     Column("seal", String(200), nullable=False),
     Column("value", String(400), nullable=False),
+    Column("columns", Text, nullable=False),  # of the seal, with commas between them
     Column("producers", String(10), nullable=False),  # whose seals close it: 'all', 'registered', 'one'
     Column("first_seen", Float, nullable=False),  # seconds since 1970, by the database's clock
     # the newest batch when it was closed: nothing that comes later has events of it, but what is appended again of an earlier batch
     Column("closed_at", BigInteger, index=True),  # NULL: it is open
     Column("finalised", Boolean),  # its rows are final in all views that it makes final; NULL: not yet in all
     UniqueConstraint("relation", "seal", "value"),
+    Index("ix_seal_value_closed", "relation", "seal", "closed_at"),
     Index("ix_seal_value_not_finalised", "finalised", "closed_at"),
 )
 

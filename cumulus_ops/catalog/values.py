@@ -10,7 +10,7 @@ nobody has it ──► open     its producers are registered: with their first 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 __all__ = [
@@ -28,23 +28,24 @@ __all__ = [
 @dataclass(frozen=True)
 class SealChange:
     """What an append says of values of one seal: those for which its coordinator ``registers``, and those that it ``seals``. ``producers``: whose
-    seals close a value that nobody has registered for yet (:class:`~cumulus_ops.config.SealSettings`)."""
+    seals close a value that nobody has registered for yet (:class:`~cumulus_ops.config.SealSettings`); ``columns``: the seal's."""
 
     relation: str
     seal: str
     producers: str
     registers: tuple[str, ...] = ()
     seals: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Sealing:
     """All that an append says of values. ``sealed_values`` is how many its coordinator had sealed when its events were judged: if there are
-    more by now, they have to be judged again. ``known``: (relation, seal, value) that were found to be open for it, and that it is registered for."""
+    more by now, they have to be judged again. ``known``: by relation and seal, the values that were found to be open for it, and that it is registered for."""
 
     sealed_values: int
     changes: tuple[SealChange, ...] = ()
-    known: frozenset[tuple[str, str, str]] = frozenset()
+    known: Mapping[tuple[str, str], Set[str]] = field(default_factory=dict)
 
     @property
     def has_seals(self) -> bool:

@@ -40,8 +40,11 @@ SUFFIXES, PROJECT_FILE = (".yaml", ".yml"), "cumulus.yaml"
 @JSON
 def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tuple[str, ...], as_json: bool) -> None:
     """Say where coordination is needed, and why: of a project, or of an annotated dataflow in FILE.yaml."""
+    is_file = what.suffix in SUFFIXES and what.name != PROJECT_FILE
+    if folds and not is_file:
+        raise click.UsageError("--fold is about the components of FILE.yaml")
     with explained():
-        if what.suffix in SUFFIXES and what.name != PROJECT_FILE:
+        if is_file:
             _analyze_file(_folded(what, folds), explain, svg, order, as_json)
         else:
             _analyze_project(what.parent if what.name == PROJECT_FILE else what, explain, svg, as_json)

@@ -118,6 +118,20 @@ def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
     return own
 
 
+def _replicated(dataflow: Dataflow) -> frozenset[str]:
+    """The components with several instances: those that are said to have them, and those that a replicated stream leads to, also if it does
+    not concern all of their outputs. What they make is replicated as well, unless it is said not to be."""
+    said = {c.name: c.replicated for c in dataflow.components}
+    found, size = {name for name, replicated in said.items() if replicated}, -1
+    while len(found) != size:
+        size = len(found)
+        for stream in dataflow.streams:
+            travels = stream.replicated is None and stream.source is not None and stream.source[0] in found
+            if stream.target is not None and (stream.replicated or travels) and said[stream.target[0]] is None:
+                found.add(stream.target[0])
+    return frozenset(found)
+
+
 class _Walk:
     """One analysis under way."""
 
@@ -130,6 +144,7 @@ class _Walk:
             self.out_of.setdefault(stream.source, []).append(stream)
         self.components = {c.name: c for c in dataflow.components}
         self.rules = rules_of(d for d in dataflow.dependencies if d.stream is None)
+        self.replicated = _replicated(dataflow)
         self.schemas = {s.stream: s for s in dataflow.schemas}
         self.ports: dict[Port, Flow] = {}
         self.flows: dict[str, Flow] = {}
@@ -234,7 +249,7 @@ class _Walk:
             inferences.append(replace(infer(path, flow.label, flow.attributes, self.rules), counts=counts))
         if not inferences:  # no path leads here: nothing ever comes
             return self._leave(port, Flow(Label(ASYNC), Attributes(f"{name}.{interface}")))
-        replicated = self._replicated([component], inferences)
+        replicated = name in self.replicated
         label = self._reconciled(f"{name}.{interface}", [port], inferences, replicated)
         made = [i.attributes.through(i.path.lineage, f"{name}.{interface}") for i in inferences if i.counts]
         attributes = made[0]
@@ -246,10 +261,6 @@ class _Walk:
         self.ports[port] = flow
         for stream in self.out_of.get(port[1:], ()):
             self._stream(stream, flow)
-
-    def _replicated(self, members: Sequence[Component], inferences: Sequence[Inference]) -> bool:
-        said = [c.replicated for c in members if c.replicated is not None]
-        return any(said) or (len(said) < len(members) and any(i.came.replicated for i in inferences))
 
     def _reconciled(self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool) -> Label:
         """The label of an output, or of all those of a cycle; what it took is noted."""
@@ -303,8 +314,7 @@ class _Walk:
         self.cycles.append(group)
         inside = set(group)
         outputs = [p for p in group if p[0] == "out"]
-        members = [self.components[name] for name in dict.fromkeys(p[1] for p in group)]
-        paths = [p for _, p in self._paths(outputs, inside, within=True)]
+        paths = list(dict.fromkeys(p for _, p in self._paths(outputs, inside, within=True)))
         collapsed = _collapsed(paths)
         place = "cycle " + ", ".join(dict.fromkeys(f"{p[1]}.{p[2]}" for p in outputs))
         listed = ", ".join(f"{p.source} -> {p.target} {p.text}" for p in paths)
@@ -315,8 +325,7 @@ class _Walk:
         for name, path in self._paths(outputs, inside, within=False):
             entering.append((_collapsed([*paths, path]), self.ports["in", name, path.source]))
         inferences = [self._entered(path, flow) for path, flow in entering]
-        round_ = [s for p in outputs for s in self.out_of.get(p[1:], ()) if s.target and ("in", *s.target) in inside]
-        replicated = self._replicated(members, inferences) or any(s.replicated for s in round_)
+        replicated = any(p[1] in self.replicated for p in group)
         nothing = Label(ASYNC, replicated=replicated)  # what goes round has to come from somewhere
         self._settle(group, self._reconciled(place, outputs, inferences, replicated) if inferences else nothing)
 

@@ -1,8 +1,9 @@
 """A group of components as one annotated component: what is inside does not have to be looked at again.
 
 Each pair of an input and an output that something inside connects becomes one path: confluent if all that lies between them is, and a
-write if something between them is. A gate stays known only where streams from outside come to it directly, with their seals as they are;
-otherwise each record counts as a partition of its own. So the labels are never less severe than without folding, and often the same.
+write if something between them is. A gate stays known only where streams from outside come to it directly, with their seals as they are, and
+what was a read stays one only if it is the same read for all inputs; otherwise each record counts as a partition of its own. So labels
+are never less severe than without folding, and often the same.
 """
 
 from __future__ import annotations
@@ -125,15 +126,30 @@ class _Fold:
             for path in paths
         ]
         order = any(path.order_sensitive for _, path in between)
-        writes = any(path.writes for _, path in between) or (order and target in reachable(self._confluent(), source))
-        gates = [self._gate(port, path) for port, path in between if path.order_sensitive]
+        writes = any(path.writes for _, path in between) or (order and not self._one_read(source, target, back))
+        label = f"{'O' if order else 'C'}{'W' if writes else 'R'}"
+        gates = [
+            self._gate(port, path) if path.label == label else None for port, path in between if path.order_sensitive
+        ]
         gate = frozenset.intersection(*(g for g in gates if g is not None)) if gates and None not in gates else None
         plain = all(path.lineage is None for _, path in between) and not self.cyclic & onward & back
         lineage = None if plain and not self._described() else ()
-        return Annotation(name, output, f"{'O' if order else 'C'}{'W' if writes else 'R'}", gate or None, lineage)
+        return Annotation(name, output, label, gate or None, lineage)
+
+    def _one_read(self, source: Port, target: Port, back: set[Port]) -> bool:
+        """Whether all that is order-sensitive before ``target`` meets in one output, by one gate, and ``source`` does not lead round it. Only then is
+        an NDRead the same for all inputs: reads of different things, called by one name, would protect each other."""
+        meeting = {
+            (edge[1], path.gate)
+            for edge, paths in self.paths.items()
+            if edge[1] in back
+            for path in paths
+            if path.order_sensitive
+        }
+        return len(meeting) == 1 and target not in reachable(self._confluent(), source)
 
     def _confluent(self) -> dict[Port, dict[Port, None]]:
-        """Without order-sensitive paths. What goes round these as well does not only read: as an NDRead it would protect others like it."""
+        """Without order-sensitive paths."""
         sensitive = {edge for edge, paths in self.paths.items() if any(p.order_sensitive for p in paths)}
         return {a: {b: None for b in targets if (a, b) not in sensitive} for a, targets in self.graph.items()}
 

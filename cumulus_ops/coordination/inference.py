@@ -130,7 +130,9 @@ def _reconciled(
         yield _read(one, others, replicated, rules)
     elif one.used_seal:
         yield _sealed_write(one, others, replicated, rules)
-    elif one.counts:
+    elif (
+        one.counts or not one.label.deterministic
+    ):  # what differs differs in the state, whatever output it was written for
         yield _plain(one, labels)
     if one.beside is not None and one.counts:
         yield Outcome(labels, one.beside, "the requests differ between runs")

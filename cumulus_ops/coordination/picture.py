@@ -13,7 +13,7 @@ from cumulus_ops.coordination.plan import EdgePlan
 from cumulus_ops.coordination.strategies import Coordination
 from m3.graphs import components, graph_of
 from m3.picture.drawing import curve, text_at, tip
-from m3.picture.labels import place_labels
+from m3.picture.labels import CHARACTERS, place_labels
 from m3.picture.layout import Box, Layout, Route, arrange
 from m3.picture.nodes import Edge, Key, Node
 from m3.picture.text import KEYS_CHARACTERS, LINE, name_lines, shortened
@@ -162,8 +162,14 @@ def _edges(
         found.setdefault((source, target), []).append((stream, plan))
     for (source, target), streams in found.items():
         shown = source[0] == INSIDE and target[0] == INSIDE
-        texts = tuple(f"{s.name}: {analysis.labels[s.name]}" for s, _ in streams) if shown else ()
+        texts = tuple(_short(s.name, str(analysis.labels[s.name])) for s, _ in streams) if shown else ()
         yield Edge(source, target, texts, False), streams
+
+
+def _short(name: str, label: str) -> str:
+    """What is written beside a stream: its label, and its name if there is room."""
+    text = f"{name}: {label}"
+    return text if len(text) <= CHARACTERS else label
 
 
 def _routes(

@@ -141,6 +141,8 @@ def _comparison(rises: int) -> Callable[[Call, list[Known]], Known]:
     """Of ``a > b`` (``rises`` is 0) and ``a < b`` (1): TRUE stays TRUE if what is to be the greater one only rises, the other one only falls."""
 
     def rule(node: Call, args: list[Known]) -> Known:
+        if _tells_false_from_null(node, args):
+            return UNKNOWN
         greater, less = args[rises].trend, args[1 - rises].trend
         together = greater.join(less.flipped)
         if together is Trend.FALLING and any(a.type.nullable for a in node.args):
@@ -162,8 +164,14 @@ def _not(node: Call, args: list[Known]) -> Known:
     return UNKNOWN if node.args[0].type.nullable else Known(args[0].trend.flipped)
 
 
-def _is_null(_: Call, args: list[Known]) -> Known:
-    return UNKNOWN if args[0].trend is Trend.ANY else Known(Trend.FALLING)
+def _is_null(node: Call, args: list[Known]) -> Known:
+    return UNKNOWN if args[0].trend is Trend.ANY or _tells_false_from_null(node, args) else Known(Trend.FALLING)
+
+
+def _tells_false_from_null(node: Call, args: list[Known]) -> bool:
+    """Whether an operation takes conditions for values: one that rises may be FALSE first, then NULL, then TRUE."""
+    pairs = zip(node.args, args, strict=True)
+    return any(a.type.kind == "bool" and a.type.nullable and k.trend is not Trend.FIXED for a, k in pairs)
 
 
 def _case(node: Call, args: list[Known]) -> Known:

@@ -122,6 +122,7 @@ def _is_initialised(project: Project, source: str) -> bool:
 
 
 def _initialise(project: Project, source: str, versions: str | None) -> None:
+    from cumulus_ops.eventlog.declarations import declare
     from m3 import format_program
     from m3.confluence import prove
 
@@ -136,9 +137,8 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         catalog.migrate()
         digest = hashlib.sha256(text.encode()).hexdigest()
         known = catalog.program() if catalog.registered() else None
-        if (
-            known and known.digest == digest and known.granularity != plan.versions.name
-        ):  # there are data with such versions
+        if known and known.digest == digest and known.granularity != plan.versions.name:
+            # It was registered when less was proved, and its data have such versions.
             plan, coordination = _planned(project, program, confluence, known.granularity)
         refreshed = 0 if program.derivations else None
         record = ProgramRecord(
@@ -156,6 +156,7 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         _register(catalog, record, plan, project.state)
         registered = catalog.program()
         _check_format(registered)
+        declare(project, catalog)
         coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
         catalog.record_source(source, coordination.to_json())
         write_plan(project.state, coordination)

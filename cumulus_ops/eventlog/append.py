@@ -25,6 +25,7 @@ from cumulus_ops.config import Project
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
+from cumulus_ops.eventlog.declarations import declaration
 from cumulus_ops.eventlog.delivery import Delivery, Part, SealPart
 from cumulus_ops.eventlog.readers import RelationEvents, check
 from cumulus_ops.eventlog.rejected import events_of, json_records, rejected_rows, without_events
@@ -159,7 +160,12 @@ class _Reading:
         reach("append.before-commit")
         advance = _advance(self.delivery)
         intake, sealing = self._intake(), seals.sealing()
-        return keys.commit(lambda changes: self.catalog.append(new, advance, changes, intake=intake, sealing=sealing))
+        declared = declaration(self.project)
+        return keys.commit(
+            lambda changes: self.catalog.append(
+                new, advance, changes, intake=intake, sealing=sealing, declared=declared
+            )
+        )
 
     def _require(self, lost: np.ndarray) -> None:
         """See that all transactions that are lost were known to be when this reading began."""

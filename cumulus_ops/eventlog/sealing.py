@@ -6,8 +6,8 @@ Values are looked at set at a time: of each piece of rows the different ones, an
 from __future__ import annotations
 
 import datetime
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -37,11 +37,12 @@ class SealStage:
 
     def __init__(self, project: Project, catalog: Catalog, coordinator: int) -> None:
         self._project, self._catalog, self._coordinator = project, catalog, coordinator
-        self._number, self._known = catalog.known_open(coordinator) if project.seals else (0, frozenset())
-        self._found: set[tuple[str, str, str]] = set()
-        self._reasons: dict[tuple[str, str], dict[str, Reason | None]] = defaultdict(dict)
-        self._registers: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-        self._seals: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        self._number, known = catalog.known_open(coordinator) if project.seals else (0, {})
+        self._values = {
+            (relation, seal.name): _Values(known.get((relation, seal.name), frozenset()))
+            for relation, seals in project.seals.items()
+            for seal in seals
+        }
 
     def judge(self, relation: str, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The events whose values are open, and the rows of the others, with the reasons. What a delete by key deletes is not known yet
@@ -49,7 +50,8 @@ class SealStage:
         found, reasons = np.full(len(rows), -1), list[Reason]()
         for seal in self._project.seals.get(relation, ()) if len(rows) else ():
             asked = self._asked(relation, seal, rows)
-            self._mark(relation, seal, rows.filter(pa.array(asked)), found, np.flatnonzero(asked), reasons)
+            mine = rows if len(asked) == len(rows) else rows.take(pa.array(asked))
+            self._mark(relation, seal, mine, found, asked, reasons)
         if not reasons:
             return rows, REJECTED_SCHEMA.empty_table()
         offsets = rows[OFFSET].to_numpy()
@@ -66,13 +68,13 @@ class SealStage:
     def take(self, relation: str, rows: pa.Table) -> None:
         """Register for the values of accepted rows."""
         for seal in self._project.seals.get(relation, ()) if len(rows) else ():
-            texts = distinct_texts(rows, seal.columns)
-            self._look_up(relation, seal, texts)
-            self._register(relation, seal, texts)
+            values = self._values[relation, seal.name]
+            judged, texts = values.judged
+            values.register(texts if judged is rows else self._look_up(relation, seal, rows))
 
     def announce(self, relation: str, seal: SealSettings, rows: pa.Table) -> pa.Table:
         """Register for the values in rows of the seal's columns. Returns those that are rejected."""
-        return self._say(relation, seal, rows, self._register, refused=(SEALED,))
+        return self._say(relation, seal, rows, self._values[relation, seal.name].register)
 
     def seal(self, relation: str, seal: SealSettings, rows: pa.Table) -> pa.Table:
         """Seal the values in rows of the seal's columns, once all events are judged. What is sealed already stays so.
@@ -80,27 +82,22 @@ class SealStage:
         Returns:
             the rows that are rejected.
         """
-        return self._say(relation, seal, rows, self._seal_values)
+        return self._say(relation, seal, rows, self._values[relation, seal.name].seal, passed=(SEALED,))
 
     def sealing(self) -> Sealing | None:
         """What the append says of values; None if nothing is ever sealed."""
         if not self._project.seals:
             return None
-        return Sealing(self._number, tuple(self._changes()), frozenset(self._found))
+        known = {seal: values.found for seal, values in self._values.items() if values.found}
+        return Sealing(self._number, tuple(self._changes()), known)
 
-    def _changes(self) -> list[SealChange]:
-        seals = [(relation, seal) for relation, of in self._project.seals.items() for seal in of]
-        changes = (
-            SealChange(
-                relation,
-                seal.name,
-                seal.producers,
-                tuple(self._registers[relation, seal.name]),
-                tuple(self._seals[relation, seal.name]),
-            )
-            for relation, seal in seals
-        )
-        return [change for change in changes if change.registers or change.seals]
+    def _changes(self) -> Iterator[SealChange]:
+        for relation, seals in self._project.seals.items():
+            for seal in seals:
+                values = self._values[relation, seal.name]
+                if values.registers or values.seals:
+                    said = (tuple(values.registers), tuple(values.seals))
+                    yield SealChange(relation, seal.name, seal.producers, *said, seal.columns)
 
     def _is_beside_key(self, relation: str, seal: SealSettings) -> bool:
         """Whether an update by key may take a row from one value to another."""
@@ -111,10 +108,10 @@ class SealStage:
         return not {*seal.columns} <= {*key}
 
     def _asked(self, relation: str, seal: SealSettings, rows: pa.Table) -> np.ndarray:
-        """Which rows have their value."""
+        """The places of the rows that have their value."""
         if self._is_beside_key(relation, seal):
-            return np.asarray(rows[SIGN].to_numpy() != -1)
-        return np.ones(len(rows), bool)
+            return np.flatnonzero(rows[SIGN].to_numpy() != -1)
+        return np.arange(len(rows))
 
     def _refused(self, relation: str, old: pa.Table) -> dict[int, Reason]:
         found, reasons = np.full(len(old), -1), list[Reason]()
@@ -131,15 +128,14 @@ class SealStage:
         found: np.ndarray,
         places: np.ndarray,
         reasons: list[Reason],
-        refused: Sequence[str] = (SEALED,),
+        passed: Sequence[str] = (),
     ) -> None:
-        """Note in ``found``, at the places of rows that have no reason yet, the place in ``reasons`` of theirs."""
+        """Note in ``found``, at the places of rows that have no reason yet, the place in ``reasons`` of theirs, if that is not of a kind that is
+        ``passed``."""
         if len(rows) == 0:
             return
-        texts = distinct_texts(rows, seal.columns)
-        self._look_up(relation, seal, texts)
-        known = self._reasons[relation, seal.name]
-        bad = {v: r for v in texts if (r := known.get(v)) is not None and (r.kind != SEALED or r.kind in refused)}
+        texts, known = self._look_up(relation, seal, rows), self._values[relation, seal.name].refused
+        bad = {value: known[value] for value in known.keys() & texts if known[value].kind not in passed}
         if not bad:
             return
         hit = pc.fill_null(pc.index_in(seal_texts(rows, seal.columns), value_set=pa.array(list(bad))), -1).to_numpy()
@@ -152,36 +148,55 @@ class SealStage:
         relation: str,
         seal: SealSettings,
         rows: pa.Table,
-        what: Callable[[str, SealSettings, Sequence[str]], None],
-        refused: Sequence[str] = (),
+        what: Callable[[Set[str]], None],
+        passed: Sequence[str] = (),
     ) -> pa.Table:
         if len(rows) == 0:
             return REJECTED_SCHEMA.empty_table()
         found, reasons = np.full(len(rows), -1), list[Reason]()
-        self._mark(relation, seal, rows, found, np.arange(len(rows)), reasons, refused)
-        what(relation, seal, distinct_texts(rows.filter(pa.array(found < 0)), seal.columns))
+        self._mark(relation, seal, rows, found, np.arange(len(rows)), reasons, passed)
+        what({*distinct_texts(rows.filter(pa.array(found < 0)), seal.columns)})
         return _rejected(rows, found, reasons)
 
-    def _look_up(self, relation: str, seal: SealSettings, texts: Sequence[str]) -> None:
-        """Get to know values that this process has not seen open."""
-        reasons = self._reasons[relation, seal.name]
-        new = [v for v in texts if v not in reasons and (relation, seal.name, v) not in self._known]
+    def _look_up(self, relation: str, seal: SealSettings, rows: pa.Table) -> Set[str]:
+        """The different values of rows; those that this process has not seen open are looked up."""
+        values, texts = self._values[relation, seal.name], {*distinct_texts(rows, seal.columns)}
+        values.judged = rows, texts
+        new = sorted(texts - values.known - values.found - values.unknown - values.refused.keys())
         states = self._catalog.value_states(self._coordinator, relation, seal.name, new) if new else {}
         for value in new:
             state = states.get(value, ValueState())
-            reasons[value] = _reason(self._coordinator, seal.name, value, state)
-            if state.is_registered and reasons[value] is None:
-                self._found.add((relation, seal.name, value))
+            reason = _reason(self._coordinator, seal.name, value, state)
+            if reason is not None:
+                values.refused[value] = reason
+            else:
+                (values.found if state.is_registered else values.unknown).add(value)
+        return texts
 
-    def _register(self, relation: str, seal: SealSettings, texts: Sequence[str]) -> None:
-        for value in texts:
-            one = (relation, seal.name, value)
-            if one not in self._known and one not in self._found:
-                self._registers[relation, seal.name][value] = None
 
-    def _seal_values(self, relation: str, seal: SealSettings, texts: Sequence[str]) -> None:
-        known = self._reasons[relation, seal.name]
-        self._seals[relation, seal.name].update((value, None) for value in texts if known.get(value) is None)
+@dataclass
+class _Values:
+    """What one append knows of the values of a seal, and says of them.
+
+    ``known`` before it, and ``found`` by it, to be open for its coordinator, which is registered for them; ``unknown``, for which it is not; and ``refused``,
+    with the reason. ``judged``: the rows that were looked at last, and their values.
+    """
+
+    known: Set[str]
+    found: set[str] = field(default_factory=set)
+    unknown: set[str] = field(default_factory=set)
+    refused: dict[str, Reason] = field(default_factory=dict)
+    registers: set[str] = field(default_factory=set)
+    seals: set[str] = field(default_factory=set)
+    judged: tuple[pa.Table | None, Set[str]] = (None, frozenset())
+
+    def register(self, texts: Set[str]) -> None:
+        """Have, or say that it will have, events of values."""
+        self.registers |= texts & self.unknown
+
+    def seal(self, texts: Set[str]) -> None:
+        """Have no more of them; what is sealed already stays so."""
+        self.seals |= texts - self.refused.keys()
 
 
 def _rejected(rows: pa.Table, found: np.ndarray, reasons: Sequence[Reason]) -> pa.Table:

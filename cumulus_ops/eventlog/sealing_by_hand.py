@@ -47,7 +47,9 @@ def seal_by_hand(
     settings = _find(project, relation, seal)
     texts = _texts(project, relation, settings, values)
     who = _awaited(catalog, relation, seal, texts) if coordinator is None else coordinator
-    return who, catalog.seal_by_hand(who, SealChange(relation, seal, settings.producers, seals=texts), by)
+    return who, catalog.seal_by_hand(
+        who, SealChange(relation, seal, settings.producers, (), texts, settings.columns), by
+    )
 
 
 def _find(project: Project, relation: str, seal: str) -> SealSettings:

@@ -30,6 +30,8 @@ __all__ = [
 #: (relation, seal) -> the asset that says which of its values are closed.
 Values = Mapping[tuple[str, str], Asset]
 
+#: Airflow keeps no longer partition keys than 250 characters.
+KEY_CHARACTERS = 200
 WAIT_S = 5.0  # between two looks of a sensor that gave its slot back
 BLUE, GREEN, YELLOW, PURPLE = "#d6e4f5", "#d9f2dd", "#fdf3cf", "#ece2f7"
 
@@ -278,7 +280,7 @@ def say_closed(context: Context, folder: str, values: Values) -> None:
     for place, texts in steps.closed_values(folder, list(values)).items():
         event = context["outlet_events"][values[place]]
         event.extra = {"values": texts}
-        event.add_partitions(texts[0])
+        event.add_partitions(texts[0][:KEY_CHARACTERS])
 
 
 def say_epoch(context: Context, epochs: Sequence[int]) -> None:

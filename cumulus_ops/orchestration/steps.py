@@ -129,7 +129,7 @@ def apply_epoch(
 def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) -> dict[str, int]:
     """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early.
 
-    Where nothing waits, it finalises: a value that all have sealed is final without waiting for the epoch's end. What landed before an epoch's
+    It finalises meanwhile: a value that all have sealed is final without waiting for the epoch's end. What landed before an epoch's
     boundary belongs to it. Of an epoch that ends early, only what is appended does. An earlier epoch
     that a failed run has left open gets what is its, and is sealed first. Later ones that are over already, for the scheduler was away or
     the project's start is long ago, are made up for in the same way; those among them for which nothing has landed are sealed at once.
@@ -154,6 +154,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
+                finalise(runtime)
                 looks = 0
             elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
@@ -361,12 +362,14 @@ def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[s
         seals: the (relation, seal) to look for.
 
     Returns:
-        (relation, seal) -> some of their texts, the oldest first; without those of which nothing is left.
+        (relation, seal) -> some of them, as people write them, the oldest first; without those of which nothing is left.
     """
+    from cumulus_ops.catalog.finals import value_text
+
     with _running(folder, "inprocess") as (project, runtime):
         proved = project.validation.policy != "off"
         found = {(r, s): runtime.catalog.closed_left(r, s, validated=proved) for r, s in seals}
-    return {place: texts for place, texts in found.items() if texts}
+    return {place: [value_text(text) for text in texts] for place, texts in found.items() if texts}
 
 
 def finalise_closed(folder: str) -> list[str]:

@@ -104,7 +104,7 @@ partition key is the value.
 {values}
                                               └─► finalise ─► validate
 ```
-One run does all that is ready; a run that finds nothing left does no harm. Coordinators that have nothing else to do finalise, too.
+One run does all that is ready; a run that finds nothing left does no harm. Coordinators finalise meanwhile, too.
 
 {waited_for(project, waits, OF_FINAL)}"""
 

@@ -19,6 +19,7 @@ relation. So is a map of which no meaning is found; it is *opaque*, and what is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -43,11 +44,19 @@ from m3.moments import moments
 from m3.program import START, Program, Statement, Trigger
 from m3.scalars import Const
 
-__all__ = ["CONTENT_OF", "Meanings", "changes", "content_name", "divided"]
+__all__ = ["CONTENT_OF", "Meanings", "TooLarge", "changes", "content_name", "divided"]
 
+#: As many products are looked at for a proof; all of TPC-H together has 3,000.
+MAX_PRODUCTS = 50_000
+#: As many times a relation may be in one product.
+MAX_ALIKE = 10
 #: What the change of a content is, and back.
 CHANGE_OF = {ROWS: CHANGE, DELETES: DELETES_CHANGE}
 CONTENT_OF = {change: content for content, change in CHANGE_OF.items()}
+
+
+class TooLarge(Exception):
+    """What a map means has too many products to be looked at."""
 
 
 def content_name(relation: str, sign: int) -> str:
@@ -63,7 +72,13 @@ class Meanings:
     multiplied_out: bool = False
     known: dict[str, Sum] = field(default_factory=dict)
     _after: dict[tuple[str, str], Sum] = field(default_factory=dict)
+    _work: int = 0
     _normal: dict[Product, Product | None] = field(default_factory=dict)
+
+    @property
+    def sequential(self) -> bool:
+        """Whether statements see what those before them have added."""
+        return self.program.semantics == "sequential"
 
     @cached_property
     def nullable(self) -> dict[str, tuple[bool, ...]]:
@@ -122,19 +137,31 @@ class Meanings:
     def expanded(self, trigger: Trigger, index: int, start: Partial) -> Iterable[tuple[Product, Coefficient]]:
         """What a statement adds, see :func:`m3.confluence.expansion.expand`."""
         statement = trigger.statements[index]
-        times = moments(trigger, index, sequential=self.program.semantics == "sequential")
+        times = moments(trigger, index, sequential=self.sequential)
         name = content_name(trigger.relation, trigger.sign)
         refs = zip(statement.reads(), times, strict=True)
         reads = [self.after(ref.map, name) if after else self.known[ref.map] for ref, after in refs]
+        self.count(math.prod(map(len, reads)))
         return expand(statement, reads, start, multiplied_out=self.multiplied_out)
 
     def add(self, total: Sum, product: Product, coefficient: Coefficient) -> None:
         """Add a product in any form to a sum."""
+        self.count()
         if product not in self._normal:
             self._normal[product] = normal(product, self.nullable)
         found = self._normal[product]
         if found is not None and coefficient:
             add(total, found, coefficient)
+
+    def count(self, products: int = 1) -> None:
+        """Count the products that are looked at.
+
+        Raises:
+            TooLarge: they are too many for a proof.
+        """
+        self._work += products
+        if self._work > MAX_PRODUCTS:
+            raise TooLarge
 
     def after(self, name: str, content: str) -> Sum:
         """What a map means after a change of a relation."""
@@ -169,6 +196,8 @@ def changes(meaning: Sum, content: str) -> Iterator[tuple[Product, Coefficient, 
     atom is of the relation, it keeps its place."""
     for product, coefficient in meaning.items():
         places = [i for i, (name, _) in enumerate(product.atoms) if name == content]
+        if len(places) > MAX_ALIKE:
+            raise TooLarge
         for chosen in subsets(places):
             kinds = {i: CHANGE_OF[product.atoms[i][1]] for i in chosen}
             yield _replaced(product, kinds), coefficient, len(places) == 1

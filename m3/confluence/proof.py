@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from m3.confluence.meaning import Meanings, content_name
+from m3.confluence.meaning import Meanings, TooLarge, content_name
 from m3.confluence.products import ROWS, Sum
 from m3.confluence.single import OTHER, THIS, Event, added_once, commute, summed_once
 from m3.dataflow import is_cyclic, once_per_program, strata
 from m3.formatting import format_statement
 from m3.graphs import graph_of, reachable
-from m3.moments import Between, moments
-from m3.program import START, Program, Statement, Trigger
+from m3.moments import Between, reads_between
+from m3.program import START, Program, Statement
 
 __all__ = ["Confluence", "Place", "Verdict", "prove"]
 
@@ -82,18 +82,24 @@ def prove(program: Program) -> Confluence:
     return again if again.grain == "batch" or (again.is_confluent and not found.is_confluent) else found
 
 
+#: What is told first of a relation.
+KINDS = ("ordered", "unknown", "summed")
+
+
 @dataclass(frozen=True)
 class _Problem:
-    """Why events of some relations are told apart. ``ordered``: also where they are not added up."""
+    """Why events of some relations are told apart. ``kind``: ``ordered``, ``summed`` (only where they are added up) or ``unknown``."""
 
     map: str
     events: tuple[Event, ...]
     places: tuple[Place, ...]
-    ordered: bool = True
+    kind: str = "ordered"
 
     def __str__(self) -> str:
         reader, *others = self.places
-        if not self.ordered:
+        if self.kind == "unknown":
+            return f"{self.map} has too many products for a proof, or none was found: {reader} is one of its statements"
+        if self.kind == "summed":
             return (
                 f"{self.map} is right for one event after the other, but not for the sum of several: {reader} does not read "
                 f"{others[0] if others else self.map} both as before the event and AFTER it"
@@ -144,51 +150,52 @@ class _Search:
             return
         try:
             added = {event: self.meanings.added(name, *event) for event in self.meanings.relations(name)}
-        except Between:
+            start = self.meanings.start(name)
+            meaning = self.meanings.integral(start, added.values())
+            wrong = [e for e, sum_ in added.items() if self.meanings.difference(meaning, content_name(*e)) != sum_]
+        except (Between, TooLarge):
             self.meanings.opaque(name)
             self._ordered(name)
             return
-        start = self.meanings.start(name)
-        meaning = self.meanings.integral(start, added.values())
-        wrong = [e for e, sum_ in added.items() if self.meanings.difference(meaning, content_name(*e)) != sum_]
         if not wrong and not self._reads_opaque(meaning):
             self.meanings.known[name] = meaning
             return
         self.meanings.opaque(name)
-        apart, once = self._ordered(name)
-        single = None if apart else summed_once(self.meanings, start, once)
+        once = self._ordered(name)
+        single = None if once is None else self._summed(start, once)
         if single is not None:
             self.meanings.known[name] = single
             for event in wrong:
                 self._not_summed(name, event)
-        elif not apart:  # no pair is told apart, and still nothing was found: better safe
-            self._told_apart(name, wrong[0], wrong[-1])
+        elif once is not None:  # no pair is told apart, and still nothing was found: better safe
+            self._too_large(name)
+
+    def _summed(self, start: Sum, once: Mapping[Event, Sum]) -> Sum | None:
+        try:
+            return summed_once(self.meanings, start, once)
+        except TooLarge:
+            return None
 
     def _reads_opaque(self, meaning: Sum) -> bool:
         derived = {content_name(d.map, 0) for d in self.program.derivations}
         return any(name.startswith("\0") and name not in derived for product in meaning for name, _ in product.atoms)
 
-    def _ordered(self, name: str) -> tuple[bool, dict[Event, Sum]]:
-        """Compare all pairs of events in what they add to a map. Returns whether some are told apart, and what each event adds."""
+    def _ordered(self, name: str) -> dict[Event, Sum] | None:
+        """Compare all pairs of events in what they add to a map. Returns that; None where some are told apart, or may be."""
         before = len(self.problems)
         mine = [e for e in self.meanings.statements[name] if e[0] != START]
-        once, other = self._once(name, mine, THIS), self._once(name, mine, OTHER)
-        for position, event in enumerate(self._events):
-            for second in self._events[: position + 1]:
-                if (event in mine or second in mine) and not self._apart(name, event, second):
-                    adds = once.get(event, {}), other.get(second, {})
-                    if not commute(self.meanings, event, adds[0], second, adds[1]):
+        try:
+            once = {e: added_once(self.meanings, name, e, THIS) for e in mine}
+            other = {e: added_once(self.meanings, name, e, OTHER) for e in mine}
+            for position, event in enumerate(self._events):
+                for second in self._events[: position + 1]:
+                    if (event not in mine and second not in mine) or self._apart(name, event, second):
+                        continue
+                    if not commute(self.meanings, event, once.get(event, {}), second, other.get(second, {})):
                         self._told_apart(name, event, second)
-        return len(self.problems) > before, once
-
-    def _once(self, name: str, events: list[Event], row: int) -> dict[Event, Sum]:
-        found: dict[Event, Sum] = {}
-        for event in events:
-            try:
-                found[event] = added_once(self.meanings, name, event, row)
-            except Between:
-                found[event] = {}
-        return found
+        except TooLarge:
+            self._too_large(name)
+        return once if len(self.problems) == before else None
 
     def _apart(self, name: str, event: Event, second: Event) -> bool:
         """Whether one of two events reads a map without meaning that the other changes."""
@@ -202,17 +209,10 @@ class _Search:
         """The maps without meaning that an event's statements for a map read; all maps, where they read between."""
         derived = self.program.derivation_by_map
         for trigger, index in self.meanings.statements[name].get(event, ()):
-            between = self._is_between(trigger, index)
+            between = reads_between(trigger, index, sequential=self.meanings.sequential)
             for ref in trigger.statements[index].reads():
                 if between or (ref.map not in derived and self._is_opaque(ref.map)):
                     yield ref.map
-
-    def _is_between(self, trigger: Trigger, index: int) -> bool:
-        try:
-            moments(trigger, index, sequential=self.program.semantics == "sequential")
-        except Between:
-            return True
-        return False
 
     def _is_opaque(self, name: str) -> bool:
         return any(
@@ -226,10 +226,14 @@ class _Search:
                 self.problems.append(_Problem(name, (reader, writer), places))
                 return
         mine = [self._place(*found) for e in (event, second) for found in self._statements(name, e)]
-        mine = mine or [
-            self._place(t.event, i, t.statements[i]) for by in self.meanings.statements[name].values() for t, i in by
-        ]
         self.problems.append(_Problem(name, (event, second), tuple(mine[:1])))
+
+    def _too_large(self, name: str) -> None:
+        """Nothing was found of a map: all who change it may be told apart, and all that changes what they read."""
+        mine = [e for e in self.meanings.statements[name] if e[0] != START]
+        events = [e for e in self._events if e in mine or self._changes(e, name)]
+        places = [self._place(*found) for e in mine for found in self._statements(name, e)]
+        self.problems.append(_Problem(name, tuple(events), tuple(places[:1]), "unknown"))
 
     def _not_summed(self, name: str, event: Event) -> None:
         relation, sign = event
@@ -238,10 +242,10 @@ class _Search:
             for writer in ((relation, s) for s in signs):
                 places = self._reading(name, reader, writer)
                 if places:
-                    self.problems.append(_Problem(name, (event,), places, ordered=False))
+                    self.problems.append(_Problem(name, (event,), places, "summed"))
                     return
         mine = [self._place(*found) for s in signs for found in self._statements(name, (relation, s))]
-        self.problems.append(_Problem(name, (event,), tuple(mine[:1]), ordered=False))
+        self.problems.append(_Problem(name, (event,), tuple(mine[:1]), "summed"))
 
     def _reading(self, name: str, reader: Event, writer: Event) -> tuple[Place, ...]:
         """A statement of an event for a map that reads what another event changes, and the statement that changes it first."""
@@ -297,12 +301,12 @@ class _Search:
 
     def _confluence(self) -> Confluence:
         problems: dict[str, _Problem] = {}
-        for problem in sorted(self.problems, key=lambda p: not p.ordered):
+        for problem in sorted(self.problems, key=lambda p: KINDS.index(p.kind)):
             for event in problem.events:
                 for relation in self._bases(event):
                     problems.setdefault(relation, problem)
         verdicts = {r.name: _verdict(r.name, problems.get(r.name)) for r in self.program.relations}
-        return Confluence(verdicts, not any(p.ordered for p in self.problems))
+        return Confluence(verdicts, all(p.kind == "summed" for p in self.problems))
 
 
 def _verdict(relation: str, problem: _Problem | None) -> Verdict:

@@ -13,6 +13,7 @@ from m3.confluence.expansion import Partial
 from m3.confluence.meaning import CONTENT_OF, Meanings, changes, content_name, divided
 from m3.confluence.products import DELETES, DELETES_CHANGE, ROWS, Atom, Coefficient, Product, Sum, add, normal
 from m3.confluence.terms import Term, column
+from m3.moments import reads_between
 
 __all__ = ["OTHER", "THIS", "Event", "added_once", "commute", "summed_once"]
 
@@ -23,13 +24,12 @@ THIS, OTHER = -1, -2
 
 
 def added_once(meanings: Meanings, target: str, event: Event, row: int = THIS) -> Sum:
-    """What one event adds to a map, as a sum of products of the relations' contents before it and of its given row.
-
-    Raises:
-        Between: see :func:`m3.confluence.expansion.moments`.
-    """
+    """What one event adds to a map, as a sum of products of the relations' contents before it and of its given row. Statements that
+    read in the middle of what their trigger adds are left out."""
     total: Sum = {}
     for trigger, index in meanings.statements[target].get(event, ()):
+        if reads_between(trigger, index, sequential=meanings.sequential):
+            continue
         values = {param: column(row, i) for i, param in enumerate(trigger.params)}
         start = Partial(1, (), values, factors=[_weight(row)] if trigger.sign == 0 else [])
         for product, coefficient in meanings.expanded(trigger, index, start):
@@ -76,6 +76,7 @@ def _collapse(
         places[place] = row
         coefficient *= -1 if sign < 0 and kind != DELETES_CHANGE else 1
         factors += [_weight(row)] if sign == 0 else []
+    meanings.count()
     moved = product.moved(places)
     moved = moved._replace(atoms=tuple(kept), factors=(*moved.factors, *factors))
     found = normal(moved, meanings.nullable, {r: content_name(*event) for r, event in rows.items()})

@@ -17,6 +17,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from m3.evaluate import FAILURES, coerce
 from m3.scalars import STRICT, Call, Const, Scalar, Var
 
 __all__ = [
@@ -71,7 +72,7 @@ def term(scalar: Scalar, values: Mapping[str, Term]) -> Term:
     if isinstance(scalar, Var):
         return values[scalar.name]
     if isinstance(scalar, Const):
-        return (1, 0, str(scalar.type), repr(scalar.value))
+        return _literal(scalar)
     args = [term(a, values) for a in scalar.args]
     if scalar.op == "not":
         (inner,) = args
@@ -80,6 +81,19 @@ def term(scalar: Scalar, values: Mapping[str, Term]) -> Term:
     if scalar.op in TURNED:
         return _made(TURNED[scalar.op], "BOOL", args[::-1])
     return _made(scalar.op, _type_text(scalar), args)
+
+
+def _literal(scalar: Const) -> Term:
+    """Equal values of one type are one term, however they are written."""
+    try:
+        value = coerce(scalar.value, scalar.type)
+    except FAILURES:
+        return (
+            2,
+            "literal",
+            f"{_type_name(scalar.type)} {scalar.value!r}",
+        )  # not a value that could differ from another one
+    return (1, 0, _type_name(scalar.type), repr(value + 0.0 if isinstance(value, float) else value))
 
 
 def _type_text(scalar: Call) -> str:

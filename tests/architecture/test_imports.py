@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cumulus_ops.coordination.barriers import ALL
+from cumulus_ops.coordination.plan import CoordinationPlan
+from cumulus_ops.coordination.stored import write_plan
+
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("pyspark", "great_expectations", "pyarrow", "pandas", "deltalake", "sqlglot")
+HEAVY = ("pyspark", "great_expectations", "pyarrow", "pandas", "deltalake", "sqlglot", "numpy")
 PARSE = "import json, sys; import cumulus_dags; print(json.dumps(sorted(m for m in sys.modules if '.' not in m)))"
 
 
@@ -18,7 +22,9 @@ def test_import_directions():
 
 
 def test_parsing_the_dags_loads_nothing_heavy(tmp_path):
+    write_plan(tmp_path / "cumulus" / "state", CoordinationPlan("batch", barriers=ALL))
     environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "dags")}
+    environment["CUMULUS_HOME"] = str(tmp_path / "cumulus")
     environment.pop("CUMULUS_PROJECT", None)
     done = subprocess.run(
         [sys.executable, "-c", PARSE], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True

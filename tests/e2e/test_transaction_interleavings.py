@@ -379,7 +379,7 @@ def _say(
         sealing = Sealing(number, (SealChange("r", seal, producers, registers, seals),))
 
         def operation(catalog: Catalog) -> None:
-            catalog.append([new], sealing=sealing)
+            catalog.append([new], sealing=sealing, declared="old")
 
         return operation
 
@@ -395,6 +395,7 @@ OPERATIONS: dict[str, Make] = {
     "seal a value for all elsewhere": _say(2, "v", "a", "all", seals=("v",)),
     "register for a value of one": _say(1, "v", "o", "one", registers=("v",)),
     "register for a value of one elsewhere": _say(2, "v", "o", "one", registers=("v",)),
+    "declare": lambda w: lambda c: c.declare("new"),
     "seal a value by hand": lambda w: (
         lambda c: c.seal_by_hand(2, SealChange("r", "k", "registered", seals=("shared",)), "me")
     ),
@@ -544,6 +545,8 @@ VALUES = (
     ("seal a value for all", "add a coordinator"),
     ("register for a value of one", "register for a value of one elsewhere"),
     ("seal a value by hand", "seal a value elsewhere", "fence"),
+    ("declare", "register for values"),
+    ("declare", "fence"),
 )
 #: A value closes, and meanwhile somebody registers for it, or who has not sealed it leaves: what they read of each other is read late.
 CLOSING = (("register for values", "seal a value by hand"), ("seal a value for all", "fence"))
@@ -574,9 +577,11 @@ def test_every_pair_that_concerns_values_ends_as_one_after_the_other(world: Worl
     """Coordinator 2 produces into one value, and 0 has sealed another one for which all are awaited; who is fenced leaves."""
     prepare(world, 1, pending=False)
     world.run(
-        "INSERT INTO seal_value (relation, seal, value, producers, first_seen) VALUES ('r', 'k', 'shared', 'registered', 0)"
+        "INSERT INTO seal_value (relation, seal, columns, value, producers, first_seen) VALUES ('r', 'k', '', 'shared', 'registered', 0)"
     )
-    world.run("INSERT INTO seal_value (relation, seal, value, producers, first_seen) VALUES ('r', 'a', 'v', 'all', 0)")
+    world.run(
+        "INSERT INTO seal_value (relation, seal, columns, value, producers, first_seen) VALUES ('r', 'a', '', 'v', 'all', 0)"
+    )
     world.run("INSERT INTO seal_producer VALUES (1, 2, 0, NULL, NULL), (2, 0, 0, 1, 'x')")
     world.run("UPDATE member SET last_epoch = 1 WHERE coordinator = 2")
     world.save()

@@ -27,7 +27,7 @@ QUICK = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
-small = st.integers(0, 2)
+small = st.sampled_from([0, 1, 1, 2])  # mostly what meets
 signs = st.sampled_from([1, 1, -1])
 amounts = st.sampled_from([Decimal("1.00"), Decimal("-0.50")])
 events = st.one_of(
@@ -35,7 +35,7 @@ events = st.one_of(
     st.tuples(st.just("s"), signs, st.tuples(small, st.one_of(st.none(), small), amounts)),
     st.tuples(st.just("t"), signs, st.tuples(small, st.sampled_from([None, "x", "yy"]))),
 )
-streams = st.lists(events, min_size=2, max_size=7)
+streams = st.lists(events, min_size=5, max_size=10)
 
 
 def maps_after(program: Program, stream: Sequence[Event]) -> dict[str, dict[tuple[object, ...], int]]:

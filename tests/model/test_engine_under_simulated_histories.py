@@ -38,6 +38,6 @@ def test_the_engine_replays_a_simulated_run(seed: int, tmp_path: Path) -> None:
     project = make_project(
         tmp_path, program.relations, program=format_program(program), coordinators=simulated.case.coordinators
     )
-    initialise(project)
+    initialise(project, versions="event")  # as the simulator's are
     with open_runtime(project) as rt:
         agree(rt.program, play(simulated.history, [Local(rt)], Eventual(rt.program)), simulated)

@@ -247,7 +247,7 @@ STEPS = st.lists(
         *(4 * [st.tuples(st.just("deliver"), said())]),
         st.tuples(st.just("kill"), st.sampled_from(["append.before-commit", "append.after-commit"]), said()),
         st.tuples(st.just("hand"), st.integers(0, 2), _values(2)),
-        st.tuples(st.just("leave"), st.sampled_from([1, 2])),
+        st.tuples(st.sampled_from(["leave", "join"]), st.sampled_from([1, 2])),
     ),
     min_size=4,
     max_size=12,
@@ -294,6 +294,10 @@ class World:
                 self.by_hand(coordinator, seals, process)
             case "leave", [int() as coordinator]:
                 self.leave(coordinator, process)
+            case "join", [int() as coordinator]:
+                self.processes[process].add_coordinator(coordinator)
+                self.model.members.add(coordinator)
+                self.level(process)
 
     def deliver(self, number: int, delivered: Said, process: int, reach: Callable[[str], None]) -> None:
         if delivered.coordinator not in self.model.members:
@@ -337,27 +341,34 @@ class World:
             return
         catalog = self.processes[process]
         catalog.drain_coordinator(coordinator)
+        self.seal_next(catalog)
+        self.level(process)
+        self.model.leave(coordinator)
+
+    def level(self, process: int) -> None:
+        """Let all come to the same epoch: whose event counts first is another matter."""
+        catalog = self.processes[process]
+        while len({m.epoch for m in catalog.membership().active()}) > 1:
+            self.seal_next(catalog)
+
+    def seal_next(self, catalog: Catalog) -> None:
         for batch in catalog.batches(state="appended"):
             catalog.set_aside(batch.id, "x")
-        at = catalog.position(coordinator)[0]
-        while catalog.token() != coordinator:
-            holder = catalog.token()
-            catalog.seal(holder, catalog.position(holder)[0])
-        catalog.seal(coordinator, at)
-        self.model.leave(coordinator)
+        catalog.seal(catalog.token(), catalog.position(catalog.token())[0])
 
     def compare(self) -> None:
         catalog, model = self.processes[0], self.model
         assert sum(r.rows for r in catalog.quarantined_rows()) == model.rejected
-        assert {v for v, s in model.values.items() if s.is_closed} == {*self.closed()}
+        closed, log = self.closed(), list(self.log())
+        assert {v for v, s in model.values.items() if s.is_closed} == {*closed}
         found = {(v.relation, v.seal, tuple(v.texts)): ({*v.registered}, {*v.sealed}) for v in catalog.open_values()}
         assert found == {
             v: ({*s.by}, {c for c, done in s.by.items() if done}) for v, s in model.values.items() if not s.is_closed
         }
-        rows = Counter((relation, sign, *row) for _, relation, sign, row in self.log())
+        rows = Counter((relation, sign, *row) for _, relation, sign, row in log)
         assert rows == model.log
-        for batch, relation, _, row in self.log():  # what is in a later batch came after the closing
-            for value, closed_at in self.closed().items():
+        for batch, relation, _, row in log:  # what is in a later batch came after the closing
+            for value, closed_at in closed.items():
                 same = value[0] == relation and value[2] == value_of(relation, seal_of(*value[:2]), row)
                 assert not (same and batch > closed_at)
 

@@ -9,11 +9,11 @@ from cumulus_ops.simulation.coordinated import (
     AdWorkload,
     WordRegime,
     WordWorkload,
-    ads,
     run_ads,
     run_words,
     words,
 )
+from cumulus_ops.simulation.coordinated.ad_workload import Plan
 
 ADS = AdWorkload(servers=8, entries=200, batch=20, gap_s=0.002, requests=30)
 WORDS = WordWorkload(nodes=4, batches=30)
@@ -65,8 +65,8 @@ def test_batches_are_written_in_order() -> None:
 
 
 def test_a_vote_with_one_seal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = ads._Plan.responsible
-    monkeypatch.setattr(ads._Plan, "responsible", lambda plan, campaign: right(plan, campaign)[:1])
+    right = Plan.responsible
+    monkeypatch.setattr(Plan, "responsible", lambda plan, campaign: right(plan, campaign)[:1])
     one, other = run_ads(AdRegime.SEALED, ADS, seed=1), run_ads(AdRegime.SEALED, ADS, seed=2)
     assert one.differing()
     assert one.differing_from(other)

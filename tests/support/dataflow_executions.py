@@ -10,49 +10,28 @@ random ones if there are too many states.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, NamedTuple
 
 import networkx as nx
 
 from cumulus_ops.coordination.annotations import Dataflow, Stream
-from tests.support.dataflow_components import Instance, State, Value, concerning
-from tests.support.dataflow_worlds import VALUES, Record, World, restricted
+from tests.support.dataflow_components import Instance, concerning
+from tests.support.dataflow_orders import Message, Node, Orders, Outcome, Sent, TooLong
+from tests.support.dataflow_worlds import World
 
 __all__ = ["ANOMALIES", "Observed", "TooLong", "execute", "instances_of", "observe"]
 
 #: What a stream can show, the worst last.
 ANOMALIES = ("Async", "Run", "Inst", "Diverge")
 INSTANCES = 2
-#: States of a search, and random orders instead; of components that are confluent by construction, fewer do.
-STATES_MAX, WALKS = 250, 30
-CONFLUENT_STATES_MAX, CONFLUENT_WALKS = 30, 6
-STEPS_MAX = 150
 RUNS_MAX = 24
 
-Node = tuple[str, int]
+#: A component, the number of its instance, and the interface.
 Output = tuple[str, int, str]
-
-
-class TooLong(Exception):
-    """Records go round a cycle for ever."""
-
-
-class Sent(NamedTuple):
-    """What an instance has sent from one output, all in all: records, and the partitions that it has sealed, per sealed stream; its state at the
-    end; streams whose seal it broke, by records after a seal or without one."""
-
-    records: frozenset[Record]
-    sealed: tuple[tuple[str, frozenset[Value]], ...]
-    summary: frozenset[object]
-    broken: frozenset[str]
-
-
 #: What every output sends in one execution.
 Run = Mapping[Output, Sent]
-Message = tuple[Node, str, bool, tuple[object, ...]]
 
 
 @dataclass
@@ -134,10 +113,11 @@ def execute(
     Raises:
         TooLong: one does not end.
     """
-    runs: list[dict[Output, Sent]] = [{}]
-    known: dict[object, list[dict[Output, Sent]]] = {}
+    machines = {c.name: Instance(world, c, keys) for c in world.dataflow.components}
+    runs: list[Run] = [{}]
+    known: dict[object, list[Outcome]] = {}
     for stage in _stages(world.dataflow):
-        grown = []
+        grown: list[Run] = []
         for run in runs:
             choices = []
             for nodes in stage:
@@ -145,11 +125,13 @@ def execute(
                 first = tuple(node for node in nodes if not node[1])
                 if order and not first:
                     continue  # it does what the first instance does
-                search = _Search(world, keys, first if order else nodes, choose)
-                at = search.nodes, search.pool(run)
+                nodes = first if order else nodes
+                pool = tuple(sorted(_pool(world, keys, nodes, run)))
+                at = tuple(name for name, _ in nodes), pool  # instances that get the same can do the same
                 if at not in known:
-                    known[at] = search.outcomes(at[1], order)
-                choices.append(known[at])
+                    orders = Orders([machines[n] for n, _ in nodes], _fed(world.dataflow, nodes), keys, choose)
+                    known[at] = orders.outcomes(pool, order)
+                choices.append([{(*nodes[i], out): sent for i, out, sent in outcome} for outcome in known[at]])
             grown += [_joined(run, parts, stage, world.dataflow) for parts in _some(choices, choose)]
         runs = grown if len(grown) <= RUNS_MAX else choose.sample(grown, RUNS_MAX)
     return runs
@@ -161,7 +143,44 @@ def _order_of(nodes: Iterable[Node], ordered: Mapping[str, str]) -> str:
     return min(orders)  # none, or by arrival, before logged
 
 
-def _joined(run: Run, parts: Iterable[Run], stage: tuple[tuple[Node, ...], ...], flow: Dataflow) -> dict[Output, Sent]:
+def _pool(world: World, keys: Mapping[str, frozenset[str]], nodes: tuple[Node, ...], run: Run) -> Iterator[Message]:
+    """What the others have sent to some instances, and what comes from outside."""
+    inside = {name for name, _ in nodes}
+    for at, (name, instance) in enumerate(nodes):
+        for stream in world.dataflow.streams:
+            if stream.target is None or stream.target[0] != name:
+                continue
+            if stream.source is None:
+                records, sealed = world.inputs[stream.name], world.sealed.get(stream.name, frozenset())
+            elif stream.source[0] in inside:
+                continue
+            else:
+                sent = run[_producer(world.dataflow, stream, instance)]
+                records, sealed = sent.records, dict(sent.sealed).get(stream.name, frozenset())
+            yield from ((at, stream.name, False, row) for row in records)
+            yield from ((at, stream.name, True, value) for value in (sealed if stream.name in keys else ()))
+
+
+def _producer(flow: Dataflow, stream: Stream, instance: int) -> Output:
+    """Which instance an instance of a consumer reads from."""
+    assert stream.source is not None
+    name, output = stream.source
+    return name, min(instance, instances_of(flow, name) - 1), output
+
+
+def _fed(flow: Dataflow, nodes: tuple[Node, ...]) -> list[list[tuple[str, Stream, int]]]:
+    """Which streams lead from each instance to which others of them."""
+    found: list[list[tuple[str, Stream, int]]] = [[] for _ in nodes]
+    for stream in flow.streams:
+        for at, (name, instance) in enumerate(nodes):
+            if stream.source is not None and stream.target is not None and stream.target[0] == name:
+                producer = _producer(flow, stream, instance)
+                if producer[:2] in nodes:
+                    found[nodes.index(producer[:2])].append((producer[2], stream, at))
+    return found
+
+
+def _joined(run: Run, parts: Iterable[Run], stage: tuple[tuple[Node, ...], ...], flow: Dataflow) -> Run:
     """A run with what a stage has done. Where all input has one order, only the first instances were run: the others did the same."""
     after = dict(run)
     for part in parts:
@@ -172,7 +191,8 @@ def _joined(run: Run, parts: Iterable[Run], stage: tuple[tuple[Node, ...], ...],
     return after
 
 
-def _some(choices: list[list[dict[Output, Sent]]], choose: random.Random) -> Iterator[tuple[dict[Output, Sent], ...]]:
+def _some(choices: list[list[Run]], choose: random.Random) -> Iterator[tuple[Run, ...]]:
+    """All combinations, or some if there are too many."""
     total = 1
     for outcomes in choices:
         total *= len(outcomes)
@@ -193,130 +213,3 @@ def _stages(flow: Dataflow) -> Iterator[tuple[tuple[Node, ...], ...]]:
         nodes = tuple((name, i) for name in members for i in range(instances_of(flow, name)))
         circular = len(members) > 1 or graph.has_edge(members[0], members[0])
         yield (nodes,) if circular else tuple((node,) for node in nodes)
-
-
-class _Search:
-    """Orders in which some instances may receive what is sent to them."""
-
-    def __init__(
-        self, world: World, keys: Mapping[str, frozenset[str]], nodes: tuple[Node, ...], choose: random.Random
-    ) -> None:
-        self.world, self.keys, self.nodes, self.choose = world, keys, nodes, choose
-        components = {c.name: c for c in world.dataflow.components}
-        self.machines = {name: Instance(world, components[name], keys) for name, _ in nodes}
-        self.streams = {s.name: s for s in world.dataflow.streams}
-
-    def pool(self, run: Run) -> frozenset[Message]:
-        """What the others have sent, and what comes from outside."""
-        return frozenset(m for node in self.nodes for s in self.streams.values() for m in self._sent(run, node, s))
-
-    def _sent(self, run: Run, node: Node, stream: Stream) -> Iterator[Message]:
-        if stream.target is None or stream.target[0] != node[0]:
-            return
-        if stream.source is None:
-            records = self.world.inputs[stream.name]
-            sealed = self.world.sealed.get(stream.name, frozenset())
-        elif stream.source[0] in self.machines:
-            return
-        else:
-            sent = run[self._producer(stream, node[1])]
-            records, sealed = sent.records, dict(sent.sealed).get(stream.name, frozenset())
-        yield from ((node, stream.name, False, row) for row in records)
-        if stream.name in self.keys:
-            yield from ((node, stream.name, True, value) for value in sealed)
-
-    def _producer(self, stream: Stream, instance: int) -> Output:
-        assert stream.source is not None
-        name, output = stream.source
-        return name, min(instance, instances_of(self.world.dataflow, name) - 1), output
-
-    def outcomes(self, pool: frozenset[Message], order: str = "") -> list[dict[Output, Sent]]:
-        """All that can come of it, or what comes of some random orders; of one if the ``order`` is logged."""
-        start = tuple(State() for _ in self.nodes)
-        if order == "logged":
-            return [dict(self._outcome(self._walk(pool, start, lambda m: repr((m[0], m[2], m[1], m[3])))))]
-        confluent = all(p.label in ("CR", "CW") for m in self.machines.values() for p in m.component.paths)
-        states_max, walks = (CONFLUENT_STATES_MAX, CONFLUENT_WALKS) if confluent else (STATES_MAX, WALKS)
-        stack, seen, ends = [(pool, start)], {(pool, start)}, set()
-        while stack:
-            pending, states = stack.pop()
-            if not pending:
-                ends.add(states)
-            for message in self._deliverable(pending):
-                following = self._deliver(pending, states, message)
-                if following not in seen:
-                    seen.add(following)
-                    stack.append(following)
-            if len(seen) > states_max:
-                ends |= {self._walk(pool, start) for _ in range(walks)}
-                break
-        found = {tuple(self._outcome(states)) for states in ends}
-        return [dict(outcome) for outcome in sorted(found, key=repr)]
-
-    def _walk(
-        self, pending: frozenset[Message], states: tuple[State, ...], rank: Callable[[Message], Any] | None = None
-    ) -> tuple[State, ...]:
-        """One order. Messages are preferred by their rank, by default a random one, so that late ones are late by a lot."""
-        ranks: dict[Message, float] = {}
-        for _ in range(STEPS_MAX):
-            if not pending:
-                return states
-            ready = sorted(self._deliverable(pending), key=repr)
-            best = min(ready, key=rank or (lambda m: ranks.setdefault(m, self.choose.random())))
-            pending, states = self._deliver(pending, states, best)
-        raise TooLong
-
-    def _deliverable(self, pending: frozenset[Message]) -> list[Message]:
-        """Records, and seals of which no record is under way."""
-        held = {(n, s, restricted(row, self.keys[s])) for n, s, seal, row in pending if not seal and s in self.keys}  # type: ignore[arg-type]
-        return [m for m in pending if not m[2] or (m[0], m[1], m[3]) not in held]
-
-    def _deliver(
-        self, pending: frozenset[Message], states: tuple[State, ...], message: Message
-    ) -> tuple[frozenset[Message], tuple[State, ...]]:
-        node, name, seal, what = message
-        at = self.nodes.index(node)
-        machine, before = self.machines[node[0]], states[at]
-        after = machine.seal(before, name, what) if seal else machine.receive(before, name, what)  # type: ignore[arg-type]
-        pending = (pending - {message}) | frozenset(self._fed_back(node, before, after))
-        return pending, (*states[:at], after, *states[at + 1 :])
-
-    def _fed_back(self, node: Node, before: State, after: State) -> Iterator[Message]:
-        """What goes to instances that are run together with it: records, and seals."""
-        machine = self.machines[node[0]]
-        for stream in self.streams.values():
-            if stream.source is None or stream.target is None or stream.source[0] != node[0]:
-                continue
-            output = stream.source[1]
-            for other in self.nodes:
-                if other[0] == stream.target[0] and self._producer(stream, other[1])[:2] == node:
-                    yield from (
-                        (other, stream.name, False, row) for out, row in after.shown - before.shown if out == output
-                    )
-                    new = self._closed(machine, after, output, stream) - self._closed(machine, before, output, stream)
-                    yield from ((other, stream.name, True, value) for value in new)
-
-    def _closed(self, machine: Instance, state: State, output: str, stream: Stream) -> frozenset[Value]:
-        """The partitions of an output that are sealed, if the stream is."""
-        key = self.keys.get(stream.name)
-        values = product(*(VALUES.get(k, (None,)) for k in sorted(key))) if key is not None else ()
-        return frozenset(v for v in values if key is not None and machine.closed(state, output, key, v))
-
-    def _outcome(self, states: Iterable[State]) -> Iterator[tuple[Output, Sent]]:
-        for (name, number), state in zip(self.nodes, states, strict=True):
-            machine = self.machines[name]
-            for output in machine.outputs:
-                shown = frozenset(row for out, row in state.shown if out == output)
-                sealed, broken = [], set(state.broken)
-                for stream in self.streams.values():
-                    key = self.keys.get(stream.name)
-                    if stream.source != (name, output) or key is None:
-                        continue
-                    closed = self._closed(machine, state, output, stream)
-                    sealed.append((stream.name, closed))
-                    if any(restricted(row, key) not in closed for row in shown):
-                        broken.add(stream.name)
-                yield (
-                    (name, number, output),
-                    Sent(shown, tuple(sealed), machine.summary(state, output), frozenset(broken)),
-                )

@@ -7,12 +7,12 @@ a path that reads, reads what all the others have written.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Dependency, Stream
+from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Dependency, Schema, Stream
 
 __all__ = [
     "DEPENDENCIES",
@@ -174,7 +174,20 @@ def draw_dataflow(choose: random.Random) -> Dataflow:
     for number, output in enumerate(schemas):
         if output not in fed or choose.random() < 0.2:
             streams.append(Stream(f"sink{number}", output, None))
-    return Dataflow("random", tuple(components), tuple(streams), DEPENDENCIES if choose.random() < 0.7 else ())
+    drawn = choose.random()
+    outside = [stream for stream in streams if stream.source is None]
+    schemas_known = tuple(Schema(s.name, tuple(_schema(s))) for s in outside) if drawn * 10 % 1 < 0.5 else ()
+    return Dataflow("random", tuple(components), tuple(streams), tuple(_known(drawn, outside)), schemas_known)
+
+
+def _known(drawn: float, outside: Sequence[Stream]) -> Iterator[Dependency]:
+    """What is said of dependencies: that they hold everywhere, of some streams from outside, or nothing."""
+    for dependency in DEPENDENCIES:
+        if drawn < 0.5:
+            yield dependency
+        elif drawn < 0.8:
+            needed = dependency.determinant | {dependency.dependent}
+            yield from (replace(dependency, stream=s.name) for s in outside if needed <= set(_schema(s)))
 
 
 def _feed(

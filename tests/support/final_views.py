@@ -52,6 +52,8 @@ RETRACTING = (
     "SELECT id FROM clicks GROUP BY id HAVING MAX(price) IS NULL",
     "SELECT id FROM clicks GROUP BY id HAVING NOT MAX(price) < 1 AND COUNT(*) < 4",
     "SELECT id FROM clicks GROUP BY id HAVING AVG(price) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING (COUNT(*) > 2 AND MAX(price) > 1) IS NOT NULL",
+    "SELECT id FROM clicks GROUP BY id HAVING (COUNT(*) > 2 AND MAX(price) > 1) >= FALSE",
     "SELECT id, MAX(price) AS most FROM clicks GROUP BY id",
     "SELECT id FROM clicks ORDER BY id LIMIT 3",
     "SELECT id FROM ads WHERE NOT EXISTS (SELECT 1 FROM clicks c WHERE c.id = ads.id)",

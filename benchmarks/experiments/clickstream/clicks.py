@@ -26,10 +26,10 @@ class Load:
 
     producers: int
     independent: bool
-    drops: int = 60
+    drops: int = 40
     rate: float = 5.0
     size: int = 500
-    campaigns: int = 4
+    campaigns: int = 3
     round: int = 5
     lag_s: float = 1.0
     seed: int = 0

@@ -17,14 +17,14 @@ import numpy as np
 
 from benchmarks.experiments.clickstream.clicks import Load, write_drop
 from benchmarks.experiments.clickstream.feeding import feed
-from benchmarks.experiments.clickstream.project import SEALING, clickstream_project
+from benchmarks.experiments.clickstream.project import ALONE, SEALING, clickstream_project
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.query import read_view
 from cumulus_ops.snapshot import run_minibatch
 from cumulus_ops.snapshot.finals import finalise
 
-__all__ = ["Run", "run_load"]
+__all__ = ["Run", "Worker", "check", "run_load"]
 
 CORES = 2
 READY_S = 120.0
@@ -52,7 +52,7 @@ def run_load(home: Path, load: Load, regime: str) -> Run:
     staged = list(load.staged(home / "staged", sealing=regime in SEALING))
     for coordinator in range(project.coordinators):
         write_drop(project.landing / str(coordinator) / WARM, np.full(1, -1), np.full(1, -1), -1 - coordinator)
-    workers = min(CORES, project.coordinators)
+    workers = 1 if regime == ALONE else min(CORES, project.coordinators)
     context = _context()
     ready, gate, results = context.Barrier(workers + 1), context.Value("d", 0.0), context.Queue()
     processes = [
@@ -71,7 +71,7 @@ def run_load(home: Path, load: Load, regime: str) -> Run:
         for process in processes:
             process.join(60)
             process.kill()
-    _check(project, load)
+    check(project, load)
     return _joined(found, load, regime)
 
 
@@ -84,7 +84,7 @@ def _result(results: Any, processes: Sequence[BaseProcess]) -> dict[str, Any]:
             assert not any(process.exitcode for process in processes), "a working process died"
 
 
-def _check(project: Project, load: Load) -> None:
+def check(project: Project, load: Load) -> None:
     """The view shows what it ought to."""
     with open_runtime(project, "inprocess") as rt:
         rows = read_view(rt, "campaign", tentative=True).to_pylist()
@@ -121,13 +121,13 @@ def _work(home: Path, load: Load, regime: str, worker: int, workers: int, ready:
         while not gate.value:
             time.sleep(IDLE_S)
         begun = time.process_time()
-        played = _Worker(rt, load, regime, worker, workers, gate.value)
+        played = Worker(rt, load, regime, worker, workers, gate.value)
         played.play()
         found = {"seconds": played.ended, "cpu_s": time.process_time() - begun}
         results.put({**found, "progress": played.progress, "finals": played.finals})
 
 
-class _Worker:
+class Worker:
     """Applies the drops of some coordinators; the first one finalises, too."""
 
     def __init__(self, rt: Runtime, load: Load, regime: str, worker: int, workers: int, begin: float) -> None:

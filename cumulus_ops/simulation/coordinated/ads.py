@@ -12,54 +12,25 @@ A server has batches of clicks, sent at a rate; it goes through its campaigns on
 
 from __future__ import annotations
 
-import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from functools import partial
 
-from cumulus_ops.simulation.kernel import Costs, Disorder, Here, Message, Simulation
+from cumulus_ops.simulation.coordinated.ad_actors import Analyst, Registry, Replica, Sequencer, Server
+from cumulus_ops.simulation.coordinated.ad_workload import (
+    AdRegime,
+    AdWorkload,
+    Answer,
+    Answered,
+    Click,
+    Counted,
+    Plan,
+    Tick,
+)
+from cumulus_ops.simulation.kernel import Costs, Disorder, Simulation
 
-__all__ = ["AdRegime", "AdRun", "AdWorkload", "run_ads"]
-
-Click = tuple[int, int]
-Answer = tuple[tuple[int, int], ...]
-
-
-class AdRegime(Enum):
-    """How clicks and requests are coordinated."""
-
-    UNCOORDINATED = "uncoordinated"
-    SEALED = "sealed"
-    INDEPENDENT = "independently sealed"
-    BY_ENTRY = "ordered by entry"
-    BY_BATCH = "ordered by batch"
-
-    @property
-    def ordered(self) -> bool:
-        """Whether there is a sequencer."""
-        return self in (AdRegime.BY_ENTRY, AdRegime.BY_BATCH)
-
-    @property
-    def seals(self) -> bool:
-        """Whether servers seal campaigns."""
-        return self in (AdRegime.SEALED, AdRegime.INDEPENDENT)
-
-
-@dataclass(frozen=True)
-class AdWorkload:
-    """``servers`` with ``entries`` clicks each, in batches of ``batch`` with ``gap_s`` between two on average, over ``campaigns`` for each server, of ``ads`` each;
-    ``requests`` spread over that time. ``seed`` decides what is clicked and when, not how long messages take."""
-
-    servers: int = 5
-    entries: int = 1000
-    batch: int = 50
-    gap_s: float = 0.010
-    campaigns: int = 10
-    ads: int = 10
-    requests: int = 40
-    replicas: int = 3
-    seed: int = 0
+__all__ = ["AdRun", "run_ads"]
 
 
 @dataclass
@@ -110,226 +81,6 @@ class AdRun:
         )
 
 
-@dataclass(frozen=True)
-class Tick(Message):
-    """It is time for the next batch, or request."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class Clicks(Message):
-    """A batch, or one entry of it."""
-
-    clicks: tuple[Click, ...]
-
-
-@dataclass(frozen=True)
-class Seal(Message):
-    """A server has no more clicks of a campaign."""
-
-    campaign: int
-    server: int
-
-
-@dataclass(frozen=True)
-class Request(Message):
-    """What are the poor ads of a campaign?"""
-
-    number: int
-    campaign: int
-
-
-@dataclass(frozen=True)
-class Ask(Message):
-    """Who is responsible for a campaign?"""
-
-    campaign: int
-
-
-@dataclass(frozen=True)
-class Responsible(Message):
-    """These servers are."""
-
-    campaign: int
-    servers: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Counted(Message):
-    """Reported: a replica has counted so many more."""
-
-    clicks: int
-
-
-@dataclass(frozen=True)
-class Answered(Message):
-    """Reported: a replica has answered a request."""
-
-    number: int
-    answer: Answer
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Who is where and does what when: the same in every run of a workload and regime."""
-
-    regime: AdRegime
-    workload: AdWorkload
-
-    @property
-    def replicas(self) -> list[str]:
-        return [f"replica {i}" for i in range(self.workload.replicas)]
-
-    @property
-    def receivers(self) -> list[str]:
-        """Who gets clicks and requests from their senders."""
-        return ["sequencer"] if self.regime.ordered else self.replicas
-
-    @property
-    def batches(self) -> int:
-        return self.workload.entries // self.workload.batch
-
-    def campaign(self, server: int, batch: int) -> int:
-        number = batch * self.workload.campaigns // self.batches
-        return number + (server * self.workload.campaigns if self.regime is AdRegime.INDEPENDENT else 0)
-
-    def responsible(self, campaign: int) -> tuple[int, ...]:
-        if self.regime is AdRegime.INDEPENDENT:
-            return (campaign // self.workload.campaigns,)
-        return tuple(range(self.workload.servers))
-
-    def batch(self, server: int, number: int) -> tuple[Click, ...]:
-        choose = random.Random(f"{self.workload.seed} {server} {number}")
-        campaign = self.campaign(server, number)
-        return tuple((campaign, choose.randrange(self.workload.ads)) for _ in range(self.workload.batch))
-
-    def gap_s(self, who: str, number: int, mean_s: float) -> float:
-        return random.Random(f"{self.workload.seed} {who} {number}").uniform(0.5, 1.5) * mean_s
-
-
-class _Server:
-    """An ad server."""
-
-    def __init__(self, here: Here, plan: _Plan, server: int) -> None:
-        self.here, self.plan, self.server = here, plan, server
-
-    def receive(self, message: Message, sender: str) -> None:
-        assert isinstance(message, Tick)
-        number, plan = message.number, self.plan
-        clicks = plan.batch(self.server, number)
-        parts = [(c,) for c in clicks] if plan.regime is AdRegime.BY_ENTRY else [clicks]
-        for part in parts:
-            for receiver in plan.receivers:
-                self.here.send(receiver, Clicks(part))
-        campaign, last = plan.campaign(self.server, number), number + 1 == plan.batches
-        if plan.regime.seals and (last or plan.campaign(self.server, number + 1) != campaign):
-            for receiver in plan.replicas:
-                self.here.send(receiver, Seal(campaign, self.server))
-        if not last:
-            gap_s = plan.gap_s(f"server {self.server}", number, plan.workload.gap_s)
-            self.here.after(gap_s, Tick(number + 1))
-
-
-class _Analyst:
-    """Poses requests to all replicas."""
-
-    def __init__(self, here: Here, plan: _Plan) -> None:
-        self.here, self.plan = here, plan
-
-    def receive(self, message: Message, sender: str) -> None:
-        assert isinstance(message, Tick)
-        number, workload = message.number, self.plan.workload
-        # of the campaigns that are clicked about now
-        batch = number * self.plan.batches // workload.requests
-        request = Request(number, self.plan.campaign(number % workload.servers, batch))
-        for receiver in self.plan.receivers:
-            self.here.send(receiver, request)
-        if number + 1 < workload.requests:
-            mean_s = workload.gap_s * self.plan.batches / workload.requests
-            self.here.after(self.plan.gap_s("analyst", number, mean_s), Tick(number + 1))
-
-
-class _Sequencer:
-    """Sends on what comes, to everybody in the same order: between two actors messages keep theirs."""
-
-    def __init__(self, here: Here, plan: _Plan) -> None:
-        self.here, self.plan = here, plan
-
-    def receive(self, message: Message, sender: str) -> None:
-        for replica in self.plan.replicas:
-            self.here.send(replica, message)
-
-
-class _Registry:
-    """Knows who is responsible for which campaign."""
-
-    def __init__(self, here: Here, plan: _Plan) -> None:
-        self.here, self.plan = here, plan
-
-    def receive(self, message: Message, sender: str) -> None:
-        assert isinstance(message, Ask)
-        self.here.send(sender, Responsible(message.campaign, self.plan.responsible(message.campaign)))
-
-
-class _Replica:
-    """A reporting server."""
-
-    def __init__(self, here: Here, plan: _Plan, costs: Costs) -> None:
-        self.here, self.plan, self.costs = here, plan, costs
-        self.counts: Counter[Click] = Counter()
-        self.held: dict[int, list[Click]] = defaultdict(list)
-        self.waiting: dict[int, list[Request]] = defaultdict(list)
-        self.sealed: dict[int, set[int]] = defaultdict(set)
-        self.responsible: dict[int, tuple[int, ...]] = {}
-        self.asked: set[int] = set()
-        self.closed: set[int] = set()
-
-    def receive(self, message: Message, sender: str) -> None:
-        match message:
-            case Clicks(clicks) if self.plan.regime.seals:
-                self.here.spend(len(clicks) * self.costs.write_s)
-                self.held[clicks[0][0]].extend(clicks)
-                self._ask(clicks[0][0])
-            case Clicks(clicks):
-                self._count(clicks)
-            case Seal(campaign, server):
-                self.sealed[campaign].add(server)
-                self._close(campaign)
-            case Responsible(campaign, servers):
-                self.responsible[campaign] = servers
-                self._close(campaign)
-            case Request(_, campaign) if self.plan.regime.seals and campaign not in self.closed:
-                self.waiting[campaign].append(message)
-            case Request():
-                self._answer(message)
-
-    def _ask(self, campaign: int) -> None:
-        if campaign not in self.asked:
-            self.asked.add(campaign)
-            self.here.send("registry", Ask(campaign))
-
-    def _close(self, campaign: int) -> None:
-        """The unanimous vote."""
-        if campaign in self.responsible and self.sealed[campaign] >= set(self.responsible[campaign]):
-            self.closed.add(campaign)
-            self.here.spend(len(self.held[campaign]) * self.costs.read_s)
-            self._count(self.held.pop(campaign))
-            for request in self.waiting.pop(campaign, []):
-                self._answer(request)
-
-    def _count(self, clicks: tuple[Click, ...] | list[Click]) -> None:
-        self.here.spend(len(clicks) * self.costs.write_s)
-        self.counts.update(clicks)
-        self.here.report(Counted(len(clicks)))
-
-    def _answer(self, request: Request) -> None:
-        ads = range(self.plan.workload.ads)
-        self.here.spend(len(ads) * self.costs.read_s)
-        counts = [(ad, self.counts[request.campaign, ad]) for ad in ads]
-        self.here.report(Answered(request.number, tuple(counts)))
-
-
 def run_ads(
     regime: AdRegime,
     workload: AdWorkload,
@@ -347,18 +98,18 @@ def run_ads(
         costs: what things take.
         disorder: how much longer messages may take; by default 0.5 ms on average.
     """
-    plan, paid = _Plan(regime, workload), costs or Costs()
+    plan, paid = Plan(regime, workload), costs or Costs()
     simulation = Simulation(seed, paid, disorder or Disorder(delay_s=0.5e-3), record=False, handled_max=10_000_000)
     run = AdRun(workload.servers * workload.entries)
     for i in range(workload.servers):
-        simulation.add(f"server {i}", lambda here, i=i: _Server(here, plan, i))
+        simulation.add(f"server {i}", partial(Server, plan=plan, server=i))
         simulation.inject(plan.gap_s(f"server {i}", -1, workload.gap_s), f"server {i}", Tick(0))
-    simulation.add("analyst", lambda here: _Analyst(here, plan))
+    simulation.add("analyst", partial(Analyst, plan=plan))
     simulation.inject(workload.gap_s, "analyst", Tick(0))
-    simulation.add("sequencer", lambda here: _Sequencer(here, plan))
-    simulation.add("registry", lambda here: _Registry(here, plan))
+    simulation.add("sequencer", partial(Sequencer, plan=plan))
+    simulation.add("registry", partial(Registry, plan=plan))
     for name in plan.replicas:
-        simulation.add(name, lambda here: _Replica(here, plan, paid))
+        simulation.add(name, partial(Replica, plan=plan, costs=paid))
     simulation.watchers.append(lambda at_s, name, what: _note(run, at_s, name, what))
     simulation.run()
     run.states = {name: dict(simulation.actor(name).counts) for name in plan.replicas}

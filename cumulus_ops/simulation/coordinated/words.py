@@ -15,6 +15,7 @@ import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from cumulus_ops.simulation.kernel import Costs, Disorder, Here, Message, Simulation
 
@@ -241,8 +242,8 @@ def run_words(
     )
     run = WordRun(workload)
     for i in range(workload.nodes):
-        simulation.add(f"node {i}", lambda here, i=i: _Node(here, plan, i))
-    simulation.add("coordinator", lambda here: _Coordinator(here, plan))
+        simulation.add(f"node {i}", partial(_Node, plan=plan, number=i))
+    simulation.add("coordinator", partial(_Coordinator, plan=plan))
     simulation.inject(0.0, "coordinator", Begin(0))
     simulation.watchers.append(lambda at_s, name, what: _note(run, at_s, name, what))
     simulation.run()

@@ -96,6 +96,10 @@ def test_a_group_can_be_folded():
     assert "no component 'Cash'" in run(FILES / "ads_thresh.yaml", "--fold", "Service=Cash", code=2).stderr
 
 
+def test_folding_is_about_a_file(tmp_path):
+    assert "FILE.yaml" in run(tmp_path, "--fold", "A=B", code=2).stderr
+
+
 def test_a_mistake_is_shown_with_its_line(tmp_path):
     file = tmp_path / "wrong.yaml"
     file.write_text((FILES / "wordcount.yaml").read_text().replace("label: OW", "label: WO"))

@@ -3,7 +3,7 @@
 import os
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.coordination.analysis import analyse
@@ -25,6 +25,12 @@ def no_worse(before, after):
     return {n: (before[n], after[n]) for n in after if after[n] > before[n]}
 
 
+def assume_inst_among_replicas(analysis):
+    """The rules keep Inst through a read and make a Taint of it through a write, which is Run in a component that is not replicated."""
+    single = {name for (name, _), label in analysis.outputs.items() if not label.replicated}
+    assume(not any(label.kind == "Inst" and name in single for (name, _), label in analysis.inputs.items()))
+
+
 @EXAMPLES
 @given(dataflows(), st.data())
 def test_a_seal_more_never_makes_a_label_more_severe(dataflow, data):
@@ -44,7 +50,10 @@ def test_a_confluent_component_never_makes_a_label_more_severe(dataflow, data):
     one = data.draw(st.sampled_from(dataflow.components))
     paths = tuple(replace(p, label="C" + p.label[1], gate=None) for p in one.paths)
     parts = tuple(replace(c, paths=paths) if c is one else c for c in dataflow.components)
-    assert not no_worse(severities(analyse(dataflow)), severities(analyse(replace(dataflow, components=parts))))
+    before = analyse(dataflow)
+    assume_inst_among_replicas(before)
+    assume(not before.cycles)  # a cycle has paths of several components, of which one would be made confluent
+    assert not no_worse(severities(before), severities(analyse(replace(dataflow, components=parts))))
 
 
 @EXAMPLES
@@ -61,8 +70,9 @@ def test_replication_never_makes_a_label_less_severe(dataflow, data):
 def test_folding_never_makes_a_label_less_severe(dataflow, data):
     names = [c.name for c in dataflow.components]
     group = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
-    folded = analyse(fold(dataflow, group, "Folded"))
-    assert not no_worse(severities(folded), severities(analyse(dataflow), folded.labels))
+    before, folded = analyse(dataflow), analyse(fold(dataflow, group, "Folded"))
+    assume_inst_among_replicas(before)
+    assert not no_worse(severities(folded), severities(before, folded.labels))
 
 
 @EXAMPLES

@@ -119,6 +119,18 @@ def test_state_that_is_written_on_the_way_to_another_output_counts():
     assert component_label(path("CR", source="q"), path("OW", source="c", target="log")) == "Async"
 
 
+def test_state_that_diverges_shows_in_whatever_reads_it():
+    streams = (
+        Stream("q", None, ("B", "q")),
+        Stream("x", None, ("A", "x"), label="Inst"),
+        Stream("c", ("A", "o"), ("B", "c")),
+        Stream("out", ("B", "o"), None),
+    )
+    parts = (Component("A", (path("CW"),), True), Component("B", (READ, path("CW", source="c", target="log")), True))
+    labels = analyse(Dataflow("d", parts, streams)).labels
+    assert {n: str(labels[n]) for n in ("c", "out")} == {"c": "Diverge", "out": "Diverge"}
+
+
 def test_without_a_subscript_no_seal_is_compatible():
     assert component_label(WRITE, path("OR", None, source="q"), c=ID) == "Run"
     assert component_label(path("OW", None), x=ID) == "Run"
@@ -208,6 +220,23 @@ def test_rep_travels_with_what_is_made_of_it():
     assert reported(report=None, cache=None, clicks=True) == ("Inst", "Diverge")
     assert reported(report=True, cache=False) == ("Inst", "Run")
     assert reported(report=False, cache=True, clicks=True) == ("Run", "Run")
+
+
+def test_rep_of_one_input_is_rep_of_all_outputs():
+    """Its instances see the other inputs in different orders, too."""
+    parts = (
+        Component("C", (path("CW", source="a", target="o"), path("CR", source="b", target="p"))),
+        Component("D", (path("OW", source="o"),)),
+    )
+    streams = (
+        Stream("a", None, ("C", "a")),
+        Stream("b", None, ("C", "b"), replicated=True),
+        Stream("between", ("C", "o"), ("D", "o")),
+        Stream("out", ("D", "o"), None),
+    )
+    assert str(analyse(Dataflow("d", parts, streams)).labels["out"]) == "Diverge"
+    alone = (streams[0], replace(streams[1], replicated=None), *streams[2:])
+    assert str(analyse(Dataflow("d", parts, alone)).labels["out"]) == "Run"
 
 
 def test_a_seal_that_is_said_of_a_stream_inside_is_believed_unless_contents_differ():

@@ -15,8 +15,9 @@ import pytest
 from cumulus_ops.catalog import Catalog, ProgramRecord, SealChange
 from cumulus_ops.config import KeySettings, Project, SealSettings
 from cumulus_ops.engine import initialise
-from cumulus_ops.errors import Conflict
+from cumulus_ops.errors import Conflict, InputProblem, SetupProblem
 from cumulus_ops.eventlog import Delivery, Part, RawFile, SealPart, append_delivery
+from cumulus_ops.eventlog.declarations import check_declarations, declaration, declare
 from cumulus_ops.eventlog.restamp import drop, restamp
 from cumulus_ops.snapshot import open_runtime, retry_put_aside
 from cumulus_ops.sources import drop_delivery
@@ -415,3 +416,68 @@ def test_a_relation_that_has_only_inserts_refuses_deletes(tmp_path: Path) -> Non
     assert kinds(setup) == [("clicks", "not-insert-only"), ("clicks", "part")]
     assert rejected(setup)[0][2].startswith("op: clicks has only inserts")
     setup[1].close()
+
+
+def test_what_is_declared_of_a_project_that_has_begun_is_checked(setup: Setup) -> None:
+    project, catalog = setup
+    deliver(setup, 0, "a", clicks=clicks("7"))
+    (batch,) = deliver(setup, 0, "b", clicks=clicks("7", op="D", first=10))
+    check_declarations(dataclasses.replace(project, insert_only=("prices",)), catalog)
+    only_inserts = dataclasses.replace(project, insert_only=("clicks",))
+    for decided in (False, True):  # it may be retried
+        if decided:
+            catalog.set_aside(batch, "x")
+        with pytest.raises(InputProblem, match=f"batch {batch} has deletes"):
+            check_declarations(only_inserts, catalog)
+    drop(project, catalog, catalog.batch(batch))
+    check_declarations(only_inserts, catalog)
+    moved = dataclasses.replace(project, seals={"clicks": (SealSettings("campaign", ("day",)),)})
+    with pytest.raises(InputProblem, match=r"has values of \[campaign\]"):
+        check_declarations(moved, catalog)
+
+
+def test_what_closed_while_a_coordinator_was_away_is_closed_when_it_is_back(tmp_path: Path) -> None:
+    setup = make(tmp_path, SealSettings("campaign", ("campaign",)))
+    catalog = setup[1]
+    deliver(setup, 1, "a", clicks=clicks("7"))
+    deliver(setup, 0, "a", clicks__campaign__seal=values("7"))
+    catalog.drain_coordinator(1)
+    for batch in catalog.batches():
+        catalog.set_aside(batch.id, "x")
+    catalog.seal(0, 0)
+    catalog.seal(1, 0)
+    assert closed(setup) == ['["7"]']
+    catalog.add_coordinator(1)
+    deliver(setup, 1, "b", clicks=clicks("7", first=10))
+    assert kinds(setup) == [("clicks", "sealed-value")]
+    catalog.close()
+
+
+def test_rows_that_were_set_aside_are_retried_and_then_their_seals(tmp_path: Path) -> None:
+    project = dataclasses.replace(
+        make_project(tmp_path, [CLICKS], views={"v": "SELECT COUNT(*) AS n FROM clicks"}, coordinators=1),
+        seals={"clicks": (BY_CAMPAIGN,)},
+    )
+    initialise(project)
+    with open_runtime(project) as rt:
+        setup = project, rt.catalog
+        deliver(setup, 0, "a", clicks="<html>", clicks__campaign__seal=values("7"))
+        (project.landing / "0" / "a" / "clicks.csv").write_text(clicks("7", "8"))
+        by_name = {Path(f.place).name: f.label for f in rt.catalog.files_aside()}
+        retry_put_aside(rt, [by_name["clicks.csv"], by_name["clicks.campaign.seal.csv"]])
+        assert (log(setup), closed(setup), rt.catalog.files_aside()) == ([(0, "7"), (1, "8")], ['["7"]'], [])
+
+
+def test_a_process_that_knows_the_old_file_is_refused(setup: Setup) -> None:
+    project, catalog = setup
+    declare(project, catalog)
+    deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7"))
+    stricter = dataclasses.replace(project, insert_only=("clicks",))
+    declare(stricter, catalog)
+    with pytest.raises(SetupProblem, match="other seals"):
+        deliver(setup, 0, "b", clicks=clicks("8", first=10))
+    deliver((stricter, catalog), 0, "c", clicks=clicks("8", first=10))
+    assert log(setup) == [(0, "7"), (10, "8")]
+    with pytest.raises(InputProblem, match="had the seal campaign, of which values are closed"):
+        declare(dataclasses.replace(stricter, seals={}), catalog)
+    assert catalog.declared() == declaration(stricter)

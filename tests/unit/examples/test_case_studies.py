@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from cumulus_ops.coordination.analysis import analyse
 from cumulus_ops.coordination.annotation_file import read_dataflow
+from cumulus_ops.query.answers import read_answer
+from cumulus_ops.snapshot.finals import finalise
 from examples.replay import (
     DEATHS,
     INDEPENDENT,
@@ -69,6 +72,29 @@ def test_no_cache_keeps_what_changes_if_it_waits_for_seals_or_epochs(tmp_path: P
 def test_a_sequencer_makes_caches_agree_within_a_run_only(tmp_path: Path) -> None:
     given = make_input(STUDIES["ads"], tmp_path / "drops")
     _judge(given, compare([play_by_arrival(given, tmp_path / str(seed), seed) for seed in SEEDS]))
+
+
+def test_an_hour_is_final_and_right_long_before_its_epoch_is_committed(tmp_path: Path) -> None:
+    given = make_input(STUDIES["ads"], tmp_path / "drops")
+    replica = Replica(given, tmp_path / "home", Random(0), len(given.drops))
+    seen: dict[str, set[tuple[object, ...]]] = {}
+    for hour in range(4):
+        for server, drops in enumerate(given.drops):
+            replica.deliver(drops[hour], server, drops[hour].name)
+        finalise(replica.rt)
+        assert replica.rt.catalog.newest_snapshot() == -1, "no epoch is over yet"
+        if hour == 0:
+            continue  # no hour is sealed yet, for clicks of the first come late
+        answer = read_answer(replica.rt, "window")
+        rows = list(zip(*answer.rows.to_pydict().values(), answer.final_by.to_pylist(), strict=True))
+        seen = {by: {(str(h), str(i)) for h, i, b in rows if b == by} for _, _, by in rows}
+        assert len(seen) == hour, "one hour more is final with each hour's drops"
+    replica.close()
+    counted = _counted(given, ("hour", "id"))
+    hours = sorted({str(row[0]) for row in counted})
+    for hour, found in zip(hours, sorted(seen.items()), strict=False):
+        assert hour in found[0]
+        assert found[1] == {row[:-1] for row in counted if row[0] == hour and row[-1] < 100}  # type: ignore[operator]
 
 
 def _play(given: Input, home: Path, policies: list[str] | None = None) -> list[list[Replica]]:

@@ -119,6 +119,9 @@ ORDERED = {
     "deletes that are not the opposite": (
         "ON +r(A, B) DO { m[A] += 1; q[] += n[A]; } ON -r(A, B) DO { m[A] += -1; } "
         "ON +s(A, X) DO { n[A] += 1; q[] += m[A]; }", {"r", "s"}),
+    "one key written in two ways": (
+        "MAP w[x DECIMAL(3, 2)] : INT; ON +s(A, X) DO { w[1.0 :: DECIMAL(3, 2)] += 1; } "
+        "ON +r(A, B) DO { q[] += w[1.00 :: DECIMAL(3, 2)]; }", {"r", "s"}),
     "from itself": ("ON +r(A, B) DO { m[A] += m[B]; } ON +s(A, X) DO { n[A] += 1; }", {"r"}),
     "its own past": ("ON +r(A, B) DO { m[A] += 1; q[] += B * m[A]; } ON +s(A, X) DO { n[A] += 1; }", {"r"}),
     "both after": ("ON +r(A, B) DO { m[A] += 1; n[B] += 1; q[] += AFTER m[B]; q[] += AFTER n[A]; }", set()),

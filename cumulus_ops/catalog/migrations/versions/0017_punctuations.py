@@ -17,11 +17,13 @@ def upgrade() -> None:
         sa.Column("relation", sa.String(200), nullable=False),
         sa.Column("seal", sa.String(200), nullable=False),
         sa.Column("value", sa.String(400), nullable=False),
+        sa.Column("columns", sa.Text, nullable=False),
         sa.Column("producers", sa.String(10), nullable=False),
         sa.Column("first_seen", sa.Float, nullable=False),
         sa.Column("closed_at", sa.BigInteger, index=True),
         sa.UniqueConstraint("relation", "seal", "value"),
     )
+    op.create_index("ix_seal_value_closed", "seal_value", ["relation", "seal", "closed_at"])
     op.create_table(
         "seal_producer",
         sa.Column("value", sa.BigInteger, primary_key=True, autoincrement=False),
@@ -31,3 +33,4 @@ def upgrade() -> None:
         sa.Column("sealed_by", sa.String(200)),
     )
     op.add_column("coordinator", sa.Column("sealed_values", sa.BigInteger, nullable=False, server_default="0"))
+    op.add_column("program", sa.Column("declared", sa.String(64)))
