@@ -23,7 +23,7 @@ from cumulus_ops.coordination.plan import Barrier
 from cumulus_ops.engine import Executor, MinibatchTask, Runtime, StepResult, initialise, open_runtime
 from cumulus_ops.engine.executor import InProcess
 from cumulus_ops.engine.steps import Task
-from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.errors import Conflict, IntegrityProblem, NotYet
 from cumulus_ops.eventlog.seal_texts import distinct_texts
 from cumulus_ops.query.sealed import sealed_views
 from cumulus_ops.snapshot import commit, correct, current_epoch, publish, refresh, seal
@@ -89,13 +89,14 @@ def _by_epoch(script: Script) -> Iterator[tuple[int, Append]]:
 @dataclass
 class Run:
     """What was seen: of each epoch its maps when its snapshot was made and when all was over, and the published rows of its views; and the rows
-    of each (view, value of a seal) when they were said to be final, and when all was over."""
+    of each (view, value of a seal) when they were said to be final, and when all was over; and what the steps themselves have found to be wrong."""
 
     first: dict[int, Mapping[str, Mapping[Row, int]]] = field(default_factory=dict)
     last: dict[int, Mapping[str, Mapping[Row, int]]] = field(default_factory=dict)
     published: dict[tuple[str, int], Answer] = field(default_factory=dict)
     final: dict[tuple[str, str], Answer] = field(default_factory=dict)
     final_after: dict[tuple[str, str], Answer] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
 
 
@@ -246,7 +247,11 @@ class _Player:
         self.seen.first[epoch] = engine_maps(self.rt, epoch_end(epoch))
 
     def _publish(self, epoch: int) -> None:
-        versions = publish(self.rt, epoch)
+        try:
+            versions = publish(self.rt, epoch)
+        except IntegrityProblem as problem:
+            self.seen.refused.append(str(problem))
+            versions = {}
         assert self.rt.project.published is not None
         for view, version in versions.items():
             table = first_rows(self.rt.project.published / view, version, 1 << 30)
@@ -276,4 +281,4 @@ def anomalies(case: Case, run: Run, program: Any) -> list[str]:
                 found.append(f"what was published of {view.name} in epoch {epoch} is not its snapshot")
     changed = [key for key, rows in run.final.items() if rows != run.final_after[key]]
     found += [f"rows of {view} with {text} were final, and changed" for view, text in changed]
-    return found
+    return found + run.refused
