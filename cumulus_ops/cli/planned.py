@@ -83,7 +83,8 @@ def _when(view: ViewPlan) -> str:
     if view.final == AT_ONCE:
         return "at once"
     if view.final == SEALED:
-        return f"when {' and '.join(dict.fromkeys(c for s in view.seals for c in s.output))} is sealed"
+        columns = tuple(dict.fromkeys(c for s in view.seals for c in s.columns))
+        return f"when {' and '.join(columns)} {'is' if len(columns) == 1 else 'are'} sealed"
     return "with its epoch"
 
 

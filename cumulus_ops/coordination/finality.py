@@ -42,10 +42,11 @@ class Finality:
             return ViewPlan(view.name, "Async", "Async", AT_ONCE, "no row of it is ever retracted")
         sealed = self.sealed(view)
         if sealed:
-            by = " and ".join(f"{s.relation}.{s.seal}" for s in sealed)
-            reason = (
-                f"{why}; but rows of one {' and '.join(sealed[0].output)} depend on no others, and {by} closes them"
-            )
+            by, others = _named(sealed), [_named(way) for way in self._ways(view) if way != sealed]
+            said = f"{by} {'closes' if len(sealed) == 1 else 'close'} them"
+            reason = f"{why}; but rows of one {' and '.join(sealed[0].output)} depend on no others, and {said}"
+            if others:
+                reason += f" (so would {', or '.join(dict.fromkeys(others))}: the seal that is declared first is taken)"
             return ViewPlan(view.name, "Run", "Async", SEALED, reason, sealed)
         reason = f"{why}; {self._unsealed(view)}"
         return ViewPlan(view.name, "Run", "Async", COMMITTED, reason, advice=self._advice(view))
@@ -57,14 +58,18 @@ class Finality:
         return why_retracted(Growth(self.program, self.insert_only), view)
 
     def sealed(self, view: View) -> tuple[SealOf, ...]:
-        """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none."""
+        """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none. Of several
+        ways, the one whose seal is declared first."""
+        return next(self._ways(view), ())
+
+    def _ways(self, view: View) -> Iterator[tuple[SealOf, ...]]:
+        """All of them."""
         relations = self.lineage.relations(view)
         if not relations or view.limit is not None or view.offset or not self._all_sealed(relations):
-            return ()
+            return
         carriers = self._visible(view)
-        return next(
-            (found for seal in self.seals[relations[0]] for found in self._matching(seal, relations, carriers)), ()
-        )
+        for seal in self.seals[relations[0]]:
+            yield from self._matching(seal, relations, carriers)
 
     def _visible(self, view: View) -> list[Carrier]:
         """The carriers that readers see, with values that are written alike everywhere."""
@@ -185,6 +190,10 @@ class Finality:
 
     def _all_sealed(self, relations: Sequence[str]) -> bool:
         return all(self.seals.get(r) for r in relations)
+
+
+def _named(seals: Sequence[SealOf]) -> str:
+    return " and ".join(f"{s.relation}.{s.seal}" for s in seals)
 
 
 def _said(carrier: Carrier) -> str:
