@@ -53,9 +53,9 @@ def plan_as_text(name: str, plan: CoordinationPlan) -> str:
 
 def explained_plan(planning: Planning, plan: CoordinationPlan) -> str:
     """The same, with the reason for each view, each order and each barrier, and the derivation of the labels."""
-    from cumulus_ops.coordination.analysis import analyse
-    from cumulus_ops.coordination.explanation import explain
-    from cumulus_ops.coordination.strategies import coordinate
+    from cumulus_ops.coordination.labelling.analysis import analyse
+    from cumulus_ops.coordination.labelling.explanation import explain
+    from cumulus_ops.coordination.labelling.strategies import coordinate
 
     dataflow = planning.dataflow
     analysis = analyse(dataflow)

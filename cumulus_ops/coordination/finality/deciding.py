@@ -1,7 +1,7 @@
 """From when on rows of a view are final: at once, when their partition is sealed, or with their epoch; and what would change that.
 
 Rows of a sealed partition are final if every relation that the view depends on is sealed on columns that come through to the same visible
-columns of the view (:mod:`cumulus_ops.coordination.lineage`): a relation that is not could still change the partition.
+columns of the view (:mod:`cumulus_ops.coordination.finality.lineage`): a relation that is not could still change the partition.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cumulus_ops.coordination.lineage import Carrier, Lineage
-from cumulus_ops.coordination.monotone import Growth, retractions, why_retracted
+from cumulus_ops.coordination.finality.lineage import Carrier, Lineage
+from cumulus_ops.coordination.finality.monotone import Growth, retractions, why_retracted
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, ViewPlan
 from m3.program import Program, View
 
