@@ -395,7 +395,9 @@ OPERATIONS: dict[str, Make] = {
     "seal a value for all elsewhere": _say(2, "v", "a", "all", seals=("v",)),
     "register for a value of one": _say(1, "v", "o", "one", registers=("v",)),
     "register for a value of one elsewhere": _say(2, "v", "o", "one", registers=("v",)),
-    "declare": lambda w: lambda c: c.declare("new"),
+    "declare": lambda w: (
+        lambda c: c.declare("new", lambda: [(1, SealChange("r", "k", "registered", ("shared", "new")))])
+    ),
     "seal a value by hand": lambda w: (
         lambda c: c.seal_by_hand(2, SealChange("r", "k", "registered", seals=("shared",)), "me")
     ),
