@@ -599,7 +599,7 @@ def test_every_pair_that_concerns_final_partitions_ends_as_one_after_the_other(w
     prepare(world, 1, pending=False)
     world.run("UPDATE program SET refreshed = NULL")
     world.run(
-        "INSERT INTO seal_value (relation, seal, value, producers, first_seen, closed_at) VALUES ('r', 'k', 'x', 'one', 0, 1)"
+        "INSERT INTO seal_value (relation, seal, value, columns, producers, first_seen, closed_at) VALUES ('r', 'k', 'x', 'k', 'one', 0, 1)"
     )
     world.save()
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(FINALS, 2)))
