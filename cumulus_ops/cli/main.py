@@ -347,7 +347,7 @@ def query(
 ) -> None:
     """Print the rows of VIEW that are final, and by what: as applied so far where none is ever retracted, else the partitions that are sealed, and the newest
     snapshot of the rest; or the snapshot of an epoch, or what is applied so far. If the view is in error, say which
-    expression fails, where it is written, and for which row, and end with exit code 4.
+    expression fails, where it is written, and for which row, and end with exit code 4; partitions that were final before are printed all the same.
 
     Values stay exact: decimals, dates and times are texts in JSON, integers are numbers with all their digits; NULL is nothing in CSV."""
     from cumulus_ops.errors import ViewInError
@@ -372,12 +372,14 @@ def query(
         if form == "table":
             print_rows(rows, _title(answer, as_of), SHOWN if limit is None else limit)
             click.echo(answer.label)
-            return
-        from cumulus_ops.cli.writing import write_rows
+        else:
+            from cumulus_ops.cli.writing import write_rows
 
-        write_rows(rows.slice(0, limit), form, output)
-    wrote = "" if output is None else f"wrote {len(rows.slice(0, limit)):,} rows to {output}: "
-    click.echo(f"{wrote}{answer.label}", err=True)
+            write_rows(rows.slice(0, limit), form, output)
+            wrote = "" if output is None else f"wrote {len(rows.slice(0, limit)):,} rows to {output}: "
+            click.echo(f"{wrote}{answer.label}", err=True)
+    if answer.error is not None:
+        sys.exit(EXIT_IN_ERROR)
 
 
 def _format_of(form: str | None, output: Path | None, *, as_json: bool) -> str:
@@ -395,7 +397,8 @@ def _title(answer: Answer, as_of: int | None) -> str:
     if as_of is not None:
         return f"{answer.view}, snapshot of epoch {as_of}"
     if answer.partitions:
-        return f"{answer.view}, sealed partitions{'' if answer.epoch is None else ' and newest snapshot'}"
+        has_snapshot = answer.epoch is not None and answer.error is None
+        return f"{answer.view}, sealed partitions{' and newest snapshot' if has_snapshot else ''}"
     if answer.epoch is not None:
         return f"{answer.view}, newest snapshot"
     return f"{answer.view}, {'tentative' if answer.is_tentative else 'now'}"
