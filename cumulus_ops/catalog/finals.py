@@ -53,7 +53,8 @@ class FinalPartition:
         >>> str(FinalPartition("clicks", 4, "ads", "campaign", '["7",null]', 12, 3, None, None, None))
         'view clicks, campaign 7, NULL: 3 rows'
         """
-        return f"view {self.view}, {self.seal} {value_text(self.value)}: {self.rows:,} rows"
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        return f"view {self.view}, {self.seal} {value_text(self.value)}: {rows}"
 
 
 def value_text(value: str) -> str:

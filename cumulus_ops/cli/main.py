@@ -58,12 +58,14 @@ def main(context: click.Context) -> None:
 def init(folder: Path, name: str | None, empty: bool) -> None:
     """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
     from cumulus_ops.cli.scaffold import land_sample, write_project
+    from cumulus_ops.coordination.stored import read_plan
 
     with explained():
         written = write_project(folder, name)
         if written and not empty:
             written += land_sample(folder)
         project = load_project(folder)
+        before = read_plan(project.state)
         if not (written and empty):
             _initialise(project)
     for path in written:
@@ -71,8 +73,11 @@ def init(folder: Path, name: str | None, empty: bool) -> None:
     if written and empty:
         click.echo(f"next: describe your tables and views in {folder / 'cumulus.yaml'}, then `cumulus init` again")
         return
-    click.echo(f"{project.name}: {len(project.relations)} relations, {len(project.views)} views; the catalog is ready")
-    _warn(project)
+    plan = read_plan(project.state)
+    views = len(project.views if plan is None else plan.views)
+    click.echo(f"{project.name}: {len(project.relations)} relations, {views} views; the catalog is ready")
+    for note in () if plan is None else plan.notes_since(before):
+        click.echo(f"note: {note}", err=True)
     if written:
         where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
         click.echo(f"next: {where}cumulus run && cumulus query {next(iter(project.views))}")
@@ -342,7 +347,7 @@ def query(
 ) -> None:
     """Print the rows of VIEW that are final, and by what: as applied so far where none is ever retracted, else the partitions that are sealed, and the newest
     snapshot of the rest; or the snapshot of an epoch, or what is applied so far. If the view is in error, say which
-    expression fails, where it is written, and for which row, and end with exit code 4.
+    expression fails, where it is written, and for which row, and end with exit code 4; partitions that were final before are printed all the same.
 
     Values stay exact: decimals, dates and times are texts in JSON, integers are numbers with all their digits; NULL is nothing in CSV."""
     from cumulus_ops.errors import ViewInError
@@ -367,12 +372,14 @@ def query(
         if form == "table":
             print_rows(rows, _title(answer, as_of), SHOWN if limit is None else limit)
             click.echo(answer.label)
-            return
-        from cumulus_ops.cli.writing import write_rows
+        else:
+            from cumulus_ops.cli.writing import write_rows
 
-        write_rows(rows.slice(0, limit), form, output)
-    wrote = "" if output is None else f"wrote {len(rows.slice(0, limit)):,} rows to {output}: "
-    click.echo(f"{wrote}{answer.label}", err=True)
+            write_rows(rows.slice(0, limit), form, output)
+            wrote = "" if output is None else f"wrote {len(rows.slice(0, limit)):,} rows to {output}: "
+            click.echo(f"{wrote}{answer.label}", err=True)
+    if answer.error is not None:
+        sys.exit(EXIT_IN_ERROR)
 
 
 def _format_of(form: str | None, output: Path | None, *, as_json: bool) -> str:
@@ -390,7 +397,8 @@ def _title(answer: Answer, as_of: int | None) -> str:
     if as_of is not None:
         return f"{answer.view}, snapshot of epoch {as_of}"
     if answer.partitions:
-        return f"{answer.view}, sealed partitions{'' if answer.epoch is None else ' and newest snapshot'}"
+        has_snapshot = answer.epoch is not None and answer.error is None
+        return f"{answer.view}, sealed partitions{' and newest snapshot' if has_snapshot else ''}"
     if answer.epoch is not None:
         return f"{answer.view}, newest snapshot"
     return f"{answer.view}, {'tentative' if answer.is_tentative else 'now'}"
@@ -446,12 +454,3 @@ def _initialise(project: Project) -> None:
     from cumulus_ops.snapshot import initialise
 
     initialise(project)
-
-
-def _warn(project: Project) -> None:
-    """Say which views wait for their epochs, in one line."""
-    from cumulus_ops.coordination.stored import read_plan
-
-    plan = read_plan(project.state)
-    if plan is not None and plan.warning is not None:
-        click.echo(f"note: {plan.warning}", err=True)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
 
+from cumulus_ops import names
 from cumulus_ops.config import load_project
 from cumulus_ops.orchestration import steps
 from cumulus_ops.orchestration.links import EPOCH, ReportLink, SnapshotLink, absolute_page
+
+if TYPE_CHECKING:
+    from cumulus_ops.catalog.finals import FinalPartition
 
 __all__ = [
     "ApplyEpoch",
@@ -26,6 +31,8 @@ __all__ = [
     "ValidateValues",
     "Vote",
 ]
+
+log = logging.getLogger(__name__)
 
 #: (relation, seal) -> the asset that says which of its values are closed.
 Values = Mapping[tuple[str, str], Asset]
@@ -49,7 +56,17 @@ class ApplyEpoch(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, int]:
         """Returns the sums over the batches."""
-        totals = steps.apply_scheduled(self.folder, self.coordinator, began(context))
+        from cumulus_ops.catalog.finals import value_text
+
+        woken = names.final_dag(load_project(Path(self.folder)).name)
+
+        def wake_final(partition: FinalPartition) -> None:
+            """Its events come when this task ends, with the epoch; partitions are proved before."""
+            wake(woken, f"sealed__{partition.id}", value_text(partition.value)[:KEY_CHARACTERS])
+
+        totals = steps.apply_scheduled(
+            self.folder, self.coordinator, began(context), wake_final if self.values else lambda _: None
+        )
         say_closed(context, self.folder, self.values)
         return totals
 
@@ -281,6 +298,30 @@ def say_closed(context: Context, folder: str, values: Values) -> None:
         event = context["outlet_events"][values[place]]
         event.extra = {"values": texts}
         event.add_partitions(texts[0][:KEY_CHARACTERS])
+
+
+def wake(dag_id: str, run_id: str, key: str) -> None:
+    """Start a run of a DAG from within a task that goes on. A run that is there already, or a DAG that cannot be run, is no reason to fail.
+
+    Args:
+        dag_id: the DAG.
+        run_id: says what it is about: there is one run for each.
+        key: the run's partition key.
+    """
+    from airflow.sdk.execution_time import task_runner
+    from airflow.sdk.execution_time.comms import TriggerDagRun
+    from airflow.sdk.timezone import utcnow
+
+    # What a task that triggers a DAG run says to its supervisor; tasks without one (called by tests) have nobody to tell.
+    supervisor = getattr(task_runner, "SUPERVISOR_COMMS", None)
+    if supervisor is None:
+        return
+    try:
+        answer = supervisor.send(TriggerDagRun(dag_id=dag_id, run_id=run_id, partition_key=key, run_after=utcnow()))
+    except Exception:
+        log.exception("could not wake %s", dag_id)
+    else:
+        log.info("woke %s: %s, %s", dag_id, run_id, answer)
 
 
 def say_epoch(context: Context, epochs: Sequence[int]) -> None:

@@ -20,6 +20,7 @@ from cumulus_ops.rhythm import Rhythm
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import Boundary
+    from cumulus_ops.catalog.finals import FinalPartition
     from cumulus_ops.eventlog import Delivery
     from cumulus_ops.snapshot import BatchReport, Runtime
     from cumulus_ops.validation import ValidationReport
@@ -45,6 +46,7 @@ log = logging.getLogger(__name__)
 POLL_S = 0.5
 IDLE_POLL_S = 3.0  # where nothing has come for long
 IDLE_LOOKS = 40  # in vain, before the pauses grow
+WAKE_S = 20.0  # between two wake-ups for partitions that have become final
 PATIENCE_S = 30.0  # with the one who has the token, before the seal's task waits for it, and gives its slot back
 TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "files_aside", "set_aside")
 
@@ -126,7 +128,12 @@ def apply_epoch(
     return totals
 
 
-def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) -> dict[str, int]:
+def apply_scheduled(
+    folder: str,
+    coordinator: int,
+    moment: datetime.datetime,
+    on_final: Callable[[FinalPartition], None] = lambda _: None,
+) -> dict[str, int]:
     """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early.
 
     It finalises meanwhile: a value that all have sealed is final without waiting for the epoch's end. What landed before an epoch's
@@ -134,17 +141,24 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
     that a failed run has left open gets what is its, and is sealed first. Later ones that are over already, for the scheduler was away or
     the project's start is long ago, are made up for in the same way; those among them for which nothing has landed are sealed at once.
 
+    Args:
+        folder: the project.
+        coordinator: whose drops.
+        moment: in which epoch it began.
+        on_final: called with the newest partition when some have become final, and again for later ones, but not more often than
+            every ``WAKE_S`` seconds.
+
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
     """
     from cumulus_ops.snapshot import current_epoch, fence_the_gone, run_minibatch, settle, settle_if_due
-    from cumulus_ops.snapshot.finals import finalise
 
     totals = dict.fromkeys(TOTALS, 0)
     with _running(folder, None) as (project, runtime):
         rhythm = Rhythm.of(project)
         epoch = _last_epoch(runtime, coordinator, moment)
         patience, looks = Patience(PATIENCE_S), 0
+        finals = _Finals(runtime, on_final)
         while _is_in(runtime, coordinator, epoch):
             here = current_epoch(runtime, coordinator)
             boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
@@ -154,7 +168,7 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
-                finalise(runtime)
+                finals.look()
                 looks = 0
             elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
@@ -163,12 +177,30 @@ def apply_scheduled(folder: str, coordinator: int, moment: datetime.datetime) ->
             else:
                 settle_if_due(runtime)
                 fence_the_gone(runtime, coordinator)
-                finalise(runtime)
+                finals.look()
                 looks += 1
                 time.sleep(_pause_s(looks, boundary))
         settle(runtime)
-        finalise(runtime)
+        finals.look()
     return totals
+
+
+class _Finals:
+    """Finalises what is closed whenever it is asked to look, and tells of it, but not all the time."""
+
+    def __init__(self, runtime: Runtime, on_final: Callable[[FinalPartition], None]) -> None:
+        self._runtime, self._tell = runtime, on_final
+        self._untold: FinalPartition | None = None
+        self._pause = Patience(0.0)
+
+    def look(self) -> None:
+        from cumulus_ops.snapshot.finals import finalise
+
+        for partition in finalise(self._runtime).partitions:
+            self._untold = partition
+        if self._untold is not None and self._pause.is_over:
+            self._tell(self._untold)
+            self._untold, self._pause = None, Patience(WAKE_S)
 
 
 def _pause_s(looks: int, boundary: Boundary) -> float:

@@ -22,6 +22,7 @@ import pyarrow as pa
 from cumulus_ops.catalog.finals import FinalPartition, value_text
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED
 from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import ViewInError
 from cumulus_ops.query.entries import Moment
 from cumulus_ops.query.read import all_rows, in_order, read_view, require_retained, snapshot_epoch
 from cumulus_ops.query.sealed import SealedView, final_from, sealed_view
@@ -38,7 +39,8 @@ FINAL_BY, LABEL = "final_by", b"cumulus.final-by"
 @dataclass(frozen=True)
 class Answer:
     """The rows of a view. ``final_by`` has, for each of them, by what it is final: ``now``, ``seal campaign=7``, ``epoch 12``; or ``tentative``. ``epoch``: whose
-    snapshot was read, if one was; ``partitions``: how many were final by their seals before."""
+    snapshot was read, if one was; ``partitions``: how many were final by their seals before; ``error``: why these are all of it, if the view is
+    in error in the newest snapshot."""
 
     view: str
     rows: pa.Table
@@ -46,6 +48,7 @@ class Answer:
     epoch: int | None = None
     partitions: int = 0
     is_tentative: bool = False
+    error: str | None = None
 
     @property
     def label(self) -> str:
@@ -53,15 +56,20 @@ class Answer:
 
         >>> Answer("v", pa.table({"a": [1]}), pa.array(["seal day=1"]), 12, 3).label
         'final by epoch 12, and 3 sealed partitions'
+        >>> Answer("v", pa.table({"a": [1]}), pa.array(["seal day=1"]), 12, 3, error="6 / 0").label
+        'final by 3 sealed partitions; all others are missing, for the view is in error in the snapshot of epoch 12: 6 / 0'
         """
         if self.is_tentative:
             return "tentative: it may still be corrected"
         if self.epoch is None and not self.partitions:
             return "final now: no row of it is ever retracted"
-        parts = [] if self.epoch is None else [f"epoch {self.epoch}"]
+        parts = [] if self.epoch is None or self.error else [f"epoch {self.epoch}"]
         if self.partitions:
             parts.append(f"{self.partitions:,} sealed partition{'s' if self.partitions > 1 else ''}")
-        return "final by " + ", and ".join(parts)
+        missing = (
+            f"; all others are missing, for the view is in error in the snapshot of epoch {self.epoch}: {self.error}"
+        )
+        return "final by " + ", and ".join(parts) + (missing if self.error else "")
 
     def labelled(self) -> pa.Table:
         """The rows, with their label among the table's metadata."""
@@ -120,7 +128,7 @@ def _committed(rt: Runtime, view: View, as_of: int | None) -> Answer:
 
 def _sealed(rt: Runtime, sealed: SealedView) -> Answer:
     """Partitions that are final, and the rest of the newest snapshot. What a snapshot has of a partition that is final, it has right if the
-    partition's batches are all in it; of the others it is read anew."""
+    partition's batches are all in it; of the others it is read anew, and so are all if it has none, for the view is in error in it."""
     view = sealed.view
     with rt.catalog.step():
         # in this order: a snapshot that comes meanwhile only makes it have more
@@ -131,16 +139,22 @@ def _sealed(rt: Runtime, sealed: SealedView) -> Answer:
             epoch = snapshot_epoch(rt, None)  # without one it says so
         commit = rt.catalog.last_commit()
         fresh = [i for i, f in enumerate(finals) if epoch < 0 or (live is not None and f.commit >= live)]
-        parts = []
+        parts, error = [], None
         if epoch >= 0 or not finals:
-            parts.append(_of_snapshot(rt, sealed, Moment(commit, epoch_end(epoch)), epoch, finals, fresh))
+            try:
+                parts.append(_of_snapshot(rt, sealed, Moment(commit, epoch_end(epoch)), epoch, finals, fresh))
+            except ViewInError as problem:
+                if not finals:
+                    raise
+                fresh, error = list(range(len(finals))), problem.message
         if fresh:
             parts.append(_of_partitions(rt, sealed, Moment(commit), [finals[i] for i in fresh]))
         if epoch >= 0:
             require_retained(rt, epoch)
     rows = in_order(view, _together(parts))
     visible = rows.select([c.name for c in view.visible])
-    return Answer(view.name, visible, rows["#by"].combine_chunks(), None if epoch < 0 else epoch, len(finals))
+    by = rows["#by"].combine_chunks()
+    return Answer(view.name, visible, by, None if epoch < 0 else epoch, len(finals), error=error)
 
 
 def _together(parts: Sequence[pa.Table]) -> pa.Table:

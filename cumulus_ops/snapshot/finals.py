@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import ClosedValue, UnsettledBatch
@@ -33,6 +34,7 @@ from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import Conflict, IntegrityProblem, ViewInError
 from cumulus_ops.eventlog.seal_texts import distinct_texts
 from cumulus_ops.faults import reach
+from cumulus_ops.keys.building import UNREADABLE
 from cumulus_ops.query.entries import Moment
 from cumulus_ops.query.read import all_rows
 from cumulus_ops.query.sealed import SealedView, sealed_view, sealed_views
@@ -164,18 +166,21 @@ def _waiting(rt: Runtime, values: Sequence[ClosedValue], unsettled: Sequence[Uns
 
 
 def _having(rt: Runtime, batch: int, values: Sequence[ClosedValue]) -> list[ClosedValue]:
-    """The values of which a batch has events."""
-    import pyarrow.parquet as pq
-
+    """The values of which a batch has events; all that it may have, where its log cannot be read."""
     columns = {(r, s.name): s.columns for r, seals in rt.project.seals.items() for s in seals}
     there: dict[tuple[str, str], set[str]] = {}
+    unknown = {(v.relation, v.seal) for v in values} - set(columns)  # the project does not name the seal any more
     for file in rt.catalog.log_files(batch=batch):
-        for place in {(v.relation, v.seal) for v in values if v.relation == file.relation}:
-            if place in columns:
+        for place in {(v.relation, v.seal) for v in values if v.relation == file.relation} - unknown:
+            try:
                 rows = pq.read_table(rt.project.state / file.path, columns=list(columns[place]))
                 there.setdefault(place, set()).update(distinct_texts(rows, columns[place]))
-    unknown = [v for v in values if (v.relation, v.seal) not in columns]  # the project does not name the seal any more
-    return unknown + [v for v in values if v.value in there.get((v.relation, v.seal), ())]
+            except UNREADABLE as problem:
+                log.warning(
+                    "batch %d: %s is unreadable, and may have events of any value: %s", batch, file.path, problem
+                )
+                unknown.add(place)
+    return [v for v in values if (p := (v.relation, v.seal)) in unknown or v.value in there.get(p, ())]
 
 
 def _settle(rt: Runtime, upto: int) -> None:

@@ -23,6 +23,7 @@ from cumulus_ops.snapshot.finals import final_rows
 from cumulus_ops.validation.request import DIFFERS, ViewToValidate, ViewVerdict
 from cumulus_ops.validation.run import session_of, view_to_validate
 from cumulus_ops.versions import EPOCHS_MAX
+from m3.program import Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -149,7 +150,7 @@ def _judged_alike(
     asked = _with_recomputations(rt, parts, files)
     bases = {}
     for relation, columns in used_columns(rt.program.relations, asked, texts):
-        kept = _kept_on_spark(session, parts[0], relation.name)
+        kept = _kept_on_spark(session, parts[0], relation)
         base = base_table(session, relation, files.get(relation.name, ()), LAST_EPOCH, kept)
         bases[relation.name] = base.select(*columns, MULTIPLICITY).persist()
     try:
@@ -205,15 +206,20 @@ def _kept(part: _Part, relation: str, rows: pa.Table) -> pa.Table:
     return rows.filter(pa.array(places >= 0))
 
 
-def _kept_on_spark(session: SparkSession, part: _Part, relation: str) -> Callable[[DataFrame], DataFrame] | None:
+def _kept_on_spark(session: SparkSession, part: _Part, relation: Relation) -> Callable[[DataFrame], DataFrame] | None:
     """A relation's events of the partitions. They are told by Spark and not by what the views are read with."""
     from pyspark.sql import functions as F
+    from pyspark.sql import types as T
 
-    values = _columns(part, relation)
+    from cumulus_ops.validation.recompute import spark_schema
+
+    values = _columns(part, relation.name)
     if values is None:
         return None
     names = {name: f"_value_{i}" for i, name in enumerate(values)}
-    wanted = session.createDataFrame(pa.table(list(values.values()), list(names.values())))
+    types = {field.name: field.dataType for field in spark_schema(relation).fields}
+    schema = T.StructType([T.StructField(names[name], types[name]) for name in values])
+    wanted = session.createDataFrame(pa.table(list(values.values()), list(names.values())), schema)
 
     def kept(events: DataFrame) -> DataFrame:
         same = [F.col("`" + c.replace("`", "``") + "`").eqNullSafe(F.col(v)) for c, v in names.items()]

@@ -42,6 +42,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # listing log files needs no Spark job
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",  # sessions of steps have 0, any number: no table can be sent so
 }
 COPIED = ("spark.sql.shuffle.partitions",)
 

@@ -79,3 +79,41 @@ def test_an_error_only_of_what_is_applied_so_far_is_called_tentative(folder: Pat
     land("I", 0, 4, epoch=True)
     land("I", 0, 5)
     assert "too, since epoch 1" in call("query", "odd", "--project", folder, "--tentative").stderr
+
+
+SEALED = """
+name: sold
+relations:
+  sales:
+    columns: {shop: bigint, price: bigint}
+    insert_only: true
+    seals: {shop: [shop]}
+views: {odd: odd.sql}
+sources: {landing: {path: landing, settle: 0s}}
+epochs: {length: 15m, start: 2026-01-01T00:00:00Z}
+validation: {policy: "off"}
+executor: {kind: inprocess}
+state: state
+publish: {path: published}
+"""
+
+
+def test_sealed_partitions_of_a_view_in_error_are_printed_and_that_others_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "cumulus.yaml").write_text(SEALED)
+    (tmp_path / "odd.sql").write_text("SELECT shop, 6 / (price - 1) AS x FROM sales")
+    files = {
+        "0000": {"sales.csv": "op,shop,price\nI,7,3\n", "sales.shop.seal.csv": "shop\n7\n"},
+        "0001": {"sales.csv": "op,shop,price\nI,6,1\n"},
+    }
+    for drop, texts in files.items():
+        (tmp_path / "landing" / "0" / drop).mkdir(parents=True)
+        for name, text in texts.items():
+            (tmp_path / "landing" / "0" / drop / name).write_text(text)
+    ran = call("run", "--project", tmp_path)
+    assert ran.exit_code == 0
+    assert "final: view odd, shop 7: 1 row" in ran.output
+    done = call("query", "odd", "--project", tmp_path, "--json")
+    assert done.exit_code == 4
+    assert json.loads(done.stdout) == [{"shop": 7, "x": "3.00000000000000000000", "final_by": "seal shop=7"}]
+    assert "all others are missing" in done.stderr
+    assert "zero" in done.stderr

@@ -1,0 +1,65 @@
+"""Final partitions, and what others are in the way of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import ViewInError
+from cumulus_ops.query import read_answer
+from cumulus_ops.snapshot import commit, run_minibatch, seal
+from cumulus_ops.snapshot.finals import finalise
+from tests.support.projects import Event
+from tests.support.sealed import append_sealing, sealed_project
+
+FAILING = {
+    "in each row": "SELECT campaign, 6 / (price - 1) AS x FROM clicks",
+    "in a column": "SELECT campaign, 6 / (SUM(price) - 1) AS x FROM clicks GROUP BY campaign",
+    "in a condition": "SELECT campaign, 6 / SUM(price) AS x FROM clicks GROUP BY campaign HAVING 6 / (SUM(price) - 1) > 0",
+}
+
+
+def click(campaign: int, price: int) -> Event:
+    return "clicks", 1, (1, campaign, price)
+
+
+def apply(rt: Runtime, events: list[Event], drop: str, seals: Mapping[str, list[int]] | None = None) -> None:
+    append_sealing(rt, 0, events, drop, seals)
+    run_minibatch(rt, 0, [])
+
+
+@pytest.mark.parametrize("where", FAILING)
+def test_what_is_final_is_read_although_another_partition_fails(where: str, tmp_path: Path) -> None:
+    with sealed_project(tmp_path, 1, views={"v": FAILING[where]}) as rt:
+        apply(rt, [click(7, 5)], "a", {"clicks": [7]})
+        assert len(finalise(rt).partitions) == 1
+        before = read_answer(rt, "v")
+        apply(rt, [click(6, 1)], "b")
+        assert read_answer(rt, "v").rows.equals(before.rows)
+        seal(rt, 0, 0)
+        commit(rt, 0)
+        after = read_answer(rt, "v")
+        assert after.rows.equals(before.rows)
+        assert after.final_by.to_pylist() == ["seal campaign=7"]
+        assert after.error is not None
+        assert "zero" in after.error
+        assert after.label.startswith("final by 1 sealed partition; all others are missing")
+        with pytest.raises(ViewInError):
+            read_answer(rt, "v", as_of=0)
+
+
+@pytest.mark.parametrize("how", ["damaged", "gone"])
+def test_an_unreadable_batch_that_is_set_aside_holds_up_its_own_relation_only(how: str, tmp_path: Path) -> None:
+    views = {"v": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign", "a": "SELECT campaign, name FROM ads"}
+    with sealed_project(tmp_path, 1, views=views) as rt:
+        aside = append_sealing(rt, 0, [click(7, 5)], "a")
+        rt.catalog.set_aside(aside, "its log is damaged")
+        apply(rt, [click(8, 5), ("ads", 1, (8, "x"))], "b", {"clicks": [8], "ads": [8]})
+        file = rt.project.state / rt.catalog.log_files(batch=aside)[0].path
+        file.write_bytes(b"nonsense") if how == "damaged" else file.unlink()
+        assert [f.view for f in finalise(rt).partitions] == ["a"]
+        rt.catalog.drop_batch(aside)
+        assert [f.view for f in finalise(rt).partitions] == ["v"]
