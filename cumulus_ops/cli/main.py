@@ -442,10 +442,19 @@ main.add_command(up)
 main.add_command(down)
 
 
+FINAL = {"at once": "at once", "sealed": "by seals"}
+
+
 def _initialise(project: Project) -> None:
+    from cumulus_ops.coordination.stored import read_plan
     from cumulus_ops.snapshot import initialise
 
+    before = read_plan(project.state)
     initialise(project)
+    after = read_plan(project.state)
+    for view in before.taken_back(after) if before and after else ():
+        was = before.view(view).final if before else ""
+        click.echo(f"note: view {view} was final {FINAL[was]}: rows that were read as final may change now", err=True)
 
 
 def _warn(project: Project) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 __all__ = ["AT_ONCE", "COMMITTED", "SEALED", "Barrier", "CoordinationPlan", "EdgePlan", "SealOf", "Verdict", "ViewPlan"]
@@ -94,6 +94,29 @@ class CoordinationPlan:
         """What is planned for a view; one that nothing was planned for is final with its epoch."""
         found = (v for v in self.views if v.view == name)
         return next(found, ViewPlan(name, "Run", "Async", COMMITTED, "nothing is known about it"))
+
+    def kept_by(self, other: CoordinationPlan) -> CoordinationPlan:
+        """This plan with only the promises that another one makes, too: all other views are final with their epoch.
+
+        >>> now, later = ViewPlan("a", "Async", "Async", AT_ONCE, ""), ViewPlan("a", "Run", "Async", COMMITTED, "")
+        >>> CoordinationPlan("batch", views=(now,)).kept_by(CoordinationPlan("batch", views=(later,))).view("a").final
+        'committed'
+        """
+        promises = {(v.view, v.final, v.seals) for v in other.views}
+        kept = (
+            v if (v.view, v.final, v.seals) in promises else replace(v, final=COMMITTED, seals=()) for v in self.views
+        )
+        return replace(self, views=tuple(kept))
+
+    def taken_back(self, other: CoordinationPlan) -> tuple[str, ...]:
+        """The views of which this plan promises more than another one: their rows may have been read as final, and change.
+
+        >>> now, later = ViewPlan("a", "Async", "Async", AT_ONCE, ""), ViewPlan("a", "Run", "Async", COMMITTED, "")
+        >>> CoordinationPlan("batch", views=(now,)).taken_back(CoordinationPlan("batch", views=(later,)))
+        ('a',)
+        """
+        kept = self.kept_by(other).views
+        return tuple(old.view for old, new in zip(self.views, kept, strict=True) if old.final != new.final)
 
     @property
     def warning(self) -> str | None:
