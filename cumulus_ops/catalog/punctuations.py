@@ -120,6 +120,16 @@ class Punctuations(Database):
         closed = select(V.relation, V.seal).where(V.closed_at.is_not(None)).group_by(V.relation, V.seal)
         return [(row[0], row[1]) for row in self._read(closed.order_by(V.relation, V.seal))]
 
+    def newest_seals(self) -> dict[tuple[str, int], tuple[int | None, float]]:
+        """(relation, coordinator) -> the newest batch with seals of it, None if some were made by hand, and when the newest was made, in seconds since 1970."""
+        b = t.batch.c
+        delivered = (b.coordinator == P.coordinator) & (b["drop"] == P.sealed_by) & (b.part == 0)
+        joined = t.seal_value.join(t.seal_producer, P.value == V.id).outerjoin(t.batch, delivered)
+        by_hand = func.count().filter(b.id.is_(None))
+        query = select(V.relation, P.coordinator, func.max(b.id), by_hand, func.max(P.sealed_at)).select_from(joined)
+        rows = self._read(query.where(P.sealed_at.is_not(None)).group_by(V.relation, P.coordinator))
+        return {(row[0], row[1]): (None if row[3] else row[2], row[4]) for row in rows}
+
     def seal_by_hand(self, coordinator: int, change: SealChange, by: str) -> int:
         """Seal values in the name of a coordinator that will not do so itself; what is sealed or closed already stays as it is.
 
