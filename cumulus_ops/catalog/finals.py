@@ -22,13 +22,11 @@ from sqlalchemy import Connection, Select, and_, case, func, insert, select, upd
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import NEWS
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.punctuations import lock_values, portions
 from cumulus_ops.catalog.values import ClosedValue
 from cumulus_ops.errors import Conflict
 
 __all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals", "value_text"]
-
-#: Values named in one query.
-AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -138,10 +136,10 @@ class Finals(Database):
 
     def final_of(self, values: Collection[str]) -> set[tuple[str, str]]:
         """(view, value) of the partitions with these values that are final."""
-        known, found = sorted(values), set()
-        for i in range(0, len(known), AT_ONCE):
+        found = set()
+        for some in portions(sorted(values)):
             mine = select(_FINAL.view, _VALUE.value).join(t.seal_value, _VALUE.id == _FINAL.value)
-            found |= {(view, value) for view, value in self._read(mine.where(_VALUE.value.in_(known[i : i + AT_ONCE])))}
+            found |= {(view, value) for view, value in self._read(mine.where(_VALUE.value.in_(some)))}
         return found
 
     def finals(
@@ -199,7 +197,11 @@ class Finals(Database):
                 raise Conflict("what it has read may be taken back", kind="final-conflict")
             new = 0
             for view, values in rows.items():
-                known = set(connection.execute(select(f.value).where(f.view == view, f.value.in_(values))).scalars())
+                known = {
+                    value
+                    for some in portions(sorted(values))
+                    for value in connection.execute(select(f.value).where(f.view == view, f.value.in_(some))).scalars()
+                }
                 fresh: list[dict[str, Any]] = [
                     {"view": view, "value": value, "commit": upto, "rows": n, "recorded_at": time.time()}
                     for value, n in values.items()
@@ -208,9 +210,20 @@ class Finals(Database):
                 if fresh:
                     connection.execute(insert(t.final_partition), fresh)
                 new += len(fresh)
-            if done:
-                connection.execute(update(t.seal_value).where(v.id.in_(done)).values(finalised=True))
+            lock_values(connection, done)  # appends lock them, too, if rows of theirs come late
+            for some in portions(sorted(done)):
+                connection.execute(update(t.seal_value).where(v.id.in_(some)).values(finalised=True))
             return new
+
+    def look_again(self) -> None:
+        """Say of no value any more that it is done with: other views are sealed now, or by other seals."""
+        v = t.seal_value.c
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            done = connection.execute(select(v.id).where(v.finalised.is_not(None))).scalars().all()
+            lock_values(connection, done)
+            for some in portions(sorted(done)):
+                connection.execute(update(t.seal_value).where(v.id.in_(some)).values(finalised=None))
 
     def final_version(self, view: str) -> int:
         """The newest version of a view's table of which the catalog knows; -1 if of none."""
@@ -223,9 +236,9 @@ class Finals(Database):
         with self._engine.begin() as connection:
             self._lock(connection)
             for version in sorted(set(versions.values())):
-                values = [value for value, n in versions.items() if n == version]
-                mine = (f.view == view, f.value.in_(values), f.delta_version.is_(None))
-                connection.execute(update(t.final_partition).where(*mine).values(delta_version=version))
+                for some in portions([value for value, n in versions.items() if n == version]):
+                    mine = (f.view == view, f.value.in_(some), f.delta_version.is_(None))
+                    connection.execute(update(t.final_partition).where(*mine).values(delta_version=version))
 
     def record_final_verdicts(self, verdicts: Mapping[tuple[str, int], bool], report: str) -> None:
         """Remember the outcome of a validation of (view, value) partitions, and its page; a later one replaces it."""
