@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Select, and_, case, func, insert, select, upd
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import NEWS
+from cumulus_ops.catalog.closed_elsewhere import Seals, only_waiting
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.punctuations import lock_values, portions
 from cumulus_ops.catalog.values import ClosedValue
@@ -105,17 +106,20 @@ class Finals(Database):
         found = self._read(select(func.min(b.commit)).where(b.clock.is_not(None)))[0][0]
         return None if found is None else int(found)
 
-    def newly_closed(self, *, sealed: bool = True) -> list[ClosedValue]:
+    def newly_closed(self, views: Mapping[str, Seals] | None = None, *, sealed: bool = True) -> list[ClosedValue]:
         """The closed values that are not done with, in the order of their ids. One indexed look.
 
         Args:
+            views: without those that only wait for other seals of these views, see :func:`~cumulus_ops.catalog.closed_elsewhere.only_waiting`.
             sealed: False takes all that is known for closed, whoever has yet to seal it. For tests.
         """
         v = t.seal_value.c
         newest = select(func.coalesce(func.max(t.batch.c.id), 0)).scalar_subquery()
         query = select(v.id, v.relation, v.seal, v.value, func.coalesce(v.closed_at, newest))
         query = query.where(v.finalised.is_(None)).order_by(v.id)
-        return [ClosedValue(*row) for row in self._read(query.where(v.closed_at.is_not(None)) if sealed else query)]
+        if sealed:
+            query = query.where(v.closed_at.is_not(None), ~only_waiting(views or {}))
+        return [ClosedValue(*row) for row in self._read(query)]
 
     def closed_left(self, relation: str, seal: str, limit: int = 20, *, validated: bool = True) -> list[str]:
         """The texts of closed values of which a partition is not final yet, or not validated, the oldest first.

@@ -89,3 +89,20 @@ def test_values_that_concerned_no_view_are_looked_at_again_when_one_is_sealed(tm
     initialise(project)
     with open_runtime(project) as rt:
         assert rt.catalog.newly_closed() == []
+
+
+def test_values_that_wait_for_another_relations_seal_are_not_read(tmp_path: Path) -> None:
+    views = {name: VIEWS[name] for name in ("counts", "named")}
+    seals = {"counts": [("clicks", "campaign")], "named": [("clicks", "campaign"), ("ads", "campaign")]}
+    with sealed_project(tmp_path, 1, views=views) as rt:
+        looked = lambda: [(v.relation, v.value) for v in rt.catalog.newly_closed(seals)]  # noqa: E731
+        apply(rt, [click(7, 1), click(8, 1), ("ads", 1, (9, "x"))], "a", {"clicks": [7, 8], "ads": [9]})
+        assert looked() == [("clicks", '["7"]'), ("clicks", '["8"]')]  # for counts; 9 waits for clicks
+        assert [f.view for f in finalise(rt).partitions] == ["counts", "counts"]
+        assert looked() == []
+        assert len(rt.catalog.newly_closed()) == 3
+        apply(rt, [], "b", {"ads": [8]})
+        assert looked() == [("clicks", '["8"]'), ("ads", '["8"]')]
+        assert [(f.view, f.value) for f in finalise(rt).partitions] == [("named", '["8"]')]
+        assert looked() == []
+        assert {v.value for v in rt.catalog.newly_closed()} == {'["7"]', '["9"]'}
