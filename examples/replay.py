@@ -30,10 +30,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from cumulus_ops.config import Project, load_project
-from cumulus_ops.coordination.analysis import analyse
-from cumulus_ops.coordination.annotation_file import read_dataflow
+from cumulus_ops.coordination.labelling.analysis import analyse
+from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
+from cumulus_ops.coordination.labelling.strategies import coordinate
 from cumulus_ops.coordination.plan import COMMITTED
-from cumulus_ops.coordination.strategies import coordinate
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import NotYet
 from cumulus_ops.eventlog import append_delivery

@@ -96,16 +96,23 @@ class Punctuations(Database):
         """What :meth:`declare` has recorded last."""
         return next((row[0] for row in self._read(select(t.program.c.declared))), None)
 
-    def declare(self, declared: str | None) -> None:
+    def declare(self, declared: str | None, look: Callable[[], Sequence[tuple[int, SealChange]]] = lambda: ()) -> None:
         """Record what appends have to keep to from now on: those under way are waited for, and who was started before is refused.
 
         Args:
             declared: identifies the project's seals, and its relations that have only inserts.
+            look: called when nothing can be appended any more by who does not know of it: says which coordinators have which values already, or
+                raises, and then nothing is declared. It may read the catalog.
         """
         c = t.coordinator.c
         with self._engine.begin() as connection:
             connection.execute(select(c.index).order_by(c.index).with_for_update()).all()
             self._lock(connection)
+            said, at = look(), clock_s(connection)
+            for _, change in said:
+                _insert_values(connection, change, at)
+            for coordinator, change in said:
+                _register(connection, coordinator, change, _locked_values(connection, change), at)
             connection.execute(update(t.program).values(declared=declared))
 
     def closed_seals(self) -> list[tuple[str, str]]:
@@ -246,10 +253,7 @@ def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, b
         late = next((value for value in change.registers if found[value].closed_at is not None), None)
         if late is not None:
             raise _moved(change, late, "was closed meanwhile")
-        open_ = [row for row in found.values() if row.closed_at is None]
-        _refuse_others(connection, coordinator, change, [row.id for row in open_ if row.producers == "one"])
-        registered = [{"value": row.id, "coordinator": coordinator, "registered_at": at} for row in open_]
-        insert_new(connection, t.seal_producer, registered)
+        _register(connection, coordinator, change, found, at)
         sealed += [found[value].id for value in change.seals if found[value].closed_at is None]
     count = sum(_seal(connection, coordinator, some, at, by) for some in portions(sealed))
     if count:
@@ -258,6 +262,16 @@ def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, b
         connection.execute(update(t.coordinator).where(c.index == coordinator).values(**more))
     _close(connection, [i for some in portions(sealed) for i in _complete(connection, some)])
     return count
+
+
+def _register(
+    connection: Connection, coordinator: int, change: SealChange, found: Mapping[str, Row[Any]], at: float
+) -> None:
+    """Register a coordinator for those of some values that are open."""
+    open_ = [row for row in found.values() if row.closed_at is None]
+    _refuse_others(connection, coordinator, change, [row.id for row in open_ if row.producers == "one"])
+    registered = [{"value": row.id, "coordinator": coordinator, "registered_at": at} for row in open_]
+    insert_new(connection, t.seal_producer, registered)
 
 
 def close_without(connection: Connection, coordinator: int) -> None:

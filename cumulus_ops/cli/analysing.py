@@ -13,9 +13,9 @@ from cumulus_ops.cli.problems import explained
 from cumulus_ops.errors import InputProblem
 
 if TYPE_CHECKING:
-    from cumulus_ops.coordination.analysis import Analysis, Step
-    from cumulus_ops.coordination.annotations import Dataflow
-    from cumulus_ops.coordination.strategies import Coordination
+    from cumulus_ops.coordination.labelling.analysis import Analysis, Step
+    from cumulus_ops.coordination.labelling.annotations import Dataflow
+    from cumulus_ops.coordination.labelling.strategies import Coordination
 
 __all__ = ["analyze"]
 
@@ -51,8 +51,8 @@ def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tupl
 
 
 def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
-    from cumulus_ops.coordination.annotation_file import read_dataflow
-    from cumulus_ops.coordination.folding import fold
+    from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
+    from cumulus_ops.coordination.labelling.folding import fold
 
     dataflow = read_dataflow(file)
     for text in folds:
@@ -62,8 +62,8 @@ def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
 
 
 def _analyze_file(dataflow: Dataflow, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
-    from cumulus_ops.coordination.analysis import analyse
-    from cumulus_ops.coordination.strategies import coordinate
+    from cumulus_ops.coordination.labelling.analysis import analyse
+    from cumulus_ops.coordination.labelling.strategies import coordinate
 
     analysis = analyse(dataflow)
     coordination = coordinate(dataflow, analysis, order)
@@ -76,7 +76,7 @@ def _analyze_file(dataflow: Dataflow, explain: bool, svg: Path | None, order: st
 
 
 def _as_text(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, explain: bool) -> str:
-    from cumulus_ops.coordination import explanation
+    from cumulus_ops.coordination.labelling import explanation
 
     if explain:
         return explanation.explain(dataflow, analysis, coordination)
@@ -84,7 +84,7 @@ def _as_text(dataflow: Dataflow, analysis: Analysis, coordination: Coordination,
 
 
 def _as_json(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -> dict[str, Any]:
-    from cumulus_ops.coordination.advice import advise
+    from cumulus_ops.coordination.labelling.advice import advise
 
     after = coordination.analysis
     streams = [
@@ -125,7 +125,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, file: Path) -> None:
-    from cumulus_ops.coordination.picture import to_svg
+    from cumulus_ops.coordination.labelling.picture import to_svg
 
     try:
         file.write_text(to_svg(dataflow, analysis, coordination), encoding="utf-8")
@@ -139,8 +139,8 @@ def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: boo
     """The plan of a project's program, from its files: it need not be initialised."""
     from cumulus_ops.cli.planned import explained_plan, plan_as_json, plan_as_text, planned
     from cumulus_ops.config import load_project
-    from cumulus_ops.coordination.analysis import analyse
-    from cumulus_ops.coordination.strategies import coordinate
+    from cumulus_ops.coordination.labelling.analysis import analyse
+    from cumulus_ops.coordination.labelling.strategies import coordinate
 
     project = load_project(folder)
     planning, plan = planned(project)

@@ -58,12 +58,14 @@ def main(context: click.Context) -> None:
 def init(folder: Path, name: str | None, empty: bool) -> None:
     """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
     from cumulus_ops.cli.scaffold import land_sample, write_project
+    from cumulus_ops.coordination.stored import read_plan
 
     with explained():
         written = write_project(folder, name)
         if written and not empty:
             written += land_sample(folder)
         project = load_project(folder)
+        before = read_plan(project.state)
         if not (written and empty):
             _initialise(project)
     for path in written:
@@ -71,8 +73,11 @@ def init(folder: Path, name: str | None, empty: bool) -> None:
     if written and empty:
         click.echo(f"next: describe your tables and views in {folder / 'cumulus.yaml'}, then `cumulus init` again")
         return
-    click.echo(f"{project.name}: {len(project.relations)} relations, {len(project.views)} views; the catalog is ready")
-    _warn(project)
+    plan = read_plan(project.state)
+    views = len(project.views if plan is None else plan.views)
+    click.echo(f"{project.name}: {len(project.relations)} relations, {views} views; the catalog is ready")
+    for note in () if plan is None else plan.notes_since(before):
+        click.echo(f"note: {note}", err=True)
     if written:
         where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
         click.echo(f"next: {where}cumulus run && cumulus query {next(iter(project.views))}")
@@ -450,12 +455,3 @@ def _initialise(project: Project) -> None:
     from cumulus_ops.snapshot import initialise
 
     initialise(project)
-
-
-def _warn(project: Project) -> None:
-    """Say which views wait for their epochs, in one line."""
-    from cumulus_ops.coordination.stored import read_plan
-
-    plan = read_plan(project.state)
-    if plan is not None and plan.warning is not None:
-        click.echo(f"note: {plan.warning}", err=True)

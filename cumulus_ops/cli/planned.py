@@ -53,9 +53,9 @@ def plan_as_text(name: str, plan: CoordinationPlan) -> str:
 
 def explained_plan(planning: Planning, plan: CoordinationPlan) -> str:
     """The same, with the reason for each view, each order and each barrier, and the derivation of the labels."""
-    from cumulus_ops.coordination.analysis import analyse
-    from cumulus_ops.coordination.explanation import explain
-    from cumulus_ops.coordination.strategies import coordinate
+    from cumulus_ops.coordination.labelling.analysis import analyse
+    from cumulus_ops.coordination.labelling.explanation import explain
+    from cumulus_ops.coordination.labelling.strategies import coordinate
 
     dataflow = planning.dataflow
     analysis = analyse(dataflow)
@@ -83,7 +83,8 @@ def _when(view: ViewPlan) -> str:
     if view.final == AT_ONCE:
         return "at once"
     if view.final == SEALED:
-        return f"when {' and '.join(dict.fromkeys(c for s in view.seals for c in s.output))} is sealed"
+        columns = tuple(dict.fromkeys(c for s in view.seals for c in s.columns))
+        return f"when {' and '.join(columns)} {'is' if len(columns) == 1 else 'are'} sealed"
     return "with its epoch"
 
 

@@ -112,6 +112,19 @@ class CoordinationPlan:
         many = "views are final with their" if len(waiting) > 1 else "views is final with its"
         return f"{len(waiting)} of {len(self.views)} {many} epochs only: {said}" if waiting else None
 
+    def notes_since(self, before: CoordinationPlan | None) -> tuple[str, ...]:
+        """What a person should know of a new plan: views that wait, and those whose rows were final earlier under the one ``before``.
+
+        >>> was = CoordinationPlan("batch", views=(ViewPlan("a", "Async", "Async", AT_ONCE, ""),))
+        >>> now = CoordinationPlan("batch", views=(ViewPlan("a", "Run", "Async", SEALED, ""),))
+        >>> now.notes_since(was), now.notes_since(None)
+        (('rows of a were final at once until now, and may be retracted from now on',), ())
+        """
+        known = {} if before is None else {v.view: v.final for v in before.views}
+        lost = [v.view for v in self.views if v.final != AT_ONCE and known.get(v.view) == AT_ONCE]
+        said = tuple(f"rows of {view} were final at once until now, and may be retracted from now on" for view in lost)
+        return said if self.warning is None else (*said, self.warning)
+
     def to_json(self) -> str:
         """As text.
 

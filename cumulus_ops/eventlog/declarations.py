@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence, Set
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project
+from cumulus_ops.catalog import Batch, Catalog, LogFile, SealChange
+from cumulus_ops.config import Project, SealSettings
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog.seal_texts import VALUE_CHARACTERS, distinct_texts
 from cumulus_ops.eventlog.types import SIGN
+from cumulus_ops.keys.building import UNREADABLE
 
 __all__ = ["check_declarations", "declaration", "declare"]
 
@@ -25,22 +29,89 @@ def declaration(project: Project) -> str:
 
 
 def declare(project: Project, catalog: Catalog) -> None:
-    """Let all appends keep to what is declared, from now on. What was appended before is looked at twice: once with nobody disturbed, and
-    once when no append can come any more that knows nothing of it.
+    """Let all appends keep to what is declared, from now on: who has rows of a value already is registered for it. What was appended before is
+    looked at twice: once with nobody disturbed, and what came meanwhile when no append can come any more that knows nothing of it.
 
     Raises:
-        InputProblem: see :func:`check_declarations`.
+        InputProblem: see :func:`check_declarations`; or coordinators have rows of a value that one alone is to produce (``several-producers``).
     """
-    before = catalog.declared()
-    if before == declaration(project):
+    if catalog.declared() == declaration(project):
         return
     check_declarations(project, catalog)
-    catalog.declare(declaration(project))
-    try:
+    batches = _counting(catalog)
+    known = _producers(project, catalog, batches)
+    _require_one(project, known)
+    newest = max((batch.id for batch in batches), default=0)
+
+    def look_again() -> list[tuple[int, SealChange]]:
         check_declarations(project, catalog)
-    except InputProblem:
-        catalog.declare(before)
-        raise
+        for place, values in _producers(project, catalog, [b for b in _counting(catalog) if b.id > newest]).items():
+            known[place] |= values
+        _require_one(project, known)
+        return [_registering(project, *place, values) for place, values in sorted(known.items())]
+
+    catalog.declare(declaration(project), look_again)
+
+
+def _counting(catalog: Catalog) -> list[Batch]:
+    """The batches with events that count, or may."""
+    return [b for b in catalog.batches() if b.state not in ("retried", "dropped")]
+
+
+def _registering(
+    project: Project, coordinator: int, relation: str, name: str, values: Set[str]
+) -> tuple[int, SealChange]:
+    seal = project.seal(relation, name)
+    assert seal is not None  # its values were looked for
+    return coordinator, SealChange(relation, name, seal.producers, tuple(sorted(values)), (), seal.columns)
+
+
+#: (coordinator, relation, seal) -> the texts of values.
+Producers = dict[tuple[int, str, str], set[str]]
+
+
+def _producers(project: Project, catalog: Catalog, batches: Sequence[Batch]) -> Producers:
+    """Who has which values of seals in some batches; values that are too long for a seal are left out."""
+    found: Producers = defaultdict(set)
+    if not project.seals:
+        return found
+    by_id = {batch.id: batch for batch in batches}
+    for number, files in catalog.log_files_of([*by_id]).items():
+        for file in files:
+            for seal in project.seals.get(file.relation, ()):
+                found[by_id[number].coordinator, file.relation, seal.name] |= _values(
+                    project, by_id[number], file, seal
+                )
+    return found
+
+
+def _values(project: Project, batch: Batch, file: LogFile, seal: SealSettings) -> set[str]:
+    try:
+        rows = pq.read_table(project.state / file.path, columns=list(seal.columns), partitioning=None)
+    except UNREADABLE:
+        if batch.state != "aside":
+            raise
+        return set()  # it cannot be retried either
+    return {text for text in distinct_texts(rows, seal.columns) if len(text) <= VALUE_CHARACTERS}
+
+
+def _require_one(project: Project, known: Producers) -> None:
+    """See that values with a single producer have no other one."""
+    for relation, seal in _alone(project):
+        owner: dict[str, int] = {}
+        for (coordinator, of, name), values in sorted(known.items()):
+            for value in sorted(values) if (of, name) == (relation, seal.name) else ():
+                other = owner.setdefault(value, coordinator)
+                if other != coordinator:
+                    told = f"coordinators {other} and {coordinator} have rows of {value} already"
+                    message = f"seal {seal.name} of {relation}: one alone is to produce into each value, and {told}"
+                    place = str(project.folder / "cumulus.yaml")
+                    hint = "write `producers: registered`: both have to seal it"
+                    raise InputProblem(message, kind="several-producers", place=place, hint=hint)
+
+
+def _alone(project: Project) -> Iterator[tuple[str, SealSettings]]:
+    return ((relation, s) for relation, seals in project.seals.items() for s in seals if s.producers == "one")
 
 
 def check_declarations(project: Project, catalog: Catalog) -> None:

@@ -60,10 +60,10 @@ class _Drawn:
 
 @lru_cache(8)
 def _picture(drawn: _Drawn) -> str:
-    from cumulus_ops.coordination.analysis import analyse
-    from cumulus_ops.coordination.picture import to_svg
+    from cumulus_ops.coordination.labelling.analysis import analyse
+    from cumulus_ops.coordination.labelling.picture import to_svg
+    from cumulus_ops.coordination.labelling.strategies import coordinate
     from cumulus_ops.coordination.planning import Planning
-    from cumulus_ops.coordination.strategies import coordinate
     from m3.confluence import prove
 
     program = program_of(drawn.source[0])

@@ -395,7 +395,9 @@ OPERATIONS: dict[str, Make] = {
     "seal a value for all elsewhere": _say(2, "v", "a", "all", seals=("v",)),
     "register for a value of one": _say(1, "v", "o", "one", registers=("v",)),
     "register for a value of one elsewhere": _say(2, "v", "o", "one", registers=("v",)),
-    "declare": lambda w: lambda c: c.declare("new"),
+    "declare": lambda w: (
+        lambda c: c.declare("new", lambda: [(1, SealChange("r", "k", "registered", ("shared", "new")))])
+    ),
     "seal a value by hand": lambda w: (
         lambda c: c.seal_by_hand(2, SealChange("r", "k", "registered", seals=("shared",)), "me")
     ),
@@ -597,7 +599,7 @@ def test_every_pair_that_concerns_final_partitions_ends_as_one_after_the_other(w
     prepare(world, 1, pending=False)
     world.run("UPDATE program SET refreshed = NULL")
     world.run(
-        "INSERT INTO seal_value (relation, seal, value, producers, first_seen, closed_at) VALUES ('r', 'k', 'x', 'one', 0, 1)"
+        "INSERT INTO seal_value (relation, seal, value, columns, producers, first_seen, closed_at) VALUES ('r', 'k', 'x', 'k', 'one', 0, 1)"
     )
     world.save()
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(FINALS, 2)))

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import pytest
 
-from cumulus_ops.coordination import finality, lineage, monotone, trends
-from cumulus_ops.coordination.finality import Finality
-from cumulus_ops.coordination.lineage import Carrier, Lineage
-from cumulus_ops.coordination.monotone import Growth, why_retracted
+from cumulus_ops.coordination.finality import deciding, lineage, monotone, trends
+from cumulus_ops.coordination.finality.deciding import Finality
+from cumulus_ops.coordination.finality.lineage import Carrier, Lineage
+from cumulus_ops.coordination.finality.monotone import Growth, why_retracted
+from cumulus_ops.coordination.finality.trends import Known, Trend
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, ViewPlan
-from cumulus_ops.coordination.trends import Known, Trend
 from m3 import Interpreter, compile_views, format_program, parse
 from m3.errors import CompileError, ValueProblem
 from m3.program import Program
@@ -84,24 +84,24 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], object]] = {
     "rows that follow each other only grow": lambda m: m.setattr(Growth, "_follows", lambda *_: True),
     "derived maps rise": lambda m: m.setattr(Growth, "_rises", lambda self, name, r, p: name in self._derived or all(self._adds(t, s, r, p) for t, s in self._writers[name])),
     "nothing fails": lambda m: m.setattr(monotone, "_failures", lambda *_: iter(())),
-    "any seal will do": lambda m: m.setattr(finality.Finality, "_seal_on", _any_seal),
+    "any seal will do": lambda m: m.setattr(deciding.Finality, "_seal_on", _any_seal),
     "reads may be of other partitions": lambda m: m.setattr(lineage._Partitions, "own", own_whatever_is_read),
     "any key carries": lambda m: m.setattr(lineage._Partitions, "_written", lambda self, t, s, _, found: self.own(t, s, found) is not None),
     "groups do not matter": lambda m: m.setattr(lineage._Partitions, "_derived", lambda *_: True),
     "all positions are alike": lambda m: m.setattr(lineage._Partitions, "_alike", lambda *_: True),
-    "LIMIT does not matter": lambda m: m.setattr(finality.Finality, "of", _unlimited),
+    "LIMIT does not matter": lambda m: m.setattr(deciding.Finality, "of", _unlimited),
 }  # fmt: skip
 
 
-def _any_seal(self: finality.Finality, relation: str, outputs: dict[str, str]) -> SealOf:
+def _any_seal(self: deciding.Finality, relation: str, outputs: dict[str, str]) -> SealOf:
     seal = self.seals[relation][0]
     return SealOf(relation, seal.name, seal.columns, tuple(outputs.values()))
 
 
-_of = finality.Finality.of
+_of = deciding.Finality.of
 
 
-def _unlimited(self: finality.Finality, view: object) -> ViewPlan:
+def _unlimited(self: deciding.Finality, view: object) -> ViewPlan:
     return _of(self, replace(view, limit=None))  # type: ignore[type-var]
 
 

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.coordination import analysis, dependencies, inference
-from cumulus_ops.coordination.analysis import ARRIVAL, LOGGED, analyse
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
-from cumulus_ops.coordination.dependencies import Attributes
-from cumulus_ops.coordination.labels import ASYNC, RUN, SEAL, Label
-from cumulus_ops.coordination.strategies import coordinate
+from cumulus_ops.coordination.labelling import analysis, dependencies, inference
+from cumulus_ops.coordination.labelling.analysis import ARRIVAL, LOGGED, analyse
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.dependencies import Attributes
+from cumulus_ops.coordination.labelling.labels import ASYNC, RUN, SEAL, Label
+from cumulus_ops.coordination.labelling.strategies import coordinate
 from tests.support.dataflow_judge import Judgement, Refuted, judge
 from tests.support.dataflow_worlds import draw_dataflow
 

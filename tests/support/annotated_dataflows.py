@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Dependency, Stream
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Dependency, Stream
 
 __all__ = ["ATTRIBUTES", "dataflows"]
 

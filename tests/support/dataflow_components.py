@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from cumulus_ops.coordination.annotations import Component
+from cumulus_ops.coordination.labelling.annotations import Component
 from tests.support.dataflow_worlds import Behaviour, Record, World, closure, image, of, record, restricted
 
 __all__ = ["Instance", "State", "Value", "concerning"]

@@ -16,7 +16,7 @@ from itertools import product
 
 import networkx as nx
 
-from cumulus_ops.coordination.annotations import Dataflow, Stream
+from cumulus_ops.coordination.labelling.annotations import Dataflow, Stream
 from tests.support.dataflow_components import Instance, concerning
 from tests.support.dataflow_orders import Message, Node, Orders, Outcome, Sent, TooLong
 from tests.support.dataflow_worlds import World

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from cumulus_ops.coordination.annotations import Dataflow
-from cumulus_ops.coordination.labels import Label
+from cumulus_ops.coordination.labelling.annotations import Dataflow
+from cumulus_ops.coordination.labelling.labels import Label
 from tests.support.dataflow_executions import ANOMALIES, TooLong, observe
 from tests.support.dataflow_worlds import World, draw_world
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from cumulus_ops.coordination.annotations import Stream
+from cumulus_ops.coordination.labelling.annotations import Stream
 from tests.support.dataflow_components import Instance, State, Value
 from tests.support.dataflow_worlds import VALUES, Record, restricted
 

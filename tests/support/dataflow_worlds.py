@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Dependency, Schema, Stream
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Dependency, Schema, Stream
 
 __all__ = [
     "DEPENDENCIES",

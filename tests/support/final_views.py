@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from cumulus_ops.config import SealSettings
-from cumulus_ops.coordination.finality import Finality
-from cumulus_ops.coordination.lineage import Lineage
+from cumulus_ops.coordination.finality.deciding import Finality
+from cumulus_ops.coordination.finality.lineage import Lineage
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, SealOf, ViewPlan
 from m3 import Interpreter, compile_views, parse
 from m3.errors import ValueProblem

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from cumulus_ops.cli.main import main
-from cumulus_ops.coordination.labels import KINDS
+from cumulus_ops.coordination.labelling.labels import KINDS
 from tests.support.golden import GOLDEN, compare_golden
 
 FILES = GOLDEN / "coordination"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.coordination.analysis import analyse
-from cumulus_ops.coordination.annotation_file import read_dataflow
-from cumulus_ops.coordination.annotations import Annotation, Dependency, Schema, Stream
+from cumulus_ops.coordination.labelling.analysis import analyse
+from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
+from cumulus_ops.coordination.labelling.annotations import Annotation, Dependency, Schema, Stream
 from cumulus_ops.errors import InputProblem
 
 FULL = """

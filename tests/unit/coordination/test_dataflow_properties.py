@@ -6,10 +6,10 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.coordination.analysis import analyse
-from cumulus_ops.coordination.folding import fold
-from cumulus_ops.coordination.labels import KINDS
-from cumulus_ops.coordination.strategies import coordinate
+from cumulus_ops.coordination.labelling.analysis import analyse
+from cumulus_ops.coordination.labelling.folding import fold
+from cumulus_ops.coordination.labelling.labels import KINDS
+from cumulus_ops.coordination.labelling.strategies import coordinate
 from tests.support.annotated_dataflows import ATTRIBUTES, dataflows
 
 EXAMPLES = settings(max_examples=int(os.environ.get("EXAMPLES", "25")), deadline=None)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.coordination.annotations import Dependency, Schema
-from cumulus_ops.coordination.dependencies import Attributes, compatible, rules_of
+from cumulus_ops.coordination.labelling.annotations import Dependency, Schema
+from cumulus_ops.coordination.labelling.dependencies import Attributes, compatible, rules_of
 
 
 def names(text):

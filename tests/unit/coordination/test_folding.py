@@ -2,10 +2,10 @@
 
 import pytest
 
-from cumulus_ops.coordination.analysis import analyse
-from cumulus_ops.coordination.annotation_file import read_dataflow
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
-from cumulus_ops.coordination.folding import fold
+from cumulus_ops.coordination.labelling.analysis import analyse
+from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.folding import fold
 from cumulus_ops.errors import InputProblem
 from tests.support.golden import GOLDEN
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cumulus_ops.coordination.analysis import analyse
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Schema, Stream
-from cumulus_ops.coordination.dependencies import Attributes
-from cumulus_ops.coordination.inference import infer
-from cumulus_ops.coordination.labels import Label, most_severe
+from cumulus_ops.coordination.labelling.analysis import analyse
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Schema, Stream
+from cumulus_ops.coordination.labelling.dependencies import Attributes
+from cumulus_ops.coordination.labelling.inference import infer
+from cumulus_ops.coordination.labelling.labels import Label, most_severe
 from cumulus_ops.errors import InputProblem
 
 ID, CAMPAIGN = frozenset({"id"}), frozenset({"campaign"})

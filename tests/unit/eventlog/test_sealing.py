@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -470,6 +471,49 @@ def test_rows_that_were_set_aside_are_retried_and_then_their_seals(tmp_path: Pat
         by_name = {Path(f.place).name: f.label for f in rt.catalog.files_aside()}
         retry_put_aside(rt, [by_name["clicks.csv"], by_name["clicks.campaign.seal.csv"]])
         assert (log(setup), closed(setup), rt.catalog.files_aside()) == ([(0, "7"), (1, "8")], ['["7"]'], [])
+
+
+def test_who_has_rows_already_is_registered_when_a_seal_is_declared(tmp_path: Path) -> None:
+    setup = make(tmp_path)
+    project, catalog = setup
+    deliver(setup, 0, "a", clicks=clicks("7", "8"))
+    (aside,) = deliver(setup, 1, "a", clicks=clicks("7", "", "z" * 400, first=10))
+    (gone,) = deliver(setup, 1, "b", clicks=clicks("8", first=20))
+    catalog.set_aside(aside, "x")  # it may be retried
+    catalog.set_aside(gone, "x")
+    drop(project, catalog, catalog.batch(gone))
+
+    def declared(producers: str) -> Project:
+        return dataclasses.replace(project, seals={"clicks": (SealSettings("campaign", ("campaign",), producers),)})
+
+    with pytest.raises(InputProblem, match=r'coordinators 0 and 1 have rows of \["7"\] already'):
+        declare(declared("one"), catalog)
+    assert catalog.declared() is None
+    setup = declared("registered"), catalog
+    declare(*setup)
+    assert {v.value: v.registered for v in catalog.open_values()} == {'["7"]': (0, 1), '["8"]': (0,), "[null]": (1,)}
+    deliver(setup, 0, "b", clicks__campaign__seal=values("7", "8"))
+    assert closed(setup) == ['["8"]']
+    deliver(setup, 1, "c", clicks=clicks("7", first=30), clicks__campaign__seal=values("7"))
+    assert closed(setup) == ['["8"]', '["7"]']
+    catalog.close()
+
+
+def test_what_comes_while_a_seal_is_declared_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = make(tmp_path)
+    project, catalog = setup
+    declare(project, catalog)
+    deliver(setup, 0, "a", clicks=clicks("7"))
+    real = catalog.declare
+
+    def late(*arguments: Any) -> None:
+        deliver(setup, 1, "a", clicks=clicks("7", first=10))
+        real(*arguments)
+
+    monkeypatch.setattr(catalog, "declare", late)
+    declare(dataclasses.replace(project, seals={"clicks": (BY_CAMPAIGN,)}), catalog)
+    assert [v.registered for v in catalog.open_values()] == [(0, 1)]
+    catalog.close()
 
 
 def test_a_process_that_knows_the_old_file_is_refused(setup: Setup) -> None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from cumulus_ops.coordination.analysis import Analysis, Output, analyse, into
-from cumulus_ops.coordination.annotations import Component, Dataflow, Stream
-from cumulus_ops.coordination.strategies import Coordination, coordinate
+from cumulus_ops.coordination.labelling.analysis import Analysis, Output, analyse, into
+from cumulus_ops.coordination.labelling.annotations import Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.strategies import Coordination, coordinate
 
 __all__ = ["advise", "locality_of"]
 

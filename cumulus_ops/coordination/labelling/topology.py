@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cumulus_ops.coordination.annotations import Component, Stream
+from cumulus_ops.coordination.labelling.annotations import Component, Stream
 from cumulus_ops.yaml_nodes import Item
 
 __all__ = ["Edge", "Entry", "connect", "interface_of"]

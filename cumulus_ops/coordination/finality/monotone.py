@@ -14,8 +14,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from cumulus_ops.coordination.lineage import relations_of
-from cumulus_ops.coordination.trends import CONSTANT, UNKNOWN, Known, Trend, known_of, product_of
+from cumulus_ops.coordination.finality.lineage import relations_of
+from cumulus_ops.coordination.finality.trends import CONSTANT, UNKNOWN, Known, Trend, known_of, product_of
 from m3.failures import may_fail
 from m3.graphs import reachable
 from m3.program import Derivation, Derived, Input, Program, Statement, Trigger, View

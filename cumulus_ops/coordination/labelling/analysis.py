@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
-from cumulus_ops.coordination.dependencies import Attributes, rules_of
-from cumulus_ops.coordination.inference import Inference, Outcome, infer, reconcile
-from cumulus_ops.coordination.labels import ASYNC, INST, RUN, SEAL, Label, most_severe
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.dependencies import Attributes, rules_of
+from cumulus_ops.coordination.labelling.inference import Inference, Outcome, infer, reconcile
+from cumulus_ops.coordination.labelling.labels import ASYNC, INST, RUN, SEAL, Label, most_severe
 from cumulus_ops.errors import InputProblem
 from m3.graphs import components, graph_of
 

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cumulus_ops.coordination.annotations import Annotation
-from cumulus_ops.coordination.dependencies import Attributes, Rule
-from cumulus_ops.coordination.labels import ASYNC, DIVERGE, INST, NDREAD, RUN, SEAL, TAINT, Label
+from cumulus_ops.coordination.labelling.annotations import Annotation
+from cumulus_ops.coordination.labelling.dependencies import Attributes, Rule
+from cumulus_ops.coordination.labelling.labels import ASYNC, DIVERGE, INST, NDREAD, RUN, SEAL, TAINT, Label
 
 __all__ = ["Inference", "Outcome", "infer", "reconcile"]
 

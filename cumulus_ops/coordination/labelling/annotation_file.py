@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Dependency, Schema, Stream
-from cumulus_ops.coordination.topology import Edge, Entry, connect, interface_of
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Dependency, Schema, Stream
+from cumulus_ops.coordination.labelling.topology import Edge, Entry, connect, interface_of
 from cumulus_ops.yaml_nodes import Item, Section, read_yaml
 
 __all__ = ["read_dataflow"]

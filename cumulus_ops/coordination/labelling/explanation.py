@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from cumulus_ops.coordination.advice import advise
-from cumulus_ops.coordination.analysis import Analysis, Step
-from cumulus_ops.coordination.annotations import Component, Dataflow, Stream
-from cumulus_ops.coordination.labels import Label
+from cumulus_ops.coordination.labelling.advice import advise
+from cumulus_ops.coordination.labelling.analysis import Analysis, Step
+from cumulus_ops.coordination.labelling.annotations import Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.labels import Label
+from cumulus_ops.coordination.labelling.strategies import Coordination
 from cumulus_ops.coordination.plan import EdgePlan
-from cumulus_ops.coordination.strategies import Coordination
 
 __all__ = ["explain", "meaning_of", "steps_at", "summary"]
 

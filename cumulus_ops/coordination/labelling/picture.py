@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from cumulus_ops.coordination.analysis import Analysis
-from cumulus_ops.coordination.annotations import Component, Dataflow, Stream
-from cumulus_ops.coordination.explanation import meaning_of, steps_at
-from cumulus_ops.coordination.labels import ASYNC, KINDS, Label, most_severe
+from cumulus_ops.coordination.labelling.analysis import Analysis
+from cumulus_ops.coordination.labelling.annotations import Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.explanation import meaning_of, steps_at
+from cumulus_ops.coordination.labelling.labels import ASYNC, KINDS, Label, most_severe
+from cumulus_ops.coordination.labelling.strategies import Coordination
 from cumulus_ops.coordination.plan import EdgePlan
-from cumulus_ops.coordination.strategies import Coordination
 from m3.graphs import components, graph_of
 from m3.picture.drawing import curve, text_at, tip
 from m3.picture.labels import CHARACTERS, place_labels

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from cumulus_ops.coordination.annotations import Dependency, Schema
+from cumulus_ops.coordination.labelling.annotations import Dependency, Schema
 
 __all__ = ["Attributes", "Rule", "compatible", "rules_of"]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cumulus_ops.coordination.analysis import LOGGED, analyse
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.analysis import LOGGED, analyse
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.strategies import coordinate
 from cumulus_ops.coordination.plan import AT_ONCE, EdgePlan, ViewPlan
-from cumulus_ops.coordination.strategies import coordinate
 
 __all__ = ["REQUEST", "ROWS", "Annotated", "connected", "edges_beyond", "labelled", "view_component"]
 

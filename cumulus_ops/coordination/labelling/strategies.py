@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from cumulus_ops.coordination.analysis import LOGGED, Analysis, Output, analyse, into
-from cumulus_ops.coordination.annotations import Dataflow, Stream
-from cumulus_ops.coordination.labels import SEAL, Label
+from cumulus_ops.coordination.labelling.analysis import LOGGED, Analysis, Output, analyse, into
+from cumulus_ops.coordination.labelling.annotations import Dataflow, Stream
+from cumulus_ops.coordination.labelling.labels import SEAL, Label
 from cumulus_ops.coordination.plan import EdgePlan
 
 __all__ = ["Coordination", "choose_strategies", "coordinate"]

@@ -1,7 +1,7 @@
 """From when on rows of a view are final: at once, when their partition is sealed, or with their epoch; and what would change that.
 
 Rows of a sealed partition are final if every relation that the view depends on is sealed on columns that come through to the same visible
-columns of the view (:mod:`cumulus_ops.coordination.lineage`): a relation that is not could still change the partition.
+columns of the view (:mod:`cumulus_ops.coordination.finality.lineage`): a relation that is not could still change the partition.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cumulus_ops.coordination.lineage import Carrier, Lineage
-from cumulus_ops.coordination.monotone import Growth, retractions, why_retracted
+from cumulus_ops.coordination.finality.lineage import Carrier, Lineage
+from cumulus_ops.coordination.finality.monotone import Growth, retractions, why_retracted
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, ViewPlan
 from m3.program import Program, View
 
@@ -42,10 +42,11 @@ class Finality:
             return ViewPlan(view.name, "Async", "Async", AT_ONCE, "no row of it is ever retracted")
         sealed = self.sealed(view)
         if sealed:
-            by = " and ".join(f"{s.relation}.{s.seal}" for s in sealed)
-            reason = (
-                f"{why}; but rows of one {' and '.join(sealed[0].output)} depend on no others, and {by} closes them"
-            )
+            by, others = _named(sealed), [_named(way) for way in self._ways(view) if way != sealed]
+            said = f"{by} {'closes' if len(sealed) == 1 else 'close'} them"
+            reason = f"{why}; but rows of one {' and '.join(sealed[0].output)} depend on no others, and {said}"
+            if others:
+                reason += f" (so would {', or '.join(dict.fromkeys(others))}: the seal that is declared first is taken)"
             return ViewPlan(view.name, "Run", "Async", SEALED, reason, sealed)
         reason = f"{why}; {self._unsealed(view)}"
         return ViewPlan(view.name, "Run", "Async", COMMITTED, reason, advice=self._advice(view))
@@ -57,14 +58,18 @@ class Finality:
         return why_retracted(Growth(self.program, self.insert_only), view)
 
     def sealed(self, view: View) -> tuple[SealOf, ...]:
-        """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none."""
+        """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none. Of several
+        ways, the one whose seal is declared first."""
+        return next(self._ways(view), ())
+
+    def _ways(self, view: View) -> Iterator[tuple[SealOf, ...]]:
+        """All of them."""
         relations = self.lineage.relations(view)
         if not relations or view.limit is not None or view.offset or not self._all_sealed(relations):
-            return ()
+            return
         carriers = self._visible(view)
-        return next(
-            (found for seal in self.seals[relations[0]] for found in self._matching(seal, relations, carriers)), ()
-        )
+        for seal in self.seals[relations[0]]:
+            yield from self._matching(seal, relations, carriers)
 
     def _visible(self, view: View) -> list[Carrier]:
         """The carriers that readers see, with values that are written alike everywhere."""
@@ -185,6 +190,10 @@ class Finality:
 
     def _all_sealed(self, relations: Sequence[str]) -> bool:
         return all(self.seals.get(r) for r in relations)
+
+
+def _named(seals: Sequence[SealOf]) -> str:
+    return " and ".join(f"{s.relation}.{s.seal}" for s in seals)
 
 
 def _said(carrier: Carrier) -> str:

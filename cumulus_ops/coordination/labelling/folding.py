@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from cumulus_ops.coordination.analysis import Port, into
-from cumulus_ops.coordination.annotations import Annotation, Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.analysis import Port, into
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
 from cumulus_ops.errors import InputProblem
 from m3.graphs import components, graph_of, predecessors, reachable
 
