@@ -11,7 +11,6 @@ goes back: a batch that is applied later does not count for it, and the clocks o
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -24,10 +23,10 @@ from cumulus_ops.catalog.clocks import NEWS
 from cumulus_ops.catalog.closed_elsewhere import Seals, only_waiting
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.punctuations import lock_values, portions
-from cumulus_ops.catalog.values import ClosedValue
+from cumulus_ops.catalog.values import ClosedValue, shown_value
 from cumulus_ops.errors import Conflict
 
-__all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals", "value_text"]
+__all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals"]
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,7 @@ class FinalPartition:
         'view clicks, campaign 7, NULL: 3 rows'
         """
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        return f"view {self.view}, {self.seal} {value_text(self.value)}: {rows}"
-
-
-def value_text(value: str) -> str:
-    """A value of a seal for people."""
-    return ", ".join("NULL" if text is None else str(text) for text in json.loads(value))
+        return f"view {self.view}, {self.seal} {shown_value(self.value)}: {rows}"
 
 
 @dataclass(frozen=True)
