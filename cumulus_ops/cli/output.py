@@ -118,7 +118,10 @@ def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
     out = console()
     out.print(table)
     left = rows.num_rows - (limit if limit is not None else rows.num_rows)
-    out.print(f"{rows.num_rows} rows" + (f", {left} not shown (--limit)" if left > 0 else ""))
+    out.print(
+        f"{rows.num_rows} row{'' if rows.num_rows == 1 else 's'}"
+        + (f", {left} not shown (--limit)" if left > 0 else "")
+    )
 
 
 def _is_number(type_name: str) -> bool:

@@ -159,6 +159,8 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         with _only_what_stays(catalog, registered, coordination):
             declare(project, catalog)
         coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
+        if registered.coordination is None or _sealed(registered.coordination) != _sealed(coordination.to_json()):
+            catalog.look_again()  # before the plan is recorded: who is killed in between does so again
         catalog.record_source(source, coordination.to_json())
         write_plan(project.state, coordination)
     finally:
@@ -178,6 +180,11 @@ def _only_what_stays(catalog: Catalog, known: ProgramRecord, coordination: Coord
     except InputProblem:
         catalog.record_source(source, known.coordination)
         raise
+
+
+def _sealed(plan: str) -> object:
+    """By which seals the rows of which views become final."""
+    return [(view.view, view.final, view.seals) for view in CoordinationPlan.from_json(plan).views]
 
 
 def _planned(
