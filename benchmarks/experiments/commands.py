@@ -81,13 +81,14 @@ def costs(out: Path) -> None:
 @experiment.command()
 @click.option("--producers", default="1,2,5,10,20", show_default=True, help="Numbers of them.")
 @click.option("--repetitions", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--drops", type=click.IntRange(8), default=40, show_default=True, help="Of each producer, five a second.")
+@click.option("--drops", type=click.IntRange(8), default=30, show_default=True, help="Of each producer.")
+@click.option("--cores", type=click.Choice(["two", "one each"]), multiple=True, help="Default: both.")
 @click.pass_obj
-def coordination(out: Path, producers: str, repetitions: int, drops: int) -> None:
+def coordination(out: Path, producers: str, repetitions: int, drops: int, cores: tuple[str, ...]) -> None:
     """What order costs, and seals, against no coordination, by the number of producers."""
-    from benchmarks.experiments.coordination import run_coordination
+    from benchmarks.experiments.coordination import RATES, run_coordination
 
-    run_coordination(out, [int(n) for n in producers.split(",")], repetitions, drops)
+    run_coordination(out, [int(n) for n in producers.split(",")], repetitions, drops, cores or tuple(RATES))
 
 
 @experiment.command()

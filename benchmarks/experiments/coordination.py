@@ -8,30 +8,44 @@ from pathlib import Path
 from statistics import median
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from benchmarks.experiments.clickstream import ALONE, REGIMES, Load, Run, run_load
+from benchmarks.experiments.clickstream import REGIMES, Load, Run, run_load
 from benchmarks.experiments.data import COLOURS, figure, merge_csv, read_csv, save
 from benchmarks.progress import say
 from benchmarks.settings import HOME
 from benchmarks.states import scratch
 
-__all__ = ["plot_coordination", "run_coordination"]
+__all__ = ["RATES", "plot_coordination", "run_coordination"]
 
 NAME, PROGRESS = "engine-coordination", "engine-coordination-progress"
 PRODUCERS = (1, 2, 5, 10, 20)
-SHOWN = (5, 10)  # whose progress is kept, as in the paper's figures 9 to 11
-POINTS = 150
-KEYS = ("study", "producers", "repetition", "regime")
+#: Drops per second of each producer, by what works: two cores for all of them, or one for each.
+RATES = {"two": 5.0, "one each": 20.0}
+SHOWN = (5, 10)  # whose progress is kept, as in the paper's figures 9 to 11; with a core each
+POINTS = 100
+KEYS = ("study", "cores", "producers", "repetition", "regime")
 #: Blazes, figure 8 and section VIII-A: how much more an uncoordinated word count does than an ordered one, by the number of nodes.
 PAPER = {5: 1.8, 20: 3.0}
 
 
-def run_coordination(out: Path, producers: Sequence[int] = PRODUCERS, repetitions: int = 3, drops: int = 40) -> None:
+def run_coordination(
+    out: Path,
+    producers: Sequence[int] = PRODUCERS,
+    repetitions: int = 3,
+    drops: int = Load.drops,
+    cores: Sequence[str] = tuple(RATES),
+) -> None:
     """Every regime for every number of producers, in an order that changes from repetition to repetition."""
-    for repetition, count in itertools.product(range(repetitions), producers):
-        runs = {regime: _run(regime, count, drops, repetition) for regime in _rotated((*REGIMES, ALONE), repetition)}
-        merge_csv(out / "data" / f"{NAME}.csv", _rows(runs, count, drops, repetition), KEYS)
-        if count in SHOWN:
+    for repetition, machine, count in itertools.product(range(repetitions), cores, producers):
+        loads = {
+            regime: Load(count, regime == "independent", drops, RATES[machine])
+            for regime in _rotated(REGIMES, repetition)
+        }
+        runs = {regime: _run(regime, load, machine) for regime, load in loads.items()}
+        same = {"study": "ads", "cores": machine, "producers": count, "repetition": repetition}
+        merge_csv(out / "data" / f"{NAME}.csv", _rows(runs, loads, same), KEYS)
+        if machine == "one each" and count in SHOWN:
             merge_csv(out / "data" / f"{PROGRESS}.csv", _progress(runs, count), ("producers", "regime", "point"))
     plot_coordination(out)
 
@@ -46,31 +60,25 @@ def _rotated(regimes: Sequence[str], by: int) -> list[str]:
     return [*regimes[at:], *regimes[:at]]
 
 
-def _load(regime: str, producers: int, drops: int) -> Load:
-    return Load(producers, regime == "independent", drops)
-
-
-def _run(regime: str, producers: int, drops: int, repetition: int) -> Run:
+def _run(regime: str, load: Load, machine: str) -> Run:
     with scratch(HOME) as folder:
-        run = run_load(folder, _load(regime, producers, drops), regime)
-    say(f"{producers} producers, {regime}, {repetition}: {run.seconds:.2f} s, CPU {run.cpu_s:.2f} s")
+        run = run_load(folder, load, regime, 2 if machine == "two" else load.producers)
+    say(f"cores {machine}, {load.producers} producers, {regime}: {run.seconds:.2f} s, CPU {run.cpu_s:.2f} s")
     return run
 
 
-def _rows(runs: dict[str, Run], producers: int, drops: int, repetition: int) -> Iterator[dict[str, object]]:
+def _rows(runs: dict[str, Run], loads: dict[str, Load], same: dict[str, object]) -> Iterator[dict[str, object]]:
     for regime, run in runs.items():
-        load = _load(regime, producers, drops)
+        load = loads[regime]
         yield {
-            "study": "ads",
-            "producers": producers,
-            "repetition": repetition,
+            **same,
             "regime": regime,
             "events": load.events,
-            "produced_s": round(load.due_s(producers - 1, drops - 1), 2),
+            "produced_s": round(load.due_s(load.producers - 1, load.drops - 1), 2),
             "seconds": round(run.seconds, 3),
             "events_per_s": round(load.events / run.seconds),
             "relative": round(runs["uncoordinated"].seconds / run.seconds, 3),
-            "cpu_s": round(run.cpu_s, 3),
+            "cpu_ms_per_drop": round(1000 * run.cpu_s * load.size / load.events, 2),
             "final_after_s": round(median(run.after_s), 3) if run.after_s else "",
         }
 
@@ -91,30 +99,50 @@ def _progress(runs: dict[str, Run], producers: int) -> Iterator[dict[str, object
 
 
 def plot_coordination(out: Path) -> None:
-    """Throughput by producers, beside the paper's ratios; and clicks processed over time."""
+    """Throughput by producers, how much longer a run takes beside the paper's word count, and clicks processed over time."""
     rows = read_csv(out / "data" / f"{NAME}.csv")
-    drawn, axes = figure(columns=2, height=3.2)
-    for colour, regime in zip(COLOURS, (*REGIMES, ALONE), strict=False):
-        counts = sorted({int(r["producers"]) for r in rows if r["regime"] == regime})
-        each = [[float(r["events_per_s"]) for r in _of(rows, regime, n)] for n in counts]
-        middle = [median(values) for values in each]
-        spread = [[m - min(v), max(v) - m] for m, v in zip(middle, each, strict=True)]
-        errors = [list(side) for side in zip(*spread, strict=True)]
-        axes[0].errorbar(counts, middle, errors, fmt="o-", color=colour, label=regime, markersize=4, capsize=2)
-        if regime != "uncoordinated":
-            slower = [median(1 / float(r["relative"]) for r in _of(rows, regime, n)) for n in counts]
-            axes[1].plot(counts, slower, "o-", color=colour, markersize=4)
-    axes[1].plot(list(PAPER), list(PAPER.values()), "x", color=COLOURS[5], label="the paper's word count, ordered")
-    axes[0].set(xlabel="producers", ylabel="clicks per second", ylim=0)
-    axes[1].set(xlabel="producers", ylabel="time, relative to uncoordinated", ylim=0)
-    axes[0].legend(frameon=False, fontsize=8)
-    axes[1].legend(frameon=False, fontsize=8)
+    drawn, axes = figure(columns=3, height=3.2)
+    for colour, regime in zip(COLOURS, REGIMES, strict=False):
+        for each, machine in ((axes[0], "two"), (axes[1], "one each")):
+            _draw_throughput(each, [r for r in rows if r["cores"] == machine], regime, colour)
+        _draw_slower(axes[2], [r for r in rows if r["cores"] == "one each"], regime, colour)
+    axes[2].plot(list(PAPER), list(PAPER.values()), "x", color=COLOURS[5], label="the paper's word count")
+    axes[0].set(ylabel="clicks per second", title="two cores")
+    axes[1].set(title="a core for each producer")
+    axes[2].set(ylabel="times as long as uncoordinated", title="a core for each producer")
+    for each in axes:
+        each.set(xlabel="producers", ylim=0)
+        each.title.set_fontsize(8)
+    axes[2].legend(frameon=False, fontsize=8)
+    _legend(drawn, axes[0])
     save(drawn, out / f"{NAME}.svg")
     _plot_progress(out)
 
 
+def _draw_throughput(axes: Axes, rows: Sequence[dict[str, str]], regime: str, colour: str) -> None:
+    """The median of the repetitions, with the lowest and the highest."""
+    counts = sorted({int(r["producers"]) for r in rows if r["regime"] == regime})
+    each = [[float(r["events_per_s"]) for r in _of(rows, regime, n)] for n in counts]
+    middle = [median(values) for values in each]
+    errors = [
+        [m - min(v) for m, v in zip(middle, each, strict=True)],
+        [max(v) - m for m, v in zip(middle, each, strict=True)],
+    ]
+    axes.errorbar(counts, middle, errors, fmt="o-", color=colour, label=regime, markersize=4, capsize=2)
+
+
+def _draw_slower(axes: Axes, rows: Sequence[dict[str, str]], regime: str, colour: str) -> None:
+    counts = sorted({int(r["producers"]) for r in rows if r["regime"] == regime})
+    slower = [median(1 / float(r["relative"]) for r in _of(rows, regime, n)) for n in counts]
+    axes.plot(counts, slower, "o-", color=colour, markersize=4)
+
+
 def _of(rows: Sequence[dict[str, str]], regime: str, producers: int) -> list[dict[str, str]]:
     return [r for r in rows if r["regime"] == regime and int(r["producers"]) == producers]
+
+
+def _legend(drawn: Figure, axes: Axes) -> None:
+    drawn.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, fontsize=8)
 
 
 def _plot_progress(out: Path) -> None:
@@ -125,7 +153,7 @@ def _plot_progress(out: Path) -> None:
     for each, (count, regimes) in zip(axes, panels, strict=True):
         _draw_progress(each, rows, count, regimes)
     axes[0].set_ylabel("clicks processed")
-    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    _legend(drawn, axes[0])
     save(drawn, out / f"{PROGRESS}.svg")
 
 
@@ -134,5 +162,5 @@ def _draw_progress(axes: Axes, rows: Sequence[dict[str, str]], producers: int, r
         found = _of(rows, regime, producers) if regime in regimes else []
         places = [float(r["seconds"]) for r in found], [int(r["clicks"]) for r in found]
         axes.plot(*places, drawstyle="steps-post", color=colour, label=regime, linewidth=1.2)
-    axes.set_title(f"{producers} producers", loc="left", fontsize=8)
+    axes.set_title(f"{producers} producers, a core each", loc="left", fontsize=8)
     axes.set_xlabel("seconds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.experiments.clickstream.clicks import Load
-from benchmarks.experiments.clickstream.project import ALONE, REGIMES
+from benchmarks.experiments.clickstream.project import REGIMES
 from benchmarks.experiments.clickstream.running import Run, run_load
 
-__all__ = ["ALONE", "REGIMES", "Load", "Run", "run_load"]
+__all__ = ["REGIMES", "Load", "Run", "run_load"]

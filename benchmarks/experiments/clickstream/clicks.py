@@ -21,17 +21,16 @@ FEW = 100
 @dataclass(frozen=True)
 class Load:
     """Each producer logs ``rate`` drops a second of ``size`` clicks each, ``drops`` in all, and with each ``round``-th it seals the campaigns that have
-    ended. It is up to ``lag_s`` behind the first one: nobody's logs arrive in step. In each track ``campaigns`` follow each other; tracks are staggered.
+    ended. It is up to a round behind the first one: nobody's logs arrive in step. In each track ``campaigns`` follow each other; tracks are staggered.
     ``independent``: a track is one producer's; otherwise each producer has clicks of all tracks."""
 
     producers: int
     independent: bool
-    drops: int = 40
+    drops: int = 30
     rate: float = 5.0
     size: int = 500
     campaigns: int = 3
     round: int = 5
-    lag_s: float = 1.0
     seed: int = 0
 
     @cached_property
@@ -61,7 +60,7 @@ class Load:
 
     def due_s(self, producer: int, drop: int) -> float:
         """When a drop arrives, after the beginning."""
-        return (drop + 1) / self.rate + self.lag_s * producer / self.producers
+        return (drop + 1 + self.round * producer / self.producers) / self.rate
 
     def sealed_with(self, producer: int, drop: int) -> list[int]:
         """The campaigns that a producer seals with a drop."""

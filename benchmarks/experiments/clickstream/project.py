@@ -7,13 +7,11 @@ from pathlib import Path
 
 from cumulus_ops.config import Project, SealSettings, load_project
 
-__all__ = ["ALONE", "REGIMES", "SEALING", "clickstream_project"]
+__all__ = ["REGIMES", "SEALING", "clickstream_project"]
 
 #: ``sealed``: every producer has clicks of all campaigns, and seals each; ``independent``: each campaign is one producer's; ``ordered``: all that
 #: they produce goes through one coordinator, in one order.
 REGIMES = ("uncoordinated", "sealed", "independent", "ordered")
-#: Uncoordinated, by one process instead of one for each core: how much of what order costs is that nobody can help.
-ALONE = "one process"
 SEALING = ("sealed", "independent")
 PRODUCERS = {"sealed": "all", "independent": "one"}
 

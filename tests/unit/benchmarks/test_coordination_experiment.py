@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from benchmarks.experiments.clickstream import REGIMES, Load
-from benchmarks.experiments.clickstream.feeding import Sequencer
-from benchmarks.experiments.clickstream.project import SEALING, clickstream_project
-from benchmarks.experiments.clickstream.running import Worker, check
-from cumulus_ops.engine import initialise, open_runtime
+from benchmarks.experiments.clickstream import REGIMES, Load, run_load
+from benchmarks.experiments.clickstream.project import SEALING
+from benchmarks.experiments.clickstream.sequencer import Sequencer
 
 LOADS = [Load(3, independent, drops=12, size=40, campaigns=2) for independent in (False, True)]
 
@@ -49,15 +46,9 @@ def test_the_sequencer_gives_each_place_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("regime", REGIMES)
 def test_each_regime_ends_with_the_right_view(regime: str, tmp_path: Path) -> None:
     load = Load(2, regime == "independent", drops=4, size=300, campaigns=2, round=2)
-    project = clickstream_project(tmp_path, regime, load.producers)
-    initialise(project)
-    for place, (_, producer, drop) in enumerate(sorted(load.staged(tmp_path / "staged", sealing=regime in SEALING))):
-        target = project.landing / ("0" if regime == "ordered" else str(producer))
-        target.mkdir(parents=True, exist_ok=True)
-        drop.rename(target / (f"{place:08}" if regime == "ordered" else drop.name))
-    with open_runtime(project, "inprocess") as rt:
-        worker = Worker(rt, load, regime, 0, 1, time.monotonic())
-        worker.play()
-    check(project, load)
-    assert sum(clicks for _, clicks in worker.progress) == load.events
-    assert {campaign for campaign, _ in worker.finals} == (set(load.spans) if regime in SEALING else set())
+    run = run_load(tmp_path, load, regime, cores=2)
+    assert sum(clicks for _, clicks in run.progress) == load.events
+    assert len(run.after_s) == (len(load.spans) if regime in SEALING else 0)
+    assert min([0.0, *run.after_s]) >= 0, "a campaign is final before its last click"
+    assert run.seconds >= load.due_s(1, 3), "all is done before the last drop has come"
+    assert run.cpu_s < 2 * run.seconds
