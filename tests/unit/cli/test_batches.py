@@ -77,11 +77,7 @@ def test_a_batch_that_is_set_aside_is_told_of_everywhere_and_retried(
     call: Call, shop: Project, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert "no batch" in call("batch", "list").stdout
-<<<<<<< HEAD
-    assert texts.notices(shop) == ""
-=======
     assert "without" not in texts.notices(shop)
->>>>>>> fe4856df61fc0f0288903e9f0c9f49e9df92682a
     land(shop, "d2", (3, "I", "1.00"))
     assert end_epoch(shop, 0) == {
         **dict.fromkeys(("deletes", "quarantined", "duplicates", "files_aside"), 0),
