@@ -135,6 +135,12 @@ def make_input(study: Study, folder: Path, independent: bool = False) -> Input:
     return Input(study, folder, drops, tuple(_requests(study, drops)), independent)
 
 
+def first_epoch(given: Input) -> Input:
+    """The same with no more than the drops of the first epoch."""
+    drops = tuple(own[: given.study.drops] for own in given.drops)
+    return dataclasses.replace(given, drops=drops, requests=tuple(_requests(given.study, drops)))
+
+
 def _requests(study: Study, drops: Sequence[Sequence[Path]]) -> Iterator[Request]:
     """One for each combination of values in the drops; of the epoch with the first of its rows, or a later one."""
     draw = random.Random(11)

@@ -11,7 +11,6 @@ goes back: a batch that is applied later does not count for it, and the clocks o
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -21,14 +20,13 @@ from sqlalchemy import Connection, Select, and_, case, func, insert, select, upd
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clocks import NEWS
+from cumulus_ops.catalog.closed_elsewhere import Seals, only_waiting
 from cumulus_ops.catalog.database import Database
-from cumulus_ops.catalog.values import ClosedValue
+from cumulus_ops.catalog.punctuations import lock_values, portions
+from cumulus_ops.catalog.values import ClosedValue, shown_value
 from cumulus_ops.errors import Conflict
 
-__all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals", "value_text"]
-
-#: Values named in one query.
-AT_ONCE = 10_000
+__all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals"]
 
 
 @dataclass(frozen=True)
@@ -54,12 +52,7 @@ class FinalPartition:
         'view clicks, campaign 7, NULL: 3 rows'
         """
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        return f"view {self.view}, {self.seal} {value_text(self.value)}: {rows}"
-
-
-def value_text(value: str) -> str:
-    """A value of a seal for people."""
-    return ", ".join("NULL" if text is None else str(text) for text in json.loads(value))
+        return f"view {self.view}, {self.seal} {shown_value(self.value)}: {rows}"
 
 
 @dataclass(frozen=True)
@@ -107,17 +100,20 @@ class Finals(Database):
         found = self._read(select(func.min(b.commit)).where(b.clock.is_not(None)))[0][0]
         return None if found is None else int(found)
 
-    def newly_closed(self, *, sealed: bool = True) -> list[ClosedValue]:
+    def newly_closed(self, views: Mapping[str, Seals] | None = None, *, sealed: bool = True) -> list[ClosedValue]:
         """The closed values that are not done with, in the order of their ids. One indexed look.
 
         Args:
+            views: without those that only wait for other seals of these views, see :func:`~cumulus_ops.catalog.closed_elsewhere.only_waiting`.
             sealed: False takes all that is known for closed, whoever has yet to seal it. For tests.
         """
         v = t.seal_value.c
         newest = select(func.coalesce(func.max(t.batch.c.id), 0)).scalar_subquery()
         query = select(v.id, v.relation, v.seal, v.value, func.coalesce(v.closed_at, newest))
         query = query.where(v.finalised.is_(None)).order_by(v.id)
-        return [ClosedValue(*row) for row in self._read(query.where(v.closed_at.is_not(None)) if sealed else query)]
+        if sealed:
+            query = query.where(v.closed_at.is_not(None), ~only_waiting(views or {}))
+        return [ClosedValue(*row) for row in self._read(query)]
 
     def closed_left(self, relation: str, seal: str, limit: int = 20, *, validated: bool = True) -> list[str]:
         """The texts of closed values of which a partition is not final yet, or not validated, the oldest first.
@@ -138,10 +134,10 @@ class Finals(Database):
 
     def final_of(self, values: Collection[str]) -> set[tuple[str, str]]:
         """(view, value) of the partitions with these values that are final."""
-        known, found = sorted(values), set()
-        for i in range(0, len(known), AT_ONCE):
+        found = set()
+        for some in portions(sorted(values)):
             mine = select(_FINAL.view, _VALUE.value).join(t.seal_value, _VALUE.id == _FINAL.value)
-            found |= {(view, value) for view, value in self._read(mine.where(_VALUE.value.in_(known[i : i + AT_ONCE])))}
+            found |= {(view, value) for view, value in self._read(mine.where(_VALUE.value.in_(some)))}
         return found
 
     def finals(
@@ -199,7 +195,11 @@ class Finals(Database):
                 raise Conflict("what it has read may be taken back", kind="final-conflict")
             new = 0
             for view, values in rows.items():
-                known = set(connection.execute(select(f.value).where(f.view == view, f.value.in_(values))).scalars())
+                known = {
+                    value
+                    for some in portions(sorted(values))
+                    for value in connection.execute(select(f.value).where(f.view == view, f.value.in_(some))).scalars()
+                }
                 fresh: list[dict[str, Any]] = [
                     {"view": view, "value": value, "commit": upto, "rows": n, "recorded_at": time.time()}
                     for value, n in values.items()
@@ -208,9 +208,20 @@ class Finals(Database):
                 if fresh:
                     connection.execute(insert(t.final_partition), fresh)
                 new += len(fresh)
-            if done:
-                connection.execute(update(t.seal_value).where(v.id.in_(done)).values(finalised=True))
+            lock_values(connection, done)  # appends lock them, too, if rows of theirs come late
+            for some in portions(sorted(done)):
+                connection.execute(update(t.seal_value).where(v.id.in_(some)).values(finalised=True))
             return new
+
+    def look_again(self) -> None:
+        """Say of no value any more that it is done with: other views are sealed now, or by other seals."""
+        v = t.seal_value.c
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            done = connection.execute(select(v.id).where(v.finalised.is_not(None))).scalars().all()
+            lock_values(connection, done)
+            for some in portions(sorted(done)):
+                connection.execute(update(t.seal_value).where(v.id.in_(some)).values(finalised=None))
 
     def final_version(self, view: str) -> int:
         """The newest version of a view's table of which the catalog knows; -1 if of none."""
@@ -223,9 +234,9 @@ class Finals(Database):
         with self._engine.begin() as connection:
             self._lock(connection)
             for version in sorted(set(versions.values())):
-                values = [value for value, n in versions.items() if n == version]
-                mine = (f.view == view, f.value.in_(values), f.delta_version.is_(None))
-                connection.execute(update(t.final_partition).where(*mine).values(delta_version=version))
+                for some in portions([value for value, n in versions.items() if n == version]):
+                    mine = (f.view == view, f.value.in_(some), f.delta_version.is_(None))
+                    connection.execute(update(t.final_partition).where(*mine).values(delta_version=version))
 
     def record_final_verdicts(self, verdicts: Mapping[tuple[str, int], bool], report: str) -> None:
         """Remember the outcome of a validation of (view, value) partitions, and its page; a later one replaces it."""

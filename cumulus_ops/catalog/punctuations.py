@@ -36,7 +36,7 @@ from cumulus_ops.catalog.values import (
 )
 from cumulus_ops.errors import Conflict
 
-__all__ = ["Punctuations", "close_without", "record_sealing"]
+__all__ = ["Punctuations", "close_without", "lock_values", "portions", "record_sealing"]
 
 #: Values named in one query: databases limit how many values a query may have.
 AT_ONCE = 10_000
@@ -85,7 +85,7 @@ class Punctuations(Database):
     def value_states(self, coordinator: int, relation: str, seal: str, values: Sequence[str]) -> dict[str, ValueState]:
         """What is known of values of a seal, for one coordinator; those that nobody knows are left out."""
         found: dict[str, ValueState] = {}
-        for some in _portions(values):
+        for some in portions(values):
             rows: dict[str, list[Row[Any]]] = defaultdict(list)
             for row in self._read(_producers(V.relation == relation, V.seal == seal, V.value.in_(some))):
                 rows[row.value].append(row)
@@ -119,6 +119,16 @@ class Punctuations(Database):
         """The relations and seals of which values are closed."""
         closed = select(V.relation, V.seal).where(V.closed_at.is_not(None)).group_by(V.relation, V.seal)
         return [(row[0], row[1]) for row in self._read(closed.order_by(V.relation, V.seal))]
+
+    def newest_seals(self) -> dict[tuple[str, int], tuple[int | None, float]]:
+        """(relation, coordinator) -> the newest batch with seals of it, None if some were made by hand, and when the newest was made, in seconds since 1970."""
+        b = t.batch.c
+        delivered = (b.coordinator == P.coordinator) & (b["drop"] == P.sealed_by) & (b.part == 0)
+        joined = t.seal_value.join(t.seal_producer, P.value == V.id).outerjoin(t.batch, delivered)
+        by_hand = func.count().filter(b.id.is_(None))
+        query = select(V.relation, P.coordinator, func.max(b.id), by_hand, func.max(P.sealed_at)).select_from(joined)
+        rows = self._read(query.where(P.sealed_at.is_not(None)).group_by(V.relation, P.coordinator))
+        return {(row[0], row[1]): (None if row[3] else row[2], row[4]) for row in rows}
 
     def seal_by_hand(self, coordinator: int, change: SealChange, by: str) -> int:
         """Seal values in the name of a coordinator that will not do so itself; what is sealed or closed already stays as it is.
@@ -255,12 +265,12 @@ def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, b
             raise _moved(change, late, "was closed meanwhile")
         _register(connection, coordinator, change, found, at)
         sealed += [found[value].id for value in change.seals if found[value].closed_at is None]
-    count = sum(_seal(connection, coordinator, some, at, by) for some in _portions(sealed))
+    count = sum(_seal(connection, coordinator, some, at, by) for some in portions(sealed))
     if count:
         c = t.coordinator.c
         more = {"sealed_values": c.sealed_values + count}
         connection.execute(update(t.coordinator).where(c.index == coordinator).values(**more))
-    _close(connection, [i for some in _portions(sealed) for i in _complete(connection, some)])
+    _close(connection, [i for some in portions(sealed) for i in _complete(connection, some)])
     return count
 
 
@@ -286,7 +296,7 @@ def close_without(connection: Connection, coordinator: int) -> None:
     found = connection.execute(select(V.relation, V.seal, V.id).where(*waits)).all() if members else []
     for seal in sorted({(relation, seal) for relation, seal, _ in found}):
         complete = [i for relation, name, i in found if (relation, name) == seal]
-        _lock(connection, complete)
+        lock_values(connection, complete)
         _close(connection, complete)
 
 
@@ -300,23 +310,24 @@ def _locked_values(connection: Connection, change: SealChange) -> dict[str, Row[
     """Lock values of a seal, in the order of their numbers, and look at them: by their texts."""
     values, mine = [*{*change.registers, *change.seals}], (V.relation == change.relation, V.seal == change.seal)
     if len(values) > AT_ONCE:  # in portions by texts they would be locked in another order
-        ids = (connection.execute(select(V.id).where(*mine, V.value.in_(some))).scalars() for some in _portions(values))
-        _lock(connection, [i for of_portion in ids for i in of_portion])
+        ids = (connection.execute(select(V.id).where(*mine, V.value.in_(some))).scalars() for some in portions(values))
+        lock_values(connection, [i for of_portion in ids for i in of_portion])
     found: dict[str, Row[Any]] = {}
     query = select(V.id, V.value, V.closed_at, V.producers).order_by(V.id).with_for_update()
-    for some in _portions(values):
+    for some in portions(values):
         found |= {row.value: row for row in connection.execute(query.where(*mine, V.value.in_(some)))}
     return found
 
 
-def _lock(connection: Connection, ids: Sequence[int]) -> None:
-    for some in _portions(sorted(ids)):
+def lock_values(connection: Connection, ids: Collection[int]) -> None:
+    """Lock values in the order of their numbers, as everybody does who locks several."""
+    for some in portions(sorted(ids)):
         connection.execute(select(V.id).where(V.id.in_(some)).order_by(V.id).with_for_update()).all()
 
 
 def _refuse_others(connection: Connection, coordinator: int, change: SealChange, ids: Sequence[int]) -> None:
     """See that values with a single producer have no other one."""
-    for some in _portions(ids):
+    for some in portions(ids):
         others = select(V.value).join(t.seal_producer, P.value == V.id)
         alone = (V.id.in_(some), V.producers == "one", P.coordinator != coordinator)
         value = connection.execute(others.where(*alone).limit(1)).scalar()
@@ -345,7 +356,7 @@ def _complete(connection: Connection, ids: Sequence[int]) -> Iterator[int]:
 
 def _close(connection: Connection, ids: Sequence[int]) -> None:
     newest = connection.execute(select(func.max(t.batch.c.id))).scalar() if ids else None
-    for some in _portions(ids):
+    for some in portions(ids):
         connection.execute(update(t.seal_value).where(V.id.in_(some)).values(closed_at=newest or 0))
 
 
@@ -403,5 +414,6 @@ def _open_value(of_value: Sequence[Row[Any]], membership: Membership, at: float)
     )
 
 
-def _portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
+def portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Items as many at once as a query may name."""
     return (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE))

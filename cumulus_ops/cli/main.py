@@ -214,8 +214,8 @@ def _progress(out: Console, rows: int, *, silent: bool) -> None:
 )
 @JSON
 def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -> None:
-    """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends with exit code 2 if a
-    source stands still, after having done the rest."""
+    """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends, after having done the
+    rest, with exit code 1 if a snapshot or a final partition is wrong, with 2 if a source stands still, and with 3 if a batch was set aside."""
     from cumulus_ops.snapshot import open_runtime, run_epochs, run_waiting, status
 
     out = console()
@@ -237,7 +237,8 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
     else:
         print_status(done)
     known = {e.epoch for e in before.epochs if e.state in ("validated", "failed")}
-    if project.validation.policy == "fail" and any(e.state == "failed" for e in done.epochs if e.epoch not in known):
+    is_wrong = any(e.state == "failed" for e in done.epochs if e.epoch not in known)
+    if project.validation.policy == "fail" and (is_wrong or done.finals.wrong > before.finals.wrong):
         sys.exit(EXIT_INVALID)
     if {b.batch for b in done.set_aside} - {b.batch for b in before.set_aside}:
         sys.exit(EXIT_SET_ASIDE)

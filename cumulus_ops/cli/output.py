@@ -118,7 +118,10 @@ def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
     out = console()
     out.print(table)
     left = rows.num_rows - (limit if limit is not None else rows.num_rows)
-    out.print(f"{rows.num_rows} rows" + (f", {left} not shown (--limit)" if left > 0 else ""))
+    out.print(
+        f"{rows.num_rows} row{'' if rows.num_rows == 1 else 's'}"
+        + (f", {left} not shown (--limit)" if left > 0 else "")
+    )
 
 
 def _is_number(type_name: str) -> bool:
@@ -147,6 +150,8 @@ def print_status(status: Status) -> None:
                 f"Seals: {_open(sealed)}; for {age_text(value.age_s)} {shown(value.shown)} waits for {value.who}",
                 style=style,
             )
+    for late in status.too_late:
+        out.print(f"Seals: {late}", style="yellow", markup=False, soft_wrap=True)
     if status.finals.partitions:
         finals = status.finals
         said = f", {finals.unvalidated:,} to be validated" * bool(finals.unvalidated)
@@ -192,7 +197,8 @@ def _put_aside(status: Status) -> str:
 
 def _open(seal: SealCounts) -> str:
     waits = ", ".join(f"{n:,} for coordinator {c}" for c, n in seal.waiting_for.items())
-    return f"{seal.open:,} values of {shown(seal.relation)}.{seal.seal} are open ({waits}), {seal.closed:,} closed"
+    are = "value of {} is" if seal.open == 1 else "values of {} are"
+    return f"{seal.open:,} {are.format(f'{shown(seal.relation)}.{seal.seal}')} open ({waits}), {seal.closed:,} closed"
 
 
 def _settled(status: Status) -> str:

@@ -21,7 +21,7 @@ FILE_ERRORS = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirect
 #: Of errors: the disk, the quota.
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
-EXIT_INVALID = 1  # a snapshot is wrong
+EXIT_INVALID = 1  # a snapshot, or a final partition, is wrong
 EXIT_USER = 2  # the input, the project or the machine is wrong
 EXIT_SET_ASIDE = 3  # a batch kept failing and was set aside
 EXIT_IN_ERROR = 4  # the view that was asked for is in error

@@ -32,16 +32,27 @@ def seals(context: click.Context, limit: int, folder: Path, as_json: bool) -> No
     """Show the seals of relations, how many of their values are closed, and the open ones, the oldest first: for whom they wait, and since when."""
     if context.invoked_subcommand is not None:
         return
+    from cumulus_ops.snapshot.too_late import too_late
+
     with opened(folder) as runtime:
+        late = too_late(runtime)
         counts, waiting = runtime.catalog.seal_counts(), runtime.catalog.open_values(limit=limit)
         project = runtime.project
     if as_json:
         shown_counts = [{k: v for k, v in dataclasses.asdict(c).items() if k != "oldest"} for c in counts]
-        print_json({"seals": shown_counts, "open": [{**dataclasses.asdict(v), "value": v.texts} for v in waiting]})
+        print_json(
+            {
+                "seals": shown_counts,
+                "open": [{**dataclasses.asdict(v), "value": v.texts} for v in waiting],
+                "too_late": [dataclasses.asdict(one) for one in late],
+            }
+        )
     elif not project.seals:
         console().print("no relation has seals; see docs/landing.md")
     else:
         _print(project, counts, waiting)
+        for one in late:
+            console().print(str(one), style="yellow", markup=False, soft_wrap=True)
 
 
 @seals.command()

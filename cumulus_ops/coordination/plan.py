@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 __all__ = ["AT_ONCE", "COMMITTED", "SEALED", "Barrier", "CoordinationPlan", "EdgePlan", "SealOf", "Verdict", "ViewPlan"]
 
 #: From when on the rows of a view are final.
 AT_ONCE, SEALED, COMMITTED = "at once", "sealed", "committed"
+_SOONER = {AT_ONCE: "at once", SEALED: "by seals"}
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,29 @@ class CoordinationPlan:
         found = (v for v in self.views if v.view == name)
         return next(found, ViewPlan(name, "Run", "Async", COMMITTED, "nothing is known about it"))
 
+    def kept_by(self, other: CoordinationPlan) -> CoordinationPlan:
+        """This plan with only the promises that another one makes, too: all other views are final with their epoch.
+
+        >>> now, later = ViewPlan("a", "Async", "Async", AT_ONCE, ""), ViewPlan("a", "Run", "Async", COMMITTED, "")
+        >>> CoordinationPlan("batch", views=(now,)).kept_by(CoordinationPlan("batch", views=(later,))).view("a").final
+        'committed'
+        """
+        promises = {(v.view, v.final, v.seals) for v in other.views}
+        kept = (
+            v if (v.view, v.final, v.seals) in promises else replace(v, final=COMMITTED, seals=()) for v in self.views
+        )
+        return replace(self, views=tuple(kept))
+
+    def taken_back(self, other: CoordinationPlan) -> tuple[str, ...]:
+        """The views of which this plan promises more than another one: their rows may have been read as final, and change.
+
+        >>> now, later = ViewPlan("a", "Async", "Async", AT_ONCE, ""), ViewPlan("a", "Run", "Async", COMMITTED, "")
+        >>> CoordinationPlan("batch", views=(now,)).taken_back(CoordinationPlan("batch", views=(later,)))
+        ('a',)
+        """
+        kept = self.kept_by(other).views
+        return tuple(old.view for old, new in zip(self.views, kept, strict=True) if old.final != new.final)
+
     @property
     def warning(self) -> str | None:
         """One line about the views that wait for their epochs, with the cheapest change if it is one view; None if none does.
@@ -118,12 +142,13 @@ class CoordinationPlan:
         >>> was = CoordinationPlan("batch", views=(ViewPlan("a", "Async", "Async", AT_ONCE, ""),))
         >>> now = CoordinationPlan("batch", views=(ViewPlan("a", "Run", "Async", SEALED, ""),))
         >>> now.notes_since(was), now.notes_since(None)
-        (('rows of a were final at once until now, and may be retracted from now on',), ())
+        (('view a was final at once: rows that were read as final may change now',), ())
         """
-        known = {} if before is None else {v.view: v.final for v in before.views}
-        lost = [v.view for v in self.views if v.final != AT_ONCE and known.get(v.view) == AT_ONCE]
-        said = tuple(f"rows of {view} were final at once until now, and may be retracted from now on" for view in lost)
-        return said if self.warning is None else (*said, self.warning)
+        lost = () if before is None else (before.view(name) for name in before.taken_back(self))
+        said = [
+            f"view {v.view} was final {_SOONER[v.final]}: rows that were read as final may change now" for v in lost
+        ]
+        return (*said, *([] if self.warning is None else [self.warning]))
 
     def to_json(self) -> str:
         """As text.

@@ -156,12 +156,35 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         _register(catalog, record, plan, project.state)
         registered = catalog.program()
         _check_format(registered)
-        declare(project, catalog)
+        with _only_what_stays(catalog, registered, coordination):
+            declare(project, catalog)
         coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
+        if registered.coordination is None or _sealed(registered.coordination) != _sealed(coordination.to_json()):
+            catalog.look_again()  # before the plan is recorded: who is killed in between does so again
         catalog.record_source(source, coordination.to_json())
         write_plan(project.state, coordination)
     finally:
         catalog.close()
+
+
+@contextmanager
+def _only_what_stays(catalog: Catalog, known: ProgramRecord, coordination: CoordinationPlan) -> Iterator[None]:
+    """While it changes what may be appended, nobody who opens the project promises what only one of the plans does. Who is killed leaves it so."""
+    if known.coordination is None:
+        yield
+        return
+    source, kept = catalog.source() or "", CoordinationPlan.from_json(known.coordination).kept_by(coordination)
+    catalog.record_source("", kept.to_json())
+    try:
+        yield
+    except InputProblem:
+        catalog.record_source(source, known.coordination)
+        raise
+
+
+def _sealed(plan: str) -> object:
+    """By which seals the rows of which views become final."""
+    return [(view.view, view.final, view.seals) for view in CoordinationPlan.from_json(plan).views]
 
 
 def _planned(

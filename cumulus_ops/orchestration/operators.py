@@ -56,13 +56,13 @@ class ApplyEpoch(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, int]:
         """Returns the sums over the batches."""
-        from cumulus_ops.catalog.finals import value_text
+        from cumulus_ops.catalog.values import shown_value
 
         woken = names.final_dag(load_project(Path(self.folder)).name)
 
         def wake_final(partition: FinalPartition) -> None:
             """Its events come when this task ends, with the epoch; partitions are proved before."""
-            wake(woken, f"sealed__{partition.id}", value_text(partition.value)[:KEY_CHARACTERS])
+            wake(woken, f"sealed__{partition.id}", shown_value(partition.value)[:KEY_CHARACTERS])
 
         totals = steps.apply_scheduled(
             self.folder, self.coordinator, began(context), wake_final if self.values else lambda _: None

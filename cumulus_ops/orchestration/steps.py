@@ -396,12 +396,12 @@ def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[s
     Returns:
         (relation, seal) -> some of them, as people write them, the oldest first; without those of which nothing is left.
     """
-    from cumulus_ops.catalog.finals import value_text
+    from cumulus_ops.catalog.values import shown_value
 
     with _running(folder, "inprocess") as (project, runtime):
         proved = project.validation.policy != "off"
         found = {(r, s): runtime.catalog.closed_left(r, s, validated=proved) for r, s in seals}
-    return {place: [value_text(text) for text in texts] for place, texts in found.items() if texts}
+    return {place: [shown_value(text) for text in texts] for place, texts in found.items() if texts}
 
 
 def finalise_closed(folder: str) -> list[str]:

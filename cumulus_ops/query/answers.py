@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog.finals import FinalPartition, value_text
+from cumulus_ops.catalog.finals import FinalPartition
+from cumulus_ops.catalog.values import shown_value
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import ViewInError
@@ -195,4 +196,4 @@ def _labelled(
 
 
 def _label(sealed: SealedView, final: FinalPartition) -> str:
-    return f"seal {', '.join(sealed.seals[0].columns)}={value_text(final.value)}"
+    return f"seal {', '.join(sealed.seals[0].columns)}={shown_value(final.value)}"

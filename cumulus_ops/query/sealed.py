@@ -33,6 +33,11 @@ class SealedView:
         """The visible columns that have a partition's values, in the order of the first seal's columns."""
         return self.seals[0].output
 
+    @property
+    def has_same_texts(self) -> bool:
+        """Whether a partition is called by the same value of each seal."""
+        return all(seal.output == self.columns for seal in self.seals)
+
     def partition(self, seal: SealOf, value: str) -> str:
         """The value of the first seal that goes with a value of another one: columns may come in another order there.
 

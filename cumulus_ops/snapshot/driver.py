@@ -219,6 +219,10 @@ def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     wrong = [verdict for verdict in found if not verdict.success]
     if found:
         said = "passed" if not wrong else f"FAILED for {len(wrong)}"
-        on_progress(f"{len(found)} final partitions: validation {said}, see {found[0].report}")
+        on_progress(f"{_counted(len(found))}: validation {said}, see {found[0].report}")
     for verdict in wrong:
         on_progress(f"  {verdict}")
+
+
+def _counted(partitions: int) -> str:
+    return "1 final partition" if partitions == 1 else f"{partitions:,} final partitions"

@@ -25,6 +25,7 @@ from cumulus_ops.engine import Runtime
 from cumulus_ops.query import newest_errors
 from cumulus_ops.query.lag import standing_sources
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.snapshot.too_late import TooLate, too_late
 
 __all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
 
@@ -83,7 +84,8 @@ class Status:
     whether tentative answers are those of all that is applied; if not, ``behind``: the applied batches that have yet to be
     corrected. Of what was put aside, ``quarantined`` rows and ``files_aside`` wait for a decision; ``ignored``: what lies in the landing folder
     and is nobody's. ``standing``: the sources that stand still, as who asked them last has found. ``seals``: the seals of relations, how many of
-    their values are open and closed, and which waits for longest, for whom. ``finals``: the partitions that are final, also before their epoch."""
+    their values are open and closed, and which waits for longest, for whom. ``finals``: the partitions that are final, also before their epoch. ``too_late``: what had been
+    put aside when its relation was sealed."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -99,6 +101,7 @@ class Status:
     standing: tuple[StandingSource, ...] = ()
     seals: tuple[SealCounts, ...] = ()
     finals: FinalCounts = field(default_factory=FinalCounts)
+    too_late: tuple[TooLate, ...] = ()
 
 
 def status(rt: Runtime) -> Status:
@@ -119,6 +122,7 @@ def status(rt: Runtime) -> Status:
         tuple(standing_sources(rt.project, rt.catalog)),
         tuple(rt.catalog.seal_counts()),
         _finals(rt),
+        too_late(rt),
     )
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cumulus_ops.catalog.finals import FinalPartition, value_text
+from cumulus_ops.catalog.finals import FinalPartition
+from cumulus_ops.catalog.values import shown_value
 from cumulus_ops.engine import Runtime
 from cumulus_ops.query.partitions import Partitions
 from cumulus_ops.query.sealed import SealedView, sealed_view
@@ -105,7 +106,7 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
 
 
 def _values(finals: Sequence[FinalPartition]) -> str:
-    shown = "; ".join(value_text(f.value) for f in finals[:SHOWN_VALUES])
+    shown = "; ".join(shown_value(f.value) for f in finals[:SHOWN_VALUES])
     left = len(finals) - SHOWN_VALUES
     return f"{finals[0].seal} {shown}" + (f" and {left:,} more" if left > 0 else "")
 

@@ -32,6 +32,8 @@ from tests.support.waiting import Case, InStages, anomalies, barriers_in_force, 
 from tests.support.waiting_cases import case, example, sealed, tpch
 
 SEEDS = range(int(os.environ.get("BARRIERS", "1")))
+#: Of these the plan is looked at, and nothing played, unless ``BARRIERS`` is set: they are as the sums and the joins.
+ALIKE = () if "BARRIERS" in os.environ else ("TPC-H Q1", "TPC-H Q3")
 HOUR = datetime.datetime(2026, 1, 1)
 COUNTS = {"counts": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign"}
 RATES = {
@@ -106,6 +108,8 @@ def test_exactly_the_barriers_of_the_plan_are_needed(name: str, tmp_path: Path) 
     (tmp_path / "plan").mkdir()
     program = build_program(judged.make(tmp_path / "plan"))
     assert {b.name for b in barriers_in_force(judged, tmp_path / "plan")} == set(seeds)
+    if name in ALIKE:
+        return
     for seed in SEEDS:
         assert not seen(judged, program, tmp_path / f"all-{seed}", seed)
     for barrier, seed in seeds.items():

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from cumulus_ops.cli import main
 from cumulus_ops.engine import Runtime
 from cumulus_ops.engine.executor import InProcess
+from cumulus_ops.query.sealed import SealedView
 from cumulus_ops.snapshot import run_minibatch
 from cumulus_ops.snapshot.finals import final_rows, finalise
 from cumulus_ops.validation import finals
@@ -58,21 +63,53 @@ def test_final_partitions_equal_their_recomputation(rt: Runtime) -> None:
     assert rt.catalog.closed_left("clicks", "campaign") == []
 
 
+def wrongly(rt: Runtime, view: SealedView, values: list[str], *, checked: bool = True) -> tuple[pa.Table, np.ndarray]:
+    """The rows of partitions, but the view ``counts`` counts one more wherever there is a campaign."""
+    rows, places = final_rows(rt, view, values, checked=checked)
+    if view.view.name != "counts":
+        return rows, places
+    more = pc.add(rows["n"], pc.cast(pc.is_valid(rows["campaign"]), rows["n"].type))
+    return rows.set_column(1, "n", more), places
+
+
 def test_a_wrong_partition_is_named(rt: Runtime) -> None:
     finalise(rt)
-
-    def wrongly(rt: Runtime, view: object, values: list[str], **what: object) -> tuple[pa.Table, object]:
-        rows, places = final_rows(rt, view, values, **what)  # type: ignore[arg-type]
-        if view.view.name != "counts":  # type: ignore[attr-defined]
-            return rows, places
-        wrong = pa.array(
-            [n if c is None else n + 1 for n, c in zip(*(rows[x].to_pylist() for x in ("n", "campaign")), strict=True)]
-        )
-        return rows.set_column(1, "n", wrong), places
-
     with patch.object(finals, "final_rows", wrongly):
         found = validate_finals(rt)
     wrong = [v for v in found if not v.success]
     assert [(v.partition.view, v.partition.value) for v in wrong] == [("counts", '["1"]')]
     assert "other values: 1" in wrong[0].observed
     assert rt.catalog.final_counts().wrong == 1
+
+
+PROJECT = """
+name: clicked
+relations:
+  clicks:
+    columns: {campaign: bigint, hour: timestamp}
+    insert_only: true
+    seals: {campaign: {key: [campaign, hour]}}
+views: {counts: counts.sql}
+sources: {landing: {path: landing, settle: 0s}}
+epochs: {length: 15m, start: 2026-01-01T00:00:00Z}
+validation: {policy: fail}
+executor: {kind: inprocess}
+state: state
+publish: {path: published}
+"""
+
+
+def test_a_run_that_finds_one_wrong_ends_with_1(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "cumulus.yaml").write_text(PROJECT)
+    (tmp_path / "counts.sql").write_text("SELECT campaign, COUNT(*) AS n, hour FROM clicks GROUP BY campaign, hour")
+    for campaign, is_right in ((7, True), (8, False)):
+        drop = tmp_path / "landing" / "0" / f"{campaign}"
+        drop.mkdir(parents=True)
+        (drop / "clicks.csv").write_text(f"op,campaign,hour\nI,{campaign},2026-05-04 08:00:00\n")
+        (drop / "clicks.campaign.seal.csv").write_text(f"campaign,hour\n{campaign},2026-05-04 08:00:00\n")
+        with patch.object(finals, "final_rows", final_rows if is_right else wrongly):
+            done = CliRunner().invoke(main, ["run", "--project", str(tmp_path)], catch_exceptions=False)
+        assert done.exit_code == (0 if is_right else 1)
+        said = "1 final partition: validation " + ("passed" if is_right else "FAILED for 1")
+        assert said in done.output
+        assert f"epoch {campaign - 7}: validation passed" in done.output

@@ -70,7 +70,7 @@ def append_sealing(
         registers = {row[place] for _, _, row in rows} | set(sealed.get(relation.name, ()))
         if registers:
             texts = tuple(sorted(_text(v) for v in registers)), tuple(_text(v) for v in sealed.get(relation.name, ()))
-            changes.append(SealChange(relation.name, "campaign", "registered", *texts))
+            changes.append(SealChange(relation.name, "campaign", "registered", *texts, columns=("campaign",)))
     number, _ = rt.catalog.known_open(coordinator)
     inserts = sum(s > 0 for _, s, _ in events)
     counts = (inserts, len(events) - inserts, 0, 0)

@@ -14,6 +14,7 @@ from cumulus_ops.cli import main
 from cumulus_ops.config import Project, load_project
 from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.orchestration import steps, texts
+from cumulus_ops.orchestration.waits import waits_of
 from cumulus_ops.snapshot import open_runtime
 from cumulus_ops.validation import ValidationReport
 from cumulus_ops.validation.run import with_remarks
@@ -76,7 +77,7 @@ def test_a_batch_that_is_set_aside_is_told_of_everywhere_and_retried(
     call: Call, shop: Project, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert "no batch" in call("batch", "list").stdout
-    assert "set aside" not in texts.commit(shop)
+    assert "without" not in texts.notices(shop)
     land(shop, "d2", (3, "I", "1.00"))
     assert end_epoch(shop, 0) == {
         **dict.fromkeys(("deletes", "quarantined", "duplicates", "files_aside"), 0),
@@ -94,7 +95,12 @@ def test_a_batch_that_is_set_aside_is_told_of_everywhere_and_retried(
     assert status["set_aside"] == [without]
     (listed,) = json.loads(call("batch", "list", "--json").stdout)
     assert "Traceback" in listed["trace"]
-    for page in (texts.commit(shop), texts.coordinator(shop, 0), texts.validate(shop), texts.run_epochs(shop)):
+    for page in (
+        texts.commit(shop, waits_of(shop)),
+        texts.coordinator(shop, 0, waits_of(shop)),
+        texts.validate(shop),
+        texts.run_epochs(shop, waits_of(shop)),
+    ):
         assert "the snapshot of epoch 0 is **without** batch 1 (coordinator 0, drop d1, 2 events)" in page
         assert "KeyError" in page
 
@@ -107,7 +113,7 @@ def test_a_batch_that_is_set_aside_is_told_of_everywhere_and_retried(
     assert [[b["state"] for b in e["without"]] for e in status["epochs"]] == [["retried"], []]
     assert status["set_aside"] == []
     assert "retried as batch 3" in call("batch", "list", "--all").stdout
-    assert "without" not in texts.commit(shop)
+    assert "without" not in texts.notices(shop)
 
 
 def test_events_of_a_dropped_batch_may_come_again(call: Call, shop: Project) -> None:

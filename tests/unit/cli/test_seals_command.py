@@ -77,6 +77,48 @@ def test_what_waits_is_shown_and_sealed_by_hand(folder: Path) -> None:
     }
 
 
+def test_what_was_put_aside_when_its_value_was_sealed_is_told(folder: Path) -> None:
+    land = folder / "in" / "0"
+    (land / "a" / "clicks.csv").write_text(CLICKS.format(1) + "I,x,5,7,2026-01-31\nI,6,6,7,never\n")
+    assert call("run").exit_code == 0
+    assert "cannot count" not in call("status").output  # nobody has sealed anything
+    for drop, file, text in (
+        ("b", "clicks.csv", "<html>"),
+        ("c", "clicks.campaign.seal.csv", "campaign\n7\n"),
+        (
+            "d",
+            "clicks.csv",
+            "op,event,id,campaign,day\nI,7,7,7,2026-01-31\nI,8,8,8,never\n",
+        ),  # later; and of another value
+    ):
+        (land / drop).mkdir()
+        (land / drop / file).write_text(text)
+        assert call("run").exit_code == 0
+    told = "coordinator 0 has sealed values of clicks with 3 rows in the quarantine, 1 file set aside: of sealed values they cannot count any more"
+    for command in ("status", "seals"):
+        assert told in call(command).stdout
+    assert json.loads(call("seals", "--json").stdout)["too_late"] == [
+        {"relation": "clicks", "coordinator": 0, "rows": 3, "files": 1}
+    ]
+    assert call("seals", "add", "clicks", "campaign", "8", "--coordinator", "0", "--yes").exit_code == 0
+    assert told.replace("3 rows", "4 rows") in call("status").stdout
+    labels = [
+        found["label"]
+        for key in ("rows", "files")
+        for found in json.loads(call("quarantine", "list", "--json").stdout)[key]
+    ]
+    assert call("quarantine", "drop", *labels, "--yes").exit_code == 0
+    assert "cannot count" not in call("seals").stdout
+
+
+def test_who_takes_back_what_was_final_is_told(folder: Path) -> None:
+    (folder / "v.sql").write_text("SELECT id FROM clicks GROUP BY id HAVING COUNT(*) > 1")
+    assert "was final" not in call("init", str(folder)).output
+    (folder / "cumulus.yaml").write_text(PROJECT.replace("    insert_only: true\n", ""))
+    assert "view v was final at once: rows that were read as final may change now" in call("init", str(folder)).output
+    assert "was final" not in call("init", str(folder)).output
+
+
 def test_what_cannot_be_sealed_is_answered_with_a_remedy(folder: Path) -> None:
     assert call("run").exit_code == 0
     refused = {

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
+from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project, SealSettings
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, CoordinationPlan
 from cumulus_ops.coordination.stored import COORDINATION, read_plan
 from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.errors import InputProblem
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -42,6 +45,31 @@ def test_the_plan_follows_what_is_declared(tmp_path: Path) -> None:
     }
     assert ("value-vote", "clicks.c") in {(b.name, b.about) for b in plan.barriers}
     assert CoordinationPlan.from_json(plan.to_json()) == plan
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_is_taken_back_is_not_promised_when_deletes_are_let_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    begun = make_project(tmp_path, [CLICKS], views=VIEWS)
+    strict = replace(begun, insert_only=("clicks",))
+    planned(strict)
+    promised: list[str] = []
+
+    def declare(*_: object) -> None:
+        with open_runtime(strict) as rt:
+            promised.append(rt.coordination.view("popular").final)
+        raise KeyboardInterrupt if killed else InputProblem("no", kind="x")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Catalog, "declare", declare)
+        with pytest.raises(KeyboardInterrupt if killed else InputProblem):
+            initialise(begun)
+    assert promised == [COMMITTED]
+    with open_runtime(strict) as rt:
+        assert rt.coordination.view("popular").final == (COMMITTED if killed else AT_ONCE)
+    assert planned(strict).view("popular").final == AT_ONCE
+    assert planned(begun).view("popular").final == COMMITTED
 
 
 def test_a_project_without_a_plan_is_final_with_its_epochs_until_it_is_initialised_again(tmp_path: Path) -> None:

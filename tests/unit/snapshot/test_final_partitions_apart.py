@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import Runtime
+from cumulus_ops.catalog import punctuations
+from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import ViewInError
 from cumulus_ops.query import read_answer
 from cumulus_ops.snapshot import commit, run_minibatch, seal
 from cumulus_ops.snapshot.finals import finalise
 from tests.support.projects import Event
-from tests.support.sealed import append_sealing, sealed_project
+from tests.support.sealed import SEALS, VIEWS, append_sealing, sealed_project, sealed_settings
 
 FAILING = {
     "in each row": "SELECT campaign, 6 / (price - 1) AS x FROM clicks",
@@ -63,3 +64,45 @@ def test_an_unreadable_batch_that_is_set_aside_holds_up_its_own_relation_only(ho
         assert [f.view for f in finalise(rt).partitions] == ["a"]
         rt.catalog.drop_batch(aside)
         assert [f.view for f in finalise(rt).partitions] == ["v"]
+
+
+def test_many_values_are_recorded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(punctuations, "AT_ONCE", 2)
+    with sealed_project(tmp_path, 1, views={"counts": VIEWS["counts"]}) as rt:
+        apply(rt, [click(i, 1) for i in range(5)], "a", {"clicks": [*range(5)]})
+        assert len(finalise(rt).partitions) == 5
+        assert rt.catalog.newly_closed() == []
+        assert [f.rows for f in rt.catalog.finals("counts")] == [1] * 5
+
+
+def test_values_that_concerned_no_view_are_looked_at_again_when_one_is_sealed(tmp_path: Path) -> None:
+    views = {"named": VIEWS["named"]}
+    with sealed_project(tmp_path, 1, views=views, seals={"clicks": SEALS["clicks"]}) as rt:
+        apply(rt, [click(7, 1), ("ads", 1, (7, "x"))], "a", {"clicks": [7]})
+        assert finalise(rt).partitions == ()
+    project = sealed_settings(tmp_path, 1, views=views)
+    initialise(project)
+    with open_runtime(project) as rt:
+        apply(rt, [], "b", {"ads": [7]})
+        assert [f.value for f in finalise(rt).partitions] == ['["7"]']
+        assert rt.catalog.newly_closed() == []
+    initialise(project)
+    with open_runtime(project) as rt:
+        assert rt.catalog.newly_closed() == []
+
+
+def test_values_that_wait_for_another_relations_seal_are_not_read(tmp_path: Path) -> None:
+    views = {name: VIEWS[name] for name in ("counts", "named")}
+    seals = {"counts": [("clicks", "campaign")], "named": [("clicks", "campaign"), ("ads", "campaign")]}
+    with sealed_project(tmp_path, 1, views=views) as rt:
+        looked = lambda: [(v.relation, v.value) for v in rt.catalog.newly_closed(seals)]  # noqa: E731
+        apply(rt, [click(7, 1), click(8, 1), ("ads", 1, (9, "x"))], "a", {"clicks": [7, 8], "ads": [9]})
+        assert looked() == [("clicks", '["7"]'), ("clicks", '["8"]')]  # for counts; 9 waits for clicks
+        assert [f.view for f in finalise(rt).partitions] == ["counts", "counts"]
+        assert looked() == []
+        assert len(rt.catalog.newly_closed()) == 3
+        apply(rt, [], "b", {"ads": [8]})
+        assert looked() == [("clicks", '["8"]'), ("ads", '["8"]')]
+        assert [(f.view, f.value) for f in finalise(rt).partitions] == [("named", '["8"]')]
+        assert looked() == []
+        assert {v.value for v in rt.catalog.newly_closed()} == {'["7"]', '["9"]'}
