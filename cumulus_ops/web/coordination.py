@@ -25,6 +25,7 @@ def coordination_page(found: Opened) -> dict[str, Any]:
         plan = _plan_of(catalog)
         members = sorted({m.coordinator for m in catalog.membership().active()})
         counts, waiting = catalog.seal_counts(), catalog.open_values(limit=LISTED)
+        finals = catalog.final_counts()
     barriers = in_force(plan.barriers, len(members)) if plan else ()
     needless = left_out(plan.barriers, len(members)) if plan else {}
     return {
@@ -37,6 +38,7 @@ def coordination_page(found: Opened) -> dict[str, Any]:
         "left_out": needless,
         "counts": counts,
         "waiting": waiting,
+        "finals": finals,
         "limit": LISTED,
     }
 
