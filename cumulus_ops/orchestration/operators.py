@@ -12,7 +12,7 @@ from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeRe
 
 from cumulus_ops import names
 from cumulus_ops.config import load_project
-from cumulus_ops.orchestration import steps
+from cumulus_ops.orchestration import final_steps, steps
 from cumulus_ops.orchestration.links import EPOCH, ReportLink, SnapshotLink, absolute_page
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class FinaliseValues(BaseOperator):
 
     def execute(self, context: Context) -> list[str]:
         """Returns the partitions that are final now, as text."""
-        return steps.finalise_closed(self.folder)
+        return final_steps.finalise_closed(self.folder)
 
 
 class ValidateValues(BaseOperator):
@@ -229,7 +229,7 @@ class ValidateValues(BaseOperator):
         from airflow.sdk.exceptions import AirflowFailException
 
         try:
-            return steps.validate_final(self.folder)
+            return final_steps.validate_final(self.folder)
         except steps.SnapshotInvalid as error:
             raise AirflowFailException(str(error)) from error
 
@@ -294,7 +294,7 @@ def say_closed(context: Context, folder: str, values: Values) -> None:
     wake-up: who is woken takes all that are left."""
     if not values:
         return
-    for place, texts in steps.closed_values(folder, list(values)).items():
+    for place, texts in final_steps.closed_values(folder, list(values)).items():
         event = context["outlet_events"][values[place]]
         event.extra = {"values": texts}
         event.add_partitions(texts[0][:KEY_CHARACTERS])

@@ -9,13 +9,12 @@ from __future__ import annotations
 import datetime
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.errors import CumulusError, NotYet
+from cumulus_ops.errors import NotYet
+from cumulus_ops.orchestration.final_steps import FinalLooks
+from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
 from cumulus_ops.rhythm import Rhythm
 
 if TYPE_CHECKING:
@@ -31,30 +30,20 @@ __all__ = [
     "SnapshotInvalid",
     "apply_epoch",
     "apply_scheduled",
-    "closed_values",
     "commit_sealed",
-    "finalise_closed",
     "plan_epochs",
     "publish_committed",
     "seal_epoch",
     "seal_scheduled",
     "validate_committed",
-    "validate_final",
 ]
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
 IDLE_POLL_S = 3.0  # where nothing has come for long
 IDLE_LOOKS = 40  # in vain, before the pauses grow
-WAKE_S = 20.0  # between two wake-ups for partitions that have become final
 PATIENCE_S = 30.0  # with the one who has the token, before the seal's task waits for it, and gives its slot back
 TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "files_aside", "set_aside")
-
-
-class SnapshotInvalid(CumulusError):
-    """A snapshot differs from full recomputation, and the project's policy is to fail. ``epochs``: which ones do, ascending."""
-
-    epochs: tuple[int, ...] = ()
 
 
 class Sealed(NamedTuple):
@@ -71,21 +60,6 @@ class Published(NamedTuple):
 
     awaiting: list[int]
     in_error: dict[str, str]
-
-
-@contextmanager
-def _running(folder: str, executor: str | None, *, frames: bool = False) -> Iterator[tuple[Project, Runtime]]:
-    """A project's runtime; ``frames``: where data frames are made, by what proves snapshots."""
-    project = load_project(Path(folder))
-    if (executor or project.executor.kind) == "inprocess" and not frames:
-        from cumulus_ops.light import without_pandas
-
-        without_pandas()
-    from cumulus_ops.snapshot import initialise, open_runtime
-
-    initialise(project)
-    with open_runtime(project, executor or None) as runtime:
-        yield project, runtime
 
 
 def apply_epoch(
@@ -114,7 +88,7 @@ def apply_epoch(
     from cumulus_ops.snapshot import run_minibatch, settle
 
     totals = dict.fromkeys(TOTALS, 0)
-    with _running(folder, executor) as (_, runtime):
+    with running(folder, executor) as (_, runtime):
         if not _wait_until(lambda: not _is_in(runtime, coordinator, epoch - 1), patience_s):
             return None
         while _is_in(runtime, coordinator, epoch):
@@ -146,7 +120,7 @@ def apply_scheduled(
         coordinator: whose drops.
         moment: in which epoch it began.
         on_final: called with the newest partition when some have become final, and again for later ones, but not more often than
-            every ``WAKE_S`` seconds.
+            every :data:`~cumulus_ops.orchestration.final_steps.WAKE_S` seconds.
 
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
@@ -154,11 +128,11 @@ def apply_scheduled(
     from cumulus_ops.snapshot import current_epoch, fence_the_gone, run_minibatch, settle, settle_if_due
 
     totals = dict.fromkeys(TOTALS, 0)
-    with _running(folder, None) as (project, runtime):
+    with running(folder, None) as (project, runtime):
         rhythm = Rhythm.of(project)
         epoch = _last_epoch(runtime, coordinator, moment)
         patience, looks = Patience(PATIENCE_S), 0
-        finals = _Finals(runtime, on_final)
+        finals = FinalLooks(runtime, on_final)
         while _is_in(runtime, coordinator, epoch):
             here = current_epoch(runtime, coordinator)
             boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
@@ -183,24 +157,6 @@ def apply_scheduled(
         settle(runtime)
         finals.look()
     return totals
-
-
-class _Finals:
-    """Finalises what is closed whenever it is asked to look, and tells of it, but not all the time."""
-
-    def __init__(self, runtime: Runtime, on_final: Callable[[FinalPartition], None]) -> None:
-        self._runtime, self._tell = runtime, on_final
-        self._untold: FinalPartition | None = None
-        self._pause = Patience(0.0)
-
-    def look(self) -> None:
-        from cumulus_ops.snapshot.finals import finalise
-
-        for partition in finalise(self._runtime).partitions:
-            self._untold = partition
-        if self._untold is not None and self._pause.is_over:
-            self._tell(self._untold)
-            self._untold, self._pause = None, Patience(WAKE_S)
 
 
 def _pause_s(looks: int, boundary: Boundary) -> float:
@@ -250,7 +206,7 @@ def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float =
     Returns:
         The epochs that are sealed now and were to be, those of which the coordinator is a member; None when the token did not come.
     """
-    with _running(folder, "inprocess") as (_, runtime):
+    with running(folder, "inprocess") as (_, runtime):
         sealed = _seal(runtime, coordinator, epoch, epoch, patience_s)
         return None if sealed is None else list(sealed.epochs)
 
@@ -264,7 +220,7 @@ def seal_scheduled(
     Returns:
         what is sealed now; None when the token did not come.
     """
-    with _running(folder, "inprocess") as (project, runtime):
+    with running(folder, "inprocess") as (project, runtime):
         epoch = runtime.catalog.epoch_at(coordinator, moment, Rhythm.of(project))
         return _seal(runtime, coordinator, epoch, _last_epoch(runtime, coordinator, moment), patience_s)
 
@@ -316,7 +272,7 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
     from cumulus_ops.snapshot import commit
 
     done: list[int] = []
-    with _running(folder, executor) as (_, runtime):
+    with running(folder, executor) as (_, runtime):
         _say_repeated(runtime.catalog.repeat_snapshots())
         while epochs := _complete(runtime):
             epoch = epochs[0]
@@ -341,7 +297,7 @@ def publish_committed(folder: str) -> Published:
     from cumulus_ops.query import newest_errors
     from cumulus_ops.snapshot import awaiting, publish, to_validate
 
-    with _running(folder, "inprocess") as (_, runtime):
+    with running(folder, "inprocess") as (_, runtime):
         for epoch in awaiting(runtime, "publish"):
             log.info("epoch %d published: %s", epoch, publish(runtime, epoch))
         _warn_of_expired(runtime, "publish")
@@ -370,7 +326,7 @@ def validate_committed(folder: str) -> dict[int, bool]:
     from cumulus_ops.snapshot import to_validate, validate
     from cumulus_ops.snapshot.notices import write_notices
 
-    with _running(folder, None, frames=True) as (project, runtime):
+    with running(folder, None, frames=True) as (project, runtime):
         settings, names = project.validation, [view.name for view in runtime.program.views]
         reports = [
             validate(runtime, e, settings.chosen(names, len(runtime.catalog.validations())))
@@ -386,64 +342,6 @@ def validate_committed(folder: str) -> dict[int, bool]:
     return {report.epoch: report.success for report in reports}
 
 
-def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
-    """The values that all their producers have sealed, and that are left to be made final, or to be validated.
-
-    Args:
-        folder: the project.
-        seals: the (relation, seal) to look for.
-
-    Returns:
-        (relation, seal) -> some of them, as people write them, the oldest first; without those of which nothing is left.
-    """
-    from cumulus_ops.catalog.values import shown_value
-
-    with _running(folder, "inprocess") as (project, runtime):
-        proved = project.validation.policy != "off"
-        found = {(r, s): runtime.catalog.closed_left(r, s, validated=proved) for r, s in seals}
-    return {place: [shown_value(text) for text in texts] for place, texts in found.items() if texts}
-
-
-def finalise_closed(folder: str) -> list[str]:
-    """Write the final partitions of all closed values that have none yet. What their batches still wait for is done first.
-
-    Returns:
-        the partitions that are final now, as text.
-    """
-    from cumulus_ops.snapshot.finals import finalise
-
-    with _running(folder, None) as (_, runtime):
-        report = finalise(runtime)
-        for partition in report.partitions:
-            log.info("final: %s", partition)
-        return [str(partition) for partition in report.partitions]
-
-
-def validate_final(folder: str) -> list[str]:
-    """Validate every final partition that has no verdict yet.
-
-    Returns:
-        those that passed, as text.
-
-    Raises:
-        SnapshotInvalid: one did not pass and the project's policy is ``fail``.
-    """
-    from cumulus_ops.validation.finals import validate_finals
-
-    with _running(folder, None, frames=True) as (project, runtime):
-        verdicts = validate_finals(runtime) if project.validation.policy != "off" else []
-    for verdict in verdicts:
-        log.info("final partition %s", verdict)
-    failed = [str(verdict) for verdict in verdicts if not verdict.success]
-    if failed and project.validation.policy == "fail":
-        raise SnapshotInvalid(
-            f"{len(failed)} of {len(verdicts)} final partitions differ from recomputation:\n  " + "\n  ".join(failed),
-            kind="final-invalid",
-            hint="the report of each is in the project's reports folder",
-        )
-    return [str(verdict) for verdict in verdicts if verdict.success]
-
-
 def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, object]]:
     """Spread the drops that wait now over ``epochs`` epochs.
 
@@ -451,7 +349,7 @@ def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, o
         Per epoch: ``epoch`` and ``leave``: coordinator (as text, for it travels as JSON) -> the number of pending drops that it leaves for
         later epochs.
     """
-    with _running(folder, "inprocess") as (_, runtime):
+    with running(folder, "inprocess") as (_, runtime):
         members = list(runtime.catalog.membership().active())
         here = min(m.epoch for m in members)
         pending = {str(m.coordinator): len(_pending(runtime, m.coordinator)) for m in members}
@@ -486,18 +384,6 @@ def _add(totals: dict[str, int], report: BatchReport) -> None:
     totals["set_aside"] += len(report.set_aside)
     for name in totals.keys() - {"batches", "set_aside"}:
         totals[name] += getattr(report, name)
-
-
-class Patience:
-    """So many seconds from now."""
-
-    def __init__(self, seconds: float) -> None:
-        self._deadline = time.monotonic() + seconds
-
-    @property
-    def is_over(self) -> bool:
-        """Whether they have passed."""
-        return time.monotonic() >= self._deadline
 
 
 def _wait_until(condition: Callable[[], bool], patience_s: float) -> bool:

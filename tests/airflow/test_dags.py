@@ -178,11 +178,13 @@ def test_closed_values_are_said_by_their_texts(monkeypatch):
     """One of each seal: who is woken does them all."""
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
-    from cumulus_ops.orchestration import operators, steps
+    from cumulus_ops.orchestration import final_steps, operators
     from cumulus_ops.orchestration.assets import value_asset
 
     asset = value_asset("shop", "clicks", "hour")
-    monkeypatch.setattr(steps, "closed_values", lambda folder, seals: {seals[0]: [f"h{i}" * 200 for i in range(99)]})
+    monkeypatch.setattr(
+        final_steps, "closed_values", lambda folder, seals: {seals[0]: [f"h{i}" * 200 for i in range(99)]}
+    )
     events = OutletEventAccessors()
     operators.say_closed({"outlet_events": events}, "folder", {("clicks", "hour"): asset})
     assert len(events[asset].extra["values"]) == 99

@@ -125,6 +125,23 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
     assert seen == [("end", True), ("end", False), ("end", True)]
 
 
+def test_apply_tells_of_partitions_that_become_final_while_it_goes_on(folder, land, tmp_path, monkeypatch):
+    """They are proved then, and not when the epoch is over; what comes soon after is told together."""
+    file = folder_path(folder) / "cumulus.yaml"
+    seals = "    seals: {customer: {key: [o_customer], producers: one}}\n"
+    file.write_text(file.read_text().replace("    key: [o_id]\n", "    key: [o_id]\n" + seals))
+    begin(folder, now())
+    for drop, customers in (("d1", "ann"), ("d2", "bob\ncid")):
+        land(0, drop, len(customers))
+        (tmp_path / "home/landing/0" / drop / "orders.customer.seal.csv").write_text(f"o_customer\n{customers}\n")
+    told, polls = [], []
+    with monkeypatch.context() as patch:
+        patch.setattr(steps.time, "sleep", polls.append)
+        patch.setattr(steps, "_now", lambda: now() + 3 * HOUR if polls else now())
+        steps.apply_scheduled(folder, 0, now(), on_final=lambda partition: told.append((partition, len(polls))))
+    assert [(p.view, p.value, before) for p, before in told] == [("revenue", '["cid"]', 0)]
+
+
 def test_apply_of_a_sealed_epoch_does_nothing(folder, land):
     assert steps.seal_epoch(folder, 0, 0) == [0]
     land(0, "d1", 1)
