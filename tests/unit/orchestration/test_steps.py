@@ -139,7 +139,9 @@ def test_apply_tells_of_partitions_that_become_final_while_it_goes_on(folder, la
         patch.setattr(steps.time, "sleep", polls.append)
         patch.setattr(steps, "_now", lambda: now() + 3 * HOUR if polls else now())
         steps.apply_scheduled(folder, 0, now(), on_final=lambda partition: told.append((partition, len(polls))))
-    assert [(p.view, p.value, before) for p, before in told] == [("revenue", '["cid"]', 0)]
+    ((partition, before),) = told
+    assert (partition.view, before) == ("revenue", 0)
+    assert partition.value in ('["ann"]', '["cid"]'), "the newest, whether the second drop was appended by then or not"
 
 
 def test_apply_of_a_sealed_epoch_does_nothing(folder, land):
