@@ -1,1 +1,6 @@
 """Cumulus: SQL aggregates over changing data, always fresh, periodically consistent, proven right."""
+
+from cumulus_ops.regexes import search
+from m3.functions import search_with
+
+search_with(search)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from cumulus_ops.verdicts import FAILED, UNPROVED
 from m3.program import Relation
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class EpochSettings:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a coordinator may be late, once its epoch is over and others wait for it: for so long it keeps the ``token``, and after
-    ``gone`` (None: never) the others go on without it (see :mod:`cumulus_ops.catalog.seals`)."""
+    """How long a coordinator may be late, once its epoch is over and others wait for it: for so long it keeps the ``token`` (where versions are by
+    batch no longer than the buffer period, decision 47), and after ``gone`` (None: never) the others go on without it (see :mod:`cumulus_ops.catalog.seals`)."""
 
     token: datetime.timedelta = datetime.timedelta(minutes=5)
     gone: datetime.timedelta | None = datetime.timedelta(hours=1)
@@ -86,7 +87,7 @@ class ExecutorSettings:
 
     kind: str = "spark"
     master: str = "local[2]"
-    remote: str | None = None
+    remote: str | None = field(default=None, repr=False)  # it may hold a token
     rows_per_task: int = 100_000
 
 
@@ -147,6 +148,12 @@ class SourceSettings:
         """
         return self.item.section(("kind", "coordinator", *known))
 
+    @property
+    def url(self) -> str | None:
+        """Where it leads to, if it has a URL; it may hold a password."""
+        found = self.item.section().get("url") if self.item.is_mapping else None
+        return None if found is None else found.text()
+
 
 #: How long a landed drop has to be left alone before it is taken, if nothing else says that it is complete.
 SETTLE = datetime.timedelta(seconds=5)
@@ -174,12 +181,24 @@ class SealSettings:
 @dataclass(frozen=True)
 class ValidationSettings:
     """How snapshots are proved. ``policy``: a wrong one is to ``fail`` its task, to ``warn``, or is not looked for (``off``);
-    ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them. The snapshots of epochs
+    ``unproved``: what one does that is not wrong, but has views that could not be compared, ``warn`` or ``fail``; ``every`` so many epochs, from epoch 0 on; ``views`` that are proved each time, in turn, None for all of them. The snapshots of epochs
     to which nothing is appended are the one before them, and proved with it."""
 
     policy: str = "fail"
     every: int = 1
     views: int | None = None
+    unproved: str = "warn"
+
+    def is_failure(self, outcome: str) -> bool:
+        """Whether a validation with this outcome (:mod:`cumulus_ops.verdicts`) fails what asked for it.
+
+        >>> from cumulus_ops.verdicts import PASSED
+        >>> [ValidationSettings(unproved=u).is_failure(o) for u in ("warn", "fail") for o in (PASSED, FAILED, UNPROVED)]
+        [False, True, False, False, True, True]
+        """
+        return {FAILED: self.policy == "fail", UNPROVED: self.policy != "off" and self.unproved == "fail"}.get(
+            outcome, False
+        )
 
     def due(self, epoch: int, last: int | None = None) -> bool:
         """Whether the snapshot of an epoch is to be proved, which may be that of all epochs from there to ``last`` (inclusive).
@@ -227,7 +246,7 @@ class Project:
     epoch: EpochSettings
     landing: Path
     state: Path
-    catalog_url: str
+    catalog_url: str = field(repr=False)  # it may hold a password
     published: Path | None
     reports: Path
     views: dict[str, str]
@@ -263,6 +282,11 @@ class Project:
         """What a seal's files have: its columns, as a relation."""
         columns = {c.name: c for r in self.relations if r.name == relation for c in r.columns}
         return Relation(relation, tuple(columns[name] for name in seal.columns))
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """All that may hold secrets: those of the catalog, of Spark and of sources."""
+        return tuple(filter(None, (self.catalog_url, self.executor.remote, *(source.url for source in self.sources))))
 
     @property
     def consumers(self) -> tuple[str, ...]:

@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from m3.errors import LONGEST_MESSAGE, shortened
+
 __all__ = ["Conflict", "CumulusError", "InputProblem", "IntegrityProblem", "NotYet", "SetupProblem", "ViewInError"]
 
 
@@ -26,6 +28,7 @@ class CumulusError(Exception):
     """
 
     def __init__(self, message: str, *, kind: str = "cumulus", place: str = "", hint: str = "") -> None:
+        message = shortened(message, LONGEST_MESSAGE)
         super().__init__(message)
         self.message, self.kind, self.place, self.hint = message, kind, place, hint
 

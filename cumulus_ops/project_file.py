@@ -16,7 +16,7 @@ The shape, with defaults (see the README for a commented example)::
     catalog: sqlite:///<state>/catalog.db
     publish: {path: }
     corrections: {after: 2s}                 # how soon tentative answers are corrected
-    validation: {policy: fail, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; views: all or a number
+    validation: {policy: fail, unproved: warn, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; unproved: warn or fail; views: all or a number
     dataflow:                                # a file that says what becomes of the views' answers (docs/coordination.md)
     executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
     layout: {maps: {m_orders_1: [o_custkey], m_customer_1: replicated}, events: {lineitem: [l_orderkey], part: anywhere}}
@@ -104,7 +104,7 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
     views, program = _what(root, file.parent)
     files = _files(root)
-    validation = _sub(root, "validation", ("policy", "every", "views", "reports"))
+    validation = _sub(root, "validation", ("policy", "unproved", "every", "views", "reports"))
     described = root.need("relations", "list the tables whose changes are the events")
     relations = _relations(described)
     dataflow = root.get("dataflow")
@@ -329,6 +329,7 @@ def _validation(section: Section | None) -> ValidationSettings:
         _choice(section, "policy", ("fail", "warn", "off")),
         _every(every) if every else 1,
         _sample(views) if views else None,
+        _choice(section, "unproved", ("warn", "fail")),
     )
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from cumulus_ops.config import Project
 
-__all__ = ["MembersOf", "Place", "Rhythm"]
+__all__ = ["MembersOf", "Place", "Rhythm", "length_text"]
 
 MICROSECONDS = 1_000_000
 
@@ -108,3 +108,18 @@ class Rhythm:
     def is_over(self, epoch: int) -> bool:
         """True when the schedule has no epoch ``epoch`` any more."""
         return self.count is not None and epoch >= self.count
+
+
+def length_text(length: datetime.timedelta) -> str:
+    """How long something is, as people say it.
+
+    >>> [length_text(datetime.timedelta(seconds=s)) for s in (600, 200, 86400, 3601.5, 0.25)]
+    ['10 min', '3 min 20 s', '1 d', '1 h 1.5 s', '0.25 s']
+    """
+    left, parts = length.total_seconds(), []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        count, left = divmod(left, size)
+        parts += [f"{count:g} {unit}"] if count else []
+    if left or not parts:
+        parts.append(f"{round(left, 3):g} s")
+    return " ".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -86,15 +87,27 @@ class Item:
     file: Path
     environment: Mapping[str, str]
 
+    def __repr__(self) -> str:
+        """Different for different values, without showing them: one may be a secret, and others are in the environment."""
+        return f"Item({self.name!r}, {hashlib.sha256(repr(self.node).encode()).hexdigest()})"
+
     @property
     def place(self) -> str:
         """``file:line``."""
         return f"{self.file}:{self.node.start_mark.line + 1}"
 
     def problem(self, message: str, *, hint: str = "", kind: str = "bad-value") -> InputProblem:
-        """An error that points here."""
+        """An error that points here. Of what came from the environment it shows the variable's name: it may be a secret."""
         what = f"{self.name}: " if self.name else ""
-        return InputProblem(what + message, kind=kind, place=self.place, hint=hint)
+        return InputProblem(what + self._named(message), kind=kind, place=self.place, hint=self._named(hint))
+
+    def _named(self, message: str) -> str:
+        if isinstance(self.node, yaml.ScalarNode):
+            for match in VARIABLE.finditer(self.node.value):
+                value = None if match["escaped"] else self.environment.get(match["name"])
+                for form in (value, repr(value)[1:-1]) if value and value.strip() else ():
+                    message = message.replace(form.strip(), f"${{{match['name']}}}")
+        return message
 
     def section(self, known: Iterable[str] | None = None) -> Section:
         """The value as a mapping; ``known`` limits its keys, None allows any."""

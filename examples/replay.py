@@ -174,7 +174,7 @@ class Replica:
         self.posed: list[Request] = []
         self.deaths = DEATHS
         self._process = ExitStack()
-        shutil.copytree(_initialised(given, coordinators), home)
+        initialise(self.project)  # each replica is an installation of its own
         self.rt = self._process.enter_context(open_runtime(self.project, "inprocess"))
 
     def restart(self) -> None:
@@ -220,14 +220,6 @@ class Replica:
 def _project(given: Input, home: Path, coordinators: int) -> Project:
     environment = {"CUMULUS_HOME": str(home)} | ({"ADS_PRODUCERS": "one"} if given.independent else {})
     return dataclasses.replace(load_project(HERE / given.study.name, environment), coordinators=coordinators)
-
-
-def _initialised(given: Input, coordinators: int) -> Path:
-    """The home of a project to which nothing has come yet: to be copied, for that is quicker than to make another one."""
-    home = given.folder.with_name(f"{given.folder.name}-{coordinators}")
-    if not home.is_dir():
-        initialise(_project(given, home, coordinators))
-    return home
 
 
 def _answers(

@@ -9,7 +9,9 @@ from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
-__all__ = ["RowsBelowMetric", "SealedEpochsMetric", "VerdictMetric"]
+from cumulus_ops.validation.judge import judge
+
+__all__ = ["ComparisonMetric", "RowsBelowMetric", "SealedEpochsMetric"]
 
 SAMPLE_ROWS = 20
 
@@ -19,16 +21,18 @@ def _batch(engine: PandasExecutionEngine, domain: dict[str, Any]) -> Any:
     return frame
 
 
-class VerdictMetric(TableMetricProvider):
-    """The row of a batch of verdicts that is about one view, as a dictionary; None if there is none."""
+class ComparisonMetric(TableMetricProvider):
+    """The tables of one view, compared: the verdict on them (:class:`~cumulus_ops.validation.request.ViewVerdict`); None if the batch has no row
+    for the view. Its cells are handles, so the tables are in memory for as long as this takes."""
 
-    metric_name = "cumulus.verdict"
+    metric_name = "cumulus.comparison"
     value_keys = ("view",)
 
     @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:
         rows = _batch(execution_engine, metric_domain_kwargs).to_dict("records")
-        return next((row for row in rows if row["view"] == metric_value_kwargs["view"]), None)
+        mine = next((row for row in rows if row["view"] == metric_value_kwargs["view"]), None)
+        return None if mine is None else judge(mine)
 
 
 class RowsBelowMetric(TableMetricProvider):

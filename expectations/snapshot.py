@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from cumulus_ops.verdicts import EQUAL, IN_ERROR, UNPROVED
 from expectations.rendering import ReadableExpectation, verdict
 
 __all__ = ["ExpectFinalRowsToEqualRecomputation", "ExpectNoGroupWithoutRows", "ExpectSnapshotToEqualRecomputation"]
@@ -15,10 +16,12 @@ class ExpectSnapshotToEqualRecomputation(ReadableExpectation):
     """Expect a view's snapshot to hold exactly the rows of its recomputation: none missing, none more, every value the same.
 
     Compared as multisets; NULL equals NULL; decimals exactly, whatever their declared digits; DOUBLEs within a
-    tolerance. A view that is in error in the snapshot has to fail when it is recomputed, and no other may.
+    tolerance. What readers get, the version that was published, has to be the recomputation after the view's ORDER BY, OFFSET and LIMIT.
+    A view that is in error in the snapshot has to fail when it is recomputed, and no other may. A view of which something could not be compared
+    does not meet the expectation either: its details say ``unproved``.
 
-    The batch has a row per view: ``view``, ``outcome`` (equal, differs, in error, unproved), ``observed``, and ``differences``, rows
-    of (what, group, column, snapshot, recomputed).
+    The batch has a row per view, of handles of the tables to compare: see :class:`cumulus_ops.validation.judge.Compared`. The comparison is
+    made here, when the expectation is evaluated.
 
     Args:
         view: the view's name.
@@ -27,17 +30,17 @@ class ExpectSnapshotToEqualRecomputation(ReadableExpectation):
     view: str
 
     sentence: ClassVar[str] = "The snapshot of $view equals its SQL, run from scratch over the whole event log."
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.verdict",)
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.comparison",)
     success_keys: ClassVar[tuple[str, ...]] = ("view",)
 
     def _validate(
         self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
     ) -> dict[str, Any]:
-        found = metrics["cumulus.verdict"]
+        found = metrics["cumulus.comparison"]
         if found is None:
-            return verdict(False, "it was not compared")
-        success = found["outcome"] != "differs"
-        return verdict(success, found["observed"], HEADER, found["differences"], outcome=found["outcome"])
+            return verdict(False, "it was not compared", outcome=UNPROVED)
+        holds = found.outcome in (EQUAL, IN_ERROR)
+        return verdict(holds, found.observed, HEADER, found.differences, outcome=found.outcome)
 
 
 class ExpectFinalRowsToEqualRecomputation(ExpectSnapshotToEqualRecomputation):

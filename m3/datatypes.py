@@ -19,6 +19,8 @@ __all__ = [
     "INT",
     "INT64_MAX",
     "INT64_MIN",
+    "LONGEST_PATTERN",
+    "LONGEST_TEXT",
     "MAX_PRECISION",
     "STRING",
     "TIMESTAMP",
@@ -29,6 +31,10 @@ __all__ = [
 ]
 
 MAX_PRECISION = 38
+#: Characters of a text that a function may make longer than what it is given: a row of 30 bytes must not become one of gigabytes.
+LONGEST_TEXT = 2**20
+#: Characters of a pattern of LIKE, and of a regular expression once its counts are written out: RE2 compiles up to ten times as many.
+LONGEST_PATTERN = 4_000
 #: Decimals beyond 28 digits are rounded without one.
 ALL_DIGITS = Context(prec=100_000)
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1

@@ -8,7 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CompileError", "M3Error", "ProgramError", "Span", "SyntaxProblem", "ValueProblem"]
+__all__ = ["CompileError", "M3Error", "ProgramError", "Span", "SyntaxProblem", "ValueProblem", "shortened"]
+
+#: Characters of an error's message, and of a value in one. Errors are stored with each epoch, and shown in full.
+LONGEST_MESSAGE, LONGEST_VALUE = 2_000, 200
+
+
+def shortened(text: str, most: int = LONGEST_VALUE) -> str:
+    """A text for an error: what is longer than ``most`` characters loses its middle.
+
+    >>> shortened("a" * 300 + "b" * 300, 40)
+    'aaaaaaa .. (586 more) .. bbbbbbb'
+    """
+    if len(text) <= most:
+        return text
+    kept = max(1, (most - 26) // 2)
+    return f"{text[:kept]} .. ({len(text) - 2 * kept} more) .. {text[-kept:]}"
 
 
 @dataclass(frozen=True)
@@ -35,6 +50,7 @@ class M3Error(Exception):
     """
 
     def __init__(self, message: str, *, kind: str = "m3", span: Span | None = None, hint: str = "") -> None:
+        message = shortened(message, LONGEST_MESSAGE)
         super().__init__(message)
         self.message, self.kind, self.span, self.hint = message, kind, span, hint
 

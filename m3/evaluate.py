@@ -17,7 +17,7 @@ from decimal import ROUND_DOWN, Decimal, InvalidOperation
 from fractions import Fraction
 
 from m3.datatypes import INT64_MAX, INT64_MIN, Type
-from m3.errors import ValueProblem
+from m3.errors import ValueProblem, shortened
 from m3.functions import EXACT, FUNCTIONS, Value
 from m3.functions.numbers import division_by_zero
 from m3.scalars import Call, Const, Scalar, Var
@@ -31,7 +31,14 @@ DEFAULTS: Mapping[str, Value] = {
 }  # fmt: skip
 #: What evaluation may raise for some values, and not because of a defect.
 FAILURES = (ValueProblem, ArithmeticError)
+INT_DIGITS = 18  # behind the first of an INT
 SINGLE_DIGIT = re.compile(r"-([0-9])(?![0-9])")
+#: What a text may be that is cast, spaces around it aside; what else Python reads (``1_0``, other scripts' digits, weeks) is none.
+SPACES = " \t\n\r\f\v"
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
+NOT_FINITE = re.compile(r"nan|[-+]?inf(inity)?", re.IGNORECASE)
+DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
+MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?")
 
 
 def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
@@ -87,7 +94,7 @@ def coerce(value: Value, to: Type) -> Value:
     if to.kind == "decimal":
         return _fit_decimal(value, to)
     if to.kind == "double":
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value) + 0.0  # type: ignore[arg-type]  # zero has no sign: -0.0 + 0.0 is 0.0
         return number if number == number else math.nan  # one object, so that it is one key of a map
     return value
 
@@ -242,7 +249,13 @@ def _cast(value: Value, source: Type, to: Type) -> Value:
     try:
         return coerce(_CASTS[to.kind](value, source), to)
     except (ValueError, InvalidOperation, OverflowError, TypeError, KeyError) as error:
-        raise ValueProblem(f"cannot cast {value!r} to {to}", kind="bad-cast", hint="reject it at the source") from error
+        raise ValueProblem(
+            f"cannot cast {_quoted(value)} to {to}", kind="bad-cast", hint="reject it at the source"
+        ) from error
+
+
+def _quoted(value: Value) -> str:
+    return repr(shortened(value)) if isinstance(value, str) else repr(value)
 
 
 def _try_cast(value: Value, source: Type, to: Type) -> Value:
@@ -255,7 +268,10 @@ def _try_cast(value: Value, source: Type, to: Type) -> Value:
 def _to_int(value: Value, _: Type) -> Value:
     match value:
         case str():
-            return int(Decimal(value.strip()).to_integral_value(rounding=ROUND_DOWN))
+            number = Decimal(_meant(value, NUMBER))
+            if number.adjusted() > INT_DIGITS:  # written out, 1e999999999 has as many digits
+                raise OverflowError(value)
+            return int(number.to_integral_value(rounding=ROUND_DOWN))
         case bool() | int() | float() | Decimal():
             return int(value)
     raise TypeError(value)
@@ -264,7 +280,7 @@ def _to_int(value: Value, _: Type) -> Value:
 def _to_decimal(value: Value, _: Type) -> Value:
     match value:
         case str():
-            return _finite(Decimal(value.strip()))
+            return Decimal(_meant(value, NUMBER))
         case bool() | int() | Decimal():
             return Decimal(value)
         case float():
@@ -276,6 +292,20 @@ def _finite(value: Decimal) -> Decimal:
     if not value.is_finite():
         raise ValueError(value)
     return value
+
+
+def _to_double(value: Value, _: Type) -> Value:
+    if isinstance(value, str):
+        return float(_meant(value, NUMBER, NOT_FINITE))
+    return float(value)  # type: ignore[arg-type]
+
+
+def _meant(text: str, *forms: re.Pattern[str]) -> str:
+    """A text without the spaces around it, which has one of these forms."""
+    inner = text.strip(SPACES)
+    if not any(form.fullmatch(inner) for form in forms):
+        raise ValueError(text)
+    return inner
 
 
 def _to_string(value: Value, source: Type) -> Value:
@@ -298,7 +328,7 @@ def _to_date(value: Value, _: Type) -> Value:
         case datetime.date():
             return value
         case str():
-            return datetime.date.fromisoformat(_padded(value.strip()))
+            return datetime.date.fromisoformat(_padded(_meant(value, DAY)))
     raise TypeError(value)
 
 
@@ -314,20 +344,16 @@ def _to_timestamp(value: Value, _: Type) -> Value:
         case datetime.date():
             return datetime.datetime.combine(value, datetime.time())
         case str():
-            return _without_zone(datetime.datetime.fromisoformat(value.strip()))
+            return datetime.datetime.fromisoformat(_meant(value, MOMENT))
     raise TypeError(value)
-
-
-def _without_zone(value: datetime.datetime) -> datetime.datetime:
-    if value.tzinfo is not None:
-        raise ValueError("an offset from UTC")
-    return value
 
 
 def _to_bool(value: Value, _: Type) -> Value:
     match value:
         case str():
-            return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}[value.strip().lower()]
+            return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}[
+                value.strip(SPACES).lower()
+            ]
         case bool() | int() | Decimal() | float():
             return value != 0
     raise TypeError(value)
@@ -336,7 +362,7 @@ def _to_bool(value: Value, _: Type) -> Value:
 _CASTS: Mapping[str, Callable[[Value, Type], Value]] = {
     "int": _to_int,
     "decimal": _to_decimal,
-    "double": lambda value, _: float(value),  # type: ignore[arg-type]
+    "double": _to_double,
     "string": _to_string,
     "date": _to_date,
     "timestamp": _to_timestamp,

@@ -41,7 +41,7 @@ __all__ = [
 #: Operations that have a value for all arguments, or whose arguments decide alone whether they fail.
 TOTAL = frozenset({
     "and", "or", "not", "is_null", "same", "eq", "ne", "lt", "le", "gt", "ge", "in", "upper", "lower", "concat", "concat_ws",
-    "substring", "length", "octet_length", "trim", "ltrim", "rtrim", "replace", "translate", "position", "reverse", "initcap",
+    "substring", "substring_signed", "left_signed", "right_signed", "length", "octet_length", "trim", "ltrim", "rtrim", "translate", "position", "reverse", "initcap",
     "starts_with", "ends_with", "contains", "ascii", "sign", "year", "quarter", "month", "week", "iso_year", "day",
     "day_of_week", "day_of_year", "hour", "minute", "second", "epoch", "days_between", "last_day",
     "is_nan", "is_infinite", "epoch_us", "seconds_between", "try_cast", "try_json_text", "atan", "atan2", "tanh", "asinh",
@@ -50,7 +50,7 @@ TOTAL = frozenset({
 })  # fmt: skip
 #: Operations that fail for nothing but a literal argument that the compiler has looked at.
 BY_LITERAL: Mapping[str, tuple[int, ...]] = {
-    "like": (1, 2), "regexp_like": (1,), "left": (1,), "right": (1,), "lpad": (1,), "rpad": (1,), "split_part": (2,),
+    "like": (1, 2), "regexp_like": (1,), "left": (1,), "right": (1,), "substring_standard": (2,), "lpad": (1,), "rpad": (1,), "split_part": (2,),
     "date_trunc": (0,), "format_date": (1,),
 }  # fmt: skip
 #: Operations whose results may only be too large for their type.
@@ -185,20 +185,31 @@ class _Analysis:
             return False
         if scalar.op in BY_LITERAL:
             return not given_by_literals(scalar) or wrong_literal(scalar) is not None
-        if scalar.op == "cast":
-            return self._cast(scalar)
+        if scalar.op == "replace":
+            return not _shortens(scalar)
+        if scalar.op == "cast":  # that of a literal fails always or never: CAST('NaN' AS DOUBLE)
+            given = isinstance(scalar.args[0], Const)
+            return wrong_literal(scalar) is not None if given else self._cast(scalar)
         if scalar.op in DIVISIONS:
-            if self._is_average(scalar):
-                return False
-            return not self._divides(scalar.args[1], known) or self._overflows(scalar)
+            return not self._divides(scalar.args[1], known) or (
+                not self._is_average(scalar) and self._overflows(scalar)
+            )
         return scalar.op not in BOUNDED or self._overflows(scalar)
 
     def _is_average(self, scalar: Call) -> bool:
-        """Whether a total is divided by its count: that is no more than the largest of what was added up. (The count is 0
-        nowhere where an average is computed.)"""
+        """Whether a total is divided by a number of rows, and the result has room for the largest of what was added up: SUM gives ten
+        digits more than that has."""
         total, count = scalar.args
-        whole = isinstance(total, Var) and isinstance(count, Var) and count.name in self.counts
-        return scalar.op == "div" and whole and scalar.type.precision < MAX_PRECISION
+        if (
+            scalar.op != "div"
+            or not isinstance(total, Var)
+            or not isinstance(count, Var)
+            or count.name not in self.counts
+        ):
+            return False
+        more = 10 if total.type.precision < MAX_PRECISION else 0
+        digits = total.type.precision - total.type.scale - more
+        return total.type.kind == "decimal" and scalar.type.precision - scalar.type.scale >= digits
 
     def _divides(self, divisor: Scalar, known: frozenset[Scalar]) -> bool:
         """Whether a divisor is surely not 0 (it may be NULL)."""
@@ -264,6 +275,12 @@ class _Analysis:
             return _largest(scalar.type)
         numbers = [self.magnitude(a) for a in args if a.type.is_numeric]
         return _RESULTS[scalar.op](scalar, numbers)
+
+
+def _shortens(scalar: Call) -> bool:
+    """Whether REPLACE puts a text in the place of one that is as long, so that the result cannot be too long."""
+    _, old, new = (a.value if isinstance(a, Const) else None for a in scalar.args)
+    return isinstance(old, str) and isinstance(new, str) and len(new) <= len(old)
 
 
 def _keeps_numbers(source: Type, to: Type) -> bool:

@@ -19,8 +19,10 @@ from m3.errors import ValueProblem
 from m3.evaluate import evaluate
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
 
-__all__ = ["as_filter", "simplify"]
+__all__ = ["LONGEST_KEPT", "as_filter", "simplify"]
 
+#: Characters of a text that is computed once and for all: REPEAT('x', 1000000) is shorter as it is.
+LONGEST_KEPT = 1_000
 TRUE, FALSE, UNKNOWN = const(True), const(False), Const(None, BOOL.with_null())
 
 
@@ -95,14 +97,14 @@ def _as_type_of(node: Call, scalar: Scalar) -> Scalar:
 
 
 def _computed(node: Scalar) -> Scalar:
-    """The value of an operation on literals."""
+    """The value of an operation on literals; a text that is long is made where it is wanted, not kept in the program."""
     if not isinstance(node, Call) or not all(isinstance(a, Const) for a in node.args) or node.type.kind == "double":
         return node
     try:
         value = evaluate(node, {})
     except ValueProblem:
         return node
-    return Const(value, node.type.with_null(value is None))
+    return Const(value, node.type.with_null(value is None)) if len(str(value)) <= LONGEST_KEPT else node
 
 
 def _flat(op: str, args: Iterable[Scalar]) -> Iterable[Scalar]:

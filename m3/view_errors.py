@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from m3.datatypes import MAX_PRECISION, from_units, to_units
-from m3.errors import Span, ValueProblem
+from m3.errors import Span, ValueProblem, shortened
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.formatting import format_scalar
 from m3.program import Check, OutputColumn, Program, View
@@ -98,4 +98,4 @@ def _bounded(value: Value) -> Value:
 
 
 def _shown(value: Value) -> str:
-    return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
+    return "NULL" if value is None else repr(shortened(value)) if isinstance(value, str) else str(value)

@@ -9,6 +9,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+import cumulus_ops  # noqa: F401 - the language's tests match regular expressions, which it does not do by itself
+
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers must find this environment's packages
 
 #: The folders whose tests start servers. One process runs them all, one after the other: they share what they start, and need not share

@@ -61,6 +61,16 @@ def skew(out: Path, versions: tuple[str, ...]) -> None:
 
 
 @experiment.command()
+@VERSIONS
+@click.pass_obj
+def late(out: Path, versions: tuple[str, ...]) -> None:
+    """Corrections where the others do not wait for a coordinator that is late."""
+    from benchmarks.experiments.staggering import run_late
+
+    run_late(out, versions)
+
+
+@experiment.command()
 @click.pass_obj
 def buffers(out: Path) -> None:
     """How often to correct, against cost and wrong tentative answers."""

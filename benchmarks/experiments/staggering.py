@@ -12,12 +12,12 @@ from benchmarks.progress import say
 from benchmarks.settings import HOME
 from benchmarks.states import scratch
 
-__all__ = ["LOADS", "plot_staggering", "run_skew", "run_staggering"]
+__all__ = ["LOADS", "plot_staggering", "run_late", "run_skew", "run_staggering"]
 
 LOADS = {"even": (1 / 3, 1 / 3, 1 / 3), "skewed": (0.7, 0.2, 0.1), "skewed to the last": (0.1, 0.2, 0.7)}
 PERIODS = Settings.periods
 VERSIONS = ("batch", "event")
-NAME, SKEW = "engine-staggering", "engine-skew"
+NAME, SKEW, LATE = "engine-staggering", "engine-skew", "engine-late"
 
 
 def run_staggering(out: Path, chosen: Sequence[str] = VERSIONS) -> None:
@@ -66,6 +66,24 @@ def run_skew(out: Path, chosen: Sequence[str] = VERSIONS) -> None:
                 named |= {"skew_epochs": round(skew / PERIODS, 4), "events": events, "corrected": corrected}
                 row = {**named, "per_event": round(corrected / events, 5)}
                 merge_csv(out / "data" / f"{SKEW}.csv", [row], ("versions", "coordinators", "skew_periods"))
+
+
+def run_late(out: Path, chosen: Sequence[str] = VERSIONS) -> None:
+    """Corrections where one coordinator leaves each epoch some periods late, and the others do not wait for it. If they did, theirs would be as with nobody
+    late, and their rows would wait for so many periods."""
+    for versions in chosen:
+        for late in (0, 1, 2, 3, 6, 12):
+            run = _run(Settings(versions, LOADS["even"], (late, 0, 0), passing=True))
+            say(f"{versions}, coordinator 0 late by {late} periods: {dict(run.corrected)}")
+            events, corrected = run.events.total(), run.corrected.total()
+            row: dict[str, object] = {
+                "versions": versions,
+                "late_periods": late,
+                "late_epochs": round(late / PERIODS, 4),
+            }
+            row |= {f"corrected_{c}": run.corrected[c] for c in range(3)}
+            row |= {"events": events, "corrected": corrected, "per_event": round(corrected / events, 5)}
+            merge_csv(out / "data" / f"{LATE}.csv", [row], ("versions", "late_periods"))
 
 
 def plot_staggering(out: Path) -> None:

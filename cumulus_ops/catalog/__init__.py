@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cumulus_ops.catalog.epochs import EpochNumbers, Newest, Quarantined, Transition
+from cumulus_ops.catalog.epochs import AppliedBatch, EpochNumbers, Newest, Quarantined, StepProblem, Transition
 from cumulus_ops.catalog.in_error import InError, in_error
 from cumulus_ops.catalog.intake import (
     FileAside,
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LEFT_OUT",
     "Advance",
+    "AppliedBatch",
     "Batch",
     "Boundary",
     "Catalog",
@@ -102,6 +103,7 @@ __all__ = [
     "Snapshot",
     "StandingSource",
     "Step",
+    "StepProblem",
     "Taken",
     "TakenFile",
     "Token",

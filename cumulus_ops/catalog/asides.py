@@ -3,7 +3,8 @@
 appended ──► applied ──► retired
    │            │
    └─► aside ◄──┘          after its last failure; its events do not count
-         ├─► retried       they were stamped again, into the open epoch, as another batch
+         ├─► retried       they were stamped again, into the open epoch, as another batch: by somebody, or, if processes died of it
+         │                 and nothing else is known, by its coordinator after a while, a few times
          └─► dropped       they will never count
 """
 
@@ -19,15 +20,20 @@ from cumulus_ops.catalog.clocks import forget_clocks
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.finals import refuse_below_finals
 from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
+from cumulus_ops.catalog.members import read_membership
 from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun
 from cumulus_ops.errors import Conflict, InputProblem
 
-__all__ = ["DEATHS", "FAILURES", "Asides", "not_aside"]
+__all__ = ["FAILURES", "RETRIES", "UNENDED", "Asides", "not_aside"]
 
 #: A batch is set aside with its so many-th failure for a defect.
 FAILURES = 3
-#: And when so many attempts in a row have begun and nobody has seen their end: their processes were killed, or died of it.
-DEATHS = 5
+#: When so many attempts in a row have begun and nobody has seen their end (their processes were killed, or died of it), it is tried in a process
+#: of its own; nothing is known of the batch yet.
+UNENDED = 2
+#: One that is set aside because that process died is tried again so often, after :data:`PAUSE_S` and then twice as long each time.
+RETRIES = 5
+PAUSE_S = 300.0
 
 
 class Asides(Database):
@@ -57,14 +63,31 @@ class Asides(Database):
             waiting = (t.batch.c.id == batch, t.batch.c.state == "appended")
             connection.execute(update(t.batch).where(*waiting).values(unended=0))
 
-    def set_aside(self, batch: int, reason: str) -> None:
-        """Set a batch aside that is not applied; a no-op when it is none that waits."""
+    def set_aside_dead(self, batch: int, reason: str, now: float) -> None:
+        """Set a batch aside that is not applied, because processes died that did nothing else; a no-op when it is none that waits. It is
+        tried again by itself, unless that was done as often as it may be, or its coordinator is gone.
+
+        Args:
+            batch: its id.
+            reason: why.
+            now: the time, in seconds since 1970.
+        """
         with self._engine.begin() as connection:
             self._lock(connection)
-            waiting = (t.batch.c.id == batch, t.batch.c.state == "appended")
-            connection.execute(
-                update(t.batch).where(*waiting).values(state="aside", reason=reason, read_at=None, unended=0)
-            )
+            b = t.batch.c
+            waiting = (b.id == batch, b.state == "appended")
+            before, coordinator = connection.execute(select(b.deaths, b.coordinator).where(b.id == batch)).one()
+            member = read_membership(connection).find(coordinator)
+            is_left = member is not None and not member.is_gone  # or else nobody is there to try it again
+            again = now + PAUSE_S * 2**before if is_left and before < RETRIES else None
+            values = {"state": "aside", "reason": reason, "read_at": None, "unended": 0}
+            connection.execute(update(t.batch).where(*waiting).values(**values, deaths=before + 1, retry_at=again))
+
+    def give_up(self, batch: int) -> None:
+        """Leave a batch that is set aside to somebody who decides: it is not tried again by itself."""
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            connection.execute(update(t.batch).where(t.batch.c.id == batch).values(retry_at=None))
 
     def retract(self, entry: HistoryEntry, own: Sequence[NewRun], corrections: Sequence[NewRun], reason: str) -> None:
         """Set a batch aside that is applied, and not below a snapshot.

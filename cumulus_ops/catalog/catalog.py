@@ -12,6 +12,7 @@ from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.control import Control
 from cumulus_ops.catalog.deliveries import Deliveries
 from cumulus_ops.catalog.finals import Finals
+from cumulus_ops.catalog.generations import Generations
 from cumulus_ops.catalog.history import History
 from cumulus_ops.catalog.key_indexes import KeyIndexes
 from cumulus_ops.catalog.log import EventLog
@@ -20,6 +21,7 @@ from cumulus_ops.catalog.results import Results
 from cumulus_ops.catalog.retention import Retention
 from cumulus_ops.catalog.seals import Seals
 from cumulus_ops.catalog.source_problems import SourceProblems
+from cumulus_ops.catalog.step_problems import StepProblems
 from cumulus_ops.catalog.view_errors import ViewErrors
 
 __all__ = ["Catalog"]
@@ -32,6 +34,7 @@ class Catalog(
     Seals,
     Deliveries,
     SourceProblems,
+    StepProblems,
     EventLog,
     KeyIndexes,
     Commits,
@@ -40,6 +43,7 @@ class Catalog(
     Retention,
     ViewErrors,
     Finals,
+    Generations,
     History,
 ):
     """The catalog at one database URL; its parts, one per stage of the data flow, are its base classes.

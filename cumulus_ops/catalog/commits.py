@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -155,7 +156,7 @@ class Commits(Clocks, Leases):
             program = self._lock(connection)
             number = self._commit(connection, program, "correct", runs) if runs else read_at
             self._advance(connection, clocks, read_at, number)
-            self._count(connection, number, corrected)
+            self._count(connection, number, corrected, runs)
             return number
 
     def refreshed(self) -> int:
@@ -197,11 +198,12 @@ class Commits(Clocks, Leases):
     ) -> int:
         number = self._commit(connection, program, "refresh", runs, [read_at] * len(runs)) if runs else read_at
         connection.execute(update(t.program).values(refreshed=read_at))
-        self._count(connection, number, corrected)
+        self._count(connection, number, corrected, runs)
         return number
 
-    def _count(self, connection: Connection, number: int, corrected: Mapping[int, int]) -> None:
-        rows = [{"commit": number, "epoch": e, "rows": n} for e, n in corrected.items() if n]
+    def _count(self, connection: Connection, number: int, corrected: Mapping[int, int], runs: Sequence[NewRun]) -> None:
+        maps = json.dumps(sorted({run.map for run in runs}))
+        rows = [{"commit": number, "epoch": e, "rows": n, "maps": maps} for e, n in corrected.items() if n]
         if rows:
             connection.execute(insert(t.correction), rows)
 

@@ -12,15 +12,19 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 
 from cumulus_ops.catalog.problems import database_problem, say_where
+from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.urls import require_clear, shown_url
 
 __all__ = ["READ_ONLY", "SCHEMA", "connect", "is_missing", "migrate", "retry_busy", "schema_version"]
 
 #: The newest migration.
-SCHEMA = "0018"
+SCHEMA = "0024"
 
 T = TypeVar("T")
 BUSY_TIMEOUT_MS = 60_000
+#: A process that stands still in the midst of a transaction has its locks so long, which others may wait for: as long as its lease.
+IDLE_MS = 60_000
 READ_ONLY = "cumulus_read_only"  # execution option of connections that will not write
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 0x43554D55  # one number for PostgreSQL's advisory lock
@@ -31,7 +35,9 @@ def connect(url: str) -> Engine:
     at their beginning, so that a reader never has to become a writer half-way."""
     parsed = read_url(url)
     if parsed.get_backend_name() != "sqlite":
-        return say_where(create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED"))
+        served = create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
+        event.listen(served, "connect", _configure_postgresql)
+        return say_where(served)
     if parsed.database in (None, "", ":memory:"):
         raise SetupProblem(
             "the catalog must outlive a process", kind="catalog-memory", hint="use sqlite:///FILE or PostgreSQL"
@@ -51,23 +57,28 @@ def read_url(url: str) -> URL:
     Raises:
         SetupProblem: it is none, or of another database.
     """
+    if not url.startswith("sqlite"):
+        require_clear(url, "catalog", "catalog-url")
     try:
         parsed = make_url(url)
     except ArgumentError:
         parsed = None
     if parsed is None or parsed.get_backend_name() not in ("sqlite", "postgresql", "postgres"):
-        where = "" if parsed is None else parsed.render_as_string(hide_password=True)
         hint = "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
-        raise SetupProblem("this is no catalog's URL", kind="catalog-url", place=where, hint=hint)
-    if "@" in (parsed.host or ""):  # a part of the password, which is not for everybody's eyes
-        hint = "write %40 for an @ in the user's name or the password, %3A for a colon, %2F for a slash"
-        raise SetupProblem("its URL has more than one @", kind="catalog-url", place="catalog", hint=hint)
+        raise SetupProblem("this is no catalog's URL", kind="catalog-url", place=shown_url(url), hint=hint) from None
     return parsed.set(drivername="postgresql+psycopg2") if parsed.drivername in ("postgresql", "postgres") else parsed
 
 
 def _begin_sqlite(connection: Connection) -> None:
     only_reads = connection.get_execution_options().get(READ_ONLY, False)
     connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
+
+
+def _configure_postgresql(connection: object, _record: object) -> None:
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE_MS}")
+    cursor.close()
+    connection.commit()  # type: ignore[attr-defined]  # else the first rollback takes it back
 
 
 def _configure_sqlite(connection: object, _record: object) -> None:
@@ -95,9 +106,14 @@ def migrate(engine: Engine) -> None:
     try:
         with engine.begin() as connection:
             if connection.dialect.name == "postgresql":
+                connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))  # a migration may compute
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            if inspect(connection).get_table_names():
+                command.upgrade(config, "head")
+            else:  # of nothing, all migrations make what the tables say, ten times as slowly
+                metadata.create_all(connection)
+                command.stamp(config, "head")
     except OperationalError as error:
         raise database_problem(error) or error from error
 

@@ -8,12 +8,19 @@ from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, not_initialised
+from cumulus_ops.catalog.database import Database, insert_new, not_initialised, read_identity
+from cumulus_ops.catalog.identity import Home, Identity, draw_installation
 from cumulus_ops.catalog.members import read_membership, unknown_coordinator
 from cumulus_ops.catalog.records import NewRun, ProgramRecord
 from cumulus_ops.errors import InputProblem, NotYet
+from cumulus_ops.urls import shown_url
 
-__all__ = ["Control", "complete_epochs", "missing_votes", "not_sealed"]
+__all__ = ["Control", "complete_epochs", "missing_votes", "not_sealed", "program_changed", "program_values"]
+
+
+def program_values(record: ProgramRecord) -> dict[str, object]:
+    """A program's columns."""
+    return {name: getattr(record, name) for name in ProgramRecord.__dataclass_fields__}
 
 
 class Control(Database):
@@ -35,6 +42,24 @@ class Control(Database):
         except IntegrityError:  # somebody else registered first
             self._register(record, start)
 
+    def ensure_installation(self) -> Identity:
+        """Whose this catalog is, drawn by whoever comes first."""
+        with self._engine.begin() as connection:
+            insert_new(connection, t.installation, [{"id": 1, "name": draw_installation(), "generation": 1}])
+        found = self.identity()
+        assert found is not None
+        return found
+
+    def home(self) -> Home | None:
+        """Where this installation is; None if it has claimed no state folder yet."""
+        found = next((row[0] for row in self._read(select(t.installation.c.home))), None)
+        return None if found is None else Home.parse(found)
+
+    def record_home(self, home: Home) -> None:
+        """Remember where this installation is."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.installation).values(home=home.text()))
+
     def registered(self) -> bool:
         """Whether a program is registered."""
         return bool(self._read(select(t.program.c.id)))
@@ -47,15 +72,10 @@ class Control(Database):
                 if start:
                     self._commit(connection, self._lock(connection), "start", start)
             elif existing.digest != record.digest:
-                raise InputProblem(
-                    f"this catalog maintains another program ({existing.name})",
-                    kind="program-changed",
-                    hint=f"begin anew with another `state:` and `catalog:`, or remove {self._root or 'both'}: what lies in the landing folder "
-                    "is then read again",
-                )
+                raise program_changed(existing.name)
 
     def _insert_program(self, connection: Connection, record: ProgramRecord) -> None:
-        values = {name: getattr(record, name) for name in ProgramRecord.__dataclass_fields__}
+        values = program_values(record)
         zeros = {
             "last_commit": 0,
             "next_ticket": 1,
@@ -65,7 +85,9 @@ class Control(Database):
             "oldest_readable": 0,
             "token_number": 0,
         }
-        connection.execute(insert(t.program).values(id=1, **values, **zeros))
+        identity = read_identity(connection)
+        generation = 1 if identity is None else identity.generation
+        connection.execute(insert(t.program).values(id=1, **values, **zeros, generation=generation))
         connection.execute(
             insert(t.coordinator), [{"index": i, "epoch": 0, "next_sequence": 0} for i in range(record.coordinators)]
         )
@@ -89,7 +111,7 @@ class Control(Database):
         """
         rows = self._read(select(*[t.program.c[name] for name in ProgramRecord.__dataclass_fields__]))
         if not rows:
-            raise not_initialised(self._engine.url.render_as_string(hide_password=True))
+            raise not_initialised(shown_url(self._engine.url.render_as_string(hide_password=False)))
         return ProgramRecord(*rows[0])
 
     def position(self, coordinator: int) -> tuple[int, int]:
@@ -144,3 +166,13 @@ def not_sealed(missing: Sequence[int], epoch: int) -> NotYet:
     """What is said of an epoch on which votes are missing."""
     who = ", ".join(map(str, missing))
     return NotYet(f"not sealed by coordinator {who}", kind="unsealed", place=f"epoch {epoch}")
+
+
+def program_changed(name: str) -> InputProblem:
+    """What is said of a project whose program is not the one that its catalog maintains."""
+    return InputProblem(
+        f"this catalog maintains another program ({name}): the views have changed, or this version of Cumulus compiles them by other rules",
+        kind="program-changed",
+        hint="`cumulus anew` keeps the event log and makes this program's maps from it, as a new generation; or begin beside it, with another "
+        "`state:`, `catalog:` and `publish:`",
+    )

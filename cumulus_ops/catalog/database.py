@@ -42,7 +42,9 @@ say what is final                    locks    no batch that it has read was take
 publish, validate what is final      locks    it is not recorded yet
 forget retired **                    locks    every lease's steps read at a later commit
 register                             locks    no other program is registered; files *
+begin a generation                   locks    files *; every other lease ends
 count failure, excuse                locks    the batch waits to be applied
+give a batch up                      locks
 set aside, retract                   locks    the batch waits; or is applied and has the clock that was read, and nothing is
                                               final since; files *
 drop a batch                         locks    the batch, whose row it locks too, is set aside; key indexes as in an append; files *
@@ -52,6 +54,7 @@ release, record done                 locks    the snapshots' consumers
 drop what was put aside                       the row, which it locks, waits for a decision (a retry locks it, too)
 see, recognise drops                          each is recorded once, or its row is locked
 set a file aside
+record that a step fails                      each is recorded once, or its row is locked
 take, renew, end a lease
 ======================  ===========  =======  ==================================================================
 
@@ -61,6 +64,9 @@ first: whatever they would have protected is not looked at any more.
 An append and a seal of one coordinator exclude each other, so that a batch is in its epoch before the seal looks, or finds the
 epoch over. Appends of several coordinators, and an append and a commit, do not wait for each other. Since nobody who has the
 program's row waits for a coordinator's, there is no deadlock.
+
+Who has the program's row sees as well whether a new generation has begun since this process opened the catalog, and then does nothing; an append's lease is
+over then.
 
 A new kind of transaction takes its place in the table, and in ``tests/e2e/test_transaction_interleavings.py``, which plays
 every pair against each other, statement by statement: it must end as if one had come after the other.
@@ -90,10 +96,12 @@ from sqlalchemy import (
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, is_missing, migrate, retry_busy, schema_version
+from cumulus_ops.catalog.identity import Identity, generation_over
 from cumulus_ops.catalog.records import NewRun, step_of
 from cumulus_ops.errors import Conflict, SetupProblem
+from cumulus_ops.urls import shown_url
 
-__all__ = ["Database", "insert_new", "not_initialised", "now"]
+__all__ = ["Database", "insert_new", "not_initialised", "now", "read_identity"]
 
 T = TypeVar("T")
 
@@ -120,13 +128,27 @@ def not_initialised(place: str = "") -> SetupProblem:
     return SetupProblem(message, kind="not-initialised", place=place, hint="run `cumulus init`")
 
 
+def read_identity(connection: Connection) -> Identity | None:
+    """Whose a catalog is; None if it was never initialised."""
+    i = t.installation.c
+    row = connection.execute(select(i.name, i.generation)).first()
+    return None if row is None else Identity(row.name, int(row.generation))
+
+
 class Database:
     """The database at one URL, and the state folder, if what is committed has to be there."""
 
     def __init__(self, url: str, root: Path | None = None) -> None:
         self._engine = connect(url)
         self._root = root
+        self._identity: Identity | None = None  # as this process has opened it
         self._reader = self._engine.execution_options(**{READ_ONLY: True})
+
+    def identity(self) -> Identity | None:
+        """Whose this catalog is, as this process has opened it; None if it was never initialised."""
+        if self._identity is None:
+            self._identity = self._reading(read_identity)
+        return self._identity
 
     def migrate(self) -> None:
         """Bring the schema up to date (see :func:`~cumulus_ops.catalog.connection.migrate`)."""
@@ -160,7 +182,7 @@ class Database:
         """
         found = retry_busy(lambda: schema_version(self._reader))
         if found is None:
-            raise not_initialised(self._engine.url.render_as_string(hide_password=True))
+            raise not_initialised(shown_url(self._engine.url.render_as_string(hide_password=False)))
         if found != SCHEMA:
             raise SetupProblem(
                 f"the catalog has schema {found}, and this version of Cumulus works with {SCHEMA}",
@@ -189,6 +211,8 @@ class Database:
         row = connection.execute(select(t.program).with_for_update()).first()
         if row is None:
             raise not_initialised()
+        if self._identity is not None and row.generation != self._identity.generation:
+            raise generation_over()
         return row
 
     def _commit(

@@ -57,7 +57,8 @@ class Deliveries(Database):
     def deliveries(self, coordinator: int, names: Collection[str]) -> dict[str, KnownDelivery]:
         """Those of the named drops that were seen for a coordinator, by name."""
         d = t.delivery.c
-        query = select(d.id, d.name, d.arrived_at, d.identity, d.files, d.digest).where(d.coordinator == coordinator)
+        query = select(d.id, d.name, d.arrived_at, d.identity, d.files, d.digest)
+        query = query.where(d.coordinator == coordinator, d.space == "")
         if len(names) <= FEW:
             query = query.where(d.name.in_(names))
         rows = (row for row in self._read(query) if row[1] in names)
@@ -65,31 +66,33 @@ class Deliveries(Database):
             name: KnownDelivery(id_, name, at, i, _files(files), digest) for id_, name, at, i, files, digest in rows
         }
 
-    def see(self, coordinator: int, arrivals: Mapping[str, float]) -> None:
+    def see(self, coordinator: int, arrivals: Mapping[str, float], space: str = "") -> None:
         """Record drops that are seen for the first time; of others nothing changes.
 
         Args:
             coordinator: whose.
             arrivals: name -> when it arrived, in seconds since 1970.
+            space: whose names these are, if they are no drops.
         """
         values = [
-            {"coordinator": coordinator, "name": n, "arrived_at": at, "identity": "", "files": "{}"}
+            {"coordinator": coordinator, "space": space, "name": n, "arrived_at": at, "identity": "", "files": "{}"}
             for n, at in arrivals.items()
         ]
         if values:
             with self._engine.begin() as connection:
                 insert_new(connection, t.delivery, values)
 
-    def number_of(self, coordinator: int, name: str, arrived: float) -> int:
+    def number_of(self, coordinator: int, space: str, name: str, arrived: float) -> int:
         """The number of a delivery, which is recorded if it is not known."""
-        self.see(coordinator, {name: arrived})
+        self.see(coordinator, {name: arrived}, space)
         d = t.delivery.c
-        return int(self._read(select(d.id).where(d.coordinator == coordinator, d.name == name))[0][0])
+        mine = (d.coordinator == coordinator, d.space == space, d.name == name)
+        return int(self._read(select(d.id).where(*mine))[0][0])
 
     def delivered(self, coordinator: int, digest: str) -> list[str]:
         """The names of the drops of a coordinator with these contents, in the order in which they were seen."""
         d = t.delivery.c
-        same = (d.coordinator == coordinator, d.digest == digest)
+        same = (d.coordinator == coordinator, d.space == "", d.digest == digest)
         return [row[0] for row in self._read(select(d.name).where(*same).order_by(d.id))]
 
     def recognise(self, taken: Taken) -> None:
@@ -103,7 +106,8 @@ class Deliveries(Database):
         f = t.file_aside.c
         for aside in asides:
             here = (f.coordinator == aside.coordinator, f.place == aside.place)
-            decided = (f.state == "dropped") & (f.reason == aside.reason)
+            untaken = f.batch.is_not(None) & (f.bytes == aside.bytes)  # it was there from the beginning, and is no less
+            decided = (f.state == "dropped") & ((f.reason == aside.reason) | untaken)
             known = select(f.id).where(*here, (f.state == "aside") | decided).limit(1)
             same = select(f.id).where(*here, f.state.in_(("aside", "dropped")), f.reason == aside.reason).limit(1)
             if self._read(same):
@@ -136,7 +140,7 @@ class Deliveries(Database):
         q, b = t.quarantine.c, t.batch.c
         fields = (q.id, q.batch, b.coordinator, b["drop"].label("delivery"), b.epoch, q.relation, q.rows)
         query = (
-            select(*fields, q.reasons, q.state, q.path, q.source, q.transactional)
+            select(*fields, q.reasons, q.state, q.path, q.source, q.transactional, q.checksums)
             .select_from(t.quarantine.join(t.batch, b.id == q.batch))
             .order_by(q.id)
         )
@@ -150,7 +154,8 @@ class Deliveries(Database):
         b = t.batch.c
         rows = func.sum(b.duplicates)
         query = select(b.coordinator, b.epoch, b["drop"], rows).where(b.duplicates > 0)
-        found = self._read(query.group_by(b.coordinator, b.epoch, b["drop"]).order_by(b.epoch, b.coordinator))
+        each = query.group_by(b.coordinator, b.epoch, b.space, b["drop"])
+        found = self._read(each.order_by(b.epoch, b.coordinator))
         return [Repeats(c, e, d, int(n)) for c, e, d, n in found]
 
     def undecided(self) -> tuple[int, int]:
@@ -250,7 +255,7 @@ def _retry(connection: Connection, table: Table, numbers: Collection[int], undec
 def _record_taken(connection: Connection, taken: Taken) -> None:
     """The coordinator's row is locked, or only one process sees the drop; the row is there since the drop was first seen."""
     d = t.delivery.c
-    row = (d.coordinator == taken.coordinator, d.name == taken.name)
+    row = (d.coordinator == taken.coordinator, d.space == "", d.name == taken.name)
     before = connection.execute(select(d.files, d.digest).where(*row).with_for_update()).first()
     if before is None:
         return

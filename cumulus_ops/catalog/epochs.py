@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["EpochNumbers", "Newest", "Quarantined", "Transition"]
+__all__ = ["AppliedBatch", "EpochNumbers", "Newest", "Quarantined", "StepProblem", "Transition"]
 
 
 @dataclass(frozen=True)
 class EpochNumbers:
     """An epoch in numbers: events that count, what was left out of them while reading, corrected map entries, ``entries`` of its snapshot,
-    ``seconds`` of work; and when its snapshot was committed (None: not yet) and validated, with which ``success``.
-    ``repeats``: the epoch that its snapshot is the same as, for nothing was appended since."""
+    ``seconds`` of work; and when its snapshot was committed (None: not yet) and validated, with which ``outcome`` (:mod:`cumulus_ops.verdicts`).
+    ``repeats``: the epoch that its snapshot is the same as, for nothing was appended since. ``errors``: how many views are in error in it."""
 
     epoch: int
     inserts: int = 0
@@ -24,8 +25,9 @@ class EpochNumbers:
     entries: int = 0
     committed_at: datetime.datetime | None = None
     validated_at: datetime.datetime | None = None
-    success: bool | None = None
+    outcome: str | None = None
     repeats: int | None = None
+    errors: int = 0
 
     @property
     def events(self) -> int:
@@ -46,12 +48,25 @@ class Transition:
     fenced: str | None = None
 
 
+class AppliedBatch(NamedTuple):
+    """When a batch was applied, in commits: it has read what was there at ``read_at`` and became visible with ``commit``; ``ticket``: its place in its
+    epoch. ``in_time``: before its coordinator left the epoch, or was to."""
+
+    epoch: int
+    ticket: int
+    read_at: int
+    commit: int
+    in_time: bool
+
+
 @dataclass(frozen=True)
 class Newest:
-    """The newest snapshot in which a view is not in error, as far as is known."""
+    """The newest snapshot in which a view is not in error, as far as is known. ``data_at``: when the newest data in it had come: None if
+    it has none."""
 
     epoch: int
     committed_at: datetime.datetime
+    data_at: datetime.datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -62,3 +77,24 @@ class Quarantined:
     reason: str
     rows: int
     batches: int
+
+
+@dataclass(frozen=True)
+class StepProblem:
+    """A step that failed when it was tried last. ``coordinator``: whose it is, None if it is of the whole project; ``since``: its first failure
+    in a row, of so many ``times``, ``at`` the latest; ``problem``: the first line of that one's error; ``log``: where more is said, "" if
+    that is not known."""
+
+    step: str
+    coordinator: int | None
+    kind: str
+    problem: str
+    since: datetime.datetime
+    at: datetime.datetime
+    times: int = 1
+    log: str = ""
+
+    @property
+    def name(self) -> str:
+        """Which step of whom."""
+        return self.step if self.coordinator is None else f"{self.step} of coordinator {self.coordinator}"

@@ -23,8 +23,10 @@ from cumulus_ops.catalog.clocks import NEWS
 from cumulus_ops.catalog.closed_elsewhere import Seals, only_waiting
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.punctuations import lock_values, portions
+from cumulus_ops.catalog.results import record_table
 from cumulus_ops.catalog.values import ClosedValue, shown_value
 from cumulus_ops.errors import Conflict
+from cumulus_ops.verdicts import DIFFERS, UNPROVED
 
 __all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals"]
 
@@ -32,8 +34,8 @@ __all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals"]
 @dataclass(frozen=True)
 class FinalPartition:
     """The rows of a ``view`` with the value ``id`` of a seal, and their number. ``commit``: all batches with such rows were applied by then.
-    ``delta_version``: the version of its table that has them first; None: none has yet, or nothing is published. ``validated``: whether they equal their recomputation,
-    None as long as that is not known."""
+    ``delta_version``: the version of its table that has them first; None: none has yet, or nothing is published. ``verdict``: what was found when they were
+    compared with their recomputation (:mod:`cumulus_ops.verdicts`), None as long as they were not looked at."""
 
     view: str
     id: int
@@ -43,7 +45,7 @@ class FinalPartition:
     commit: int
     rows: int
     delta_version: int | None
-    validated: bool | None
+    verdict: str | None
     report: str | None
 
     def __str__(self) -> str:
@@ -57,11 +59,12 @@ class FinalPartition:
 
 @dataclass(frozen=True)
 class FinalCounts:
-    """How many partitions are final, how many of them have to be validated yet, and how many are wrong."""
+    """How many partitions are final, how many of them have to be validated yet, how many are wrong, and how many could not be compared."""
 
     partitions: int = 0
     unvalidated: int = 0
     wrong: int = 0
+    unproved: int = 0
 
 
 _FINAL = t.final_partition.c
@@ -75,7 +78,7 @@ _FIELDS = (
     _FINAL.commit,
     _FINAL.rows,
     _FINAL.delta_version,
-    _FINAL.validated,
+    _FINAL.verdict,
     _FINAL.report,
 )
 
@@ -128,7 +131,7 @@ class Finals(Database):
         left = self._read(mine.where(v.finalised.is_(None), v.closed_at.is_not(None)).order_by(v.id).limit(limit))
         found = {int(number): text for number, text in left}
         if validated:
-            waits = mine.join(t.final_partition, f.value == v.id).where(f.validated.is_(None))
+            waits = mine.join(t.final_partition, f.value == v.id).where(f.verdict.is_(None))
             found |= {int(number): text for number, text in self._read(waits.order_by(v.id).limit(limit))}
         return [found[number] for number in sorted(found)[:limit]]
 
@@ -153,14 +156,16 @@ class Finals(Database):
         if unpublished:
             query = query.where(_FINAL.delta_version.is_(None))
         if unvalidated:
-            query = query.where(_FINAL.validated.is_(None))
+            query = query.where(_FINAL.verdict.is_(None))
         return [FinalPartition(*row) for row in self._read(query)]
 
     def final_counts(self) -> FinalCounts:
         """Of all views."""
-        wrong = func.sum(case((_FINAL.validated.is_(False), 1), else_=0))
-        waiting = func.sum(case((_FINAL.validated.is_(None), 1), else_=0))
-        row = self._read(select(func.count(), waiting, wrong).select_from(t.final_partition))[0]
+        waiting, *found = (
+            func.sum(case((mine, 1), else_=0))
+            for mine in (_FINAL.verdict.is_(None), _FINAL.verdict == DIFFERS, _FINAL.verdict == UNPROVED)
+        )
+        row = self._read(select(func.count(), waiting, *found).select_from(t.final_partition))[0]
         return FinalCounts(*(int(n or 0) for n in row))
 
     def record_finals(
@@ -228,24 +233,41 @@ class Finals(Database):
         found = self._read(select(func.max(_FINAL.delta_version)).where(_FINAL.view == view))[0][0]
         return -1 if found is None else int(found)
 
-    def record_final_tables(self, view: str, versions: Mapping[int, int]) -> None:
-        """Remember which version of the table added the rows of which value; what is remembered already stays."""
+    def record_final_tables(
+        self,
+        view: str,
+        versions: Mapping[int, int],
+        table: tuple[str, str, int] | None = None,
+        *,
+        instead: bool = False,
+    ) -> None:
+        """Remember which version of the table added the rows of which value.
+
+        Args:
+            view: whose rows.
+            versions: value -> version.
+            table: its folder's name, its own id, and the mark of our newest transaction in it.
+            instead: of what is remembered, since the table was written anew; else that stays.
+        """
         f = t.final_partition.c
         with self._engine.begin() as connection:
             self._lock(connection)
+            if table is not None:
+                record_table(connection, *table)
             for version in sorted(set(versions.values())):
                 for some in portions([value for value, n in versions.items() if n == version]):
-                    mine = (f.view == view, f.value.in_(some), f.delta_version.is_(None))
-                    connection.execute(update(t.final_partition).where(*mine).values(delta_version=version))
+                    mine = [f.view == view, f.value.in_(some)]
+                    new = mine if instead else [*mine, f.delta_version.is_(None)]
+                    connection.execute(update(t.final_partition).where(*new).values(delta_version=version))
 
-    def record_final_verdicts(self, verdicts: Mapping[tuple[str, int], bool], report: str) -> None:
-        """Remember the outcome of a validation of (view, value) partitions, and its page; a later one replaces it."""
+    def record_final_verdicts(self, verdicts: Mapping[tuple[str, int], str], report: str) -> None:
+        """Remember the verdicts of a validation on (view, value) partitions, and its page; a later one replaces it."""
         f = t.final_partition.c
         with self._engine.begin() as connection:
             self._lock(connection)
-            for (view, value), right in verdicts.items():
+            for (view, value), found in verdicts.items():
                 mine = update(t.final_partition).where(f.view == view, f.value == value)
-                connection.execute(mine.values(validated=right, report=report))
+                connection.execute(mine.values(verdict=found, report=report))
 
 
 def refuse_below_finals(connection: Connection, batch: int, commit: int) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.clock import ClockS
 from cumulus_ops.catalog.database import Database
-from cumulus_ops.catalog.epochs import EpochNumbers, Newest, Quarantined, Transition
+from cumulus_ops.catalog.epochs import AppliedBatch, EpochNumbers, Newest, Quarantined, Transition
 from cumulus_ops.catalog.left_out import LeftOut, failed_batches
 from cumulus_ops.catalog.log import BATCH_FIELDS
 from cumulus_ops.catalog.membership import moment_of
@@ -50,6 +51,7 @@ class History(Database):
                 _corrections(first, end),
                 _snapshots(first, end),
                 _validations(first, end),
+                _errors(first, end),
             ):
                 for row in connection.execute(query).mappings():
                     found.setdefault(row["epoch"], {}).update(row)
@@ -77,6 +79,18 @@ class History(Database):
 
         return self._reading(look)
 
+    def applied_batches(self, first: int, last: int) -> list[AppliedBatch]:
+        """The batches of the epochs from ``first`` to ``last`` (inclusive) that are applied, and count."""
+        b, k, c = t.batch.c, t.boundary.c, t.commit.c
+        left = t.batch.join(t.commit, c.number == b.commit)
+        joined = left.outerjoin(t.boundary, (k.epoch == b.epoch) & (k.coordinator == b.coordinator))
+        query = select(b.epoch, b.ticket, b.read_at, b.commit, c.committed_at, k.ends_at).select_from(joined)
+        rows = self._read(query.where(b.epoch.between(first, last), b.state.not_in(LEFT_OUT)))
+        return [
+            AppliedBatch(epoch, ticket, read_at, commit, ends_at is None or _utc(at) <= moment_of(ends_at))
+            for epoch, ticket, read_at, commit, at, ends_at in rows
+        ]
+
     def published_rows(self, first: int) -> Mapping[str, Sequence[tuple[int, int]]]:
         """view -> (epoch, rows) of what was published of the epochs from ``first`` on, ascending."""
         p = t.published.c
@@ -100,23 +114,45 @@ class History(Database):
             newest = connection.execute(select(s.epoch, s.committed_at).order_by(s.epoch.desc()).limit(1)).first()
             if newest is None:
                 return {}
-            found = dict.fromkeys(views, Newest(newest.epoch, _utc(newest.committed_at)))
+            at = _data_at(connection, newest.epoch)
+            found = dict.fromkeys(views, Newest(newest.epoch, _utc(newest.committed_at), at))
             for view in connection.execute(select(e.view).where(e.epoch == newest.epoch)).scalars().all():
                 found.pop(view, None)
                 wrong = select(e.epoch).where(e.view == view)
                 right = select(s.epoch, s.committed_at).where(s.epoch.not_in(wrong)).order_by(s.epoch.desc()).limit(1)
                 before = connection.execute(right).first()
                 if before is not None and view in views:
-                    found[view] = Newest(before.epoch, _utc(before.committed_at))
+                    found[view] = Newest(before.epoch, _utc(before.committed_at), _data_at(connection, before.epoch))
             return found
 
         return self._reading(look)
+
+    def data_at(self, epoch: int) -> datetime.datetime | None:
+        """When the newest data came that the snapshot of an epoch has; None if it has none."""
+        return self._reading(lambda connection: _data_at(connection, epoch))
+
+    def corrected_maps(self, first: int) -> Mapping[int, frozenset[str] | None]:
+        """epoch -> the groups of maps in whose commits corrections were made to it, from epoch ``first`` on; None where that is not known."""
+        c = t.correction.c
+        found: dict[int, frozenset[str] | None] = {}
+        for epoch, maps in self._read(select(c.epoch, c.maps).where(c.epoch >= first)):
+            before = found.get(epoch, frozenset())
+            found[epoch] = None if maps is None or before is None else before | frozenset(json.loads(maps))
+        return found
 
     def waiting_rows(self) -> Mapping[int, tuple[int, int]]:
         """coordinator -> (batches, rows) that are in the log, and not applied yet."""
         b = t.batch.c
         query = select(b.coordinator, func.count(), func.sum(b.inserts + b.deletes)).where(b.state == "appended")
         return {c: (int(n), int(rows)) for c, n, rows in self._read(query.group_by(b.coordinator))}
+
+    def has_uncommitted(self) -> bool:
+        """Whether there are batches that count and are in no snapshot yet, or that are to be tried again by now."""
+        b = t.batch.c
+        newest = select(func.coalesce(func.max(t.snapshot.c.epoch), -1)).scalar_subquery()
+        counts = b.state.not_in(LEFT_OUT) & (b.epoch > newest)
+        is_due = (b.state == "aside") & (b.retry_at <= ClockS())
+        return bool(self._read(select(b.id).where(counts | is_due).limit(1)))
 
     def failed(self) -> list[LeftOut]:
         """All batches that failed, whatever was decided about them since."""
@@ -170,7 +206,29 @@ def _snapshots(first: int, last: int) -> Any:
 
 def _validations(first: int, last: int) -> Any:
     v = t.validation.c
-    return select(v.epoch, v.success, v.validated_at).where(v.epoch.between(first, last))
+    return select(v.epoch, v.outcome, v.validated_at).where(v.epoch.between(first, last))
+
+
+def _errors(first: int, last: int) -> Any:
+    e = t.view_error.c
+    return select(e.epoch, func.count().label("errors")).where(e.epoch.between(first, last)).group_by(e.epoch)
+
+
+def _data_at(connection: Connection, epoch: int) -> datetime.datetime | None:
+    """When the newest data came that a snapshot has: a drop when it landed, what a source gave when it was applied."""
+    b, d, c = t.batch.c, t.delivery.c, t.commit.c
+    counted = (b.epoch <= epoch, b.state.not_in(LEFT_OUT), b.inserts + b.deletes > 0, b.retry_of.is_(None))
+    last = connection.execute(select(func.max(b.epoch)).where(*counted)).scalar()
+    if last is None:
+        return None
+    same = (d.coordinator == b.coordinator) & (d.space == b.space) & (d.name == b["drop"])
+    joined = t.batch.outerjoin(t.delivery, same)
+    landed = func.max(d.arrived_at)
+    applied = func.max(case((d.arrived_at.is_(None), c.committed_at)))
+    query = select(landed, applied).select_from(joined.outerjoin(t.commit, c.number == b.commit))
+    found = connection.execute(query.where(*counted, b.epoch == last)).one()
+    moments = [None if found[0] is None else moment_of(found[0]), _moment(found[1])]
+    return max((at for at in moments if at is not None), default=None)
 
 
 def _numbers(found: Mapping[str, Any]) -> EpochNumbers:
@@ -183,8 +241,9 @@ def _numbers(found: Mapping[str, Any]) -> EpochNumbers:
         entries=int(found.get("entries") or 0),
         committed_at=_moment(found.get("committed_at")),
         validated_at=_moment(found.get("validated_at")),
-        success=found.get("success"),
+        outcome=found.get("outcome"),
         repeats=found.get("repeats"),
+        errors=int(found.get("errors") or 0),
     )
 
 

@@ -71,6 +71,7 @@ class NewQuarantine:
     source: str = ""
     reasons: Mapping[str, int] = field(default_factory=dict)
     transactional: bool = False
+    checksums: str | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class QuarantinedRows:
     path: str
     source: str
     transactional: bool
+    checksums: str | None = None
 
     @property
     def label(self) -> str:

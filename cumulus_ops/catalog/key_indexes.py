@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.members import read_membership
-from cumulus_ops.catalog.records import KeyChange, KeyIndex, KeyRun, NewKeyRun
+from cumulus_ops.catalog.records import KeyChange, KeyIndex, KeyRun, LogFile, NewKeyRun
 from cumulus_ops.errors import Conflict
 
 __all__ = ["KeyIndexes", "change_key_indexes", "forget_key_runs", "lock_key_indexes"]
@@ -102,13 +102,14 @@ class KeyIndexes(Database):
             found.setdefault(relation, []).append((last, rows))
         return found
 
-    def key_log(self, relation: str) -> tuple[int, list[tuple[str, int, int, int, str]]]:
-        """(the highest id of the relation's log files, their paths, rows, epochs and coordinators, their batches' states), without those of
+    def key_log(self, relation: str) -> tuple[int, list[tuple[LogFile, int, int, str]]]:
+        """(the highest id of the relation's log files, those files with the epochs, coordinators and states of their batches), without those of
         batches that were dropped or retried; those that are set aside belong to it."""
         f, b = t.log_file.c, t.batch.c
-        query = select(f.id, f.path, f.rows, b.epoch, b.coordinator, b.state)
+        query = select(f.id, b.epoch, b.coordinator, b.state, *[f[name] for name in LogFile.__dataclass_fields__])
         rows = self._read(query.join(t.batch, b.id == f.batch).where(f.relation == relation).order_by(f.id))
-        return max((row[0] for row in rows), default=0), [tuple(row[1:]) for row in rows if row[5] not in WITHOUT]
+        files = [(LogFile(*row[4:]), row[1], row[2], row[3]) for row in rows if row[3] not in WITHOUT]
+        return max((row[0] for row in rows), default=0), files
 
     def lowest_open_epoch(self) -> int:
         """Nothing is appended to an earlier one any more."""

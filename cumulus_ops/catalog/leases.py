@@ -5,7 +5,7 @@ reading as well as writing, is a **step** of its lease:
 
 >>> with catalog.step() as step:                        # doctest: +SKIP
 ...     at = catalog.last_commit()                      # runs visible from here on stay until the step is over
-...     runs = write(step.label)                        # runs/12.3-<unique>.pack: lease 12, step 3
+...     runs = write(step.label)                        # runs/3f2a9c1b.1.12.3-<unique>.pack: lease 12, step 3
 ...     catalog.commit_apply(batch, at, runs, 0.0)      # refused if the lease is over, or a file is gone
 
 Steps cost no transaction: a process numbers them by itself. The lease's row says by which step it goes on (``first_step``: those
@@ -26,6 +26,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -34,7 +35,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.clock import ClockS
 from cumulus_ops.catalog.connection import retry_busy
-from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.database import Database, read_identity
+from cumulus_ops.catalog.identity import Mark, generation_over, older_catalog, read_mark, write_mark
 from cumulus_ops.catalog.records import Step
 from cumulus_ops.errors import Conflict
 
@@ -97,10 +99,14 @@ class Leases(Database):
                 self._lease = self._take()
                 self._start_renewing()
             lease = self._lease
-            step = Step(lease.id, lease.next_step)
+            step = Step(lease.id, lease.next_step, self._writer())
             lease.next_step += 1
             lease.steps[step.number] = lease.floor
             return step
+
+    def _writer(self) -> str:
+        identity = self.identity()
+        return "" if identity is None else identity.writer
 
     def _end_step(self, step: Step) -> None:
         with self._guard:
@@ -120,15 +126,40 @@ class Leases(Database):
 
     def _take(self) -> _Lease:
         here = func.coalesce(select(t.program.c.last_commit).scalar_subquery(), 0)
-        values = {"holder": f"{socket.gethostname()}:{os.getpid()}", "expires": ClockS() + LEASE_S, "first_step": 0}
+        values = {"holder": _holder(), "expires": ClockS() + LEASE_S, "first_step": 0}
         new = insert(t.lease).values(**values, floor=here).returning(t.lease.c.id, t.lease.c.floor)
+
+        seen = read_mark(self._root)  # before the catalog is asked: others go on
 
         def action() -> _Lease:
             with self._engine.begin() as connection:
                 number, floor = connection.execute(new).one()
-                return _Lease(int(number), int(floor), time.monotonic())
+                lease = _Lease(int(number), int(floor), time.monotonic())
+                self._check_lineage(connection, lease, seen)
+                return lease
 
-        return retry_busy(action)
+        lease = retry_busy(action)
+        self._mark(lease, lease.floor)
+        return lease
+
+    def _check_lineage(self, connection: Connection, lease: _Lease, seen: Mark) -> None:
+        """See that the catalog is in the generation that this process has opened, and has seen what it has done.
+
+        Raises:
+            SetupProblem: it is not, or has not.
+        """
+        now = read_identity(connection)
+        if self._identity is None:
+            self._identity = now
+        if now != self._identity:
+            raise generation_over()
+        is_older = lease.id <= seen.lease or lease.floor < seen.commit
+        if now is not None and seen.generation == now.generation and is_older:
+            raise older_catalog(self._root)
+
+    def _mark(self, lease: _Lease, commit: int) -> None:
+        if self._identity is not None:
+            write_mark(self._root, Mark(self._identity.generation, lease.id, commit))
 
     def renew(self) -> None:
         """Say that this process is alive, which of its steps are over, and which commits it has no need of any more."""
@@ -139,13 +170,13 @@ class Leases(Database):
     def _renew(self, lease: _Lease) -> None:
         begun_s = time.monotonic()
         with self._engine.begin() as connection:
-            floor = min(lease.steps.values(), default=None)
-            if floor is None:
-                floor = int(connection.execute(select(t.program.c.last_commit)).scalar() or 0)
+            last = int(connection.execute(select(t.program.c.last_commit)).scalar() or 0)
+            floor = min(lease.steps.values(), default=last)
             values = {"floor": floor, "first_step": min(lease.steps, default=lease.next_step)}
             mine = update(t.lease).where(t.lease.c.id == lease.id)
             is_held = connection.execute(mine.values(**values, expires=ClockS() + LEASE_S)).rowcount
         lease.floor, lease.renewed_s = floor, begun_s
+        self._mark(lease, last)
         if not is_held:
             self._lease = None  # the next step takes another one; those under way will be refused
 
@@ -164,16 +195,57 @@ class Leases(Database):
         """lease -> its first step that is not over."""
         return dict(map(tuple, self._read(select(t.lease.c.id, t.lease.c.first_step))))
 
+    def orphans(self) -> list[int]:
+        """The batches that are appended and that nobody applies: the process that has appended them, or was at them last, has ended its lease or
+        let it lapse, or it was one of this machine that is gone. In the order of their ids."""
+        b, k = t.batch.c, t.lease.c
+        query = select(b.id, k.id, k.holder, k.expires < ClockS()).join(t.lease, k.id == b.lease, isouter=True)
+        waiting = query.where(b.state == "appended", b.lease.is_not(None)).order_by(b.id)
+        return [i for i, lease, holder, lapsed in self._read(waiting) if lease is None or lapsed or _is_gone(holder)]
+
     def close(self) -> None:
         """End the lease, and release all connections."""
         self._closed.set()
         if self._renewing is not None:
             self._renewing.join()
         if self._lease is not None:
-            with suppress(SQLAlchemyError), self._engine.begin() as connection:  # else it lapses
-                connection.execute(delete(t.lease).where(t.lease.c.id == self._lease.id))
+            with suppress(SQLAlchemyError):  # else it lapses
+                with self._engine.begin() as connection:
+                    connection.execute(delete(t.lease).where(t.lease.c.id == self._lease.id))
+                    last = int(connection.execute(select(t.program.c.last_commit)).scalar() or 0)
+                self._mark(self._lease, last)
             self._lease = None
         super().close()
+
+
+def _holder() -> str:
+    """This process, for people, and for :func:`_is_gone`: ``shop-1:4711 <where its number counts>``."""
+    return f"{socket.gethostname()}:{os.getpid()} {_numbered_in()}"
+
+
+@cache
+def _numbered_in() -> str:
+    """Where process numbers mean what they mean here: this start of this machine, and this container. Names of machines do not tell, for
+    containers may share one; empty where nothing tells."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{started}/{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether a holder was a process of this machine that has ended. Of those elsewhere their leases alone tell."""
+    process, _, numbered_in = holder.partition(" ")
+    if not numbered_in or numbered_in != _numbered_in():
+        return False
+    try:
+        os.kill(int(process.rpartition(":")[2]), 0)  # sends nothing, and looks whether it is there
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def _keep_renewing(catalog: weakref.ref[Leases], closed: threading.Event, every_s: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ __all__ = ["LeftOut", "failed_batches", "left_out", "missing_from", "set_aside"]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A batch that failed. ``state``: aside, retried (as batch ``retried_as``, in ``retried_in``, an epoch) or dropped."""
+    """A batch that failed. ``state``: aside, retried (as batch ``retried_as``, in ``retried_in``, an epoch) or dropped. ``retry_at``: when one that is
+    aside is tried again by itself, in seconds since 1970; None if somebody has to decide."""
 
     batch: int
     coordinator: int
@@ -23,6 +25,7 @@ class LeftOut:
     reason: str
     retried_as: int | None = None
     retried_in: int | None = None
+    retry_at: float | None = None
 
     def __str__(self) -> str:
         return f"{self.name}, which is {self.fate}: {self.reason}"
@@ -37,7 +40,10 @@ class LeftOut:
         """What has become of it."""
         if self.state == "retried":
             return f"retried as batch {self.retried_as} in epoch {self.retried_in}"
-        return "set aside" if self.state == "aside" else self.state
+        if self.state != "aside" or self.retry_at is None:
+            return "set aside" if self.state == "aside" else self.state
+        at = datetime.datetime.fromtimestamp(self.retry_at, datetime.UTC)
+        return f"set aside, and tried again by its coordinator after {at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def left_out(batches: Sequence[Batch], epoch: int) -> tuple[LeftOut, ...]:
@@ -77,4 +83,6 @@ def failed_batches(batches: Sequence[Batch]) -> list[LeftOut]:
 def _left_out(batch: Batch, retry: Batch | None) -> LeftOut:
     reason = (batch.reason or "no reason is known").splitlines()[0]
     what = (batch.id, batch.coordinator, batch.drop, batch.epoch, batch.events, batch.state, reason)
-    return LeftOut(*what, retry.id, retry.epoch) if retry else LeftOut(*what)
+    if retry is not None:
+        return LeftOut(*what, retry.id, retry.epoch)
+    return LeftOut(*what, retry_at=batch.retry_at if batch.state == "aside" else None)

@@ -23,6 +23,7 @@ from cumulus_ops.catalog.records import (
     KeyChange,
     LogFile,
     NewBatch,
+    step_of,
 )
 from cumulus_ops.catalog.values import Sealing
 from cumulus_ops.errors import Conflict, SetupProblem
@@ -39,9 +40,10 @@ AT_ONCE = 10_000
 class EventLog(Punctuations):
     """What has been appended."""
 
-    def drops(self, coordinator: int) -> set[str]:
-        """Names of the drops that have been appended for a coordinator."""
-        return {row[0] for row in self._read(select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator))}
+    def drops(self, coordinator: int, space: str = "") -> set[str]:
+        """Names of the deliveries that have been appended for a coordinator: of the drops of its landing folder, or of another space."""
+        mine = (t.batch.c.coordinator == coordinator, t.batch.c.space == space)
+        return {row[0] for row in self._read(select(t.batch.c.drop).where(*mine))}
 
     def append(
         self,
@@ -115,6 +117,10 @@ class EventLog(Punctuations):
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
         names = [n for n in NewBatch.__dataclass_fields__ if n not in ("log_files", "quarantine_files")]
         values = {n: getattr(new, n) for n in names}
+        # whoever has appended it applies it, as long as its process lives; files are named by their step
+        written = [*(f.path for f in new.log_files), *(q.path for q in new.quarantine_files)]
+        step = step_of(written[0]) if written else None
+        values |= {"lease": None if step is None else step.lease}
         inserted = connection.execute(
             insert(t.batch).values(**values, state="appended", seconds=0.0, failures=0, unended=0)
         )
@@ -143,6 +149,13 @@ class EventLog(Punctuations):
             query = query.where(t.batch.c.coordinator == coordinator)
         return [Batch(*row) for row in self._read(query)]
 
+    def waiting_batches(self, coordinator: int) -> list[Batch]:
+        """The batches of a coordinator that wait to be applied, or to be tried again by themselves, in the order of their ids."""
+        b = t.batch.c
+        waits = (b.state == "appended") | ((b.state == "aside") & b.retry_at.is_not(None))
+        query = select(*BATCH_FIELDS).where(b.coordinator == coordinator, waits).order_by(b.id)
+        return [Batch(*row) for row in self._read(query)]
+
     def log_files(
         self,
         *,
@@ -166,6 +179,11 @@ class EventLog(Punctuations):
             counts = t.batch.c.state.not_in(LEFT_OUT)
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
         return [LogFile(*row) for row in self._read(query)]
+
+    def newest_log_file(self) -> str | None:
+        """The path of the file that was appended last; None without one."""
+        f = t.log_file.c
+        return next((str(row[0]) for row in self._read(select(f.path).order_by(f.id.desc()).limit(1))), None)
 
     def log_files_of(self, batches: Sequence[int]) -> dict[int, tuple[LogFile, ...]]:
         """batch -> its log files, of many batches at once."""

@@ -7,13 +7,19 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.urls import hide, shown_url
 
 __all__ = ["database_problem", "say_where"]
 
+#: The state folder is the catalog's, so one that is new in its place deletes nothing, and is refused until it is declared.
+RESTORE = (
+    "restore it from a backup, and then `cumulus anew`; without a backup, rename it, and `cumulus anew --from-sources` keeps the event log aside and reads "
+    "the landing folder and the sources again"
+)
 #: What SQLite and PostgreSQL say, and what that means: words of theirs, kind, message, hint.
 MEANINGS = (
-    ("not a database", "catalog-damaged", "the catalog is no database", "restore it from a backup, or move it away"),
-    ("malformed", "catalog-damaged", "the catalog is damaged", "restore it from a backup"),
+    ("not a database", "catalog-damaged", "the catalog is no database", RESTORE),
+    ("malformed", "catalog-damaged", "the catalog is damaged", RESTORE),
     ("locked", "catalog-busy", "another process has held the catalog for too long", "see who does, and try again"),
     ("readonly", "catalog-read-only", "the catalog cannot be written", "see who may write the file and its folder"),
     (
@@ -40,11 +46,14 @@ UNREACHABLE = (
 
 def say_where(engine: Engine) -> Engine:
     """Let the errors of an engine say of which database they are."""
-    where = engine.url.render_as_string(hide_password=True)
+    url = engine.url.render_as_string(hide_password=False)
+    where = shown_url(url)
 
     def remember(context: ExceptionContext) -> None:
         if context.sqlalchemy_exception is not None:
             context.sqlalchemy_exception.catalog_url = where  # type: ignore[attr-defined]
+            said = str(context.sqlalchemy_exception.orig)
+            context.sqlalchemy_exception.said = hide(said, [url])  # type: ignore[attr-defined]
 
     event.listen(engine, "handle_error", remember)
     return engine
@@ -57,7 +66,7 @@ def database_problem(error: BaseException) -> SetupProblem | None:
     """
     if not isinstance(error, DatabaseError) or type(error) not in (DatabaseError, OperationalError):
         return None
-    said = str(error.orig)
+    said = str(getattr(error, "said", error.orig))
     found = next((meaning for meaning in MEANINGS if meaning[0] in said), None)
     if found is None and type(error) is DatabaseError:
         return None

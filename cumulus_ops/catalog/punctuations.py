@@ -123,7 +123,10 @@ class Punctuations(Database):
     def newest_seals(self) -> dict[tuple[str, int], tuple[int | None, float]]:
         """(relation, coordinator) -> the newest batch with seals of it, None if some were made by hand, and when the newest was made, in seconds since 1970."""
         b = t.batch.c
-        delivered = (b.coordinator == P.coordinator) & (b["drop"] == P.sealed_by) & (b.part == 0)
+        named = (b["drop"] == P.sealed_by) & b.space.in_(
+            ("", "/")
+        )  # a drop or a retry, and no delivery of a source of the same name
+        delivered = (b.coordinator == P.coordinator) & named & (b.part == 0)
         joined = t.seal_value.join(t.seal_producer, P.value == V.id).outerjoin(t.batch, delivered)
         by_hand = func.count().filter(b.id.is_(None))
         query = select(V.relation, P.coordinator, func.max(b.id), by_hand, func.max(P.sealed_at)).select_from(joined)
@@ -166,7 +169,8 @@ class Punctuations(Database):
         """The batches that are not applied yet, or set aside, and what may be in them."""
         first, f = t.batch.alias("first").c, t.log_file.c
         b = t.batch.c
-        of_delivery = (first.coordinator == b.coordinator) & (first["drop"] == b["drop"]) & (first.part == 0)
+        same = (first.coordinator == b.coordinator) & (first.space == b.space) & (first["drop"] == b["drop"])
+        of_delivery = same & (first.part == 0)
         joined = t.batch.outerjoin(first.id.table, of_delivery).outerjoin(t.log_file, f.batch == b.id)
         query = select(b.id, func.coalesce(first.id, b.id), b.state, f.relation).select_from(joined)
         found: dict[tuple[int, int, str], set[str]] = defaultdict(set)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cumulus_ops.catalog.intake import NewQuarantine
+from cumulus_ops.verdicts import summary
 
 __all__ = [
     "EVER",
@@ -37,34 +38,37 @@ __all__ = [
 ]
 
 
-OWNED = re.compile(r"(?:.*/)?(\d+)\.(\d+)-[^/]*")
+OWNED = re.compile(r"(?:.*/)?(?:([0-9a-f]+\.\d+)\.)?(\d+)\.(\d+)-[^/]*")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a process: its ``lease``, and its ``number`` among that lease's steps."""
+    """A step of a process: its ``lease``, and its ``number`` among that lease's steps. ``writer``: the installation and generation whose lease
+    it is (:mod:`cumulus_ops.catalog.identity`); empty in files from before there were any."""
 
     lease: int
     number: int
+    writer: str = ""
 
     @property
     def label(self) -> str:
         """What the names of its files begin with.
 
-        >>> Step(12, 3).label
-        '12.3-'
+        >>> Step(12, 3, "3f2a9c1b.1").label
+        '3f2a9c1b.1.12.3-'
         """
-        return f"{self.lease}.{self.number}-"
+        writer = f"{self.writer}." if self.writer else ""
+        return f"{writer}{self.lease}.{self.number}-"
 
 
 def step_of(path: str) -> Step | None:
     """The step that wrote a file, None for a file that none did.
 
-    >>> step_of("runs/12.3-5e8f.pack")
-    Step(lease=12, number=3)
+    >>> step_of("runs/3f2a9c1b.1.12.3-5e8f.pack")
+    Step(lease=12, number=3, writer='3f2a9c1b.1')
     """
     found = OWNED.fullmatch(path)
-    return None if found is None else Step(int(found[1]), int(found[2]))
+    return None if found is None else Step(int(found[2]), int(found[3]), found[1] or "")
 
 
 #: States of batches that no snapshot will ever have: their events do not count. A retried one's count as another batch's.
@@ -96,7 +100,8 @@ class ProgramRecord:
 
 @dataclass(frozen=True)
 class LogFile:
-    """One relation's events of one batch; ``path`` is relative to the state folder, offsets are inclusive."""
+    """One relation's events of one batch; ``path`` is relative to the state folder, offsets are inclusive. ``checksums``: of its blocks, see
+    :mod:`cumulus_ops.log_files`; None of a file of old."""
 
     batch: int
     relation: str
@@ -105,11 +110,13 @@ class LogFile:
     source: str
     min_offset: int
     max_offset: int
+    checksums: str | None = None
 
 
 @dataclass(frozen=True)
 class NewBatch:
-    """What an append puts into the catalog: ``part`` (0, 1, ...) of a drop. Sequences: first inclusive, next exclusive."""
+    """What an append puts into the catalog: ``part`` (0, 1, ...) of a drop, whose name is unique in its ``space``. Sequences: first
+    inclusive, next exclusive."""
 
     coordinator: int
     drop: str
@@ -124,6 +131,8 @@ class NewBatch:
     quarantine_files: tuple[NewQuarantine, ...]
     part: int = 0
     retry_of: int | None = None
+    space: str = ""
+    deaths: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,8 @@ class Batch:
     (it failed; somebody has to decide), retried (its events are another batch's now, whose ``retry_of`` it is), dropped.
 
     ``failures``: attempts to apply it that failed for a defect; ``unended``: those, the latest in a row, of which nobody has
-    seen the end; ``reason``: why it failed, in its first line; ``retracted_by``: the commit that took back what ``commit`` had
+    seen the end; ``space``: see :class:`NewBatch`; ``deaths``: how often its events were set aside because
+    a process died that did nothing else, ``retry_at``: when they are tried again by themselves, in seconds since 1970; ``reason``: why it failed, in its first line; ``retracted_by``: the commit that took back what ``commit`` had
     made visible."""
 
     id: int
@@ -163,6 +173,9 @@ class Batch:
     reason: str | None = None
     retry_of: int | None = None
     retracted_by: int | None = None
+    space: str = ""
+    deaths: int = 0
+    retry_at: float | None = None
 
     @property
     def events(self) -> int:
@@ -279,14 +292,27 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Validation:
-    """The outcome of validating the snapshot of ``epoch``. ``failures``: a sentence for each view that is wrong, and for each that
-    is in error or could not be proved, which is no failure."""
+    """The ``outcome`` of validating the snapshot of ``epoch`` (passed, failed, unproved; see :mod:`cumulus_ops.verdicts`). ``verdicts``: view ->
+    what was found of it, and a sentence where it does not just equal its recomputation; ``failures``: a sentence for everything else that
+    is wrong; ``views``: how many the program has."""
 
     epoch: int
-    success: bool
+    outcome: str
     failures: tuple[str, ...]
     report: str
     seconds: float
+    verdicts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    views: int = 0
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """All that there is to say."""
+        return (*(said for _, said in self.verdicts.values() if said), *self.failures)
+
+    @property
+    def summary(self) -> str:
+        """How many views are what; empty for a validation of an older version, which has not kept it."""
+        return summary([found for found, _ in self.verdicts.values()], self.views) if self.verdicts else ""
 
 
 @dataclass(frozen=True)
@@ -305,12 +331,11 @@ class ViewError:
 @dataclass(frozen=True)
 class NewKeyRun:
     """A written run of a relation's key index. It occupies ``bytes`` bytes from ``offset`` on in the file ``path`` (relative to the state
-    folder), of which the first ``rows_bytes`` are the rows; its codes are from ``lowest`` to ``highest``, inclusive."""
+    folder); its codes are from ``lowest`` to ``highest``, inclusive."""
 
     relation: str
     path: str
     offset: int
-    rows_bytes: int
     bytes: int
     rows: int
     lowest: int

@@ -24,9 +24,10 @@ from cumulus_ops.catalog.records import (
 from cumulus_ops.catalog.retention import record_outcome
 from cumulus_ops.catalog.view_errors import insert_view_errors, repeat_view_errors
 from cumulus_ops.errors import Conflict, NotYet
+from cumulus_ops.verdicts import outcome_of
 from cumulus_ops.versions import epoch_end
 
-__all__ = ["CHECKS", "Results"]
+__all__ = ["CHECKS", "Results", "record_table"]
 
 #: What a checkpoint makes sure of, by the names of :mod:`cumulus_ops.coordination.barriers`.
 CHECKS = frozenset({"vote", "applied", "settle", "refresh"})
@@ -46,6 +47,18 @@ def _empty_epochs(connection: Connection) -> range:
     used = connection.execute(select(func.min(t.batch.c.epoch)).where(t.batch.c.epoch >= first)).scalar()
     sealed = complete_epochs(connection, first)
     return sealed if used is None else range(first, min(sealed.stop, int(used)))
+
+
+def record_table(connection: Connection, name: str, table_id: str, mark: int) -> bool:
+    """Remember how a published table was left; returns whether it is another one than before."""
+    p, values = t.published_table.c, {"name": name, "table_id": table_id, "mark": mark}
+    known = connection.execute(select(p.table_id, p.mark).where(p.name == name)).first()
+    if known is None:
+        connection.execute(insert(t.published_table).values(**values))
+        return False
+    if (known.table_id, known.mark) != (table_id, mark):
+        connection.execute(update(t.published_table).where(p.name == name).values(**values))
+    return bool(known.table_id != table_id)
 
 
 class Results(Leases):
@@ -165,9 +178,10 @@ class Results(Leases):
         """The epoch of the newest snapshot, -1 while there is none. Every epoch before it has one, too."""
         return _newest(self._read(select(func.max(t.snapshot.c.epoch)))[0][0])
 
-    def snapshot(self, epoch: int) -> Snapshot:
-        """The snapshot of an epoch that has one."""
-        return Snapshot(*self._read(select(*SNAPSHOT_FIELDS).where(t.snapshot.c.epoch == epoch))[0])
+    def snapshot(self, epoch: int) -> Snapshot | None:
+        """The snapshot of an epoch, None while it has none."""
+        found = self._read(select(*SNAPSHOT_FIELDS).where(t.snapshot.c.epoch == epoch))
+        return Snapshot(*found[0]) if found else None
 
     def snapshots(self) -> list[Snapshot]:
         """All snapshots, oldest first."""
@@ -180,14 +194,36 @@ class Results(Leases):
             Snapshot(*row) for row in self._read(select(*SNAPSHOT_FIELDS).where(s.repeats.is_(None)).order_by(s.epoch))
         ]
 
-    def record_published(self, view: str, epoch: int, delta_version: int, rows: int | None = None) -> None:
-        """Remember which table version holds a view's snapshot, and its rows; a no-op when it is remembered."""
+    def record_published(
+        self, view: str, epoch: int, delta_version: int, rows: int | None = None, table: tuple[str, int] | None = None
+    ) -> None:
+        """Remember which table version holds a view's snapshot, and its rows; what is remembered of another table is forgotten. Without ``table`` it is
+        a no-op when it is remembered.
+
+        Args:
+            view, epoch: what was published.
+            delta_version: where.
+            rows: how many.
+            table: the table's own id, and the mark of our newest transaction in it.
+        """
         p = t.published.c
         with self._engine.begin() as connection:
             self._lock(connection)
-            if not connection.execute(select(p.view).where(p.view == view, p.epoch == epoch)).first():
-                values = {"view": view, "epoch": epoch, "delta_version": delta_version, "rows": rows}
+            if table is not None and record_table(connection, view, *table):
+                connection.execute(delete(t.published).where(p.view == view))
+            values = {"view": view, "epoch": epoch, "delta_version": delta_version, "rows": rows}
+            mine = (p.view == view, p.epoch == epoch)
+            known = connection.execute(select(p.delta_version).where(*mine)).scalar()
+            if known is None:
                 connection.execute(insert(t.published).values(**values))
+            elif known != delta_version and table is not None:
+                connection.execute(update(t.published).where(*mine).values(**values))
+
+    def published_table(self, name: str) -> tuple[str, int] | None:
+        """The id of the published table in the folder ``name``, and the mark of our newest transaction in it; None if this installation has written none."""
+        p = t.published_table.c
+        rows = self._read(select(p.table_id, p.mark).where(p.name == name))
+        return (str(rows[0][0]), int(rows[0][1])) if rows else None
 
     def published(self) -> dict[tuple[str, int], int]:
         """(view, epoch) -> version of the published table."""
@@ -195,10 +231,23 @@ class Results(Leases):
         return {(v, e): n for v, e, n in self._read(select(p.view, p.epoch, p.delta_version))}
 
     def record_validation(self, new: Validation) -> None:
-        """Record the outcome of a validation; a later one of the same epoch replaces it."""
-        values = {**vars(new), "failures": json.dumps(list(new.failures)), "validated_at": now()}
+        """Record the outcome of a validation. A later one of the same epoch replaces it, but for the verdicts on views that it did not
+        look at: of these, what was found before still stands."""
+        v = t.validation.c
         with self._engine.begin() as connection:
             self._lock(connection)
+            before = connection.execute(select(v.verdicts).where(v.epoch == new.epoch)).scalar()
+            verdicts = {**json.loads(before or "{}"), **{view: list(found) for view, found in new.verdicts.items()}}
+            values = {
+                "epoch": new.epoch,
+                "outcome": outcome_of((found for found, _ in verdicts.values()), new.failures),
+                "failures": json.dumps(list(new.failures)),
+                "verdicts": json.dumps(verdicts),
+                "views": new.views,
+                "report": new.report,
+                "seconds": new.seconds,
+                "validated_at": now(),
+            }
             connection.execute(delete(t.validation).where(t.validation.c.epoch == new.epoch))
             connection.execute(insert(t.validation).values(**values))
             record_outcome(connection, "validate", new.epoch, "done")
@@ -206,8 +255,19 @@ class Results(Leases):
     def validations(self) -> dict[int, Validation]:
         """epoch -> outcome of its latest validation."""
         v = t.validation.c
-        rows = self._read(select(v.epoch, v.success, v.failures, v.report, v.seconds))
-        return {row[0]: Validation(row[0], row[1], tuple(json.loads(row[2])), row[3], row[4]) for row in rows}
+        rows = self._read(select(v.epoch, v.outcome, v.failures, v.report, v.seconds, v.verdicts, v.views))
+        return {
+            epoch: Validation(
+                epoch,
+                outcome,
+                tuple(json.loads(failures)),
+                report,
+                seconds,
+                {view: (found, said) for view, (found, said) in json.loads(verdicts or "{}").items()},
+                views or 0,
+            )
+            for epoch, outcome, failures, report, seconds, verdicts, views in rows
+        }
 
     def garbage(self, found: Collection[str]) -> set[str]:
         """Forget what nobody needs any more.
@@ -217,12 +277,13 @@ class Results(Leases):
 
         Returns:
             the files to delete: those of retired runs that no step under way can read, and those of ``found`` that no row names
-            and no step will commit, because it is over. What no step has written is none of our business.
+            and no step will commit, because it is over. What no step of this installation and generation has written is not ours
+            to delete.
         """
         # in this order: of a step that ends meanwhile, either the lease is seen or what it has committed
         retired = self.forget_retired()
-        first = self.leases()
-        steps = {path: step for path in found if (step := step_of(path)) is not None}
+        first, mine = self.leases(), self._writer()
+        steps = {path: step for path in found if (step := step_of(path)) is not None and step.writer == mine}
         over = {path for path, s in steps.items() if s.lease not in first or s.number < first[s.lease]}
         return over - self.known_paths() | set(retired)
 

@@ -303,6 +303,8 @@ def _end(
     mine = membership.find(coordinator)
     if mine is not None and mine.last is not None and epochs.stop > mine.last:
         close_without(connection, coordinator)
+        mine_aside = (t.batch.c.coordinator == coordinator, t.batch.c.retry_at.is_not(None))
+        connection.execute(update(t.batch).where(*mine_aside).values(retry_at=None))  # nobody is left to try them again
     return epochs
 
 

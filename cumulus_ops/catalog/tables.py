@@ -32,6 +32,7 @@ __all__ = [
     "delivery",
     "file_aside",
     "final_partition",
+    "installation",
     "key_index",
     "key_run",
     "lease",
@@ -40,6 +41,7 @@ __all__ = [
     "metadata",
     "program",
     "published",
+    "published_table",
     "quarantine",
     "reading_clock",
     "run",
@@ -50,6 +52,7 @@ __all__ = [
     "source_epoch",
     "source_position",
     "source_problem",
+    "step_problem",
     "validation",
 ]
 
@@ -81,6 +84,17 @@ program = Table(
     Column("source", String(64)),  # digest of what it was compiled from; NULL: not known
     Column("coordination", Text),  # its coordination plan as JSON; NULL: it was registered before there was one
     Column("declared", String(64)),  # digest of what appends have to keep to (seals, insert_only); NULL: not known
+    Column("generation", BigInteger, nullable=False, server_default="1"),  # the installation's: whoever locks sees it
+)
+
+#: Whose this catalog is (:mod:`cumulus_ops.catalog.identity`); one row.
+installation = Table(
+    "installation",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", String(32), nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("home", Text),  # JSON: where its state folder and catalog are; NULL: it has claimed none yet
 )
 
 coordinator = Table(
@@ -126,7 +140,7 @@ lease = Table(
     "lease",
     metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),  # never given out twice
-    Column("holder", String(200), nullable=False),  # machine and process, for people
+    Column("holder", String(200), nullable=False),  # machine and process, for people; and where its number counts
     Column("expires", Float, nullable=False),  # seconds since 1970, by the database's clock
     Column("floor", BigInteger, nullable=False),  # it may read what is visible at this commit, or a later one
     Column("first_step", BigInteger, nullable=False),  # its steps before this one are over
@@ -152,8 +166,8 @@ batch = Table(
     Column("commit", BigInteger),
     Column("seconds", Float, nullable=False),
     Column("part", Integer, nullable=False),  # a large drop is several batches, appended together: 0, 1, ...
-    Column("lease", BigInteger),  # the lease and the step of the apply under way; once they are over, nobody is reading
-    Column("step", BigInteger),
+    Column("lease", BigInteger),  # of whoever has appended it, then of the apply under way; NULL: not known
+    Column("step", BigInteger),  # of the apply under way; once it or its lease is over, nobody is reading
     Column("failures", Integer, nullable=False),  # attempts to apply it that failed for a defect
     Column("unended", Integer, nullable=False),  # attempts, the latest in a row, of which nobody has seen the end
     Column("reason", Text),  # of the latest failure, its traceback below
@@ -162,7 +176,12 @@ batch = Table(
     Column(
         "clock", BigInteger, index=True
     ),  # its reading clock, that others may share; while it is applied, and not retired
-    UniqueConstraint("coordinator", "drop", "part"),
+    Column("space", String(200), nullable=False),  # whose names `drop` is among: "" those of drops, see Delivery.space
+    Column(
+        "deaths", Integer, nullable=False
+    ),  # how often its events were set aside, because a process that did nothing else died
+    Column("retry_at", Float),  # when it is tried again by itself, seconds since 1970; NULL: when somebody says so
+    UniqueConstraint("coordinator", "space", "drop", "part"),
 )
 
 log_file = Table(
@@ -176,6 +195,7 @@ log_file = Table(
     Column("source", String(400), nullable=False),
     Column("min_offset", BigInteger, nullable=False),  # inclusive
     Column("max_offset", BigInteger, nullable=False),  # inclusive
+    Column("checksums", Text),  # CRC-32 of each 64 KiB, in hexadecimal digits; NULL of files of old
 )
 
 quarantine = Table(
@@ -190,6 +210,7 @@ quarantine = Table(
     Column("reasons", Text, nullable=False),  # JSON: kind of reason -> rows
     Column("source", String(400), nullable=False),  # of the rows' events
     Column("transactional", Boolean, nullable=False),  # the events are transactions, with rows of other relations
+    Column("checksums", Text),  # as those of log files
 )
 
 delivery = Table(
@@ -206,7 +227,8 @@ delivery = Table(
         "files", Text, nullable=False
     ),  # JSON: name -> [bytes, change time in ns, digest] of the files that were taken
     Column("digest", String(64), index=True),  # of their contents; NULL: not taken
-    UniqueConstraint("coordinator", "name"),
+    Column("space", String(200), nullable=False),  # whose names `name` is among, as in `batch`
+    UniqueConstraint("coordinator", "space", "name"),
 )
 
 source_position = Table(
@@ -224,6 +246,20 @@ source_problem = Table(
     ),  # it stands still; a source without a row does not, as far as anybody knows
     Column("problem", Text, nullable=False),
     Column("since", Float, nullable=False),  # seconds since 1970
+)
+
+#: Steps that failed when they were tried last. A step without a row has succeeded, or was never tried.
+step_problem = Table(
+    "step_problem",
+    metadata,
+    Column("step", String(40), primary_key=True),
+    Column("coordinator", Integer, primary_key=True, autoincrement=False),  # -1: the step is of the whole project
+    Column("kind", String(100), nullable=False),
+    Column("problem", Text, nullable=False),  # the first line of the latest failure's error
+    Column("log", Text, nullable=False),  # where that failure is told of at length, '' if that is not known
+    Column("since", Float, nullable=False),  # of the first failure in a row; seconds since 1970
+    Column("at", Float, nullable=False),  # of the latest one
+    Column("times", Integer, nullable=False),
 )
 
 source_epoch = Table(
@@ -268,7 +304,6 @@ key_run = Table(
     Column("relation", String(200), nullable=False, index=True),
     Column("path", Text, nullable=False, index=True),
     Column("offset", BigInteger, nullable=False),  # where in the file, in bytes
-    Column("rows_bytes", BigInteger, nullable=False),  # of the rows, before its arrays
     Column("bytes", BigInteger, nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("lowest", BigInteger, nullable=False),  # code, inclusive
@@ -295,6 +330,7 @@ correction = Table(
     Column("commit", BigInteger, primary_key=True, autoincrement=False),
     Column("epoch", Integer, primary_key=True, autoincrement=False),
     Column("rows", BigInteger, nullable=False),
+    Column("maps", Text),  # JSON list of the groups that the commit changed; NULL: not known
 )
 
 run = Table(
@@ -347,6 +383,15 @@ published = Table(
     Column("rows", BigInteger),  # NULL: it was not counted
 )
 
+#: The Delta tables that this installation has written, as it has left them.
+published_table = Table(
+    "published_table",
+    metadata,
+    Column("name", String(200), primary_key=True),  # of its folder: a view, or a view and `.final`
+    Column("table_id", String(64), nullable=False),  # drawn when the table was made
+    Column("mark", BigInteger, nullable=False),  # version of our application transaction in it, see snapshot.ownership
+)
+
 view_error = Table(
     "view_error",
     metadata,
@@ -371,11 +416,13 @@ validation = Table(
     "validation",
     metadata,
     Column("epoch", Integer, primary_key=True, autoincrement=False),
-    Column("success", Boolean, nullable=False),
-    Column("failures", Text, nullable=False),  # JSON list
+    Column("failures", Text, nullable=False),  # JSON list: what was found besides the views
     Column("report", Text, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("validated_at", DateTime(timezone=True), nullable=False),
+    Column("outcome", String(10), nullable=False),  # 'passed', 'failed', 'unproved'
+    Column("verdicts", Text),  # JSON: view -> [verdict, sentence]; NULL: recorded by a version that did not keep them
+    Column("views", Integer),  # how many the program has
 )
 
 #: A value of a relation's seal for which somebody has registered. Its text is a JSON list of texts and NULLs, one per column
@@ -421,6 +468,6 @@ final_partition = Table(
         "delta_version", BigInteger, index=True
     ),  # the first one that has its rows; NULL: none yet, or nothing is published
     Column("recorded_at", Float, nullable=False),  # seconds since 1970
-    Column("validated", Boolean, index=True),  # whether it equals recomputation; NULL: that is still to be seen
     Column("report", Text),
+    Column("verdict", String(10), index=True),  # 'equal', 'differs', 'unproved'; NULL: that is still to be seen
 )

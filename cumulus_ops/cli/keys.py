@@ -53,9 +53,16 @@ def _state(runtime: Runtime, relation: str) -> dict[str, object]:
         "index": "none"
         if settings is None
         else "up to date"
-        if index is not None and not index.is_behind
+        if index is not None and not index.is_behind and index.signature == _signature(runtime, relation)
         else "built with the next append",
     }
+
+
+def _signature(runtime: Runtime, relation: str) -> str:
+    """Of an index that this program reads: others are built anew."""
+    from cumulus_ops.keys.building import signature
+
+    return signature(next(r for r in runtime.project.relations if r.name == relation))
 
 
 @keys.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cumulus_ops.cli.analysing import analyze
+from cumulus_ops.cli.anew import anew
 from cumulus_ops.cli.batches import batch
 from cumulus_ops.cli.coordinators import coordinators
 from cumulus_ops.cli.doctor import doctor
@@ -16,13 +17,22 @@ from cumulus_ops.cli.epochs import epoch
 from cumulus_ops.cli.keys import keys
 from cumulus_ops.cli.options import EXECUTOR, FOLDER, JSON, PROJECT
 from cumulus_ops.cli.output import console, print_json, print_rows, print_status, shown, visible
-from cumulus_ops.cli.problems import EXIT_IN_ERROR, EXIT_INVALID, EXIT_SET_ASIDE, EXIT_USER, explained, show
+from cumulus_ops.cli.problems import (
+    EXIT_IN_ERROR,
+    EXIT_INVALID,
+    EXIT_SET_ASIDE,
+    EXIT_UNPROVED,
+    EXIT_USER,
+    explained,
+    show,
+)
 from cumulus_ops.cli.quarantine import quarantine
 from cumulus_ops.cli.seals import seals
 from cumulus_ops.cli.serving import down, up
 from cumulus_ops.cli.simulating import simulate
 from cumulus_ops.cli.sources import source
 from cumulus_ops.config import Project, load_project
+from cumulus_ops.verdicts import FAILED, UNPROVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,7 +225,7 @@ def _progress(out: Console, rows: int, *, silent: bool) -> None:
 @JSON
 def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -> None:
     """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends, after having done the
-    rest, with exit code 1 if a snapshot or a final partition is wrong, with 2 if a source stands still, and with 3 if a batch was set aside."""
+    rest, with exit code 1 if a snapshot or a final partition is wrong (or unproved, with `validation: {unproved: fail}`), with 2 if a source stands still, and with 3 if a batch was set aside."""
     from cumulus_ops.snapshot import open_runtime, run_epochs, run_waiting, status
 
     out = console()
@@ -236,9 +246,11 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         print_json(done)
     else:
         print_status(done)
-    known = {e.epoch for e in before.epochs if e.state in ("validated", "failed")}
-    is_wrong = any(e.state == "failed" for e in done.epochs if e.epoch not in known)
-    if project.validation.policy == "fail" and (is_wrong or done.finals.wrong > before.finals.wrong):
+    known = {e.epoch for e in before.epochs if e.state in ("validated", "unproved", "failed")}
+    outcomes = {e.validation for e in done.epochs if e.epoch not in known}
+    outcomes |= {FAILED} if done.finals.wrong > before.finals.wrong else set()
+    outcomes |= {UNPROVED} if done.finals.unproved > before.finals.unproved else set()
+    if any(map(project.validation.is_failure, outcomes)):
         sys.exit(EXIT_INVALID)
     if {b.batch for b in done.set_aside} - {b.batch for b in before.set_aside}:
         sys.exit(EXIT_SET_ASIDE)
@@ -253,20 +265,28 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
 @JSON
 def validate(epoch: int, views: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Prove the snapshot of EPOCH: recompute its views on Spark from the event log, compare, and write the report. Any epoch that
-    is retained, at any time, whatever `validation:` in cumulus.yaml says; ends with exit code 1 if a view is wrong."""
+    is retained, at any time, whatever `validation:` in cumulus.yaml says; ends with exit code 1 if a view is wrong, and with 2 if
+    nothing that was compared is, but something could not be compared (with `unproved: fail`: 1)."""
     from cumulus_ops.snapshot import open_runtime
     from cumulus_ops.snapshot import validate as prove
 
     with explained():
         project = load_project(folder)
         with open_runtime(project) as runtime:
-            report = prove(runtime, epoch, views=views or None)
+            click.echo(f"epoch {epoch}: recomputing on Spark", err=True)
+            report = prove(runtime, epoch, views=views or None, on_view=_say_view)
     if as_json:
         print_json(report)
     else:
         console().print(str(report), markup=False, soft_wrap=True)
-    if not report.success:
+    if report.outcome == FAILED or project.validation.is_failure(report.outcome):
         sys.exit(EXIT_INVALID)
+    if report.outcome == UNPROVED:
+        sys.exit(EXIT_UNPROVED)
+
+
+def _say_view(done: int, count: int, view: str) -> None:
+    click.echo(f"view {done:,} of {count:,}: {visible(view)}", err=True)
 
 
 @main.command()
@@ -291,8 +311,9 @@ def status(folder: Path, as_json: bool) -> None:
 @PROJECT
 @JSON
 def scrub(folder: Path, as_json: bool) -> None:
-    """Verify every byte of the stored maps against its checksum, also what is seldom read; list the damaged runs, if there are
-    any, and end with exit code 2. Other processes may go on working meanwhile."""
+    """Verify every byte of the stored maps, the event log, the quarantine and the key indexes against its checksum, also what is seldom
+    read, and that each key index says what the log says. What is damaged or differs is listed, with exit code 2. Other processes may go on
+    working meanwhile."""
     from cumulus_ops.cli.scrubbing import progress_lines, require_intact, summary
     from cumulus_ops.snapshot import open_runtime
     from cumulus_ops.snapshot import scrub as verify
@@ -438,6 +459,7 @@ def demo(
 
 
 main.add_command(analyze)
+main.add_command(anew)
 main.add_command(batch)
 main.add_command(simulate)
 main.add_command(coordinators)

@@ -130,17 +130,38 @@ def _is_number(type_name: str) -> bool:
 
 def print_status(status: Status) -> None:
     """Coordinators and epochs as two tables; and the views in error, and the batches that are set aside, if there are any."""
+    from cumulus_ops.catalog.control import program_changed
     from cumulus_ops.local.display import epoch_table
 
     out = console()
+    for problem in status.failing:
+        since, at = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (problem.since, problem.at))
+        said = f"FAILS: {problem.name}, since {since}, {problem.times} times, last at {at}: {visible(problem.problem)}"
+        out.print(Text(said, style="red"), soft_wrap=True)
+        if problem.log:
+            out.print(f"  its log in Airflow: {problem.log}", markup=False, soft_wrap=True)
+    if status.views_changed:
+        changed = program_changed(status.program)
+        out.print(f"Views: {changed.message}; {changed.hint}", style="red", markup=False, soft_wrap=True)
     out.print(coordinator_table(f"Coordinators of {shown(status.program)}", status.coordinators))
     if len(status.coordinators) != status.initially:
         out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")
     out.print(epoch_table(status.epochs))
+    if status.snapshot is not None:
+        newest, now = status.snapshot, datetime.datetime.now(datetime.UTC)
+        made, data = (
+            age_text((now - at).total_seconds()) if at else "" for at in (newest.committed_at, newest.data_at)
+        )
+        out.print(
+            f"Newest snapshot: epoch {newest.epoch}, made {made} ago"
+            + (f", with data that came up to {data} ago" if data else "")
+        )
     for epoch in status.epochs:
         for seal in epoch.fenced:
             out.print(str(seal), style="yellow", markup=False)
     out.print(f"Tentative answers: {_settled(status)}")
+    if status.staggering is not None:
+        out.print(f"Staggering: {status.staggering}", markup=False, soft_wrap=True)
     if text := _put_aside(status):
         out.print(f"Put aside: {text}; see `cumulus quarantine list`", style="yellow")
     for sealed in status.seals:
@@ -155,8 +176,10 @@ def print_status(status: Status) -> None:
     if status.finals.partitions:
         finals = status.finals
         said = f", {finals.unvalidated:,} to be validated" * bool(finals.unvalidated)
+        said += f", {finals.unproved:,} unproved" * bool(finals.unproved)
         said += f", {finals.wrong:,} wrong: see the reports" * bool(finals.wrong)
-        out.print(f"Final partitions: {finals.partitions:,}{said}", style="red" if finals.wrong else None)
+        style = "red" if finals.wrong else "magenta" if finals.unproved else None
+        out.print(f"Final partitions: {finals.partitions:,}{said}", style=style)
     for source in status.standing:
         since = f" since {source.since:%Y-%m-%d %H:%M:%S}" if source.since else ""
         out.print(
@@ -180,7 +203,9 @@ def coordinator_table(title: str, coordinators: Sequence[CoordinatorStatus]) -> 
         table.add_column(name, justify="right")
     for c in coordinators:
         ends_at = f"{c.ends_at:%Y-%m-%d %H:%M:%S}" if c.ends_at else ""
-        state = "" if c.state == "works" else c.state
+        state = {"works": "", "fails": "[red]fails[/red]", "is overdue": "[yellow]is overdue[/yellow]"}.get(
+            c.state, c.state
+        )
         table.add_row(str(c.index), str(c.epoch), ends_at, "yes" if c.holds_token else "", str(c.pending_drops), state)
     return table
 
@@ -203,8 +228,13 @@ def _open(seal: SealCounts) -> str:
 
 def _settled(status: Status) -> str:
     if status.settled:
-        return "settled"
-    return f"{status.behind} applied batches behind" if status.behind else "derived maps behind"
+        return "settled, but for what is set aside" if status.set_aside else "settled"
+    behind = [f"{status.behind:,} applied batches behind"] if status.behind else []
+    if status.unapplied:
+        behind.append(
+            f"{status.unapplied:,} appended {'batch is' if status.unapplied == 1 else 'batches are'} in no answer yet"
+        )
+    return ", ".join(behind) or "derived maps behind"
 
 
 def _print_in_error(errors: Sequence[InError]) -> None:

@@ -14,7 +14,16 @@ from rich.markup import escape
 from cumulus_ops.errors import CumulusError, SetupProblem
 from m3.errors import M3Error
 
-__all__ = ["EXIT_INVALID", "EXIT_IN_ERROR", "EXIT_SET_ASIDE", "EXIT_USER", "explained", "show"]
+__all__ = [
+    "EXIT_INVALID",
+    "EXIT_IN_ERROR",
+    "EXIT_SET_ASIDE",
+    "EXIT_UNPROVED",
+    "EXIT_USER",
+    "explained",
+    "problem_of",
+    "show",
+]
 
 FILE_ERRORS = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
 
@@ -22,6 +31,7 @@ FILE_ERRORS = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirect
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 EXIT_INVALID = 1  # a snapshot, or a final partition, is wrong
+EXIT_UNPROVED = 2  # of `cumulus validate`: nothing that was compared is wrong, but not everything could be compared
 EXIT_USER = 2  # the input, the project or the machine is wrong
 EXIT_SET_ASIDE = 3  # a batch kept failing and was set aside
 EXIT_IN_ERROR = 4  # the view that was asked for is in error
@@ -40,14 +50,14 @@ def explained(source: Callable[[M3Error], str | None] | None = None) -> Iterator
         show(error, source(error) if source is not None and isinstance(error, M3Error) else None)
         sys.exit(EXIT_USER)
     except Exception as error:
-        problem = _of_the_surroundings(error)
+        problem = problem_of(error)
         if problem is None:
             raise
         show(problem)
         sys.exit(EXIT_USER)
 
 
-def _of_the_surroundings(error: Exception) -> CumulusError | None:
+def problem_of(error: BaseException) -> CumulusError | None:
     """What is wrong with the machine, rather than with us: a file that is not there, a database that does not answer."""
     if isinstance(error, OSError) and error.errno in FULL:
         message, hint = f"no room to write: {error.strerror}", "make some, and run it again: nothing is lost"

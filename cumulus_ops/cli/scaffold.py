@@ -56,9 +56,11 @@ state: ${{CUMULUS_HOME:-var}}/state
 publish:
   path: ${{CUMULUS_HOME:-var}}/published
 
-# Each snapshot is compared with recomputation on Spark: fail, warn or off; every N epochs; all views, or so many in turn.
+# Each snapshot is compared with recomputation on Spark: fail, warn or off; what could not be compared: warn or fail;
+# every N epochs; all views, or so many in turn.
 validation:
   policy: fail
+  unproved: warn
   every: 1 epoch
   views: all
   reports: ${{CUMULUS_HOME:-var}}/reports

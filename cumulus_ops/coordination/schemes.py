@@ -78,11 +78,14 @@ class Place(NamedTuple):
 
 class VersionScheme(ABC):
     """What the versions of a program are. ``name`` is what the catalog keeps; ``place_bits`` is how many of a version's lowest bits
-    number the places in one event, or batch; ``summed``: whether a relation's events in a batch are one change, added up by key."""
+    number the places in one event, or batch; ``summed``: whether a relation's events in a batch are one change, added up by key;
+    ``takes_turns``: whether within an epoch the coordinators' priorities say whose events count first, so that each is to have each place in
+    turn (decision 47)."""
 
     name: ClassVar[str]
     place_bits: ClassVar[int]
     summed: ClassVar[bool]
+    takes_turns: ClassVar[bool]
 
     @property
     def places(self) -> int:
@@ -152,6 +155,7 @@ class EventVersions(VersionScheme):
     name = "event"
     place_bits = STATEMENT_BITS
     summed = False
+    takes_turns = True
 
     def span(self, batch: Stamped) -> tuple[int, int]:
         """See :meth:`VersionScheme.span`: from its first event to the last statement of its last one."""
@@ -181,6 +185,7 @@ class BatchVersions(VersionScheme):
     name = "batch"
     place_bits = RANK_BITS
     summed = True
+    takes_turns = False
 
     def span(self, batch: Stamped) -> tuple[int, int]:
         """See :meth:`VersionScheme.span`: all ranks of its ticket."""

@@ -35,7 +35,7 @@ BOOT_S = 20  # Airflow's way from here to healthy; the first epoch begins then (
 POLL_S = 1.0
 DISK_BASE_BYTES = 1 << 30
 DISK_PER_SCALE_FACTOR_BYTES = 6 << 30
-FINAL = ("validated", "failed")
+FINAL = ("validated", "unproved", "failed")
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
 
 

@@ -14,12 +14,22 @@ if TYPE_CHECKING:
     from cumulus_ops.engine.correct import CorrectTask, History, is_due
     from cumulus_ops.engine.executor import Executor, InProcess
     from cumulus_ops.engine.refresh import RefreshTask
-    from cumulus_ops.engine.runtime import Runtime, build_program, initialise, open_runtime
+    from cumulus_ops.engine.runtime import (
+        Compiled,
+        Runtime,
+        build_program,
+        compile_project,
+        have_views_changed,
+        initialise,
+        look_at_state,
+        open_runtime,
+    )
     from cumulus_ops.engine.steps import MergeTask, MinibatchTask, StepResult, run_step
     from cumulus_ops.engine.vector import Frame, evaluate, evaluate_logical, select
 
 __all__ = [
     "ApplyTask",
+    "Compiled",
     "CorrectTask",
     "Executor",
     "Frame",
@@ -31,10 +41,13 @@ __all__ = [
     "Runtime",
     "StepResult",
     "build_program",
+    "compile_project",
     "evaluate",
     "evaluate_logical",
+    "have_views_changed",
     "initialise",
     "is_due",
+    "look_at_state",
     "open_runtime",
     "run_step",
     "select",
@@ -52,7 +65,11 @@ _HOMES = {
     "RefreshTask": "refresh",
     "Runtime": "runtime",
     "StepResult": "steps",
+    "Compiled": "runtime",
     "build_program": "runtime",
+    "compile_project": "runtime",
+    "have_views_changed": "runtime",
+    "look_at_state": "runtime",
     "evaluate": "vector",
     "evaluate_logical": "vector",
     "initialise": "runtime",

@@ -19,7 +19,7 @@ from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import alike, is_wide, logical_type, physical_type, to_logical, to_numpy, to_physical
 from m3 import ValueProblem
 from m3.datatypes import Type
-from m3.evaluate import FAILURES
+from m3.evaluate import FAILURES, SPACES
 from m3.evaluate import evaluate as evaluate_one
 from m3.functions import FUNCTIONS, Value
 from m3.scalars import Call, Const, Scalar, Var
@@ -178,7 +178,7 @@ def _to_int(x: pa.Array, source: Type, to: Type) -> pa.Array:
 def _parse_number(x: pa.Array, source: Type, to: Type) -> pa.Array | None:
     mode = "towards_zero" if to.kind == "int" else "half_towards_infinity"
     try:
-        exact = pc.utf8_trim_whitespace(x).cast(pa.decimal128(38, 18))
+        exact = pc.utf8_trim(x, SPACES).cast(pa.decimal128(38, 18))
         rounded = pc.round(exact, ndigits=to.scale, round_mode=mode).cast(pa.decimal128(38, to.scale))
     except pa.ArrowInvalid:
         return None

@@ -30,11 +30,11 @@ def sum_doubles(found: Slices, name: str, requests: int) -> pa.Array:
     values = found.free[0].to_numpy(zero_copy_only=False).astype(np.float64) if len(found.request) else np.zeros(0)
     order = np.lexsort((values, found.request))
     request, values, counts = found.request[order], values[order], found.values[name][order]
-    fresh = (
-        np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | (values[1:] != values[:-1])])
-        if len(order)
-        else order
-    )
+    fresh = order
+    if len(order):
+        # NaN equals itself, else one that was inserted and deleted again would stay in the sum
+        other = (values[1:] != values[:-1]) & ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
+        fresh = np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | other])
     request, values, counts = request[fresh], values[fresh], sum_ranges(counts, fresh)
     kept = np.flatnonzero(counts)
     request, values, counts = request[kept], values[kept], counts[kept]

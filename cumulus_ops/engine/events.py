@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cumulus_ops.catalog import LogFile
 from cumulus_ops.engine.kernel import Events
 from cumulus_ops.engine.vector import Frame
-from cumulus_ops.errors import IntegrityProblem
 from cumulus_ops.layout import ProgramPlan
+from cumulus_ops.log_files import OpenLog
 from cumulus_ops.mapstore import stack, to_physical
 from m3.datatypes import Type
 
@@ -117,24 +116,18 @@ def read_events(
 def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | None, part: tuple[int, int]) -> pa.Table:
     """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
-    try:
-        with pq.ParquetFile(root / file.path, pre_buffer=False) as log:
-            table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
-    except pa.ArrowInvalid as error:
-        hint = "restore it from a backup of the state folder, or begin anew"
-        raise IntegrityProblem(
-            f"is damaged: {error}", kind="damaged-log", place=str(root / file.path), hint=hint
-        ) from error
+    with OpenLog(root, file) as log:
+        table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
     stamps = _whole(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
     arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
     return pa.table([*arrays, _whole(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
 
 
-def _read_slice(log: pq.ParquetFile, names: Sequence[str], begin: int, end: int) -> pa.Table:
+def _read_slice(log: OpenLog, names: Sequence[str], begin: int, end: int) -> pa.Table:
     """The rows from ``begin`` to ``end`` (exclusive), from the row groups that have them."""
-    starts = np.cumsum([0, *(log.metadata.row_group(i).num_rows for i in range(log.num_row_groups))])
-    groups = [i for i in range(log.num_row_groups) if starts[i] < end and starts[i + 1] > begin]
-    table = log.read_row_groups(groups, columns=names, use_threads=False).select(names)
+    starts = np.cumsum([0, *log.groups])
+    groups = [i for i in range(len(log.groups)) if starts[i] < end and starts[i + 1] > begin]
+    table = log.read(names, groups)
     return table.slice(begin - starts[groups[0]], end - begin) if groups else table
 
 

@@ -3,7 +3,7 @@
 | verdict | of what | what follows |
 |---|---|---|
 | defect | an exception of the computation itself | counted; the batch is tried again, and set aside with the last |
-| died | memory was short, a Spark worker or executor was lost | nobody knows; like a process that is killed, see ``DEATHS`` of the catalog |
+| died | memory was short, a Spark worker or executor was lost | nobody knows; like a process that is killed, see :mod:`cumulus_ops.snapshot.dying` |
 | excused | files, disk or network; state that is damaged; a conflict; a signal | never counted |
 """
 
@@ -48,8 +48,8 @@ def _verdict_of(cls: type[BaseException]) -> str:
 
 
 def _raised_there(text: str) -> tuple[type[BaseException], str, str]:
-    """The class of the exception that ended the last traceback in ``text``, as near as it is known here, its line, and the
-    traceback.
+    """The class of the exception that ended the last traceback in ``text``, as near as it is known here, its line as Python's own would be said,
+    and the traceback.
 
     >>> _raised_there("Job aborted\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1\\nFileNotFoundError: x\\n")[:2]
     (<class 'FileNotFoundError'>, 'FileNotFoundError: x')
@@ -59,11 +59,12 @@ def _raised_there(text: str) -> tuple[type[BaseException], str, str]:
     if found is None:
         return Exception, text.strip().splitlines()[0] if text.strip() else "failed", text
     name, trace = found[1].rpartition(".")[2], text[frames[-1].start() : found.end()]
+    line = f"{name}: {found[2]}" if found[2] else name
     if name.endswith("MemoryError"):
-        return MemoryError, found[0], trace
+        return MemoryError, line, trace
     known = getattr(errors, name, None) or getattr(builtins, name, None)
     is_class = isinstance(known, type) and issubclass(known, BaseException)
-    return known if is_class else Exception, found[0], trace  # type: ignore[return-value]
+    return known if is_class else Exception, line, trace  # type: ignore[return-value]
 
 
 def explain(error: BaseException) -> str:

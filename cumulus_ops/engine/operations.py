@@ -38,6 +38,12 @@ def operate(node: Call, args: list[pa.Array]) -> pa.Array:
     Raises:
         InputProblem: it fails for some row: ``overflow``, ``division-by-zero`` or ``bad-cast``.
     """
+    if node.type.kind == "double":
+        return pc.add(_operate(node, args), 0.0)  # zero has no sign
+    return _operate(node, args)
+
+
+def _operate(node: Call, args: list[pa.Array]) -> pa.Array:
     compute = _OPERATIONS.get(node.op)
     if node.op not in _ANY_WIDTH and any(is_wide(x.type) for x in args):
         solved = exact.solve(node, args)

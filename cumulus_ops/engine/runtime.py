@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cumulus_ops.catalog import Batch, Catalog, ProgramRecord
+from cumulus_ops.catalog.control import program_changed
 from cumulus_ops.config import Project
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.coordination.stored import COORDINATION, write_plan
+from cumulus_ops.engine.claims import check_claim, claim_state, look_at_claim, read_claim
 from cumulus_ops.engine.executor import Executor, InProcess
 from cumulus_ops.errors import InputProblem, SetupProblem
 from cumulus_ops.layout import ProgramPlan, check_layout, plan_json, plan_program
@@ -26,7 +28,16 @@ if TYPE_CHECKING:
     from cumulus_ops.engine.events import BatchRef
     from m3.confluence import Confluence
 
-__all__ = ["Runtime", "build_program", "initialise", "open_runtime"]
+__all__ = [
+    "Compiled",
+    "Runtime",
+    "build_program",
+    "compile_project",
+    "have_views_changed",
+    "initialise",
+    "look_at_state",
+    "open_runtime",
+]
 
 
 @dataclass(frozen=True)
@@ -104,58 +115,134 @@ def initialise(project: Project, *, versions: str | None = None) -> None:
 PLACES = {"folder", "landing", "state", "catalog_url", "published", "reports", "program_file", "memory", "dataflow"}
 
 
+#: Counts the rules by which views are compiled. Where a new one makes another program of a view, a state of before is refused; all others
+#: go on. 2: quotients and averages have 19 decimals.
+RULES = 2
+
+
 def _source(project: Project) -> str:
     """Identifies what a program was compiled from, and all that was checked with it."""
     settings = [(f.name, getattr(project, f.name)) for f in fields(project) if f.name not in PLACES]
     files = (project.program_file, project.dataflow)
     texts = ["" if file is None else read_text(file) for file in files]
-    return hashlib.sha256(repr((FORMAT, settings, texts)).encode()).hexdigest()
+    return hashlib.sha256(repr((FORMAT, RULES, settings, texts)).encode()).hexdigest()
 
 
 def _is_initialised(project: Project, source: str) -> bool:
     """Whether the catalog is this version's, and its program was compiled from this source."""
-    catalog = Catalog(project.catalog_url, project.state)
+    claimed, catalog = read_claim(project), Catalog(project.catalog_url, project.state)
     try:
-        return catalog.is_current() and catalog.source() == source and (project.state / COORDINATION).exists()
+        is_so = catalog.is_current() and catalog.source() == source and (project.state / COORDINATION).exists()
+        if is_so and claimed[0] is not None:
+            check_claim(project, catalog, claimed)
+        return is_so and claimed[0] is not None
     finally:
         catalog.close()
 
 
-def _initialise(project: Project, source: str, versions: str | None) -> None:
-    from cumulus_ops.eventlog.declarations import declare
-    from m3 import format_program
+@dataclass(frozen=True)
+class Compiled:
+    """A project's program as it is registered: ``record``, its physical ``plan``, its ``coordination`` plan; ``confluence`` is what was proved of it."""
+
+    program: Program
+    confluence: Confluence
+    record: ProgramRecord
+    plan: ProgramPlan
+    coordination: CoordinationPlan
+
+
+def compile_project(project: Project, versions: str | None = None) -> Compiled:
+    """Compile what a project maintains, and plan it. ``versions``: see :func:`initialise`.
+
+    Raises:
+        M3Error: a view, or the program, is wrong.
+    """
     from m3.confluence import prove
 
     program = build_program(project)
-    text = format_program(program)
+    text, digest = _text_of(program)
     confluence = prove(program)
     plan, coordination = _planned(project, program, confluence, versions or confluence.grain)
+    record = ProgramRecord(
+        project.name,
+        digest,
+        text,
+        plan.versions.name,
+        project.coordinators,
+        0 if program.derivations else None,
+        FORMAT,
+        plan.json,
+        plan.copies_digest,
+        coordination.to_json(),
+    )
+    return Compiled(program, confluence, record, plan, coordination)
+
+
+def _text_of(program: Program) -> tuple[str, str]:
+    """The program's text, and the digest by which it is known."""
+    from m3 import format_program
+
+    text = format_program(program)
+    return text, hashlib.sha256(text.encode()).hexdigest()
+
+
+def look_at_state(project: Project) -> None:
+    """See whether the project would be opened, and whether its views are still those that its state was made from. Nothing is written; nothing is compiled,
+    unless something was changed in the project's files.
+
+    Raises:
+        SetupProblem: it was not initialised; or state and catalog do not belong together, or are another version's.
+        InputProblem: the catalog maintains another program.
+        M3Error: a view, or the program, is wrong.
+    """
+    claimed, catalog = read_claim(project), Catalog(project.catalog_url, project.state)
+    try:
+        catalog.check_schema()
+        record = catalog.program()
+        look_at_claim(project, catalog, claimed)
+        _check_format(record)
+        _check_copies(record, plan_json(record.compiled, record.granularity))
+        if catalog.source() != _source(project) and _text_of(build_program(project))[1] != record.digest:
+            raise program_changed(record.name)
+    finally:
+        catalog.close()
+
+
+def have_views_changed(rt: Runtime) -> bool:
+    """Whether the project has other views than its state was made from, by their texts, which are a part of the program. Compiling them, to find what else
+    changes a program, takes too long for who wants to see how things are: half a second for six views."""
+    if rt.project.program_file is not None or rt.catalog.source() == _source(rt.project):
+        return False
+    return list(rt.project.views.items()) != [(view.name, view.sql) for view in rt.program.views]
+
+
+def _in_scheme(project: Project, made: Compiled, scheme: str) -> Compiled:
+    """The same program in another version scheme."""
+    plan, coordination = _planned(project, made.program, made.confluence, scheme)
+    record = replace(made.record, granularity=scheme, compiled=plan.json, copies=plan.copies_digest)
+    return replace(
+        made, record=replace(record, coordination=coordination.to_json()), plan=plan, coordination=coordination
+    )
+
+
+def _initialise(project: Project, source: str, versions: str | None) -> None:
+    from cumulus_ops.eventlog.declarations import declare
+
+    made = compile_project(project, versions)
     catalog = Catalog(project.catalog_url, project.state)
     try:
         Sources(project, catalog).check()
         _refuse_other_formats(catalog, project.name)  # before anything is changed
         catalog.migrate()
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        claim_state(project, catalog)
         known = catalog.program() if catalog.registered() else None
-        if known and known.digest == digest and known.granularity != plan.versions.name:
+        if known and known.digest == made.record.digest and known.granularity != made.plan.versions.name:
             # It was registered when less was proved, and its data have such versions.
-            plan, coordination = _planned(project, program, confluence, known.granularity)
-        refreshed = 0 if program.derivations else None
-        record = ProgramRecord(
-            project.name,
-            digest,
-            text,
-            plan.versions.name,
-            project.coordinators,
-            refreshed,
-            FORMAT,
-            plan.json,
-            plan.copies_digest,
-            coordination.to_json(),
-        )
-        _register(catalog, record, plan, project.state)
+            made = _in_scheme(project, made, known.granularity)
+        _register(catalog, made.record, made.plan, project.state)
         registered = catalog.program()
         _check_format(registered)
+        coordination = made.coordination
         with _only_what_stays(catalog, registered, coordination):
             declare(project, catalog)
         coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
@@ -220,12 +307,13 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     Raises:
         SetupProblem: it has not been initialised.
     """
-    catalog = Catalog(project.catalog_url, project.state)
+    claimed, catalog = read_claim(project), Catalog(project.catalog_url, project.state)
     runner = _executor(project, executor or project.executor.kind)
     sources = Sources(project, catalog)
     try:
         catalog.check_schema()
         record = catalog.program()
+        check_claim(project, catalog, claimed)
         _check_format(record)
         plan = plan_json(record.compiled, record.granularity)
         _check_copies(record, plan)
@@ -243,7 +331,7 @@ def _coordination(record: ProgramRecord, plan: ProgramPlan) -> CoordinationPlan:
     return CoordinationPlan(record.granularity, barriers=barriers_of(plan.program, {}, ()))
 
 
-ANEW = "move the state folder and the catalog away, run `cumulus init`, and land the drops again"
+ANEW = "`cumulus anew` makes the maps again, from the event log"
 
 
 def _refuse_other_formats(catalog: Catalog, name: str) -> None:

@@ -6,6 +6,7 @@ A small batch is one task without an exchange; the stages of a larger one are in
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,7 +19,9 @@ from cumulus_ops.engine.events import rows_of
 from cumulus_ops.engine.spark_log import launch_logged, quiet_client
 from cumulus_ops.engine.staged import MESSAGE, RESULT, Batches, plan_stages, result_batch, staged_steps
 from cumulus_ops.engine.steps import MinibatchTask, StepResult, Task, run_step
+from cumulus_ops.errors import SetupProblem
 from cumulus_ops.layout import ProgramPlan, fixed_labels
+from cumulus_ops.urls import hide, require_clear, shown_url
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -30,6 +33,7 @@ __all__ = ["WORKER_DAEMON", "SparkExecutor", "spark_session"]
 WORKER_DAEMON = "cumulus_ops.engine.worker_daemon"
 EMPTY_MESSAGE = ("'' as kind", "'' as name", "cast('' as binary) as payload")
 WARM_UPS = 3
+SPARK_URL = re.compile(r"sc://[^/?#@;\s]+/?(;[^/?#@\s]*)?")
 
 
 def spark_session(settings: ExecutorSettings) -> SparkSession:
@@ -38,7 +42,7 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
 
     quiet_client(remote=bool(settings.remote))
     if settings.remote:
-        return SparkSession.builder.remote(settings.remote).getOrCreate()  # a server is warm from whoever came before
+        return _remote(settings.remote)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
     options = {
         "spark.app.name": "cumulus",
@@ -56,6 +60,27 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
     session.sparkContext.setLogLevel("ERROR")
     session.conf.set("spark.sql.shuffle.partitions", str(session.sparkContext.defaultParallelism))  # a task per core
     return _warmed_up(session)
+
+
+def _remote(url: str) -> SparkSession:
+    """A session on a server; it is warm from whoever came before. Its URL may hold a token, which Spark's own messages show.
+
+    Raises:
+        SetupProblem: there is none.
+    """
+    from pyspark.sql import SparkSession
+
+    require_clear(url, "executor.remote", "spark-url")
+    if not SPARK_URL.fullmatch(url):
+        hint = "write sc://HOST:PORT/;token=TOKEN, and percent-encode odd characters of the token: %2F for /, %3F for ?"
+        raise SetupProblem("is no URL of a Spark Connect server", kind="spark-url", place="executor.remote", hint=hint)
+    try:
+        return SparkSession.builder.remote(url).getOrCreate()
+    except Exception as error:
+        line = next(iter(hide(str(error), [url]).strip().splitlines()), "")
+        hint = "check `executor: remote` in cumulus.yaml, or CUMULUS_SPARK_REMOTE, and that the server runs"
+        message = f"Spark Connect does not answer: {line or type(error).__name__}"
+        raise SetupProblem(message, kind="spark-unreachable", place=shown_url(url), hint=hint) from None
 
 
 def _started(options: Mapping[str, str]) -> SparkConf:

@@ -105,6 +105,8 @@ def physical_scalar(const: Const) -> pa.Scalar:
         if not INT64_MIN <= units <= INT64_MAX:
             return to_column(np.array([units], dtype=object))[0]
         return pa.scalar(units, pa.int64())
+    if isinstance(value, float):
+        value += 0.0  # zero has no sign
     return pa.scalar(value, physical_type(const.type))
 
 

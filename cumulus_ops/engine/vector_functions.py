@@ -19,15 +19,18 @@ from cumulus_ops.engine.conversions import by_arguments, convert
 from cumulus_ops.engine.units import fit, rescale, units_for
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import alike, physical_type, to_numpy
-from m3 import ValueProblem
-from m3.datatypes import DATE, TIMESTAMP
-from m3.functions import like_regex
+from cumulus_ops.regexes import match
+from m3 import ProgramError, ValueProblem
+from m3.datatypes import DATE, LONGEST_TEXT, TIMESTAMP
+from m3.functions import like_regex, safe_regex
 from m3.scalars import Call, Const
 
 __all__ = ["apply"]
 
 Quick = Callable[[Call, list[pa.Array]], pa.Array | None]
 
+#: Longer patterns, which nobody writes by hand, are no regular expressions for RE2.
+LIKE_BY_REGEX = 1_000
 DAY_US, SECOND_US = 86_400_000_000, 1_000_000
 #: First and last value of the calendar: days for dates, microseconds for timestamps.
 CALENDAR = {"date": (-719_162, 2_932_896), "timestamp": (-719_162 * DAY_US, 2_932_897 * DAY_US - 1)}
@@ -85,6 +88,12 @@ def _replace(node: Call, args: list[pa.Array]) -> pa.Array | None:
     old, new = _constant(node, 1), _constant(node, 2)
     if not isinstance(old, str) or not isinstance(new, str) or not old:
         return None
+    longer = len(new) - len(old)
+    if longer > 0:  # who is beyond the longest text is told row by row
+        given = pc.utf8_length(args[0])
+        found = pc.multiply(pc.count_substring(args[0], pattern=old).cast(pa.int64()), longer)
+        if pc.any(pc.greater(pc.if_else(pc.greater(found, 0), pc.add(found, given), 0), LONGEST_TEXT)).as_py():
+            return None
     return pc.replace_substring(args[0], pattern=old, replacement=new)
 
 
@@ -95,13 +104,37 @@ def _left(node: Call, args: list[pa.Array]) -> pa.Array | None:
     return pc.utf8_slice_codeunits(args[0], 0, min(count, sys.maxsize // 4))
 
 
+def _signed(from_end: bool) -> Quick:
+    """LEFT and RIGHT, in which a length below 0 leaves so many characters out."""
+
+    def compute(node: Call, args: list[pa.Array]) -> pa.Array | None:
+        count = _constant(node, 1)
+        if not isinstance(count, int) or abs(count) > sys.maxsize // 4:
+            return None
+        if not from_end:
+            return pc.utf8_slice_codeunits(args[0], 0, count)
+        if not count:
+            return None
+        return pc.utf8_slice_codeunits(args[0], -count, sys.maxsize // 4)
+
+    return compute
+
+
 def _like(node: Call, args: list[pa.Array]) -> pa.Array | None:
     pattern, escape = _constant(node, 1), _constant(node, 2) if len(args) > 2 else ""
-    if not isinstance(pattern, str) or not isinstance(escape, str):
+    if not isinstance(pattern, str) or not isinstance(escape, str) or len(pattern) > LIKE_BY_REGEX:
         return None
     try:
-        return pc.match_substring_regex(args[0], f"(?s)^{like_regex(pattern, escape)}$")
+        return match(args[0], f"(?s)^{like_regex(pattern, escape)}$")
     except ValueProblem:
+        return None
+
+
+def _regexp_like(node: Call, args: list[pa.Array]) -> pa.Array | None:
+    pattern = _constant(node, 1)
+    try:
+        return match(args[0], safe_regex(pattern)) if isinstance(pattern, str) else None
+    except ProgramError:  # fails for every row that is not NULL
         return None
 
 
@@ -381,12 +414,15 @@ _QUICK: Mapping[str, Quick] = {
     "concat": lambda node, args: pc.binary_join_element_wise(*args, ""),
     "substring": _substring,
     "like": _like,
+    "regexp_like": _regexp_like,
     "length": _part(pc.utf8_length),
     "trim": _trim(pc.utf8_trim),
     "ltrim": _trim(pc.utf8_ltrim),
     "rtrim": _trim(pc.utf8_rtrim),
     "replace": _replace,
     "left": _left,
+    "left_signed": _signed(from_end=False),
+    "right_signed": _signed(from_end=True),
     "reverse": lambda node, args: pc.utf8_reverse(args[0]),
     "starts_with": _with_part(pc.starts_with),
     "ends_with": _with_part(pc.ends_with),

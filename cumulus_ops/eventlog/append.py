@@ -23,10 +23,12 @@ import pyarrow.compute as pc
 from cumulus_ops.catalog import Advance, Catalog, Intake, NewFileAside, Taken
 from cumulus_ops.config import Project
 from cumulus_ops.errors import InputProblem, SetupProblem
+from cumulus_ops.eventlog.attempts import DEATHS, attempt
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.cuts import changes, event_cuts, piece_rows
 from cumulus_ops.eventlog.declarations import declaration
 from cumulus_ops.eventlog.delivery import Delivery, Part, SealPart
+from cumulus_ops.eventlog.raw import RawFile
 from cumulus_ops.eventlog.readers import RelationEvents, check
 from cumulus_ops.eventlog.rejected import events_of, json_records, rejected_rows, without_events
 from cumulus_ops.eventlog.repeats import split_known
@@ -37,6 +39,9 @@ from cumulus_ops.keys import KeyStage, tidy_keys
 from m3.program import Relation
 
 __all__ = ["append_delivery", "offset_base"]
+
+#: So many values may be sealed by a file: they are sealed all at once, and the transaction has a row for each.
+SEAL_VALUES = 1 << 20
 
 
 def append_delivery(project: Project, catalog: Catalog, coordinator: int, delivery: Delivery) -> tuple[int, ...]:
@@ -58,14 +63,25 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         Conflict: another process appended for this coordinator meanwhile, or this one stood still for too long, or the source was
             at another position, or values were sealed meanwhile; nothing was appended.
     """
-    with catalog.step() as step:
+    what = (coordinator, delivery.space(coordinator), delivery.name, delivery.begin)
+    with attempt(project.state, *what) as before, catalog.step() as step:
+        is_deadly = before >= DEATHS
+        if is_deadly and delivery.trial is not None:
+            delivery.trial()
         epoch, sequence = catalog.position(coordinator)
         reach("append.before-files")
-        reading = _Reading(project, catalog, coordinator, delivery)
+        reading = _Reading(project, catalog, coordinator, delivery, is_deadly or delivery.apart)
         appended = None
         while appended is None:
             batches = DropBatches(
-                project.state, coordinator, delivery.name, epoch, sequence, project.batch_rows, step.label
+                project.state,
+                coordinator,
+                delivery.name,
+                epoch,
+                sequence,
+                project.batch_rows,
+                step.label,
+                delivery.space(coordinator),
             )
             try:
                 with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
@@ -113,6 +129,7 @@ class _Reading:
     catalog: Catalog
     coordinator: int
     delivery: Delivery
+    is_apart: bool = False  # its parts are read by a process of their own
     parts: tuple[Part, ...] = ()
     asides: list[NewFileAside] = field(default_factory=list)
     left_out: dict[str, NewFileAside] = field(default_factory=dict)  # place of a part -> why
@@ -216,7 +233,7 @@ class _Reading:
             if missing is not None:
                 raise missing
             columns = self.project.seal_rows(part.relation, seal)
-            found = list(check(columns, part.read(), source, part.place, insert_only=True))
+            found = _few(check(columns, self._raw(part), source, part.place, insert_only=True), part)
         except InputProblem as problem:
             if not self._can_be_read_later:
                 raise
@@ -250,7 +267,10 @@ class _Reading:
         relation = self._relations[part.relation]
         insert_only = relation.name in self.project.insert_only
         upsert = self._is_upsert(relation)
-        return check(relation, part.read(), source, part.place, upsert=upsert, insert_only=insert_only)
+        return check(relation, self._raw(part), source, part.place, upsert=upsert, insert_only=insert_only)
+
+    def _raw(self, part: Part | SealPart) -> Iterator[RawFile]:
+        return part.read_apart() if self.is_apart and part.read_apart is not None else part.read()
 
     def _is_upsert(self, relation: Relation) -> bool:
         return relation.name in self.project.keys and self.project.keys[relation.name].mode == "upsert"
@@ -293,7 +313,8 @@ class _Reading:
             return rows
         if self._base is None:
             arrived = self.delivery.arrived.timestamp()
-            self._base = offset_base(self.catalog.number_of(self.coordinator, self.delivery.name, arrived))
+            named = (self.delivery.space(self.coordinator), self.delivery.name)
+            self._base = offset_base(self.catalog.number_of(self.coordinator, *named, arrived))
         offsets = pc.add(rows[OFFSET], self._base)
         return rows.set_column(rows.column_names.index(OFFSET), OFFSET, offsets)
 
@@ -336,6 +357,22 @@ class _Reading:
         """What is recorded with the batches."""
         asides = [*self.asides, *self.left_out.values()] if self.nothing is None else [self.nothing]
         return replace(self.delivery.intake, taken=self.taken, asides=tuple(asides))
+
+
+def _few(found: Iterable[RelationEvents], part: SealPart) -> list[RelationEvents]:
+    """The values in a seal's part, which are held all at once.
+
+    Raises:
+        InputProblem: there are too many.
+    """
+    held, rows = list[RelationEvents](), 0
+    for events in found:
+        held.append(events)
+        rows += len(events.rows) + len(events.rejected)
+        if rows > SEAL_VALUES:
+            hint = "write them in several files, in drops that come one after the other"
+            raise InputProblem(f"has more than {SEAL_VALUES:,} rows", kind="too-large", place=part.place, hint=hint)
+    return held
 
 
 def _among(rows: pa.Table, numbers: Sequence[int] | np.ndarray) -> pa.Array:

@@ -68,12 +68,22 @@ class DropBatches:
         sequence: the place in it of the next event.
         limit: how many rows a batch has at the most.
         label: what the names of its files begin with.
+        space: whose names ``drop`` is among.
     """
 
     def __init__(
-        self, root: Path, coordinator: int, drop: str, epoch: int, sequence: int, limit: int, label: str = ""
+        self,
+        root: Path,
+        coordinator: int,
+        drop: str,
+        epoch: int,
+        sequence: int,
+        limit: int,
+        label: str = "",
+        space: str = "",
     ) -> None:
         self._root, self._coordinator, self._drop, self._epoch = root, coordinator, drop, epoch
+        self._space = space
         self._limit, self._label = limit, label
         self._batches = [_Batch(sequence)]
 
@@ -142,14 +152,17 @@ class DropBatches:
             sum(r.file.rows for r in batch.quarantine.values()),
             batch.duplicates,
             tuple(
-                LogFile(0, relation, e.file.path, e.file.rows, e.source, e.min_offset, e.max_offset)
+                LogFile(0, relation, e.file.path, e.file.rows, e.source, e.min_offset, e.max_offset, e.file.checksums)
                 for relation, e in batch.log.items()
             ),
             tuple(
-                NewQuarantine(relation, r.file.path, r.file.rows, r.source, dict(r.reasons), r.transactional)
+                NewQuarantine(
+                    relation, r.file.path, r.file.rows, r.source, dict(r.reasons), r.transactional, r.file.checksums
+                )
                 for relation, r in batch.quarantine.items()
             ),
             part,
+            space=self._space,
         )
 
     def discard(self) -> None:

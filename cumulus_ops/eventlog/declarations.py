@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from cumulus_ops.catalog import Batch, Catalog, LogFile, SealChange
 from cumulus_ops.config import Project, SealSettings
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.errors import InputProblem, IntegrityProblem
 from cumulus_ops.eventlog.seal_texts import VALUE_CHARACTERS, distinct_texts
 from cumulus_ops.eventlog.types import SIGN
-from cumulus_ops.keys.building import UNREADABLE
+from cumulus_ops.log_files import read_log
 
 __all__ = ["check_declarations", "declaration", "declare"]
 
@@ -87,8 +86,8 @@ def _producers(project: Project, catalog: Catalog, batches: Sequence[Batch]) -> 
 
 def _values(project: Project, batch: Batch, file: LogFile, seal: SealSettings) -> set[str]:
     try:
-        rows = pq.read_table(project.state / file.path, columns=list(seal.columns), partitioning=None)
-    except UNREADABLE:
+        rows = read_log(project.state, file, seal.columns)
+    except IntegrityProblem:
         if batch.state != "aside":
             raise
         return set()  # it cannot be retried either
@@ -131,7 +130,7 @@ def check_declarations(project: Project, catalog: Catalog) -> None:
     for relation, name in catalog.closed_seals():
         if project.seal(relation, name) is None:
             message = f"{relation} had the seal {name}, of which values are closed: what is final by them would change"
-            hint = "write the seal again; without it, begin anew with another `state:` and `catalog:`"
+            hint = "write the seal again; to go on without it, `cumulus anew --from-sources` puts the log aside and reads the sources again"
             raise InputProblem(message, kind="seal-gone", place=place, hint=hint)
     for relation, seals in project.seals.items():
         for seal in seals:
@@ -147,8 +146,6 @@ def _delete_under_way(project: Project, catalog: Catalog, relation: str) -> int 
     batches = [b.id for state in UNDER_WAY for b in catalog.batches(state=state) if b.deletes]
     for batch, files in catalog.log_files_of(batches).items():
         for file in files:
-            if file.relation == relation:
-                with pq.ParquetFile(project.state / file.path) as log:
-                    if pc.min(log.read(columns=[SIGN])[SIGN]).as_py() == -1:
-                        return batch
+            if file.relation == relation and pc.min(read_log(project.state, file, [SIGN])[SIGN]).as_py() == -1:
+                return batch
     return None

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from cumulus_ops.catalog import Intake, NewFileAside, Taken
 from cumulus_ops.eventlog.raw import RawFile
 
-__all__ = ["PRODUCER", "SEAL", "Delivery", "Part", "SealPart"]
+__all__ = ["PRODUCER", "RETRIES", "SEAL", "Delivery", "Part", "SealPart"]
 
 #: What the names of files with values of a seal end in, before their format.
 SEAL, PRODUCER = "seal", "producer"
+#: The space of names of retries, which end in the label of what is retried. No source is called so.
+RETRIES = "/"
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,14 @@ class Part:
     ``place`` names it for people. ``read`` yields its rows as they came, with the columns ``op`` and ``event`` beside the relation's,
     in pieces that no event crosses; it may be called again, and yields the same. If it raises an
     :class:`~cumulus_ops.errors.InputProblem`, all of the part is set aside, and the rest of its delivery goes on, if it can be read later: it
-    is a file of a drop. A source with a position stands still.
+    is a file of a drop. A source with a position stands still. ``read_apart`` yields the same, read by a process of its own: for when others
+    have died of it; None if that cannot be.
     """
 
     relation: str
     place: str
     read: Callable[[], Iterator[RawFile]]
+    read_apart: Callable[[], Iterator[RawFile]] | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class SealPart:
     """Values of a seal in a delivery: a file of a drop, such as ``clicks.campaign.seal.csv``.
 
     Its coordinator seals them, after all rows of the delivery have counted; or, if it ``announces`` them, says that it has events of them.
-    ``read`` yields rows with the seal's columns, as :attr:`Part.read` does.
+    ``read`` and ``read_apart`` yield rows with the seal's columns, as those of a :class:`Part` do.
     """
 
     relation: str
@@ -43,6 +47,7 @@ class SealPart:
     announces: bool
     place: str
     read: Callable[[], Iterator[RawFile]]
+    read_apart: Callable[[], Iterator[RawFile]] | None = None
 
     @property
     def name(self) -> str:
@@ -59,7 +64,7 @@ class Delivery:
     """What is appended at once.
 
     ``parts`` opens it: nothing is read before. What it names that has no rows to read is set aside. The seals among them count last. ``source`` names where it comes from: events
-    with the same number of the same source and relation are the same event. ``name`` is unique within the coordinator. ``arrived`` decides
+    with the same number of the same source and relation are the same event. ``name`` is unique within its space (:meth:`space`). ``arrived`` decides
     which epoch it belongs to.
 
     Sources that have a position are at ``begin`` before the delivery and at ``position`` after it; the catalog advances it in the
@@ -71,6 +76,9 @@ class Delivery:
 
     ``taken`` is called when all is read, and says what that was; it raises :class:`~cumulus_ops.errors.NotYet` if it changed meanwhile.
     ``intake`` is recorded with it. ``place`` is where it lies, for people.
+
+    ``trial`` is called before it is read where processes have died of that: it reads it in one of its own, and raises
+    :class:`~cumulus_ops.errors.SetupProblem` if that dies, too. ``apart``: one is known to have died, and its parts are read apart at once.
     """
 
     source: str
@@ -83,3 +91,16 @@ class Delivery:
     taken: Callable[[], Taken] | None = None
     intake: Intake = field(default_factory=Intake)
     place: str = ""
+    trial: Callable[[], None] | None = None
+    apart: bool = False
+
+    def space(self, coordinator: int) -> str:
+        """Among whose names its name is: those of drops (""), of a source (its name), or of retries. A drop's name is anybody's choice, and
+        so may be what a source calls a delivery.
+
+        Args:
+            coordinator: whose delivery it is; the source of drops has its number for a name.
+        """
+        if self.intake.is_retry:
+            return RETRIES
+        return "" if self.source == str(coordinator) else self.source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cumulus_ops.eventlog.types import SIGN
+from cumulus_ops.log_files import SummedFile
 
 __all__ = ["NewFile", "write_parquet"]
 
@@ -20,6 +22,8 @@ __all__ = ["NewFile", "write_parquet"]
 GROUP_ROWS = 1 << 17
 #: A table with as many rows is written by a thread.
 BEHIND_ROWS = 1 << 14
+#: Parquet is written in many small pieces.
+BUFFER_BYTES = 1 << 16
 
 
 class NewFile:
@@ -27,7 +31,7 @@ class NewFile:
 
     A large table is written by a thread, while the caller reads the next one; there is never more than one on its way.
     ``path`` is relative to ``root``, its name begins with the ``label`` of the step that writes it; ``rows`` are taken so far. It is
-    durable when it is closed.
+    durable when it is closed, and ``checksums`` are those of its blocks.
     """
 
     def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "") -> None:
@@ -35,10 +39,16 @@ class NewFile:
         self.place = root / self.path
         self.rows = 0
         self.place.parent.mkdir(parents=True, exist_ok=True)
-        self._sink = self.place.open("wb")
+        self._summed = SummedFile(self.place)
+        self._sink = io.BufferedWriter(self._summed, BUFFER_BYTES)
         self._writer = pq.ParquetWriter(self._sink, schema, **_encoding(schema))
         self._thread: ThreadPoolExecutor | None = None
         self._written: Future[None] | None = None
+
+    @property
+    def checksums(self) -> str:
+        """Of its blocks, see :class:`~cumulus_ops.log_files.SummedFile`."""
+        return self._summed.checksums
 
     def write(self, table: pa.Table) -> None:
         """Append the rows. What goes wrong with them may show at the next call."""

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from cumulus_ops.config import LandingSettings
 from cumulus_ops.eventlog.cuts import changes, event_cuts
 from cumulus_ops.eventlog.raw import Malformed, RawFile
 from cumulus_ops.eventlog.types import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE
+from cumulus_ops.log_files import StoredFile, read_log
 from m3.program import Relation
 
 __all__ = ["events_of", "json_records", "quoted", "read_rejected", "rejected_rows", "whole", "without_events"]
@@ -117,18 +117,24 @@ def without_events(rejected: pa.Table) -> pa.Table:
 
 
 def read_rejected(
-    files: Sequence[Path], relation: Relation, settings: LandingSettings = PLAIN, *, as_new: bool = False
+    root: Path,
+    files: Sequence[StoredFile],
+    relation: Relation,
+    settings: LandingSettings = PLAIN,
+    *,
+    as_new: bool = False,
 ) -> Iterator[RawFile]:
     """The rows of quarantine files as they came, all in the order of their events, in pieces.
 
     Args:
+        root: the state folder.
         files: quarantine files of one delivery.
         relation: whose rows they are.
         settings: how files of the relation are read now, which may be why they are read again: words for NULL and for ``op``.
         as_new: leave out the numbers of their events: each row is a new event.
     """
     names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
-    rejected = pa.concat_tables([_rejected(file) for file in files])
+    rejected = pa.concat_tables([_rejected(root, file) for file in files])
     numbers, given = _looked_at(rejected, relation, names)
     order = np.argsort(numbers, kind="stable")
     ends = event_cuts([_begins(numbers[order], EVENT in names)], len(order), PIECE_ROWS)
@@ -136,10 +142,9 @@ def read_rejected(
         yield _raw(rejected, order[begin:end], relation, names, given, settings)
 
 
-def _rejected(file: Path) -> pa.Table:
+def _rejected(root: Path, file: StoredFile) -> pa.Table:
     """A quarantine file. Those of old have no kinds of reasons."""
-    with pq.ParquetFile(file) as opened:
-        table = opened.read()
+    table = read_log(root, file)
     if "kind" not in table.column_names:
         table = table.append_column("kind", pa.repeat("", len(table)))
     return table.select(REJECTED_SCHEMA.names).cast(REJECTED_SCHEMA)

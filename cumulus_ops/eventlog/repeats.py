@@ -7,6 +7,7 @@ rows are compared as multisets, all at once: those of the log count -1, the new 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,12 +15,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from cumulus_ops.catalog import Catalog, LogFile
 from cumulus_ops.config import Project
+from cumulus_ops.errors import IntegrityProblem
 from cumulus_ops.eventlog.rejected import json_records, rejected_rows
 from cumulus_ops.eventlog.types import OFFSET, REJECTED_SCHEMA, SIGN, event_schema
+from cumulus_ops.log_files import read_log
 from m3.program import Relation
 
 __all__ = ["Known", "split_known"]
@@ -60,13 +62,18 @@ def split_known(
     if len(rows) == 0:
         return Known(rows, 0, REJECTED_SCHEMA.empty_table())
     extremes = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
-    files = {f: _offsets_of(project, f) for f in catalog.log_files(source=source, offsets=extremes)}
+    found = {f: _offsets_of(project, f) for f in catalog.log_files(source=source, offsets=extremes)}
+    files = {f: numbers for f, numbers in found.items() if numbers is not None}
+    damaged = [f for f, numbers in found.items() if numbers is None]
     offsets = rows[OFFSET].to_numpy()
     seen = np.isin(offsets, np.concatenate(list(files.values()))) if files else np.zeros(len(rows), dtype=bool)
+    for file in damaged:
+        seen |= (offsets >= file.min_offset) & (offsets <= file.max_offset)
     if not seen.any():
         return Known(rows, 0, REJECTED_SCHEMA.empty_table())
     old = _LogRows(project, catalog, relation, np.unique(offsets[seen]))
     old.read(files)
+    old.lose(damaged)
     again = _plain(rows.filter(pa.array(seen)), relation)
     fresh, lost = rows.filter(pa.array(~seen)), np.isin(again[OFFSET].to_numpy(), old.lost)
     other = np.isin(again[OFFSET].to_numpy(), _different(again, old.rows, relation if upsert else None)) & ~lost
@@ -74,7 +81,7 @@ def split_known(
         rejected_rows(
             again.filter(pa.array(lost)),
             "not-comparable",
-            f"its event is in {old.damaged} already, whose log cannot be read",
+            f"its event may be in {old.damaged} already, whose log cannot be read: `cumulus scrub` names the file",
         )
     ]
     if other.any():
@@ -82,15 +89,18 @@ def split_known(
     return Known(fresh, int((~(lost | other)).sum()), pa.concat_tables(rejected))
 
 
-def _offsets_of(project: Project, file: LogFile) -> np.ndarray:
-    return (_known_offsets if file.rows <= KEPT_ROWS else _offsets)(project.state / file.path)
+def _offsets_of(project: Project, file: LogFile) -> np.ndarray | None:
+    """None if they cannot be read."""
+    try:
+        return (_known_offsets if file.rows <= KEPT_ROWS else _offsets)(project.state, file)
+    except IntegrityProblem as problem:
+        log.error("%s", problem)
+        return None
 
 
-def _offsets(file: Path) -> np.ndarray:
+def _offsets(root: Path, file: LogFile) -> np.ndarray:
     """The offsets of a log file, which never changes."""
-    with pq.ParquetFile(file, pre_buffer=False) as opened:
-        offsets: np.ndarray = opened.read(columns=[OFFSET], use_threads=False)[OFFSET].to_numpy()
-    return offsets
+    return np.asarray(read_log(root, file, [OFFSET])[OFFSET].to_numpy())
 
 
 _known_offsets = lru_cache(maxsize=1024)(_offsets)
@@ -114,18 +124,25 @@ class _LogRows:
             wanted = np.isin(offsets, self._numbers)
             if not wanted.any():
                 continue
-            place = f"batch {file.batch} (drop {self._catalog.batch(file.batch).drop})"
+            place = self._place(file)
             try:
                 table = self._read(file).filter(pa.array(wanted))
-            except (pa.ArrowException, OSError, KeyError):
+            except (IntegrityProblem, pa.ArrowException):  # a file of old may have other types, too
                 self.lost, self.damaged = np.union1d(self.lost, offsets[wanted]), place
             else:
                 self._tables.append(table.append_column(PLACE, pa.repeat(place, len(table))))
 
+    def lose(self, damaged: Sequence[LogFile]) -> None:
+        """Of files whose numbers nobody knows, all may be there."""
+        for file in damaged:
+            inside = (self._numbers >= file.min_offset) & (self._numbers <= file.max_offset)
+            self.lost, self.damaged = np.union1d(self.lost, self._numbers[inside]), self._place(file)
+
+    def _place(self, file: LogFile) -> str:
+        return f"batch {file.batch} (drop {self._catalog.batch(file.batch).drop})"
+
     def _read(self, file: LogFile) -> pa.Table:
-        with pq.ParquetFile(self._project.state / file.path, pre_buffer=False) as log:
-            names = event_schema(self._relation).names
-            return _plain(log.read(columns=names, use_threads=False), self._relation)
+        return _plain(read_log(self._project.state, file, event_schema(self._relation).names), self._relation)
 
 
 def _plain(rows: pa.Table, relation: Relation) -> pa.Table:

@@ -9,16 +9,16 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cumulus_ops.catalog import Batch, Catalog, LogFile, NewBatch, Step
 from cumulus_ops.config import Project
+from cumulus_ops.errors import IntegrityProblem
 from cumulus_ops.eventlog.batches import DropBatches
 from cumulus_ops.eventlog.files import NewFile
 from cumulus_ops.eventlog.types import OFFSET, SIGN, VERSION
 from cumulus_ops.keys import KeyStage
-from cumulus_ops.keys.building import UNREADABLE
 from cumulus_ops.keys.deciding import move, take_out
+from cumulus_ops.log_files import OpenLog, read_log
 from cumulus_ops.versions import event_version
 
 __all__ = ["drop", "restamp"]
@@ -49,7 +49,20 @@ def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
         counts = (batch.inserts, batch.deletes, 0, 0)  # what was left out stays counted where it was
         end = sequence + batch.events
         part = _next_part(catalog, batch)
-        new = NewBatch(batch.coordinator, batch.drop, epoch, sequence, end, *counts, files, (), part, batch.id)
+        new = NewBatch(
+            batch.coordinator,
+            batch.drop,
+            epoch,
+            sequence,
+            end,
+            *counts,
+            files,
+            (),
+            part,
+            batch.id,
+            batch.space,
+            batch.deaths,
+        )
         with KeyStage(project, catalog, batch.coordinator, epoch, step.label) as keys:
             for file in log:
                 if file.relation in project.keys:
@@ -89,7 +102,7 @@ def _needed(project: Project, keys: KeyStage, file: LogFile, batch: Batch) -> pa
     names = {c.name for r in project.relations if r.name == file.relation for c in r.columns}
     try:
         rows = _rows(project, file)
-    except UNREADABLE:
+    except IntegrityProblem:
         rows = pa.table({})
     if not names <= {*rows.column_names}:
         keys.forget(file.relation)
@@ -107,34 +120,35 @@ def _kept(
 ) -> NewBatch:
     """A batch of some rows."""
     events = sum(len(rows) for _, rows in kept)
-    batches = DropBatches(project.state, batch.coordinator, batch.drop, *position, max(1, events), step.label)
+    limit = max(1, events)
+    batches = DropBatches(project.state, batch.coordinator, batch.drop, *position, limit, step.label, batch.space)
     for file, rows in kept:
         batches.add(file.relation, file.source, rows)
     return replace(batches.finish()[0], part=_next_part(catalog, batch))
 
 
 def _next_part(catalog: Catalog, batch: Batch) -> int:
-    return 1 + max(b.part for b in catalog.batches(coordinator=batch.coordinator) if b.drop == batch.drop)
+    mine = (b for b in catalog.batches(coordinator=batch.coordinator) if b.space == batch.space)
+    return 1 + max(b.part for b in mine if b.drop == batch.drop)
 
 
 def _rows(project: Project, file: LogFile) -> pa.Table:
     """A log file's rows, without their stamps."""
     relation = next(r for r in project.relations if r.name == file.relation)
     names = [*(c.name for c in relation.columns), SIGN, OFFSET]
-    with pq.ParquetFile(project.state / file.path) as log:
-        return log.read(columns=names).select(names)
+    return read_log(project.state, file, names)
 
 
 def _moved(project: Project, file: LogFile, shift: int, label: str) -> LogFile:
     """A copy of a log file whose versions are all later by ``shift``, row group by row group."""
-    with pq.ParquetFile(project.state / file.path) as log:
+    with OpenLog(project.state, file) as log:
         copy: NewFile | None = None
-        for group in range(log.num_row_groups):
-            table = log.read_row_group(group)
+        for group in range(len(log.groups)):
+            table = log.read(groups=[group])
             versions = table[VERSION].combine_chunks().to_numpy() + np.int64(shift)
             table = table.set_column(table.column_names.index(VERSION), VERSION, pa.array(versions))
             copy = copy or NewFile(project.state, f"log/{file.relation}", table.schema, label)
             copy.write(table)
         assert copy is not None  # a log file has rows
         copy.close()
-    return replace(file, path=copy.path)
+    return replace(file, path=copy.path, checksums=copy.checksums)

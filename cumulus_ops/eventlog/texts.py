@@ -156,6 +156,8 @@ def _decimal_of(text: str, type_: Type) -> Decimal | None:
     >>> from m3.datatypes import decimal
     >>> [str(_decimal_of(t, decimal(5, 2))) for t in ("100e-2", "1e-999999999", "0e999999999", "1000e0")]
     ['1.00', 'None', '0.00', 'None']
+    >>> str(_decimal_of(f"-{'9' * 28}.{'9' * 10}", decimal(38, 10)))  # no operation here may round to a context of fewer digits
+    '-9999999999999999999999999999.9999999999'
     """
     if len(text) > LONGEST_NUMBER or not ANY_DECIMAL.fullmatch(text):
         return None
@@ -163,7 +165,7 @@ def _decimal_of(text: str, type_: Type) -> Decimal | None:
     if value and not -DIGITS <= value.adjusted() < DIGITS:
         return None
     units = (value if value else Decimal(0)).scaleb(type_.scale, ALL_DIGITS)
-    if units != units.to_integral_value() or abs(units) >= 10**type_.precision:
+    if units != units.to_integral_value() or units.copy_abs() >= 10**type_.precision:
         return None
     return Decimal(int(units)).scaleb(-type_.scale, ALL_DIGITS)
 

@@ -14,29 +14,27 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from cumulus_ops.catalog import Catalog, KeyIndex, NewKeyRun
+from cumulus_ops.catalog import Catalog, KeyIndex, LogFile, NewKeyRun
 from cumulus_ops.config import Project
-from cumulus_ops.errors import Conflict
+from cumulus_ops.errors import Conflict, IntegrityProblem
 from cumulus_ops.keys.codes import KeyCodes, in_key_order
 from cumulus_ops.keys.columns import plain
 from cumulus_ops.keys.events import SIGN
-from cumulus_ops.keys.merging import RUN_ROWS, sliced, together
+from cumulus_ops.keys.merging import RUN_ROWS, sliced
 from cumulus_ops.keys.one_by_one import show
-from cumulus_ops.keys.runs import Entries, KeyFile, open_run, stamp_of, stamped_epoch
+from cumulus_ops.keys.runs import Entries, KeyFile, Run, open_run, stamp_of, stamped_epoch, together
+from cumulus_ops.log_files import OpenLog
 from m3.program import Relation
 
-__all__ = ["UNREADABLE", "Violations", "build", "signature", "up_to_date"]
+__all__ = ["SHOWN", "Violations", "build", "signature", "sort_log", "up_to_date"]
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 #: Log files whose rows are sorted together before they are merged.
 SORTED_ROWS = 1 << 20
 SHOWN = 10
-#: What reading a damaged log file may end with.
-UNREADABLE = (pa.ArrowException, OSError, KeyError)
 Progress = Callable[[int, int], None]
 
 
@@ -114,9 +112,9 @@ def build(
     key, violations = KeyCodes.of(relation), Violations()
     scratch, file = KeyFile(project.state, label), KeyFile(project.state, label)
     try:
-        sorted_ = list(_sorted(project.state, relation, key, files, scratch, on_progress))
+        sorted_ = list(sort_log(project.state, relation, key, files, scratch, on_progress))
         scratch.close()
-        opened = [open_run(project.state, run) for run in sorted_]
+        opened = [open_run(project.state, relation, run) for run in sorted_]
         runs = _netted(relation, key, opened, file, catalog.lowest_open_epoch(), violations)
         file.close()
         catalog.put_key_index(relation.name, signature(relation), covers, runs, replaced)
@@ -128,25 +126,25 @@ def build(
     return violations
 
 
-def _sorted(
+def sort_log(
     root: Path,
     relation: Relation,
     key: KeyCodes,
-    files: Sequence[tuple[str, int, int, int, str]],
+    files: Sequence[tuple[LogFile, int, int, str]],
     scratch: KeyFile,
-    on_progress: Progress,
+    on_progress: Progress = lambda done, total: None,
 ) -> Iterator[NewKeyRun]:
     """The log's rows as runs whose counts are signs, each sorted by itself."""
-    total, done = sum(rows for _, rows, *_ in files), 0
+    total, done = sum(file.rows for file, *_ in files), 0
     waiting: list[Entries] = []
-    for path, rows, epoch, coordinator, state in files:
+    for file, epoch, coordinator, state in files:
         try:
-            waiting += list(_read(root / path, relation, key, epoch, coordinator))
-        except UNREADABLE as error:
+            waiting += list(_read(root, file, relation, key, epoch, coordinator))
+        except IntegrityProblem as error:
             if state != "aside":
                 raise
-            log.error("%s, of a batch that is set aside, is left out of the key index: %s", path, error)
-        done += rows
+            log.error("%s, of a batch that is set aside, is left out of the key index: %s", file.path, error)
+        done += file.rows
         if sum(part.rows for part in waiting) >= SORTED_ROWS:
             yield from _write_sorted(relation, waiting, scratch)
             on_progress(done, total)
@@ -154,15 +152,17 @@ def _sorted(
     on_progress(total, total)
 
 
-def _read(file: Path, relation: Relation, key: KeyCodes, epoch: int, coordinator: int) -> Iterator[Entries]:
+def _read(
+    root: Path, file: LogFile, relation: Relation, key: KeyCodes, epoch: int, coordinator: int
+) -> Iterator[Entries]:
     names = [c.name for c in relation.columns]
-    with pq.ParquetFile(file) as source:
-        for group in range(source.num_row_groups):
-            table = source.read_row_group(group, columns=[*names, SIGN])
+    with OpenLog(root, file) as source:
+        for group in range(len(source.groups)):
+            table = source.read([*names, SIGN], [group])
             rows = pa.table([plain(table[n]) for n in names], names=names)
             sign = table[SIGN].to_numpy().astype(np.int64)
             codes = key.encode(rows, coordinator)
-            yield Entries(codes, sign, np.full(len(rows), stamp_of(epoch, coordinator)), [rows])
+            yield Entries(codes, sign, np.full(len(rows), stamp_of(epoch, coordinator)), rows)
 
 
 def _write_sorted(relation: Relation, waiting: list[Entries], scratch: KeyFile) -> Iterator[NewKeyRun]:
@@ -172,15 +172,16 @@ def _write_sorted(relation: Relation, waiting: list[Entries], scratch: KeyFile) 
         return
     whole = together(parts)
     places = np.argsort(whole.codes, kind="stable")
-    rows = whole.take(places, whole.batches[0].schema.names)
-    entries = Entries(whole.codes[places], whole.counts[places], whole.stamps[places], [rows])
-    run = scratch.write(relation.name, [entries])
+    entries = Entries(
+        whole.codes[places], whole.counts[places], whole.stamps[places], whole.table.take(pa.array(places))
+    )
+    run = scratch.write(relation, [entries])
     assert run is not None
     yield run
 
 
 def _netted(
-    relation: Relation, key: KeyCodes, runs: Sequence[Entries], file: KeyFile, lowest_open: int, violations: Violations
+    relation: Relation, key: KeyCodes, runs: Sequence[Run], file: KeyFile, lowest_open: int, violations: Violations
 ) -> list[NewKeyRun]:
     """What is there of each key, written."""
     names = [c.name for c in relation.columns]
@@ -189,14 +190,14 @@ def _netted(
     for parts in sliced(runs, names):
         waiting.append(_net(relation, key, together(parts), lowest_open, violations))
         if sum(part.rows for part in waiting) >= RUN_ROWS:
-            found += filter(None, [file.write(relation.name, waiting)])
+            found += filter(None, [file.write(relation, waiting)])
             waiting = []
-    return [*found, *filter(None, [file.write(relation.name, waiting)])]
+    return [*found, *filter(None, [file.write(relation, waiting)])]
 
 
 def _net(relation: Relation, key: KeyCodes, part: Entries, lowest_open: int, violations: Violations) -> Entries:
     """Of each key in a range of codes the newest row that is there; or that it is gone, if somebody may still be in an earlier epoch."""
-    rows, names = part.batches[0], tuple(c.name for c in relation.columns)
+    rows, names = part.table, tuple(c.name for c in relation.columns)
     whole_rows = KeyCodes(names, "hashed", key.by_coordinator)
     row_codes = whole_rows.encode(rows, 0) ^ (part.codes if key.by_coordinator else 0)
     order = in_key_order(whole_rows, row_codes, rows)
@@ -213,7 +214,7 @@ def _net(relation: Relation, key: KeyCodes, part: Entries, lowest_open: int, vio
     keys = in_key_order(key, part.codes[at], kept)
     ends = np.append(np.flatnonzero(keys.first)[1:], len(at)) - 1 if len(at) else np.zeros(0, np.int64)
     last = keys.at(ends)
-    return Entries(keys.codes[ends], np.maximum(counts[last], 0), stamps[last], [kept.take(pa.array(last))])
+    return Entries(keys.codes[ends], np.maximum(counts[last], 0), stamps[last], kept.take(pa.array(last)))
 
 
 def _note(

@@ -32,7 +32,7 @@ def move(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch, epoch: int
         stamps = np.full(len(mine), stamp_of(epoch, batch.coordinator))
         found = judged.found.rows(mine, judged.by.names)
         codes = judged.order.codes[judged.starts[mine]]
-        keys.put(relation, Entries(codes, judged.found.count[mine], stamps, [found]))
+        keys.put(relation, Entries(codes, judged.found.count[mine], stamps, found))
 
 
 def take_out(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch) -> pa.Table:
@@ -56,7 +56,7 @@ def take_out(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch) -> pa.
         first = judged.order.at(judged.starts[back])
         stamps = np.maximum(judged.found.stamp[back], stamp_of(batch.epoch, batch.coordinator))
         old = judged.rows.take(pa.array(first))
-        keys.put(relation, Entries(judged.order.codes[judged.starts[back]], count, stamps, [old]))
+        keys.put(relation, Entries(judged.order.codes[judged.starts[back]], count, stamps, old))
     return rows.take(pa.array(np.sort(needed)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.keys.codes import KeyCodes
-from cumulus_ops.keys.runs import Entries
+from cumulus_ops.keys.runs import Run
 
 __all__ = ["Found", "look_up"]
 
@@ -19,7 +19,7 @@ class Found:
     """What an index knows of some keys: ``run`` and ``place`` of the newest entry (-1: there is none), its ``count`` (0 without an entry)
     and its ``stamp`` (-1)."""
 
-    runs: Sequence[Entries]
+    runs: Sequence[Run]
     run: np.ndarray
     place: np.ndarray
     count: np.ndarray
@@ -38,7 +38,7 @@ class Found:
         return table.combine_chunks().take(pa.array(np.argsort(np.concatenate(order))))
 
 
-def look_up(key: KeyCodes, runs: Sequence[Entries], codes: np.ndarray, keys: Callable[[np.ndarray], pa.Table]) -> Found:
+def look_up(key: KeyCodes, runs: Sequence[Run], codes: np.ndarray, keys: Callable[[np.ndarray], pa.Table]) -> Found:
     """The newest entry of each key.
 
     Args:
@@ -55,8 +55,8 @@ def look_up(key: KeyCodes, runs: Sequence[Entries], codes: np.ndarray, keys: Cal
     for number, run in enumerate(runs):
         if len(missing) == 0:
             break
-        begin, end = np.searchsorted(codes[missing], [run.codes[0], run.codes[-1]])
-        end = np.searchsorted(codes[missing], run.codes[-1], side="right")
+        begin = np.searchsorted(codes[missing], run.lowest)
+        end = np.searchsorted(codes[missing], run.highest, side="right")
         if begin == end:
             continue
         candidates = missing[begin:end]
@@ -64,19 +64,19 @@ def look_up(key: KeyCodes, runs: Sequence[Entries], codes: np.ndarray, keys: Cal
         hit = place >= 0
         at, where = candidates[hit], place[hit]
         found.run[at], found.place[at] = number, where
-        found.count[at], found.stamp[at] = run.counts[where], run.stamps[where]
+        found.count[at], found.stamp[at] = run.counts_at(where), run.stamps_at(where)
         if hit.any():
             missing = np.concatenate([missing[:begin], candidates[~hit], missing[end:]])
     return found
 
 
 def _places(
-    key: KeyCodes, run: Entries, codes: np.ndarray, wanted: np.ndarray, keys: Callable[[np.ndarray], pa.Table]
+    key: KeyCodes, run: Run, codes: np.ndarray, wanted: np.ndarray, keys: Callable[[np.ndarray], pa.Table]
 ) -> np.ndarray:
     """Where in the run the wanted keys are; -1 for those that are not there."""
     sought = codes[wanted]
-    lowest = np.searchsorted(run.codes, sought)
-    has_code = run.codes[np.minimum(lowest, run.rows - 1)] == sought
+    lowest = run.find(sought)
+    has_code = run.codes_at(np.minimum(lowest, run.rows - 1)) == sought
     place = np.where(has_code, lowest, -1)
     doubtful = np.flatnonzero(has_code & ~key.exact(sought))
     names = list(key.columns)
@@ -85,7 +85,7 @@ def _places(
         doubtful = doubtful[~same]
         place[doubtful] += 1
         over = (place[doubtful] == run.rows) | (
-            run.codes[np.minimum(place[doubtful], run.rows - 1)] != sought[doubtful]
+            run.codes_at(np.minimum(place[doubtful], run.rows - 1)) != sought[doubtful]
         )
         place[doubtful[over]] = -1
         doubtful = doubtful[~over]

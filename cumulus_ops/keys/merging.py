@@ -11,15 +11,16 @@ import pyarrow as pa
 
 from cumulus_ops.catalog import KeyRun
 from cumulus_ops.keys.codes import KeyCodes, in_key_order
-from cumulus_ops.keys.runs import CHUNK_ROWS, Entries
+from cumulus_ops.keys.runs import Entries, Run, together
 
-__all__ = ["limited", "merged", "newest_first", "pick", "sliced", "together"]
+__all__ = ["limited", "merged", "newest_first", "pick", "sliced"]
 
 #: So many units of about one size are merged.
 FAN = 8
+CHUNK_ROWS = 1 << 15
 SMALLEST_ROWS = 1 << 12
 #: A merge that has more entries writes several runs, whose codes do not overlap.
-RUN_ROWS = 1 << 22
+RUN_ROWS = 1 << 20
 
 #: From counts and stamps to which entries stay.
 Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -59,7 +60,7 @@ def _size_class(rows: int) -> int:
     return int(np.log2(max(rows, SMALLEST_ROWS) / SMALLEST_ROWS) / np.log2(FAN) + 0.999)
 
 
-def merged(key: KeyCodes, runs: Sequence[Entries], names: Sequence[str], keep: Keep | None = None) -> Iterator[Entries]:
+def merged(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep | None = None) -> Iterator[Entries]:
     """The newest entry of each key, in the order of their codes, some thousands at a time.
 
     Args:
@@ -70,50 +71,54 @@ def merged(key: KeyCodes, runs: Sequence[Entries], names: Sequence[str], keep: K
     """
     runs = [run for run in runs if run.rows]
     if _follow_each_other(runs):
-        for run in sorted(runs, key=lambda run: int(run.codes[0])):
-            yield from _kept([run] if keep is None else _slices([run], names), keep)
+        yield from _kept(_slices(sorted(runs, key=lambda run: run.lowest), names), keep)
         return
     for parts in sliced(runs, names):
         yield from _kept([_newest(key, parts, names)], keep)
 
 
-def _kept(parts: Sequence[Entries] | Iterator[Entries], keep: Keep | None) -> Iterator[Entries]:
+def _kept(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
     for part in parts:
         stays = None if keep is None else keep(part.counts, part.stamps)
         if stays is None or stays.all():
             yield part
         elif stays.any():
-            rows = pa.concat_tables([_table(b) for b in part.batches]).filter(pa.array(stays))
-            yield Entries(part.codes[stays], part.counts[stays], part.stamps[stays], [rows])
+            rows = part.table.filter(pa.array(stays))
+            yield Entries(part.codes[stays], part.counts[stays], part.stamps[stays], rows)
 
 
-def _table(batch: pa.RecordBatch | pa.Table) -> pa.Table:
-    return batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-
-
-def _follow_each_other(runs: Sequence[Entries]) -> bool:
+def _follow_each_other(runs: Sequence[Run]) -> bool:
     """Whether no two overlap, as when keys ascend."""
-    ranges = sorted((int(run.codes[0]), int(run.codes[-1])) for run in runs)
+    ranges = sorted((run.lowest, run.highest) for run in runs)
     return all(a[1] < b[0] for a, b in pairwise(ranges))
 
 
-def _slices(runs: Sequence[Entries], names: Sequence[str]) -> Iterator[Entries]:
+def _slices(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Entries]:
     for run in runs:
         for begin in range(0, run.rows, CHUNK_ROWS):
             yield run.part(begin, min(begin + CHUNK_ROWS, run.rows), names)
 
 
-def sliced(runs: Sequence[Entries], names: Sequence[str]) -> Iterator[list[Entries]]:
+def sliced(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]:
     """Parts of all runs for one range of codes after the other, so narrow that there are few entries in each; none divides a code."""
     if not runs:
         return
-    sample = np.sort(np.concatenate([run.codes[:: max(1, CHUNK_ROWS // 8)] for run in runs]))
+    step = max(1, CHUNK_ROWS // 8)
+    sample = np.sort(np.concatenate([run.codes_at(np.arange(0, run.rows, step)) for run in runs]))
     bounds = np.unique(sample[8::8])
-    places = [np.concatenate([[0], np.searchsorted(run.codes, bounds), [run.rows]]) for run in runs]
+    places = [np.concatenate([[0], _begins(run, bounds), [run.rows]]) for run in runs]
     for i in range(len(bounds) + 1):
         parts = [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
         if parts:
             yield parts
+
+
+def _begins(run: Run, bounds: np.ndarray) -> np.ndarray:
+    """Where in a run the codes begin that are not below each of some."""
+    begins = np.where(bounds > run.highest, run.rows, 0)
+    inside = (bounds > run.lowest) & (bounds <= run.highest)
+    begins[inside] = run.find(bounds[inside])
+    return begins
 
 
 def _newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> Entries:
@@ -121,11 +126,11 @@ def _newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> En
     if len(parts) == 1:
         return parts[0]
     whole = together(parts)
-    rows = whole.batches[0]
+    rows = whole.table
     order = in_key_order(key, whole.codes, rows)
     chosen = order.at(np.flatnonzero(order.first))
     codes = order.codes[order.first]
-    return Entries(codes, whole.counts[chosen], whole.stamps[chosen], [rows.select(list(names)).take(pa.array(chosen))])
+    return Entries(codes, whole.counts[chosen], whole.stamps[chosen], rows.select(list(names)).take(pa.array(chosen)))
 
 
 def limited(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
@@ -141,12 +146,3 @@ def limited(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
 
     while (first := next(rest, None)) is not None:
         yield lot(first)
-
-
-def together(parts: Sequence[Entries]) -> Entries:
-    """All entries of some parts, one part after the other."""
-    rows = pa.concat_tables([_table(b) for part in parts for b in part.batches]).combine_chunks()
-    codes, counts, stamps = (
-        np.concatenate([getattr(part, c) for part in parts]) for c in ("codes", "counts", "stamps")
-    )
-    return Entries(codes, counts, stamps, [rows])

@@ -1,32 +1,57 @@
 """Key runs: immutable sorted tables of what is known of keys, in memory or in a file.
 
 A run has one entry per key: the row that its latest event has inserted or deleted, how often that row is there (``count``: 0 or 1; any number
-without a key), and the ``stamp`` of that event, its epoch and its coordinator. In a file a run is an Arrow IPC file of rows in the order of
-their codes, a record batch for some thousands, followed (at the next multiple of 64 bytes) by three arrays of int64: codes, counts, stamps.
+without a key), and the ``stamp`` of that event, its epoch and its coordinator. In a file a run is one of the map store's
+(:mod:`cumulus_ops.mapstore.packs`, ``docs/formats.md``): the relation's columns are its key columns, the stamps its versions, the counts its
+values, the keys' codes its search codes; so it is encoded, and verified before anything of it is used, as those of maps are.
 """
 
 from __future__ import annotations
 
-import functools
-import os
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog import KeyRun, NewKeyRun
+from cumulus_ops.catalog import KeyRun, NewKeyRun, NewRun
 from cumulus_ops.errors import Conflict
+from cumulus_ops.keys.codes import KeyCodes
+from cumulus_ops.keys.columns import plain
+from cumulus_ops.mapstore.blocks import Place, damaged
+from cumulus_ops.mapstore.columns import to_logical, to_numpy, to_physical
+from cumulus_ops.mapstore.encodings import (
+    NAMES,
+    Array,
+    Column,
+    Frame,
+    Numbers,
+    Packed,
+    Plain,
+    encode_numbers,
+    extremes,
+    frame_of,
+    is_number,
+    narrow,
+)
+from cumulus_ops.mapstore.lookup import search_codes
+from cumulus_ops.mapstore.packs import Pack
+from cumulus_ops.mapstore.packs import open_run as open_stored
+from cumulus_ops.mapstore.runs import FENCE_ROWS, AccessPath, Part, RunData, Search
 from cumulus_ops.versions import COORDINATOR_BITS
+from m3.program import Relation
 
-__all__ = ["Entries", "KeyFile", "open_run", "stamp_of", "stamped_epoch"]
+__all__ = ["Entries", "KeyFile", "Run", "hint_for", "open_run", "stamp_of", "stamped_epoch", "together"]
 
-CHUNK_ROWS = 1 << 15
-ALIGNMENT = 64
-FOLDER = "keys"
+FOLDER, SUFFIX = "keys", ".keys"
+COUNT = "+count"
+#: A decimal of as many digits is 64 bits in the log.
+DECIMAL64_DIGITS = 18
+#: The place of the key's code among the columns that a search code is made of.
+CODE = -1
 
 
 def stamp_of(epoch: int, coordinator: int) -> int:
@@ -39,56 +64,119 @@ def stamped_epoch(stamp: np.ndarray) -> np.ndarray:
     return stamp >> COORDINATOR_BITS
 
 
-@dataclass(frozen=True)
-class Entries:
-    """A run, or a part of one, in the order of its codes; ``batches`` are the rows, one after the other."""
-
-    codes: np.ndarray
-    counts: np.ndarray
-    stamps: np.ndarray
-    batches: Sequence[pa.RecordBatch | pa.Table]
+class Run(Protocol):
+    """Entries in the order of their codes: :class:`Entries` in memory, or a stored run."""
 
     @property
     def rows(self) -> int:
         """How many entries it has."""
-        return len(self.codes)
+        ...
 
-    @functools.cached_property
-    def ends(self) -> np.ndarray:
-        """Where each batch ends (exclusive)."""
-        return np.cumsum([batch.num_rows for batch in self.batches])
+    @property
+    def lowest(self) -> int:
+        """The first code."""
+        ...
+
+    @property
+    def highest(self) -> int:
+        """The last code."""
+        ...
+
+    def all_codes(self) -> np.ndarray:
+        """The codes (int64)."""
+        ...
+
+    def find(self, codes: np.ndarray) -> np.ndarray:
+        """The place of the first entry whose code is not below each of ``codes``, which are from ``lowest`` to ``highest``."""
+        ...
+
+    def codes_at(self, places: np.ndarray) -> np.ndarray:
+        """The codes at some places."""
+        ...
+
+    def counts_at(self, places: np.ndarray) -> np.ndarray:
+        """The counts at some places."""
+        ...
+
+    def stamps_at(self, places: np.ndarray) -> np.ndarray:
+        """The stamps at some places."""
+        ...
 
     def take(self, places: np.ndarray, names: Sequence[str]) -> pa.Table:
-        """The rows at some places, of which only these columns. A batch is touched if a row of it is wanted."""
-        if len(self.batches) == 1:
-            return _taken(self.batches[0], places, names)
-        ascending = np.argsort(places, kind="stable")
-        wanted = places[ascending]
-        cuts = np.searchsorted(wanted, self.ends)
-        starts = np.concatenate([[0], cuts[:-1]])
-        parts = [
-            _taken(self.batches[i], wanted[starts[i] : cuts[i]] - (self.ends[i - 1] if i else 0), names)
-            for i in np.flatnonzero(cuts > starts).tolist()
-        ]
-        found = pa.concat_tables(parts) if parts else _taken(self.batches[0], places, names)
-        if (ascending[1:] > ascending[:-1]).all():
-            return found
-        back = np.empty(len(places), np.int64)
-        back[ascending] = np.arange(len(places))
-        return found.combine_chunks().take(pa.array(back))
+        """The rows at some places, of which only these columns."""
+        ...
 
     def part(self, begin: int, end: int, names: Sequence[str]) -> Entries:
         """The entries from a place to another (exclusive)."""
-        rows = self.take(np.arange(begin, end), names)
-        return Entries(self.codes[begin:end], self.counts[begin:end], self.stamps[begin:end], [rows])
+        ...
 
 
-def _taken(batch: pa.RecordBatch | pa.Table, places: np.ndarray, names: Sequence[str]) -> pa.Table:
-    chosen = batch.select(list(names))
-    table = pa.Table.from_batches([chosen]) if isinstance(chosen, pa.RecordBatch) else chosen
-    if len(places) and places[-1] - places[0] == len(places) - 1 and (places[1:] > places[:-1]).all():
-        return table.slice(int(places[0]), len(places))
-    return table.take(pa.array(places))
+@dataclass(frozen=True)
+class Entries:
+    """A run, or a part of one, in memory; ``table`` has the rows."""
+
+    codes: np.ndarray
+    counts: np.ndarray
+    stamps: np.ndarray
+    table: pa.Table
+
+    @property
+    def rows(self) -> int:
+        """See :class:`Run`."""
+        return len(self.codes)
+
+    @property
+    def lowest(self) -> int:
+        """See :class:`Run`."""
+        return int(self.codes[0])
+
+    @property
+    def highest(self) -> int:
+        """See :class:`Run`."""
+        return int(self.codes[-1])
+
+    def all_codes(self) -> np.ndarray:
+        """See :class:`Run`."""
+        return self.codes
+
+    def find(self, codes: np.ndarray) -> np.ndarray:
+        """See :class:`Run`."""
+        return self.codes.searchsorted(codes)
+
+    def codes_at(self, places: np.ndarray) -> np.ndarray:
+        """See :class:`Run`."""
+        return np.asarray(self.codes[places])
+
+    def counts_at(self, places: np.ndarray) -> np.ndarray:
+        """See :class:`Run`."""
+        return np.asarray(self.counts[places])
+
+    def stamps_at(self, places: np.ndarray) -> np.ndarray:
+        """See :class:`Run`."""
+        return np.asarray(self.stamps[places])
+
+    def take(self, places: np.ndarray, names: Sequence[str]) -> pa.Table:
+        """See :class:`Run`."""
+        chosen = self.table.select(list(names))
+        if len(places) and places[-1] - places[0] == len(places) - 1 and (places[1:] > places[:-1]).all():
+            return chosen.slice(int(places[0]), len(places))
+        return chosen.take(pa.array(places))
+
+    def part(self, begin: int, end: int, names: Sequence[str]) -> Entries:
+        """See :class:`Run`."""
+        rows = self.table.select(list(names)).slice(begin, end - begin)
+        return Entries(self.codes[begin:end], self.counts[begin:end], self.stamps[begin:end], rows)
+
+
+def together(parts: Sequence[Entries]) -> Entries:
+    """All entries of some parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = pa.concat_tables([part.table for part in parts]).combine_chunks()
+    codes, counts, stamps = (
+        np.concatenate([getattr(part, c) for part in parts]) for c in ("codes", "counts", "stamps")
+    )
+    return Entries(codes, counts, stamps, rows)
 
 
 class KeyFile:
@@ -100,93 +188,162 @@ class KeyFile:
     """
 
     def __init__(self, root: Path, label: str) -> None:
-        self.path = f"{FOLDER}/{label}{uuid.uuid4().hex}.keys"
-        self._place = root / self.path
-        self._sink: IO[bytes] | None = None
-        self._rooms: dict[int, int] = {}
+        self._pack = Pack(root, label, FOLDER, SUFFIX)
 
-    def write(self, relation: str, parts: Iterable[Entries]) -> NewKeyRun | None:
+    def write(self, relation: Relation, parts: Iterable[Entries]) -> NewKeyRun | None:
         """Write a run; its parts come in the order of their codes. None if there is no entry at all."""
-        kept: list[Entries] = []
-        writer, begin = None, 0
-        for part in parts:
-            if part.rows == 0:
-                continue
-            if writer is None:
-                sink, begin = self._begin()
-                writer = pa.ipc.new_file(sink, part.batches[0].schema)
-            for batch in part.batches:
-                _write(writer, batch)
-            kept.append(Entries(part.codes, part.counts, part.stamps, []))
-        if writer is None:
+        kept = [part for part in parts if part.rows]
+        if not kept:
             return None
-        writer.close()
-        return self._finish(relation, begin, kept)
+        whole = together(kept)
+        run = self._pack.append(_encoded(relation, whole))
+        return NewKeyRun(relation.name, run.path, run.offset, run.bytes, run.rows, whole.lowest, whole.highest)
 
-    def _begin(self) -> tuple[IO[bytes], int]:
-        if self._sink is None:
-            self._place.parent.mkdir(parents=True, exist_ok=True)
-            self._sink = self._place.open("wb")
-        return self._sink, self._pad()
-
-    def _pad(self) -> int:
-        assert self._sink is not None
-        self._sink.write(bytes(-self._sink.tell() % ALIGNMENT))
-        return self._sink.tell()
-
-    def _finish(self, relation: str, begin: int, kept: Sequence[Entries]) -> NewKeyRun:
-        assert self._sink is not None
-        rows_end = self._sink.tell()
-        self._pad()
-        for column in ("codes", "counts", "stamps"):
-            for part in kept:
-                self._sink.write(np.ascontiguousarray(getattr(part, column), np.int64).data)
-        self._sink.flush()
-        end, rows = self._sink.tell(), sum(part.rows for part in kept)
-        lowest, highest = int(kept[0].codes[0]), int(kept[-1].codes[-1])
-        return NewKeyRun(relation, self.path, begin, rows_end - begin, end - begin, rows, lowest, highest)
+    def read(self, relation: Relation, run: NewKeyRun) -> Run:
+        """A run that was written before, mapped from the file."""
+        written = NewRun(relation.name, "", run.path, run.offset, 0, 0, run.rows, run.bytes)
+        return _Stored(relation, self._pack.read(written), run.lowest, run.highest)
 
     def close(self) -> None:
         """Make it durable, its name as well."""
-        if self._sink is None:
-            return
-        os.fsync(self._sink.fileno())
-        self._sink.close()
-        descriptor = os.open(self._place.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        self._pack.close()
 
     def discard(self) -> None:
         """Delete what was written: it will not be named."""
-        if self._sink is not None:
-            self._sink.close()
-            self._place.unlink(missing_ok=True)
+        self._pack.discard()
 
 
-def _write(writer: pa.ipc.RecordBatchFileWriter, batch: pa.RecordBatch | pa.Table) -> None:
-    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    writer.write_table(table.combine_chunks(), max_chunksize=CHUNK_ROWS)
+def _encoded(relation: Relation, entries: Entries) -> RunData:
+    """Entries as a run of the map store."""
+    key = KeyCodes.of(relation)
+    offsets = entries.codes.view(np.uint64) - np.uint64(entries.lowest % 2**64)
+    frame = Frame(entries.lowest, int(offsets[-1]))
+    bits = max(1, frame.largest.bit_length())
+    codes = Array(narrow(offsets, (1 << bits) - 1))
+    names = [c.name for c in relation.columns]
+    columns: dict[int, Column] = {}
+    for place, column in enumerate(relation.columns):
+        values = to_physical(plain(entries.table[column.name]), column.type)
+        is_code = key.shape == "whole" and column.name in key.columns
+        packed = Packed(NAMES[values.type], frame, entries.rows, codes, 0, bits) if is_code else None
+        columns[place] = packed or _column(values)
+    stamps, counts = encode_numbers(entries.stamps), encode_numbers(entries.counts)
+    assert stamps is not None
+    assert counts is not None
+    unique = bool((entries.codes[1:] != entries.codes[:-1]).all())
+    return RunData(
+        AccessPath(relation.name, tuple(names.index(name) for name in key.columns)),
+        entries.rows,
+        Search((Part(CODE, frame, 0, bits),), 0, bits),
+        codes,
+        columns,
+        stamps,
+        {COUNT: counts},
+        *extremes(entries.stamps),
+        unique,
+        not unique,
+        {COUNT: float(np.abs(entries.counts).sum())},
+        codes.data[::FENCE_ROWS].copy(),
+    )
 
 
-@functools.lru_cache(maxsize=512)
-def _mapped(file: Path, offset: int, rows_bytes: int, bytes_: int, rows: int) -> Entries:
-    with pa.memory_map(os.fspath(file)) as mapped:
-        whole = mapped.read_buffer(offset + bytes_).slice(offset)
-    arrays = rows_bytes + -rows_bytes % ALIGNMENT
-    numbers = np.frombuffer(whole, np.int64, 3 * rows, arrays).reshape(3, rows)
-    reader = pa.ipc.open_file(pa.BufferReader(whole.slice(0, rows_bytes)))
-    return Entries(numbers[0], numbers[1], numbers[2], [reader.get_batch(i) for i in range(reader.num_record_batches)])
+def _column(values: pa.Array) -> Column:
+    """Numbers as offsets from the smallest one, all else as it is: to look for lists of distinct values, as is done for maps, takes longer
+    than it saves."""
+    if not is_number(values.type):
+        return Plain(values)
+    valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
+    numbers = to_numpy(values)
+    frame = frame_of(numbers, valid)
+    if frame is None:
+        return Plain(values)
+    codes = Array(narrow(frame.codes(numbers, valid), frame.largest)) if frame.largest else None
+    return Numbers(NAMES[values.type], frame, len(values), codes)
 
 
-def open_run(root: Path, run: NewKeyRun | KeyRun) -> Entries:
+@dataclass(frozen=True)
+class _Stored:
+    """A stored run; whatever is read of it is verified before."""
+
+    relation: Relation
+    run: RunData
+    lowest: int
+    highest: int
+
+    @property
+    def rows(self) -> int:
+        return self.run.rows
+
+    @property
+    def _codes(self) -> Array:
+        assert self.run.codes is not None  # key runs have them always
+        return self.run.codes
+
+    def _own(self, codes: np.ndarray) -> np.ndarray:
+        """Codes that the run may have as it stores them."""
+        return (codes.view(np.uint64) - np.uint64(self.lowest % 2**64)).astype(self._codes.data.dtype)
+
+    def _numbers(self, codes: np.ndarray) -> np.ndarray:
+        return (codes.astype(np.uint64) + np.uint64(self.lowest % 2**64)).view(np.int64)
+
+    def all_codes(self) -> np.ndarray:
+        return self._numbers(self._codes.all())
+
+    def find(self, codes: np.ndarray) -> np.ndarray:
+        return search_codes(self.run, self._codes, self._own(codes), "left")
+
+    def codes_at(self, places: np.ndarray) -> np.ndarray:
+        return self._numbers(self._codes.at(places))
+
+    def counts_at(self, places: np.ndarray) -> np.ndarray:
+        return self.run.units(COUNT, places)
+
+    def stamps_at(self, places: np.ndarray) -> np.ndarray:
+        return self.run.versions.units(places)
+
+    def take(self, places: np.ndarray, names: Sequence[str]) -> pa.Table:
+        numbers = {c.name: i for i, c in enumerate(self.relation.columns)}
+        columns = [self._typed(numbers[name], self.run.keys[numbers[name]].take(places)) for name in names]
+        return pa.table(columns, names=list(names))
+
+    def part(self, begin: int, end: int, names: Sequence[str]) -> Entries:
+        places = np.arange(begin, end)
+        rows = self.take(places, names)
+        return Entries(self.codes_at(places), self.counts_at(places), self.stamps_at(places), rows)
+
+    def _typed(self, number: int, column: pa.Array) -> pa.Array:
+        """A column as the log has it."""
+        type_ = self.relation.columns[number].type
+        if type_.kind != "decimal":
+            return column
+        if type_.precision > DECIMAL64_DIGITS:
+            return to_logical(column, type_)
+        units = pa.decimal64(type_.precision, type_.scale)
+        return pa.Array.from_buffers(units, len(column), column.buffers(), column.null_count, column.offset)
+
+
+@lru_cache(maxsize=1024)
+def _opened(file: str, offset: int, size: int, relation: str) -> RunData:
+    return open_stored(file, offset, size, hint=hint_for(relation))
+
+
+def hint_for(relation: str) -> str:
+    """What to do when a file of a relation's key index is not what was written."""
+    return f"it is a part of a key index, which follows from the log: `cumulus keys build {relation}` builds it anew"
+
+
+def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     """A stored run, mapped into memory.
 
     Raises:
-        Conflict: it was merged meanwhile, and its file is gone.
+        Conflict: its file is gone: most likely it was merged meanwhile.
+        IntegrityProblem: it is not what was written.
     """
+    file = str(root / run.path)
     try:
-        return _mapped(root / run.path, run.offset, run.rows_bytes, run.bytes, run.rows)
+        data = _opened(file, run.offset, run.bytes, relation.name)
     except FileNotFoundError as error:
         raise Conflict("the key index moved on", kind="keys-moved", place=run.relation, hint="run it again") from error
+    if (data.path.map, data.rows) != (relation.name, run.rows):
+        raise damaged(Place(f"{file}, byte {run.offset}", hint_for(relation.name)), "it is another one")
+    return _Stored(relation, data, run.lowest, run.highest)

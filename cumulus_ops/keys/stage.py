@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog import Catalog, KeyChange, NewKeyRun
+from cumulus_ops.catalog import Catalog, KeyChange, KeyRun, NewKeyRun
 from cumulus_ops.config import Project
 from cumulus_ops.errors import Conflict
 from cumulus_ops.keys.building import signature, up_to_date
@@ -25,8 +25,9 @@ from cumulus_ops.keys.codes import KeyCodes
 from cumulus_ops.keys.events import OFFSET, REJECTED_SCHEMA, ROW, SIGN
 from cumulus_ops.keys.merging import merged, newest_first
 from cumulus_ops.keys.one_by_one import PART, Part, Reason, Rejections, reject, show
-from cumulus_ops.keys.runs import Entries, KeyFile, open_run
+from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run
 from cumulus_ops.keys.verdicts import Judge, Judged
+from cumulus_ops.mapstore.blocks import Place, damaged
 from m3.program import Relation
 
 __all__ = ["KeyStage", "Resolved"]
@@ -55,24 +56,25 @@ class _Index:
     """A relation's index as this append sees it: ``stored`` runs as of ``version``, and on top what the append adds: ``written``
     to the file, or still ``held``, all of them newest last. ``looked_at``: codes of rejected rows, which the verdicts rest on as well."""
 
+    relation: Relation
     judge: Judge
     version: int
     signature: str
-    stored: list[Entries]
+    stored: list[Run]
     written: list[NewKeyRun] = field(default_factory=list)
-    opened: list[Entries] = field(default_factory=list)
+    opened: list[Run] = field(default_factory=list)
     held: list[Entries] = field(default_factory=list)
     looked_at: list[np.ndarray] = field(default_factory=list)
 
     @property
-    def runs(self) -> list[Entries]:
+    def runs(self) -> list[Run]:
         """All of them, newest first."""
         return [*self.held[::-1], *self.opened[::-1], *self.stored]
 
-    def touches(self, run: Entries) -> bool:
+    def touches(self, run: Run) -> bool:
         """Whether the run has a code that this append has something to do with."""
-        mine = [*(r.codes for r in (*self.held, *self.opened)), *self.looked_at]
-        return any(_intersect(codes, run.codes) for codes in mine)
+        mine = [*(r.all_codes() for r in (*self.held, *self.opened)), *self.looked_at]
+        return any(_intersect(codes, run.all_codes()) for codes in mine)
 
 
 class KeyStage:
@@ -171,8 +173,24 @@ class KeyStage:
         relation = next(r for r in self._project.relations if r.name == name)
         stored = up_to_date(self._project, self._catalog, relation, self._label)
         judge = self._judge_of(relation)
-        runs = [open_run(self._project.state, run) for run in newest_first(stored.runs)]
-        return _Index(judge, stored.version, signature(relation), runs)
+        runs = [self._run(relation, run) for run in newest_first(stored.runs)]
+        return _Index(relation, judge, stored.version, signature(relation), runs)
+
+    def _run(self, relation: Relation, run: KeyRun) -> Run:
+        """A run of an index, opened.
+
+        Raises:
+            Conflict: it was merged meanwhile.
+            IntegrityProblem: it was not, and its file is gone or damaged.
+        """
+        try:
+            return open_run(self._project.state, relation, run)
+        except Conflict:
+            now = self._catalog.key_index(relation.name)
+            if now is None or run.id not in {other.id for other in now.runs}:
+                raise
+            place = Place(str(self._project.state / run.path), hint_for(relation.name))
+            raise damaged(place, "its file is missing") from None
 
     def _judge_of(self, relation: Relation) -> Judge:
         settings = self._project.keys[relation.name]
@@ -218,10 +236,10 @@ class KeyStage:
 
     def _write(self, index: _Index, name: str) -> None:
         parts = merged(index.judge.key, index.held[::-1], index.judge.names)
-        run = self._file.write(name, parts)
+        run = self._file.write(index.relation, parts)
         if run is not None:
             index.written.append(run)
-            index.opened.append(open_run(self._project.state, run))
+            index.opened.append(self._file.read(index.relation, run))
         index.held.clear()
 
     def finish(self) -> None:
@@ -258,7 +276,7 @@ class KeyStage:
             if now is None or now.signature != index.signature or now.is_behind:
                 raise conflict
             new = [run for run in now.runs if run.last > index.version]
-            if any(index.touches(open_run(self._project.state, run)) for run in new):
+            if any(index.touches(self._run(index.relation, run)) for run in new):
                 raise conflict
             index.version = now.version
 

@@ -48,9 +48,9 @@ def _merge(
     file = KeyFile(project.state, label)
     keep = _living(catalog.lowest_open_epoch()) if len(runs) == len(index.runs) else None
     try:
-        opened = [open_run(project.state, run) for run in newest_first(runs)]
+        opened = [open_run(project.state, relation, run) for run in newest_first(runs)]
         parts = merged(KeyCodes.of(relation), opened, [c.name for c in relation.columns], keep)
-        new = [run for some in limited(parts, RUN_ROWS) if (run := file.write(relation.name, some)) is not None]
+        new = [run for some in limited(parts, RUN_ROWS) if (run := file.write(relation, some)) is not None]
         file.close()
         reach("keys.before-merge")
         catalog.commit_key_merge(runs, new)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from cumulus_ops.keys.codes import KeyCodes, Ordered, in_key_order
 from cumulus_ops.keys.columns import equal_rows, plain
 from cumulus_ops.keys.lookup import Found, look_up
-from cumulus_ops.keys.runs import Entries, stamp_of, stamped_epoch
+from cumulus_ops.keys.runs import Entries, Run, stamp_of, stamped_epoch
 from cumulus_ops.versions import COORDINATORS_MAX
 
 __all__ = ["UPSERT", "Judge", "Judged"]
@@ -40,7 +40,7 @@ class Judge:
     coordinator: int
     gone: frozenset[int] | None
 
-    def judge(self, rows: pa.Table, sign: np.ndarray, runs: Sequence[Entries]) -> Judged:
+    def judge(self, rows: pa.Table, sign: np.ndarray, runs: Sequence[Run]) -> Judged:
         """Look at events in the order in which they came.
 
         Args:
@@ -155,7 +155,7 @@ class Judged:
         rows = self.rows.select(list(self.by.names))
         whole = self.order.places is None and len(ends) == len(rows)
         last = rows if whole else rows.take(pa.array(self.order.at(ends)))
-        return Entries(self.order.codes[ends], counts, stamps, [last.combine_chunks()])
+        return Entries(self.order.codes[ends], counts, stamps, last.combine_chunks())
 
     def resolved(self) -> tuple[np.ndarray, pa.Table | None, np.ndarray]:
         """What upserts and deletes by key mean.

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cumulus_ops.verdicts import FAILED, PASSED, UNPROVED
+
 if TYPE_CHECKING:
     from cumulus_ops.snapshot import EpochReport, Status
 
@@ -71,10 +73,11 @@ def _epoch_line(epoch: EpochReport) -> str:
         return head + f"sealed by all coordinators, {epoch.events:,} events"
     if epoch.state == "committed":
         return head + f"snapshot committed, {epoch.corrections:,} corrections, {epoch.entries:,} map entries"
-    colour = "green" if epoch.state == "validated" else "red"
+    colour = COLOURS.get(epoch.validation, "yellow")
     return head + f"[{colour}]validation {epoch.validation}[/{colour}]"
 
 
+COLOURS = {PASSED: "green", FAILED: "red", UNPROVED: "magenta"}
 #: The columns of numbers: title -> the number. Of those in PUT_ASIDE only the ones are shown that say something.
 PUT_ASIDE: dict[str, Callable[[EpochReport], int]] = {
     "repeats": lambda e: e.duplicates,
@@ -99,7 +102,7 @@ def epoch_table(epochs: Sequence[EpochReport]) -> Table:
         table.add_column(name, justify="left" if name == "validation" else "right")
     for e in epochs:
         outcome = e.validation or e.state
-        colour = {"passed": "green", "failed": "red"}.get(outcome, "yellow")
+        colour = COLOURS.get(outcome, "yellow")
         cells = (f"{number(e):,}" for number in numbers.values())
         table.add_row(str(e.epoch), *cells, f"{e.seconds:.1f}", f"[{colour}]{escape(_outcome(e))}[/{colour}]")
     return table
@@ -108,6 +111,8 @@ def epoch_table(epochs: Sequence[EpochReport]) -> Table:
 def _outcome(epoch: EpochReport) -> str:
     """What became of an epoch, in words."""
     outcome = epoch.validation or epoch.state
+    if ", " in epoch.proved:  # not just that all views are equal
+        outcome += f": {epoch.proved}"
     if "publish" in epoch.expired:
         outcome += ", not published"
     if epoch.without:

@@ -1,7 +1,8 @@
-"""What ``cumulus doctor`` looks at: this machine, and a project if there is one. Each finding is a line, with what to do."""
+"""What ``cumulus doctor`` looks at: this machine, and a project and how it goes if there is one. Each finding is a line, with what to do."""
 
 from __future__ import annotations
 
+import datetime
 import importlib.metadata
 import re
 import socket
@@ -15,21 +16,32 @@ import psutil
 from packaging.requirements import Requirement
 
 from cumulus_ops.config import Project, load_project
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.errors import CumulusError, SetupProblem
 from cumulus_ops.local import machine
 from cumulus_ops.local.record import read_record
 from cumulus_ops.local.up import servers_folder
 from cumulus_ops.project_file import FILE_NAME
+from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.urls import hide, shown_url
 
 __all__ = ["FIX", "OK", "WARN", "Finding", "examine"]
 
 OK, WARN, FIX = "ok", "warning", "fix"
 PACKAGE = "cumulus"
+CLAIM, VIEWS = "claim", "views"
 PYTHON_MINIMUM = (3, 11)
 GIB = 1 << 30
 DISK_MINIMUM_BYTES, DISK_GOOD_BYTES = 1 * GIB, 5 * GIB
 #: Airflow's three processes with their workers, and a Spark with its: what they were seen to take, rounded up.
 MEMORY_BYTES = 3 * GIB
+
+
+#: What helps where an epoch is overdue. What waits in sources is not known here, and an epoch to which nothing comes is not sealed by `cumulus run`.
+SEAL = "see that its DAG runs and is not paused; without Airflow, `cumulus run` goes on"
+SEAL_FROM_SOURCES = (
+    "see that its DAG runs and is not paused; without Airflow, `cumulus run` reads the sources, and if nothing waits in them the epoch stays open until "
+    "something does: then nothing is missing"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,12 @@ def examine(folder: Path, port: int) -> list[Finding]:
     except CumulusError as error:
         return [*found, _problem("project", error)]
     found += [Finding("project", OK, f"{project.name}: {len(project.relations)} relations"), _disk(project.state)]
-    return [*found, *_folders(project), _catalog(project), *_sources(project), *_servers(project), _port(port, project)]
+    found += [*_folders(project), catalog := _catalog(project)]
+    if catalog.state == OK:
+        found += [state := _state(project)]
+        # a catalog that does not belong to the folder says nothing of it
+        found += [*_sources(project), *_running(project)] if state.check == VIEWS or state.state == OK else []
+    return [*found, *_servers(project), _port(port, project)]
 
 
 def _problem(check: str, error: CumulusError, state: str = FIX) -> Finding:
@@ -198,9 +215,10 @@ def _catalog(project: Project) -> Finding:
     from cumulus_ops.catalog.connection import read_url
 
     try:
-        where = read_url(project.catalog_url).render_as_string(hide_password=True)
+        read_url(project.catalog_url)
     except CumulusError as error:
         return _problem("catalog", error)
+    where = shown_url(project.catalog_url)
     hint = f"cumulus init {project.folder}"
     file = project.catalog_url.removeprefix("sqlite:///")
     if file != project.catalog_url and not Path(file).is_file():
@@ -214,10 +232,27 @@ def _catalog(project: Project) -> Finding:
     except CumulusError as error:
         return _problem("catalog", error)
     except Exception as error:  # of the database's driver, of which only the catalog knows
-        reason = str(getattr(error, "orig", error)).strip().splitlines()
+        reason = hide(str(getattr(error, "orig", error)), [project.catalog_url]).strip().splitlines()
         hint = "check `catalog:` in cumulus.yaml, and that the server runs and knows the user"
         return Finding("catalog", FIX, f"{where}: {reason[0] if reason else type(error).__name__}", hint)
     return Finding("catalog", OK, where)
+
+
+def _state(project: Project) -> Finding:
+    """Whether the state is this catalog's, and was made from these views: what opening the project, or running it, would refuse."""
+    from cumulus_ops.engine import look_at_state
+    from m3.errors import M3Error
+
+    try:
+        look_at_state(project)
+    except SetupProblem as error:
+        return _problem(CLAIM, error)
+    except CumulusError as error:
+        return _problem(VIEWS, error)
+    except M3Error as error:
+        place = f"{error.span}: " if error.span else ""
+        return Finding(VIEWS, FIX, f"{place}{error.message}", error.hint)
+    return Finding(CLAIM, OK, "state and catalog belong together, and were made from these views")
 
 
 def _sources(project: Project) -> Iterator[Finding]:
@@ -225,7 +260,7 @@ def _sources(project: Project) -> Iterator[Finding]:
     from cumulus_ops.catalog import Catalog
     from cumulus_ops.query.lag import source_states
 
-    if not project.sources or _catalog(project).state != OK:
+    if not project.sources:
         return
     catalog = Catalog(project.catalog_url, project.state)
     try:
@@ -238,6 +273,40 @@ def _sources(project: Project) -> Iterator[Finding]:
         else:
             problem, _, hint = source.standing.problem.partition("\n  hint: ")
             yield Finding("source", FIX, f"{source.name} stands still: {problem}", hint)
+
+
+def _running(project: Project) -> Iterator[Finding]:
+    """What its steps, its epochs and its views have said last; nothing is tried."""
+    from cumulus_ops.catalog import Catalog, in_error
+    from cumulus_ops.query.lag import failing_steps, overdue_members
+
+    catalog, rhythm = Catalog(project.catalog_url, project.state), Rhythm.of(project)
+    try:
+        failing = failing_steps(catalog)
+        for problem in failing:
+            text = f"{problem.name} fails since {moment(problem.since)}, {problem.times} times, last at {moment(problem.at)}: {problem.problem}"
+            log = f" the log: {problem.log} in Airflow;" if problem.log else ""
+            yield Finding("step", FIX, text, f"mend that;{log} the next time that it succeeds, this goes away")
+        members = sorted(catalog.membership().active(), key=lambda m: m.coordinator)
+        overdue = overdue_members(project, catalog, members, rhythm)
+        for member in members:
+            if (ended := overdue.get(member.coordinator)) is not None:
+                text = f"epoch {member.epoch} of coordinator {member.coordinator} was to end at {moment(ended)}, and is not sealed"
+                yield Finding("epoch", WARN, text, SEAL_FROM_SOURCES if project.sources else SEAL)
+        newest = catalog.newest_snapshot()
+        for error in in_error(catalog.view_errors(), newest):
+            yield Finding("view", WARN, f"{error.view} is in error {error}", error.hint)
+        if not failing:
+            data = catalog.data_at(newest)
+            said = "none yet" if newest < 0 else f"of epoch {newest}" + (f", data of {moment(data)}" if data else "")
+            yield Finding("snapshot", OK, said)
+    finally:
+        catalog.close()
+
+
+def moment(at: datetime.datetime) -> str:
+    """To the second, in UTC."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _servers(project: Project) -> Iterator[Finding]:

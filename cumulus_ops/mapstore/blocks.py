@@ -7,12 +7,13 @@ so reading a few keys of a large run verifies little, and what was verified cost
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 
 import numpy as np
 
 from cumulus_ops.errors import IntegrityProblem
 
-__all__ = ["BLOCK_BYTES", "BLOCK_SHIFT", "Blocks", "checksums", "damaged"]
+__all__ = ["BLOCK_BYTES", "BLOCK_SHIFT", "Blocks", "Place", "checksums", "damaged"]
 
 BLOCK_SHIFT = 16
 BLOCK_BYTES = 1 << BLOCK_SHIFT
@@ -24,17 +25,25 @@ def checksums(data: memoryview) -> np.ndarray:
     return np.array([zlib.crc32(data[start : start + BLOCK_BYTES]) for start in starts], dtype=np.uint32)
 
 
+@dataclass(frozen=True)
+class Place:
+    """What to call a run in errors, and what to do when it is damaged."""
+
+    name: str
+    hint: str = "restore the file from a copy; or `cumulus anew` makes all maps again, from the event log"
+
+
 class Blocks:
     """The blocks of one mapped run.
 
     Args:
         data: its bytes.
         expected: their checksums.
-        place: what to call it in errors.
+        place: what it is called in errors.
     """
 
-    def __init__(self, data: memoryview, expected: np.ndarray, place: str) -> None:
-        self._data, self._expected, self._place = data, expected, place
+    def __init__(self, data: memoryview, expected: np.ndarray, place: Place) -> None:
+        self._data, self._expected, self.place = data, expected, place
         self._known = np.zeros(len(expected), dtype=bool)
         self.unchecked = len(expected)
 
@@ -68,16 +77,11 @@ class Blocks:
     def _verify(self, block: int) -> None:
         part = self._data[block << BLOCK_SHIFT : (block + 1) << BLOCK_SHIFT]
         if zlib.crc32(part) != self._expected[block]:
-            raise damaged(self._place, f"block {block} does not have its checksum")
+            raise damaged(self.place, f"block {block} does not have its checksum")
         self._known[block] = True
         self.unchecked -= 1
 
 
-def damaged(place: str, what: str) -> IntegrityProblem:
+def damaged(place: Place, what: str) -> IntegrityProblem:
     """The error for a run that is not what was written."""
-    return IntegrityProblem(
-        f"a stored run is damaged: {what}",
-        kind="damaged-run",
-        place=place,
-        hint="restore the file from a copy, or load the project anew from its drops",
-    )
+    return IntegrityProblem(f"a stored run is damaged: {what}", kind="damaged-run", place=place.name, hint=place.hint)

@@ -47,7 +47,7 @@ def logical_type(type_: Type) -> pa.DataType:
 
 
 def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
-    """Arrow column as read from a file -> physical array; wide if a decimal has more units than an int64 holds.
+    """Arrow column as read from a file -> physical array; wide if a decimal has more units than an int64 holds. Zero has no sign.
 
     Raises:
         InputProblem: a decimal has more than 38 digits.
@@ -55,7 +55,8 @@ def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if type_.kind != "decimal":
-        return array if array.type == physical_type(type_) else array.cast(physical_type(type_))
+        physical = array if array.type == physical_type(type_) else array.cast(physical_type(type_))
+        return pc.add(physical, 0.0) if type_.kind == "double" else physical
     try:
         if not pa.types.is_decimal(array.type) or array.type.scale != type_.scale:
             array = array.cast(pa.decimal128(38, type_.scale))

@@ -33,6 +33,7 @@ __all__ = [
     "probe",
     "read_since",
     "read_slices",
+    "search_codes",
     "spread",
     "sum_points",
 ]
@@ -163,14 +164,14 @@ def find(run: RunData, request: Probe) -> Found:
     # wants all codes from its own, with zeros for the rest, to the same with ones: a range of rows.
     own = run.codes.data.dtype.type
     codes = codes.astype(own, copy=False)
-    low = _search(run, run.codes, codes, "left")
+    low = search_codes(run, run.codes, codes, "left")
     free = 0 if hashed else parts[-1].shift  # bits that are not asked for
     if free:
-        high = _search(run, run.codes, codes | own((1 << free) - 1), "right")
+        high = search_codes(run, run.codes, codes | own((1 << free) - 1), "right")
         return Found(hit, low, high, one_key, same).only(np.flatnonzero(high > low))
     there = np.flatnonzero(run.codes.at(np.minimum(low, len(run) - 1)) == codes)
     hit, low = hit[there], low[there]
-    high = low + 1 if run.unique else _search(run, run.codes, codes[there], "right")
+    high = low + 1 if run.unique else search_codes(run, run.codes, codes[there], "right")
     return Found(hit, low, high, one_key, same)
 
 
@@ -200,7 +201,7 @@ def _wanted(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.
     return rows, codes[rows]
 
 
-def _search(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+def search_codes(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Binary search. Of a run that is not verified yet, the part is verified that the header's fences say each answer is in: an
     answer that lies elsewhere was misled by a damaged code."""
     # The search itself may read codes that nobody has verified, and be led astray by them. But the fences are verified, and
@@ -216,7 +217,7 @@ def _search(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left"
     codes.at(last)
     right = np.where(inside, (found > part * FENCE_ROWS) & (found <= (part + 1) * FENCE_ROWS), found == 0)
     if not right.all() or not (codes.data[first] == run.fences[first // FENCE_ROWS]).all():
-        raise damaged(run.path.map, "its search codes are not in order")
+        raise damaged(codes.blocks.place, "its search codes are not in order")
     return found
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog import NewRun
-from cumulus_ops.mapstore.blocks import BLOCK_BYTES, BLOCK_SHIFT, Blocks, checksums, damaged
+from cumulus_ops.mapstore.blocks import BLOCK_BYTES, BLOCK_SHIFT, Blocks, Place, checksums, damaged
 from cumulus_ops.mapstore.encodings import NAMES, TYPES, Array, Column, Frame, Numbers, Packed, Plain, Texts, Wide
 from cumulus_ops.mapstore.runs import AccessPath, Part, RunData, Search
 
@@ -174,7 +174,7 @@ class _Reader:
         return Texts(self._numbers(array.indices), rows, Plain(array.dictionary, self.blocks, self.start))
 
 
-def _parse(data: pa.Buffer, place: str) -> RunData:
+def _parse(data: pa.Buffer, place: Place) -> RunData:
     """A run in mapped bytes; the header is read and verified."""
     view = memoryview(data)
     blocks, body, headers = _blocks(view, place)
@@ -210,7 +210,7 @@ def _parse(data: pa.Buffer, place: str) -> RunData:
     )
 
 
-def _blocks(view: memoryview, place: str) -> tuple[Blocks, int, np.ndarray]:
+def _blocks(view: memoryview, place: Place) -> tuple[Blocks, int, np.ndarray]:
     """The checksums at a run's end, the length of what they are about, and the blocks with more than rows in them."""
     size = len(view)
     if size < 20 or bytes(view[size - 8 :]) != MAGIC:
@@ -224,17 +224,17 @@ def _blocks(view: memoryview, place: str) -> tuple[Blocks, int, np.ndarray]:
     return blocks, body, np.flatnonzero(np.frombuffer(sums, np.uint8, count, 4 * count))
 
 
-def open_run(file: Path | str, offset: int, size: int) -> RunData:
-    """Memory-map one run of a pack; apart from its header nothing is read until it is looked at.
+def open_run(file: Path | str, offset: int, size: int, hint: str = Place.hint) -> RunData:
+    """Memory-map one run of a pack; apart from its header nothing is read until it is looked at. ``hint``: what to do when it is damaged.
 
     Raises:
         IntegrityProblem: it is not what was written.
     """
-    place = f"{file}, byte {offset}"
+    place = Place(f"{file}, byte {offset}", hint)
     return _parse(_part(file, offset, size, place), place)
 
 
-def _part(file: Path | str, offset: int, size: int, place: str) -> pa.Buffer:
+def _part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
     data = _pack(str(file))
     if offset + size > data.size:
         raise damaged(place, "the file is too short")
@@ -247,7 +247,7 @@ def scrub_run(file: Path | str, offset: int, size: int) -> None:
     Raises:
         IntegrityProblem: it is not what was written.
     """
-    place = f"{file}, byte {offset}"
+    place = Place(f"{file}, byte {offset}")
     _blocks(memoryview(_part(file, offset, size, place)), place)[0].check_all()
 
 
@@ -266,11 +266,12 @@ class Pack:
     Args:
         root: the state folder.
         label: what the file's name begins with: whose step writes it.
+        folder, suffix: where it is, and how its name ends.
     """
 
-    def __init__(self, root: Path, label: str = "") -> None:
+    def __init__(self, root: Path, label: str = "", folder: str = "runs", suffix: str = ".pack") -> None:
         self.root = root
-        self._path = Path("runs") / f"{label}{uuid.uuid4().hex}.pack"
+        self._path = Path(folder) / f"{label}{uuid.uuid4().hex}{suffix}"
         self._runs: list[NewRun] = []
         self._sink: BinaryIO | None = None  # nothing is made before the first run comes
 
@@ -289,7 +290,7 @@ class Pack:
         self._opened().flush()
         with pa.memory_map(str(self.root / self._path)) as source:
             source.seek(run.offset)
-            return _parse(source.read_buffer(run.bytes), run.path)
+            return _parse(source.read_buffer(run.bytes), Place(run.path))
 
     def close(self) -> tuple[NewRun, ...]:
         """Make the file durable, and its name.
@@ -303,6 +304,12 @@ class Pack:
             self._sink.close()
             sync_folder((self.root / self._path).parent)
         return tuple(self._runs)
+
+    def discard(self) -> None:
+        """Delete what was written, closed or not: it will not be named."""
+        if self._sink is not None:
+            self._sink.close()
+            (self.root / self._path).unlink(missing_ok=True)
 
     def _opened(self) -> BinaryIO:
         if self._sink is None:

@@ -24,16 +24,15 @@ from cumulus_ops.orchestration.operators import (
     Vote,
 )
 from cumulus_ops.orchestration.run_epochs import run_epochs_dag
-from cumulus_ops.orchestration.timetable import StaggeredTimetable
+from cumulus_ops.orchestration.timetable import PLACES, StaggeredTimetable, TokenOrder
 from cumulus_ops.orchestration.waits import Waits, waits_of
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.timeline import read_timeline
-from cumulus_ops.versions import COORDINATORS_MAX
 
 __all__ = ["build_dags", "commit_dag", "coordinator_dag", "final_dag", "validate_dag"]
 
 #: Before what any coordinator has to do.
-URGENT: dict[str, Any] = {"priority_weight": 10 * (COORDINATORS_MAX + 1), "weight_rule": "absolute"}
+URGENT: dict[str, Any] = {"priority_weight": PLACES + 10, "weight_rule": "absolute"}
 RETRIES = {"retries": 3, "retry_delay": datetime.timedelta(seconds=5), "owner": "cumulus"}
 
 
@@ -66,8 +65,8 @@ def coordinator_dag(project: Project, coordinator: int, waits: Waits) -> DAG:
     mine: dict[str, Any] = {
         "folder": str(project.folder),
         "coordinator": coordinator,
-        "priority_weight": 10 * (COORDINATORS_MAX - coordinator),
-        "weight_rule": "absolute",
+        "priority_weight": PLACES - coordinator,  # of a run of which nothing else is known
+        "weight_rule": TokenOrder(),
     }
     with DAG(
         dag_id=names.coordinator_dag(project.name, coordinator),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
+from cumulus_ops.verdicts import EQUAL, outcome_of
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.finals import FinalPartition
@@ -50,7 +51,7 @@ def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[s
     """
     from cumulus_ops.catalog.values import shown_value
 
-    with running(folder, "inprocess") as (project, runtime):
+    with running(folder, "inprocess", "finalise") as (project, runtime):
         proved = project.validation.policy != "off"
         found = {(r, s): runtime.catalog.closed_left(r, s, validated=proved) for r, s in seals}
     return {place: [shown_value(text) for text in texts] for place, texts in found.items() if texts}
@@ -64,7 +65,7 @@ def finalise_closed(folder: str) -> list[str]:
     """
     from cumulus_ops.snapshot.finals import finalise
 
-    with running(folder, None) as (_, runtime):
+    with running(folder, None, "finalise") as (_, runtime):
         report = finalise(runtime)
         for partition in report.partitions:
             log.info("final: %s", partition)
@@ -78,19 +79,20 @@ def validate_final(folder: str) -> list[str]:
         those that passed, as text.
 
     Raises:
-        SnapshotInvalid: one did not pass and the project's policy is ``fail``.
+        SnapshotInvalid: one did not pass, and that is a failure by the project's settings.
     """
     from cumulus_ops.validation.finals import validate_finals
 
-    with running(folder, None, frames=True) as (project, runtime):
+    with running(folder, None, "validate", frames=True) as (project, runtime):
         verdicts = validate_finals(runtime) if project.validation.policy != "off" else []
     for verdict in verdicts:
-        log.info("final partition %s", verdict)
-    failed = [str(verdict) for verdict in verdicts if not verdict.success]
-    if failed and project.validation.policy == "fail":
+        log.log(logging.INFO if verdict.outcome == EQUAL else logging.WARNING, "final partition %s", verdict)
+    failed = [str(verdict) for verdict in verdicts if project.validation.is_failure(outcome_of([verdict.outcome]))]
+    if failed:
         raise SnapshotInvalid(
-            f"{len(failed)} of {len(verdicts)} final partitions differ from recomputation:\n  " + "\n  ".join(failed),
+            f"{len(failed)} of {len(verdicts)} final partitions differ from recomputation, or could not be compared:\n  "
+            + "\n  ".join(failed),
             kind="final-invalid",
             hint="the report of each is in the project's reports folder",
         )
-    return [str(verdict) for verdict in verdicts if verdict.success]
+    return [str(verdict) for verdict in verdicts if verdict.outcome == EQUAL]

@@ -12,7 +12,17 @@ from airflow.sdk.configuration import conf
 
 from cumulus_ops.config import load_project
 
-__all__ = ["EPOCH", "MOUNTED", "ROUTE", "ReportLink", "SnapshotLink", "absolute_page", "page", "web_path"]
+__all__ = [
+    "EPOCH",
+    "MOUNTED",
+    "ROUTE",
+    "ReportLink",
+    "SnapshotLink",
+    "absolute_page",
+    "airflow_root",
+    "page",
+    "web_path",
+]
 
 #: Where the pages are served, and by which name Airflow's UI frames them.
 MOUNTED, ROUTE = "/cumulus", "cumulus"
@@ -22,12 +32,12 @@ EPOCH = "epoch"
 
 def web_path(*parts: object) -> str:
     """The path of a page as it is served: a folder's without parts."""
-    return f"{_root()}{MOUNTED}/{'/'.join(quote(str(part), safe='') for part in parts)}"
+    return f"{airflow_root()}{MOUNTED}/{'/'.join(quote(str(part), safe='') for part in parts)}"
 
 
 def page(*parts: object) -> str:
     """The path of a page within Airflow's UI, which shows it in a frame beside its own navigation."""
-    return f"{_root()}/plugin/{ROUTE}{web_path(*parts)}"
+    return f"{airflow_root()}/plugin/{ROUTE}{web_path(*parts)}"
 
 
 def absolute_page(*parts: object) -> str:
@@ -40,7 +50,8 @@ def _base_url() -> str:
     return str(conf.get("api", "base_url", fallback="") or "")
 
 
-def _root() -> str:
+def airflow_root() -> str:
+    """The path at which Airflow's UI is served on its host, without a slash at its end."""
     return urlsplit(_base_url()).path.rstrip("/")
 
 

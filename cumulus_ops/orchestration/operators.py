@@ -45,7 +45,8 @@ BLUE, GREEN, YELLOW, PURPLE = "#d6e4f5", "#d9f2dd", "#fdf3cf", "#ece2f7"
 
 class ApplyEpoch(BaseOperator):
     """Apply one coordinator's drops as they land, until its epoch is over by the schedule, or early. Says which values were closed by
-    their last seal: ``values`` has the asset of each (relation, seal) by which some view is final."""
+    their last seal: ``values`` has the asset of each (relation, seal) by which some view is final. An epoch that it completes for somebody who is gone
+    is committed at once."""
 
     ui_color = BLUE
 
@@ -58,14 +59,22 @@ class ApplyEpoch(BaseOperator):
         """Returns the sums over the batches."""
         from cumulus_ops.catalog.values import shown_value
 
-        woken = names.final_dag(load_project(Path(self.folder)).name)
+        project = load_project(Path(self.folder)).name
 
         def wake_final(partition: FinalPartition) -> None:
             """Its events come when this task ends, with the epoch; partitions are proved before."""
-            wake(woken, f"sealed__{partition.id}", shown_value(partition.value)[:KEY_CHARACTERS])
+            wake(names.final_dag(project), f"sealed__{partition.id}", shown_value(partition.value)[:KEY_CHARACTERS])
+
+        def wake_commit(complete: range) -> None:
+            """Its vote comes with its seal, after this task's epoch; who waits for the snapshot has waited for somebody who is gone already."""
+            wake(names.commit_dag(project), f"complete__{complete[-1]}", str(complete[-1]))
 
         totals = steps.apply_scheduled(
-            self.folder, self.coordinator, began(context), wake_final if self.values else lambda _: None
+            self.folder,
+            self.coordinator,
+            began(context),
+            wake_final if self.values else lambda _: None,
+            wake_commit,
         )
         say_closed(context, self.folder, self.values)
         return totals
@@ -181,8 +190,8 @@ class ValidateEpochs(BaseOperator):
         super().__init__(**kwargs)
         self.folder = folder
 
-    def execute(self, context: Context) -> dict[str, bool]:
-        """Returns epoch -> passed. A failed snapshot fails the task at once: a retry would not change the numbers."""
+    def execute(self, context: Context) -> dict[str, str]:
+        """Returns epoch -> passed, unproved or failed. A snapshot that fails by the project's settings fails the task at once: a retry would not change the numbers."""
         from airflow.sdk.exceptions import AirflowFailException
 
         try:
@@ -191,7 +200,7 @@ class ValidateEpochs(BaseOperator):
             self._say_reports(context, error.epochs)
             raise AirflowFailException(str(error)) from error
         self._say_reports(context, list(outcomes))
-        return {str(epoch): passed for epoch, passed in outcomes.items()}
+        return {str(epoch): outcome for epoch, outcome in outcomes.items()}
 
     def _say_reports(self, context: Context, epochs: Sequence[int]) -> None:
         """In the log, which the UI shows first and whose addresses are links, and for the task's button, which is among its details."""

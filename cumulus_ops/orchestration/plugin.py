@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.plugins_manager import AirflowPlugin
 
 from cumulus_ops.orchestration.hosts import host_check
-from cumulus_ops.orchestration.links import MOUNTED, ROUTE, web_path
-from cumulus_ops.orchestration.timetable import StaggeredTimetable
+from cumulus_ops.orchestration.links import MOUNTED, ROUTE, airflow_root, web_path
+from cumulus_ops.orchestration.timetable import StaggeredTimetable, TokenOrder
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -34,15 +34,16 @@ class WebPages:
         from cumulus_ops.orchestration.projects import project_folder
         from cumulus_ops.web import create_app
 
-        return create_app(lambda: [load_project(project_folder())], may_read)
+        return create_app(lambda: [load_project(project_folder())], may_read, airflow_root())
 
 
 class CumulusPlugin(AirflowPlugin):
-    """Registers the staggered timetable, which Airflow needs to read serialised DAGs back; and Cumulus's pages, with their place in
+    """Registers the staggered timetable and the order of priorities, which Airflow needs to read serialised DAGs back; and Cumulus's pages, with their place in
     the UI's navigation."""
 
     name = "cumulus"
     timetables: ClassVar = [StaggeredTimetable]
+    priority_weight_strategies: ClassVar = [TokenOrder]
     fastapi_root_middlewares: ClassVar = host_check()
     fastapi_apps: ClassVar = [{"app": WebPages(), "url_prefix": MOUNTED, "name": "Cumulus"}]
     external_views: ClassVar = [

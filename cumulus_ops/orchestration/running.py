@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from cumulus_ops.config import Project, load_project
 from cumulus_ops.errors import CumulusError
@@ -14,7 +16,7 @@ from cumulus_ops.errors import CumulusError
 if TYPE_CHECKING:
     from cumulus_ops.snapshot import Runtime
 
-__all__ = ["Patience", "SnapshotInvalid", "running"]
+__all__ = ["Patience", "SnapshotInvalid", "running", "task_address"]
 
 
 class SnapshotInvalid(CumulusError):
@@ -24,18 +26,47 @@ class SnapshotInvalid(CumulusError):
 
 
 @contextmanager
-def running(folder: str, executor: str | None, *, frames: bool = False) -> Iterator[tuple[Project, Runtime]]:
-    """A project's runtime; ``frames``: where data frames are made, by what proves snapshots."""
+def running(
+    folder: str, executor: str | None, step: str, coordinator: int | None = None, *, frames: bool = False
+) -> Iterator[tuple[Project, Runtime]]:
+    """A project's runtime. The catalog is told if anything fails here.
+
+    Args:
+        folder: the project.
+        executor: overrides the project's executor.
+        step: what the task does, in one word of :mod:`cumulus_ops.snapshot.watching`.
+        coordinator: for whom, None if for the whole project.
+        frames: whether data frames are made, by what proves snapshots.
+    """
     project = load_project(Path(folder))
     if (executor or project.executor.kind) == "inprocess" and not frames:
         from cumulus_ops.light import without_pandas
 
         without_pandas()
     from cumulus_ops.snapshot import initialise, open_runtime
+    from cumulus_ops.snapshot.watching import watched_task
 
-    initialise(project)
-    with open_runtime(project, executor or None) as runtime:
-        yield project, runtime
+    log_address = task_address(os.environ)
+    with watched_task(project, step, coordinator, log_address):
+        initialise(project)
+        with open_runtime(project, executor or None) as runtime:
+            runtime.catalog.log_address = log_address
+            yield project, runtime
+            runtime.catalog.step_succeeds(step, coordinator)
+
+
+def task_address(environment: Mapping[str, str]) -> str:
+    """Where Airflow's UI shows the task that has this environment, as a path on its host; "" outside of tasks.
+
+    >>> task_address({"AIRFLOW_CTX_DAG_ID": "d", "AIRFLOW_CTX_TASK_ID": "t", "AIRFLOW_CTX_DAG_RUN_ID": "r:1"})
+    '/dags/d/runs/r%3A1/tasks/t'
+    """
+    names = ("AIRFLOW_CTX_DAG_ID", "AIRFLOW_CTX_DAG_RUN_ID", "AIRFLOW_CTX_TASK_ID")
+    if not all(environment.get(name) for name in names):
+        return ""
+    dag, run, task = (quote(environment[name], safe="") for name in names)
+    number = environment.get("AIRFLOW_CTX_TRY_NUMBER")
+    return f"/dags/{dag}/runs/{run}/tasks/{task}" + (f"?try_number={number}" if number else "")
 
 
 class Patience:

@@ -16,6 +16,7 @@ from cumulus_ops.errors import NotYet
 from cumulus_ops.orchestration.final_steps import FinalLooks
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.verdicts import PASSED
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import Boundary
@@ -42,6 +43,8 @@ log = logging.getLogger(__name__)
 POLL_S = 0.5
 IDLE_POLL_S = 3.0  # where nothing has come for long
 IDLE_LOOKS = 40  # in vain, before the pauses grow
+OTHERS_S = 3.0  # between two looks after the others, for who has something to do
+COMMIT_S = 60.0  # with an epoch that is complete, before somebody else wakes its commit
 PATIENCE_S = 30.0  # with the one who has the token, before the seal's task waits for it, and gives its slot back
 TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "files_aside", "set_aside")
 
@@ -88,12 +91,12 @@ def apply_epoch(
     from cumulus_ops.snapshot import run_minibatch, settle
 
     totals = dict.fromkeys(TOTALS, 0)
-    with running(folder, executor) as (_, runtime):
+    with running(folder, executor, "apply", coordinator) as (_, runtime):
         if not _wait_until(lambda: not _is_in(runtime, coordinator, epoch - 1), patience_s):
             return None
         while _is_in(runtime, coordinator, epoch):
             pending = _pending(runtime, coordinator)
-            report = run_minibatch(runtime, coordinator, [d.name for d in pending[: max(0, len(pending) - leave)]])
+            report = run_minibatch(runtime, coordinator, pending[: max(0, len(pending) - leave)])
             if report is None:
                 break
             log.info("applied %s", report)
@@ -107,8 +110,10 @@ def apply_scheduled(
     coordinator: int,
     moment: datetime.datetime,
     on_final: Callable[[FinalPartition], None] = lambda _: None,
+    on_complete: Callable[[range], None] = lambda _: None,
 ) -> dict[str, int]:
-    """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early.
+    """Apply what lands for ``coordinator`` while it is in the epoch of a moment: until that ends by the clock, or early. It looks after the
+    others meanwhile: what dead processes have appended is applied, and who is gone is fenced.
 
     It finalises meanwhile: a value that all have sealed is final without waiting for the epoch's end. What landed before an epoch's
     boundary belongs to it. Of an epoch that ends early, only what is appended does. An earlier epoch
@@ -121,42 +126,91 @@ def apply_scheduled(
         moment: in which epoch it began.
         on_final: called with the newest partition when some have become final, and again for later ones, but not more often than
             every :data:`~cumulus_ops.orchestration.final_steps.WAKE_S` seconds.
+        on_complete: called with the epochs that await their snapshots, when this run has made one complete, or nobody comes for one.
 
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
     """
-    from cumulus_ops.snapshot import current_epoch, fence_the_gone, run_minibatch, settle, settle_if_due
+    from cumulus_ops.snapshot import current_epoch, run_minibatch, settle, settle_if_due
 
     totals = dict.fromkeys(TOTALS, 0)
-    with running(folder, None) as (project, runtime):
+    with running(folder, None, "apply", coordinator) as (project, runtime):
         rhythm = Rhythm.of(project)
         epoch = _last_epoch(runtime, coordinator, moment)
         patience, looks = Patience(PATIENCE_S), 0
-        finals = FinalLooks(runtime, on_final)
+        finals, others = FinalLooks(runtime, on_final), _Others(runtime, coordinator, on_complete)
         while _is_in(runtime, coordinator, epoch):
             here = current_epoch(runtime, coordinator)
             boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
             waiting = [] if boundary.is_early else _pending(runtime, coordinator)
-            landed = [drop.name for drop in waiting if drop.arrived < boundary.ends_at]
+            landed = [drop for drop in waiting if drop.arrived < boundary.ends_at]
             report = run_minibatch(runtime, coordinator, landed)
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
                 finals.look()
+                others.look_if_due()
                 looks = 0
             elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
+                others.tell_complete()
             elif _is_over(last) and (here == epoch or patience.is_over):
                 break
             else:
                 settle_if_due(runtime)
-                fence_the_gone(runtime, coordinator)
+                others.look()
                 finals.look()
                 looks += 1
                 time.sleep(_pause_s(looks, boundary))
         settle(runtime)
         finals.look()
     return totals
+
+
+class _Others:
+    """Looks after the other coordinators, for one that is at work: applies what dead processes have appended, fences who is gone, and tells of
+    epochs that await their snapshots."""
+
+    def __init__(self, runtime: Runtime, coordinator: int, on_complete: Callable[[range], None]) -> None:
+        self._runtime, self._coordinator, self._tell = runtime, coordinator, on_complete
+        self._tried: set[int] = set()
+        self._told = -1  # the newest epoch that was told of
+        self._lonely: tuple[int, Patience] | None = None  # one that waits for its snapshot, and for how long it may
+        self._pause = Patience(OTHERS_S)
+
+    def look_if_due(self) -> None:
+        """Look, if the last look was a while ago: for those who always have something to do of their own."""
+        if self._pause.is_over:
+            self.look()
+
+    def look(self) -> None:
+        """Look now. Costs a few short queries if there is nothing to do."""
+        from cumulus_ops.snapshot import apply_orphans, fence_the_gone
+
+        apply_orphans(self._runtime, self._tried)
+        if fence_the_gone(self._runtime, self._coordinator):
+            self.tell_complete()
+        elif self._pause.is_over:
+            self._tell_if_nobody_comes()
+        if self._pause.is_over:
+            self._pause = Patience(OTHERS_S)
+
+    def tell_complete(self) -> None:
+        """Tell now of the epochs that are complete: this process has just sealed something, and its own vote comes when it ends."""
+        complete = _complete(self._runtime)
+        if complete and complete[-1] > self._told:
+            self._told = complete[-1]
+            self._tell(complete)
+
+    def _tell_if_nobody_comes(self) -> None:
+        """Tell of epochs that have been complete for long: a person has fenced somebody, or who was to wake the commit has died before it did."""
+        complete = _complete(self._runtime)
+        if not complete:
+            self._lonely = None
+        elif self._lonely is None or self._lonely[0] != complete[0]:
+            self._lonely = complete[0], Patience(COMMIT_S)
+        elif self._lonely[1].is_over:
+            self.tell_complete()
 
 
 def _pause_s(looks: int, boundary: Boundary) -> float:
@@ -206,7 +260,7 @@ def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float =
     Returns:
         The epochs that are sealed now and were to be, those of which the coordinator is a member; None when the token did not come.
     """
-    with running(folder, "inprocess") as (_, runtime):
+    with running(folder, "inprocess", "seal", coordinator) as (_, runtime):
         sealed = _seal(runtime, coordinator, epoch, epoch, patience_s)
         return None if sealed is None else list(sealed.epochs)
 
@@ -220,20 +274,24 @@ def seal_scheduled(
     Returns:
         what is sealed now; None when the token did not come.
     """
-    with running(folder, "inprocess") as (project, runtime):
+    with running(folder, "inprocess", "seal", coordinator) as (project, runtime):
         epoch = runtime.catalog.epoch_at(coordinator, moment, Rhythm.of(project))
         return _seal(runtime, coordinator, epoch, _last_epoch(runtime, coordinator, moment), patience_s)
 
 
 def _seal(runtime: Runtime, coordinator: int, epoch: int, upto: int, patience_s: float) -> Sealed | None:
     """Seal the epochs up to ``epoch``, and on as long as they are empty and over, up to ``upto``."""
-    from cumulus_ops.snapshot import current_epoch, fence_the_gone, tell_where_coordinators_are
+    from cumulus_ops.snapshot import apply_orphans, current_epoch, fence_the_gone, settle, tell_where_coordinators_are
+
+    tried: set[int] = set()
 
     def seal_all() -> bool:
         while (here := current_epoch(runtime, coordinator)) <= upto and _is_in(runtime, coordinator, here):
             if here > epoch and _quiet_until(runtime, coordinator, upto) < here:
                 break
             if not _sealed(runtime, coordinator, here, upto):
+                if apply_orphans(runtime, tried):  # perhaps of whose seal is waited for; all who live may wait here
+                    settle(runtime)
                 return False
         return True
 
@@ -270,12 +328,14 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
         the epochs that have snapshots of their own now, without those that repeat one.
     """
     from cumulus_ops.snapshot import commit
+    from cumulus_ops.snapshot.sealing import apply_left
 
     done: list[int] = []
-    with running(folder, executor) as (_, runtime):
+    with running(folder, executor, "checkpoint") as (_, runtime):
         _say_repeated(runtime.catalog.repeat_snapshots())
         while epochs := _complete(runtime):
             epoch = epochs[0]
+            apply_left(runtime, epoch)
             report = commit(runtime, epoch)
             log.info("snapshot %s", report)
             for batch in report.without:
@@ -296,10 +356,14 @@ def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
     from cumulus_ops.query import newest_errors
     from cumulus_ops.snapshot import awaiting, publish, to_validate
+    from cumulus_ops.snapshot.finals import publish_lost_finals
+    from cumulus_ops.snapshot.publishing import publish_lost
 
-    with running(folder, "inprocess") as (_, runtime):
+    with running(folder, "inprocess", "publish") as (_, runtime):
         for epoch in awaiting(runtime, "publish"):
             log.info("epoch %d published: %s", epoch, publish(runtime, epoch))
+        for view in (*publish_lost(runtime), *publish_lost_finals(runtime)):
+            log.warning("view %s: its table was gone or older, and is published again", view)
         _warn_of_expired(runtime, "publish")
         errors = {e.view: str(e) for e in newest_errors(runtime)}
         for view, reason in errors.items():
@@ -313,20 +377,20 @@ def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
         log.warning("expired before `%s` came to them: the snapshots of epochs %s", consumer, ", ".join(late))
 
 
-def validate_committed(folder: str) -> dict[int, bool]:
+def validate_committed(folder: str) -> dict[int, str]:
     """Validate every snapshot that is due by the project's settings and not validated yet, oldest first; those that have
     expired are left out.
 
     Returns:
-        epoch -> whether it passed.
+        epoch -> the outcome: passed, unproved, or failed.
 
     Raises:
-        SnapshotInvalid: one did not pass and the project's policy is ``fail``.
+        SnapshotInvalid: one did not pass, and that is a failure by the project's settings.
     """
     from cumulus_ops.snapshot import to_validate, validate
     from cumulus_ops.snapshot.notices import write_notices
 
-    with running(folder, None, frames=True) as (project, runtime):
+    with running(folder, None, "validate", frames=True) as (project, runtime):
         settings, names = project.validation, [view.name for view in runtime.program.views]
         reports = [
             validate(runtime, e, settings.chosen(names, len(runtime.catalog.validations())))
@@ -335,11 +399,11 @@ def validate_committed(folder: str) -> dict[int, bool]:
         write_notices(runtime)  # without publishing, this is where reading has found views in error
         _warn_of_expired(runtime, "validate")
     for report in reports:
-        log.info("validation %s", report)
-    failed = [report for report in reports if not report.success]
-    if failed and settings.policy == "fail":
+        log.log(logging.INFO if report.outcome == PASSED else logging.WARNING, "validation %s", report)
+    failed = [report for report in reports if settings.is_failure(report.outcome)]
+    if failed:
         raise _invalid(failed, len(reports))
-    return {report.epoch: report.success for report in reports}
+    return {report.epoch: report.outcome for report in reports}
 
 
 def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, object]]:
@@ -349,7 +413,7 @@ def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, o
         Per epoch: ``epoch`` and ``leave``: coordinator (as text, for it travels as JSON) -> the number of pending drops that it leaves for
         later epochs.
     """
-    with running(folder, "inprocess") as (_, runtime):
+    with running(folder, "inprocess", "plan") as (_, runtime):
         members = list(runtime.catalog.membership().active())
         here = min(m.epoch for m in members)
         pending = {str(m.coordinator): len(_pending(runtime, m.coordinator)) for m in members}
@@ -364,9 +428,10 @@ def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, o
 
 def _invalid(failed: list[ValidationReport], total: int) -> SnapshotInvalid:
     epochs = ", ".join(str(report.epoch) for report in failed)
-    lines = [f"epoch {report.epoch}: {failure}" for report in failed for failure in report.failures]
+    lines = [f"epoch {report.epoch}: {said}" for report in failed for said in (*report.failures, *report.unproved)]
     problem = SnapshotInvalid(
-        f"{len(failed)} of {total} snapshots differ from full recomputation (epoch {epochs}):\n  " + "\n  ".join(lines),
+        f"{len(failed)} of {total} snapshots differ from full recomputation, or could not be compared (epoch {epochs}):\n  "
+        + "\n  ".join(lines),
         kind="snapshot-invalid",
         place=str(failed[0].docs_index),
         hint="open the report; the table of differing groups shows expected and maintained values",

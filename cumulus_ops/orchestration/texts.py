@@ -5,10 +5,11 @@ from __future__ import annotations
 from cumulus_ops.config import Project, ValidationSettings
 from cumulus_ops.coordination import barriers
 from cumulus_ops.coordination.barriers import KINDS
+from cumulus_ops.markdown import code, escaped
 from cumulus_ops.names import NOTICES
 from cumulus_ops.orchestration.links import page
 from cumulus_ops.orchestration.waits import Waits
-from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.rhythm import Rhythm, length_text
 
 __all__ = [
     "APPLY",
@@ -29,9 +30,10 @@ __all__ = [
 
 APPLY = """Takes each drop as it lands: validates, stamps and appends its events to the log, computes the deltas of
 all maps, and commits both. Readers of tentative answers see them at once. A killed task is resumed, not repeated. A
-batch that keeps failing is set aside, with its reason in the log and on this page, and the rest goes on; `cumulus batch` decides about it."""
+batch that keeps failing is set aside, with its reason in the log and on this page, and the rest goes on; `cumulus batch` decides about it. What
+processes of other coordinators had appended when they died is applied here as well."""
 SEAL = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
-may seal; the token goes round in the order of the coordinators. A holder that is late loses it to who waits; one that is late
+may seal; the token goes round in the order of the coordinators. A holder that is late loses it to who waits, where versions are by batch after seconds; one that is late
 for long is fenced: what it has appended is applied here, and its epoch is sealed in its name. The log says so, and `cumulus status`."""
 VOTE = """Says that an epoch is complete: that every coordinator that takes part in it has sealed it. Skipped while one has not."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
@@ -76,12 +78,12 @@ OF_FINAL = (barriers.VALUE_SEAL, barriers.VALUE_VOTE, barriers.APPLIED, barriers
 def waited_for(project: Project, waits: Waits, names: tuple[str, ...]) -> str:
     """What a DAG waits for and why, and what it need not wait for: of the barriers called so."""
     lines = [
-        f"| **{b.name}** {'' if b.about == barriers.PROGRAM else f'`{b.about}`'} | {KINDS[b.name].step} | {KINDS[b.name].waits_for} | {b.reason} |"
+        f"| **{b.name}** {'' if b.about == barriers.PROGRAM else code(b.about)} | {KINDS[b.name].step} | {KINDS[b.name].waits_for} | {escaped(b.reason)} |"
         for b in waits.barriers
         if b.name in names
     ]
     table = ["| barrier | before | until | seen without it |", "|---|---|---|---|", *lines]
-    needless = [f"- no **{name}**: {why}" for name, why in waits.left_out.items() if name in names]
+    needless = [f"- no **{name}**: {escaped(why)}" for name, why in waits.left_out.items() if name in names]
     return "\n".join(
         [
             "### What is waited for",
@@ -140,8 +142,10 @@ def staggering(project: Project, index: int) -> str:
     for i in range(n):
         bar = "".join(f"|{f' epoch {e}':<{width - 1}}" for e in range(2))
         rows.append(f"{'►' if i == index else ' '} coordinator {i}  {' ' * (4 * i * rhythm.staggered)}{bar}|")
-    moves = f"one coordinator moves every {rhythm.period}" if rhythm.staggered else "all move at the same time"
-    return "```\n" + "\n".join(rows) + f"\n```\nEpoch: {rhythm.length}; {moves}.\n"
+    moves = (
+        f"one coordinator moves every {length_text(rhythm.period)}" if rhythm.staggered else "all move at the same time"
+    )
+    return "```\n" + "\n".join(rows) + f"\n```\nEpoch: {length_text(rhythm.length)}; {moves}.\n"
 
 
 def commit(project: Project, waits: Waits) -> str:
@@ -180,7 +184,11 @@ def _policy(settings: ValidationSettings) -> str:
     when = "Every epoch" if settings.every == 1 else f"Every {settings.every} epochs"
     what = "all views" if settings.views is None else f"{settings.views} views in turn"
     effect = "fails" if settings.policy == "fail" else "does not fail"
-    return f"{when}, {what}. Policy **{settings.policy}**: a difference {effect} the task."
+    unproved = "fails" if settings.unproved == "fail" else "does not fail"
+    return (
+        f"{when}, {what}. Policy **{settings.policy}**: a difference {effect} the task, and a view that cannot be compared "
+        f"(*unproved*) {unproved} it."
+    )
 
 
 def run_epochs(project: Project, waits: Waits) -> str:

@@ -1,20 +1,27 @@
-"""The staggered timetable: when a coordinator's DAG runs, one run per epoch, and one for all epochs that it is behind."""
+"""The staggered timetable: when a coordinator's DAG runs, one run per epoch, and one for all epochs that it is behind; and whose tasks go first."""
 
 from __future__ import annotations
 
 import datetime
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pendulum
+from airflow.task.priority_strategy import PriorityWeightStrategy
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 
-from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.rhythm import Rhythm, length_text
 from cumulus_ops.timeline import Stay, read_timeline
+from cumulus_ops.versions import COORDINATORS_MAX
 
-__all__ = ["StaggeredTimetable"]
+if TYPE_CHECKING:
+    from airflow.models.taskinstance import TaskInstance
 
+__all__ = ["PLACES", "StaggeredTimetable", "TokenOrder"]
+
+#: Weights of coordinators' tasks are from 1 to this. Weights are compared across projects, too, so they cannot go on with the epochs for ever.
+PLACES = 10 * COORDINATORS_MAX
 #: Moments are rounded to microseconds: what is so near to the end of an epoch is in the next one.
 ROUNDING = datetime.timedelta(milliseconds=1)
 
@@ -42,15 +49,14 @@ class StaggeredTimetable(Timetable):
 
     def __init__(self, rhythm: Rhythm, coordinator: int, state: Path | None = None) -> None:
         self.rhythm, self.coordinator, self.state = rhythm, coordinator, state
-        self.description = (
-            f"coordinator {coordinator} of {rhythm.coordinators}: every {rhythm.length}, from {self._begin(0)}"
-        )
+        self.description = f"coordinator {coordinator} of {rhythm.coordinators}: every {length_text(rhythm.length)}, from {self._begin(0)}"
 
     @property
     def summary(self) -> str:
         """What the UI shows as the schedule."""
-        late = f", {self.coordinator}/{self.rhythm.coordinators} of it late" if self.rhythm.staggered else ""
-        return f"every {self.rhythm.length}{late}"
+        every = f"every {length_text(self.rhythm.length)}"
+        after = self.rhythm.period * self.coordinator
+        return f"{every}, {length_text(after)} after coordinator 0" if self.rhythm.staggered and after else every
 
     def serialize(self) -> dict[str, Any]:
         """The timetable as JSON."""
@@ -131,3 +137,31 @@ class StaggeredTimetable(Timetable):
 
     def _begin(self, epoch: int) -> pendulum.DateTime:
         return pendulum.instance(self.rhythm.begin(self.coordinator, epoch))
+
+    def weight(self, began: datetime.datetime) -> int:
+        """How urgent a run is that began at a moment: the more, the earlier its place in the order of the token, which is that of (epoch,
+        coordinator), and of the moments at which coordinators enter their epochs. Behind :data:`PLACES` places weights begin anew."""
+        periods = round((began - self.rhythm.start) / self.rhythm.period)
+        place = periods if self.rhythm.staggered else periods + self.coordinator
+        return PLACES - place % PLACES
+
+
+class TokenOrder(PriorityWeightStrategy):
+    """Whose task goes first where slots are short: that of the coordinator with the oldest epoch, and in it of the highest priority. So each has
+    each place in turn, as with the token (Cumulus paper, section 4.2), and none is favoured for ever.
+
+    Airflow asks when it makes a run's tasks, and knows of the run its id alone, which ends with when it began. A run whose id says nothing has the
+    task's own weight.
+    """
+
+    def get_weight(self, ti: TaskInstance) -> int:
+        """See :class:`~airflow.task.priority_strategy.PriorityWeightStrategy`."""
+        task: Any = ti.task
+        timetable = getattr(task.dag, "timetable", None)
+        try:
+            began = datetime.datetime.fromisoformat(ti.run_id.split("__", 1)[1])
+        except (AttributeError, IndexError, ValueError):
+            return int(task.priority_weight)
+        if not isinstance(timetable, StaggeredTimetable) or began.tzinfo is None:
+            return int(task.priority_weight)
+        return timetable.weight(began)

@@ -1,24 +1,29 @@
-"""How far each coordinator is behind what has come for it: read off the landing folder and the catalog. Sources are not asked, for that may
+"""How far each coordinator is behind what has come for it, and what keeps it: read off the landing folder and the catalog. Sources are not asked, for that may
 cost their servers something; what waits in them is not known."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cumulus_ops.catalog import Catalog, Member, StandingSource
+from cumulus_ops.catalog import Catalog, Member, StandingSource, StepProblem
 from cumulus_ops.config import Project, SourceSettings
+from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.sources.landing import Landing
 
-__all__ = ["Lag", "SourceState", "lags", "source_states", "standing_sources"]
+__all__ = ["Lag", "SourceState", "failing_steps", "lags", "overdue_members", "source_states", "standing_sources"]
+
+#: An epoch that is over is to be sealed in as long a time as it took; short ones in this.
+LEAST_PATIENCE = datetime.timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Lag:
     """A coordinator: the epoch that it has open, and what waits. ``drops`` are not in the log yet; ``batches`` with ``rows`` are, and not
-    applied. ``oldest``: since when the oldest of the drops waits."""
+    applied. ``oldest``: since when the oldest of the drops waits. ``overdue``: since when its epoch is over, if for so long that somebody should
+    look why nobody seals it (:func:`overdue_members`); ``failing``: its steps that failed when they were tried last."""
 
     coordinator: int
     epoch: int
@@ -29,13 +34,56 @@ class Lag:
     oldest: datetime.datetime | None
     batches: int
     rows: int
+    overdue: datetime.datetime | None = None
+    failing: tuple[StepProblem, ...] = ()
 
 
 def lags(project: Project, catalog: Catalog) -> Sequence[Lag]:
     """The coordinators that have an epoch to work in, in their order."""
     members = sorted(catalog.membership().active(), key=lambda m: m.coordinator)
-    token, waiting = catalog.token(), catalog.waiting_rows()
-    return [_lag(project, catalog, m, token, waiting.get(m.coordinator, (0, 0))) for m in members]
+    token, waiting, failing = catalog.token(), catalog.waiting_rows(), catalog.step_problems()
+    overdue = overdue_members(project, catalog, members, Rhythm.of(project))
+    return [
+        replace(
+            _lag(project, catalog, m, token, waiting.get(m.coordinator, (0, 0))),
+            overdue=overdue.get(m.coordinator),
+            failing=tuple(f for f in failing if f.coordinator == m.coordinator),
+        )
+        for m in members
+    ]
+
+
+def failing_steps(catalog: Catalog) -> tuple[StepProblem, ...]:
+    """The steps that failed when they were tried last, the longest failing first; without those of coordinators that are gone."""
+    failing = catalog.step_problems()
+    members = {None, *(m.coordinator for m in catalog.membership().active())} if failing else set()
+    return tuple(problem for problem in failing if problem.coordinator in members)
+
+
+def overdue_members(
+    project: Project, catalog: Catalog, members: Sequence[Member], rhythm: Rhythm
+) -> Mapping[int, datetime.datetime]:
+    """coordinator -> when its open epoch was to end, if that was so long ago that somebody should look why nobody seals it.
+
+    Nobody is overdue while nothing has come for anybody since the newest snapshot: without Airflow an epoch is sealed when there is something in it. What
+    waits in sources is not known, so it is taken to be something.
+    """
+    ends = {m.coordinator: (catalog.boundary(m.coordinator, m.epoch, rhythm).ends_at, m.epoch) for m in members}
+    found = {who: at for who, (ends_at, epoch) in ends.items() if (at := _over_since(ends_at, epoch, rhythm))}
+    return found if found and _something_waits(project, catalog, members) else {}
+
+
+def _something_waits(project: Project, catalog: Catalog, members: Sequence[Member]) -> bool:
+    if project.sources or catalog.has_uncommitted():
+        return True
+    return any(Landing(project, catalog, m.coordinator).waiting() for m in members)
+
+
+def _over_since(ends_at: datetime.datetime, epoch: int, rhythm: Rhythm) -> datetime.datetime | None:
+    if rhythm.is_over(epoch):
+        return None
+    waited = datetime.datetime.now(datetime.UTC) - ends_at
+    return ends_at if waited > max(rhythm.length, LEAST_PATIENCE) else None
 
 
 def _changed(drop: Path) -> datetime.datetime | None:

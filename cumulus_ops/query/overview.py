@@ -3,8 +3,8 @@ for a short one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from cumulus_ops.catalog import (
     Catalog,
@@ -15,10 +15,12 @@ from cumulus_ops.catalog import (
     Membership,
     Newest,
     Quarantined,
+    StepProblem,
     Transition,
     in_error,
     missing_from,
 )
+from cumulus_ops.query.lag import failing_steps
 
 __all__ = ["EpochStory", "Overview", "ViewState", "epoch_story", "overview", "view_states"]
 
@@ -33,12 +35,18 @@ class ViewState:
     error: InError | None = None
     rows: Sequence[tuple[int, int]] = ()
 
+    @property
+    def published(self) -> int | None:
+        """The newest epoch of which it was published lately."""
+        return self.rows[-1][0] if self.rows else None
+
 
 @dataclass(frozen=True)
 class Overview:
     """A project. ``epochs``: the latest, ascending; ``totals``: the sums of all; ``set_aside``: the batches about which somebody has to
-    decide; ``settled``: whether tentative answers are those of all that is applied, if not, ``behind``: how many batches have yet
-    to be corrected."""
+    decide; ``settled``: whether tentative answers are those of all that is in the log, but for what is set aside; if not, ``unapplied``: how many batches
+    are in none of them, and ``behind``: how many have yet to be corrected. ``failing``: the steps that failed when they were tried last; ``corrected``: which groups of maps were corrected in the
+    epochs, None where that is not known."""
 
     epochs: Sequence[EpochNumbers]
     views: Sequence[ViewState]
@@ -51,6 +59,9 @@ class Overview:
     token: int
     settled: bool
     behind: int
+    unapplied: int
+    failing: Sequence[StepProblem] = ()
+    corrected: Mapping[int, frozenset[str] | None] = field(default_factory=dict)
 
 
 def overview(catalog: Catalog, views: Sequence[str], epochs: int = 60, drawn: int = 8) -> Overview:
@@ -63,7 +74,8 @@ def overview(catalog: Catalog, views: Sequence[str], epochs: int = 60, drawn: in
         drawn: and of how many of them the moments as well.
     """
     newest = catalog.newest_epoch()
-    settled = catalog.unsettled() is None
+    is_corrected = catalog.unsettled() is None
+    unapplied = sum(batches for batches, _ in catalog.waiting_rows().values())
     return Overview(
         catalog.epoch_numbers(newest - epochs + 1),
         view_states(catalog, views, newest - epochs + 1),
@@ -74,8 +86,11 @@ def overview(catalog: Catalog, views: Sequence[str], epochs: int = 60, drawn: in
         catalog.quarantined(),
         catalog.files_aside(),
         catalog.token(),
-        settled,
-        0 if settled else catalog.behind(),
+        is_corrected and not unapplied,
+        0 if is_corrected else catalog.behind(),
+        unapplied,
+        failing_steps(catalog),
+        catalog.corrected_maps(newest - epochs + 1),
     )
 
 
@@ -89,7 +104,8 @@ def view_states(catalog: Catalog, views: Sequence[str], first: int) -> list[View
 
 @dataclass(frozen=True)
 class EpochStory:
-    """All about one epoch. ``numbers`` is None where nothing is known of it. ``without``: the batches that its snapshot does not have."""
+    """All about one epoch. ``numbers`` is None where nothing is known of it. ``without``: the batches that its snapshot does not have;
+    ``proved``: how many views the validation found to be what."""
 
     epoch: int
     numbers: EpochNumbers | None
@@ -100,6 +116,7 @@ class EpochStory:
     findings: Sequence[str]
     seconds: float | None
     expired: Sequence[str]
+    proved: str = ""
 
 
 def epoch_story(catalog: Catalog, epoch: int) -> EpochStory:
@@ -113,7 +130,8 @@ def epoch_story(catalog: Catalog, epoch: int) -> EpochStory:
         catalog.transitions(epoch, epoch),
         in_error(catalog.view_errors(), epoch),
         missing_from(catalog.failed(), epoch),
-        validation.failures if validation else (),
+        validation.findings if validation else (),
         validation.seconds if validation else None,
         catalog.expired().get(epoch, ()),
+        validation.summary if validation else "",
     )

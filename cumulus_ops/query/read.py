@@ -7,7 +7,7 @@ those runs stay until it is done, however long that takes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import reduce
 
 import numpy as np
@@ -282,20 +282,26 @@ def _unreadable(view: View, what: str, expression: Scalar, frame: Frame) -> View
 
 def _ascending(table: pa.Table) -> np.ndarray:
     """The places of the rows in the order of all columns; NULL is the least."""
-    keys = [_sort_key(name, descending=False) for name in table.column_names]
+    return _places(table, [(name, False) for name in table.column_names])
+
+
+def _places(table: pa.Table, order: Sequence[tuple[str, bool]]) -> np.ndarray:
+    """The places of the rows in the order of some columns, each (name, descending); NULL is the least, NaN the greatest number."""
+    for index, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if pa.types.is_floating(column.type):  # Arrow sorts NaN to NULL's end, ascending and descending
+            ranks = pc.rank(column.combine_chunks(), sort_keys="ascending", tiebreaker="dense")
+            table = table.set_column(index, name, pc.if_else(pc.is_null(column), None, ranks))
+    keys = [(name, *(("descending", "at_end") if down else ("ascending", "at_start"))) for name, down in order]
     return to_numpy(pc.sort_indices(table, sort_keys=keys))
-
-
-def _sort_key(column: str, descending: bool) -> tuple[str, str, str]:
-    return (column, "descending", "at_end") if descending else (column, "ascending", "at_start")
 
 
 def in_order(view: View, table: pa.Table) -> pa.Table:
     """All rows of a view after its ORDER BY, OFFSET and LIMIT; NULL is the smallest value, and ties are broken by all columns, so that
     reading twice gives the same."""
-    if view.order:
+    if (
+        view.order or view.limit is not None or view.offset
+    ):  # which rows are first is to be decided without an ORDER BY, too
         chosen = {index for index, _ in view.order}
         ties = [(i, False) for i in range(len(view.columns)) if i not in chosen]
-        keys = [_sort_key(table.column_names[i], down) for i, down in [*view.order, *ties]]
-        table = table.take(pc.sort_indices(table, sort_keys=keys))
+        table = table.take(_places(table, [(table.column_names[i], down) for i, down in [*view.order, *ties]]))
     return table.slice(view.offset, view.limit)

@@ -15,19 +15,22 @@ if TYPE_CHECKING:
     from cumulus_ops.snapshot.commits import SnapshotReport, collect_garbage, commit, correct, merge
     from cumulus_ops.snapshot.deciding import drop_batch, retry_batch
     from cumulus_ops.snapshot.driver import run_epochs, run_waiting
+    from cumulus_ops.snapshot.generations import Anew, begin_anew
     from cumulus_ops.snapshot.minibatch import BatchReport, current_epoch, run_minibatch
     from cumulus_ops.snapshot.notices import tell_where_coordinators_are
     from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
     from cumulus_ops.snapshot.quarantine import PutAside, drop_put_aside, put_aside, retry_put_aside, shown_rows
     from cumulus_ops.snapshot.refreshing import refresh
-    from cumulus_ops.snapshot.scrubbing import DamagedRun, ScrubReport, scrub
-    from cumulus_ops.snapshot.sealing import fence_the_gone, open_epoch, remove_coordinator, seal, sealed
+    from cumulus_ops.snapshot.scrubbing import DamagedFile, DamagedRun, ScrubReport, scrub
+    from cumulus_ops.snapshot.sealing import apply_orphans, fence_the_gone, open_epoch, remove_coordinator, seal, sealed
     from cumulus_ops.snapshot.settling import settle, settle_if_due
     from cumulus_ops.validation.run import validate
 
 __all__ = [
+    "Anew",
     "BatchReport",
     "CoordinatorStatus",
+    "DamagedFile",
     "DamagedRun",
     "EpochReport",
     "PutAside",
@@ -35,7 +38,9 @@ __all__ = [
     "ScrubReport",
     "SnapshotReport",
     "Status",
+    "apply_orphans",
     "awaiting",
+    "begin_anew",
     "collect_garbage",
     "commit",
     "correct",
@@ -82,6 +87,8 @@ _HOMES = {
     "retry_batch": "cumulus_ops.snapshot.deciding",
     "run_epochs": "cumulus_ops.snapshot.driver",
     "run_waiting": "cumulus_ops.snapshot.driver",
+    "Anew": "cumulus_ops.snapshot.generations",
+    "begin_anew": "cumulus_ops.snapshot.generations",
     "BatchReport": "cumulus_ops.snapshot.minibatch",
     "current_epoch": "cumulus_ops.snapshot.minibatch",
     "run_minibatch": "cumulus_ops.snapshot.minibatch",
@@ -95,9 +102,11 @@ _HOMES = {
     "retry_put_aside": "cumulus_ops.snapshot.quarantine",
     "shown_rows": "cumulus_ops.snapshot.quarantine",
     "refresh": "cumulus_ops.snapshot.refreshing",
+    "DamagedFile": "cumulus_ops.snapshot.scrubbing",
     "DamagedRun": "cumulus_ops.snapshot.scrubbing",
     "ScrubReport": "cumulus_ops.snapshot.scrubbing",
     "scrub": "cumulus_ops.snapshot.scrubbing",
+    "apply_orphans": "cumulus_ops.snapshot.sealing",
     "fence_the_gone": "cumulus_ops.snapshot.sealing",
     "open_epoch": "cumulus_ops.snapshot.sealing",
     "remove_coordinator": "cumulus_ops.snapshot.sealing",

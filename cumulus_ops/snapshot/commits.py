@@ -32,6 +32,7 @@ from cumulus_ops.query import failed_checks_upto, view_error
 from cumulus_ops.snapshot.notices import write_notices
 from cumulus_ops.snapshot.refreshing import refresh
 from cumulus_ops.snapshot.setting_aside import run_without_culprit
+from cumulus_ops.snapshot.watching import watched
 from cumulus_ops.versions import epoch_end
 
 __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge"]
@@ -60,6 +61,7 @@ class SnapshotReport:
     in_error: tuple[InError, ...] = ()
 
 
+@watched("checkpoint")
 def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     """Turn a sealed epoch into a snapshot of all maps; when it is one, only report it. Those after it to which nothing was appended
     repeat it.
@@ -118,6 +120,7 @@ def _entries(rt: Runtime, at: int, epoch: int) -> int:
 
 def _report(rt: Runtime, epoch: int) -> SnapshotReport:
     snapshot = rt.catalog.snapshot(epoch)
+    assert snapshot is not None  # it was committed
     everything = rt.catalog.batches()
     batches = [b for b in everything if b.epoch == epoch and b.counts]
     inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
@@ -127,6 +130,7 @@ def _report(rt: Runtime, epoch: int) -> SnapshotReport:
     return SnapshotReport(epoch, snapshot.version, *totals, left_out(everything, epoch), errors)
 
 
+@watched("correct")
 def correct(rt: Runtime) -> int:
     """One pass of corrections over the live history, up to the newest commit.
 

@@ -8,16 +8,19 @@ the next epoch while the others still finish this one, as they would under a clo
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from cumulus_ops.catalog import Batch, Membership, in_error
 from cumulus_ops.engine import Runtime
 from cumulus_ops.snapshot.commits import commit
-from cumulus_ops.snapshot.finals import finalise
+from cumulus_ops.snapshot.dying import is_due
+from cumulus_ops.snapshot.finals import finalise, publish_lost_finals
 from cumulus_ops.snapshot.minibatch import current_epoch, run_minibatch
-from cumulus_ops.snapshot.publishing import awaiting, publish, to_validate
-from cumulus_ops.snapshot.sealing import seal, sealed
+from cumulus_ops.snapshot.publishing import awaiting, publish, publish_lost, to_validate
+from cumulus_ops.snapshot.sealing import apply_left, seal, sealed
 from cumulus_ops.validation.run import validate
+from cumulus_ops.verdicts import EQUAL, PASSED, outcome_of
 
 __all__ = ["run_epochs", "run_waiting"]
 
@@ -27,7 +30,7 @@ def run_epochs(
 ) -> None:
     """Apply landed drops until ``epochs`` more epochs are committed, published and validated.
 
-    What a killed run left undone for committed epochs is done first.
+    What a killed run left undone is done first; epochs that this commits count.
 
     Args:
         rt: the open project.
@@ -35,10 +38,10 @@ def run_epochs(
         on_progress: called with one line for each thing done.
         validating: False leaves out the validation.
     """
-    _complete(rt, on_progress, validating)
+    done = _catch_up(rt, on_progress, validating)
     _await_copies(rt, on_progress)
     committed = rt.catalog.newest_snapshot() + 1
-    for epoch in range(committed, committed + epochs):
+    for epoch in range(committed, committed + epochs - done):
         stuck: set[int] = set()
         while not sealed(rt, epoch):
             _step(rt, on_progress, stuck)
@@ -56,20 +59,17 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
     Returns:
         how many epochs were completed.
     """
-    _complete(rt, on_progress, validating)
-    _await_copies(rt, on_progress)
+    done = _catch_up(rt, on_progress, validating)
+    _await_copies(rt, on_progress, lambda coordinator: _apply_waiting(rt, coordinator, on_progress))
     with rt.sources.as_of_now():
-        return _run_waiting(rt, on_progress, validating)
+        return done + _run_waiting(rt, on_progress, validating)
 
 
 def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
     done = 0
     while _something_waits(rt):
-        is_taken = False
-        for coordinator in _everyone(rt):
-            while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
-                is_taken = True
-        if not (is_taken or _is_due(rt)):
+        taken = [_apply_waiting(rt, coordinator, on_progress) for coordinator in _everyone(rt)]
+        if not (any(taken) or _is_due(rt)):
             on_progress("nothing more can be taken yet; the next run looks again")
             return done
         epoch = rt.catalog.newest_snapshot() + 1
@@ -81,9 +81,19 @@ def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bo
     return done
 
 
+def _apply_waiting(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> bool:
+    """Apply all that waits for a coordinator, unless its epoch is ended before; returns whether there was anything."""
+    is_taken = False
+    while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
+        is_taken = True
+    return is_taken
+
+
 def _something_waits(rt: Runtime) -> bool:
-    """Whether there are drops to append, batches to apply, or batches that are in no snapshot yet."""
-    return _has_batches(rt) or any(rt.sources.pending(c) for c in _everyone(rt))
+    """Whether there are drops to append, batches to apply, or to try again, or batches that are in no snapshot yet."""
+    if _has_batches(rt) or any(rt.sources.pending(c) for c in _everyone(rt)):
+        return True
+    return any(is_due(b) for c in _everyone(rt) for b in rt.catalog.waiting_batches(c))
 
 
 def _is_due(rt: Runtime) -> bool:
@@ -103,13 +113,34 @@ def _everyone(rt: Runtime) -> list[int]:
 
 def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
     """Commit an epoch that all have sealed, publish and validate it."""
+    apply_left(rt, epoch)
     report = commit(rt, epoch)
     on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
     _complete(rt, on_progress, validating)
 
 
-def _await_copies(rt: Runtime, on_progress: Callable[[str], None]) -> None:
-    """Wait for drops that somebody may be writing, as long as that can be told in a `settle` time."""
+def _catch_up(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
+    """Do what was left undone: of epochs that have their snapshots, and of those that are sealed (a new generation has snapshots of none yet). What was published
+    and is gone is published again.
+
+    Returns:
+        how many epochs were completed.
+    """
+    done = 0
+    _complete(rt, on_progress, validating)
+    while epochs := rt.catalog.complete(rt.catalog.newest_snapshot() + 1):
+        _finish(rt, epochs[0], on_progress, validating)
+        done += 1
+    for view in (*publish_lost(rt), *publish_lost_finals(rt)):
+        on_progress(f"view {view}: its table was gone or older, and is published again")
+    return done
+
+
+def _await_copies(
+    rt: Runtime, on_progress: Callable[[str], None], meanwhile: Callable[[int], object] = lambda _: None
+) -> None:
+    """Wait for drops that somebody may be writing, as long as that can be told in a `settle` time. ``meanwhile`` is called for the coordinators
+    of which all drops are complete: nobody's rows wait for another's copy."""
     everyone = _everyone(rt)
     deadline = time.monotonic() + 2 * rt.project.settle.total_seconds()
     told = False
@@ -122,7 +153,14 @@ def _await_copies(rt: Runtime, on_progress: Callable[[str], None]) -> None:
         if not told:
             on_progress(f"waiting for drops that may be incomplete, {left:.1f} s")
         told = True
-        time.sleep(left + 0.01)
+        begun = time.monotonic()
+        with rt.sources.as_of_now():
+            for coordinator in everyone:
+                if rt.sources.settles_in([coordinator]) is None:
+                    meanwhile(coordinator)
+        worked = time.monotonic() - begun
+        deadline += worked
+        time.sleep(max(0.0, left - worked) + 0.01)
 
 
 def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
@@ -136,8 +174,10 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
     names = [view.name for view in rt.program.views]
     for epoch in to_validate(rt) if validating else ():
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.validations())))
-        on_progress(f"epoch {epoch}: validation {'passed' if outcome.success else 'FAILED'}, see {outcome.docs_index}")
-        for line in (*outcome.failures, *outcome.remarks):
+        on_progress(
+            f"epoch {epoch}: validation {_shouted(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}"
+        )
+        for line in (*outcome.failures, *outcome.unproved, *outcome.remarks):
             on_progress(f"  {line}")
 
 
@@ -150,7 +190,7 @@ def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> N
     drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
     period = max(drops.values())
     waiting = [c for c in everyone if c not in stuck and rt.sources.pending(c)]
-    unfinished = [c for c in everyone if any(b.state == "appended" for b in batches[c])]
+    unfinished = [c for c in everyone if any(b.state == "appended" or is_due(b) for b in batches[c])]
     joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
     behind = [
         c
@@ -216,12 +256,17 @@ def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     if rt.project.validation.policy == "off":
         return
     found = validate_finals(rt)
-    wrong = [verdict for verdict in found if not verdict.success]
+    left = [verdict for verdict in found if verdict.outcome != EQUAL]
     if found:
-        said = "passed" if not wrong else f"FAILED for {len(wrong)}"
+        kinds = Counter(_shouted(outcome_of([verdict.outcome])) for verdict in left)
+        said = ", ".join(f"{kind} for {count}" for kind, count in kinds.items()) or PASSED
         on_progress(f"{_counted(len(found))}: validation {said}, see {found[0].report}")
-    for verdict in wrong:
+    for verdict in left:
         on_progress(f"  {verdict}")
+
+
+def _shouted(outcome: str) -> str:
+    return outcome if outcome == PASSED else outcome.upper()
 
 
 def _counted(partitions: int) -> str:

@@ -23,7 +23,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import ClosedValue, UnsettledBatch
@@ -34,15 +33,16 @@ from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import Conflict, IntegrityProblem, ViewInError
 from cumulus_ops.eventlog.seal_texts import distinct_texts
 from cumulus_ops.faults import reach
-from cumulus_ops.keys.building import UNREADABLE
+from cumulus_ops.log_files import read_log
 from cumulus_ops.query.entries import Moment
 from cumulus_ops.query.read import all_rows
 from cumulus_ops.query.sealed import SealedView, sealed_view, sealed_views
 from cumulus_ops.snapshot.commits import correct
-from cumulus_ops.snapshot.final_tables import append_final, open_final
+from cumulus_ops.snapshot.final_tables import Appended, FinalTable, append_final, open_final, rewrite_final
 from cumulus_ops.snapshot.refreshing import refresh
+from cumulus_ops.snapshot.watching import watched
 
-__all__ = ["FinalReport", "final_rows", "final_table", "finalise", "require_finals"]
+__all__ = ["FinalReport", "final_rows", "final_table", "finalise", "publish_lost_finals", "require_finals"]
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ def final_table(project: Project, view: str) -> Path | None:
     return None if project.published is None else project.published / f"{view}.final"
 
 
+@watched("finalise")
 def finalise(rt: Runtime) -> FinalReport:
     """Say of the rows of closed values that they are final, where they are, and publish them. Corrects and refreshes first, if that is due. Waits for
     nobody: what others have yet to do is left to a later call.
@@ -176,9 +177,9 @@ def _having(rt: Runtime, batch: int, values: Sequence[ClosedValue]) -> list[Clos
     for file in rt.catalog.log_files(batch=batch):
         for place in {(v.relation, v.seal) for v in values if v.relation == file.relation} - unknown:
             try:
-                rows = pq.read_table(rt.project.state / file.path, columns=list(columns[place]))
+                rows = read_log(rt.project.state, file, columns[place])
                 there.setdefault(place, set()).update(distinct_texts(rows, columns[place]))
-            except UNREADABLE as problem:
+            except IntegrityProblem as problem:
                 log.warning(
                     "batch %d: %s is unreadable, and may have events of any value: %s", batch, file.path, problem
                 )
@@ -289,22 +290,76 @@ def _publish(rt: Runtime, views: Sequence[SealedView]) -> None:
             _publish_view(rt, view, path)
 
 
-def _publish_view(rt: Runtime, view: SealedView, path: Path) -> None:
-    name = view.view.name
+def publish_lost_finals(rt: Runtime) -> list[str]:
+    """Write the tables of final rows anew that are gone, or are older copies of themselves.
+
+    Returns:
+        the views.
+
+    Raises:
+        SetupProblem: a table is another's by now.
+    """
+    done = []
+    for view in sealed_views(rt) if rt.project.published is not None else ():
+        path, name = final_table(rt.project, view.view.name), view.view.name
+        if path is None or rt.catalog.published_table(path.name) is None or not rt.catalog.finals(name):
+            continue
+        if _publish_view(rt, view, path):
+            done.append(name)
+    return done
+
+
+def _publish_view(rt: Runtime, view: SealedView, path: Path) -> bool:
+    """Bring a table up to date; returns whether it was written anew."""
+    name, owner = view.view.name, rt.catalog.identity()
+    assert owner is not None  # or else the project could not have been opened
     for attempt in range(ATTEMPTS):
+        known, since = rt.catalog.published_table(path.name), rt.catalog.final_version(name)
         # in this order: what somebody has appended by now, and has died, is among what is final and of no version that is known
-        table = open_final(path)
-        mine, since = rt.catalog.finals(name, unpublished=True), rt.catalog.final_version(name)
-        if not mine:
-            return
-        rows, places = final_rows(rt, view, [f.value for f in mine], checked=False)
-        numbers = np.array([f.id for f in mine])
+        table = open_final(path, owner, is_adopted=known is None and since >= 0)
+        is_lacking = table.lacks(known)
         try:
-            reach("finalise.before-table")
-            versions = append_final(table, rows, numbers[places], numbers.tolist(), since, rt.program.name)
-            reach("finalise.before-published")
-            rt.catalog.record_final_tables(name, versions)
-            return
+            if not is_lacking:
+                mine = rt.catalog.finals(name, unpublished=True)
+                if not mine or _append(rt, view, table, mine, since, known):
+                    return False
+            _rewrite(rt, view, table, known)
+            return is_lacking
         except Conflict:
             if attempt == ATTEMPTS - 1:
                 raise
+    raise AssertionError("unreachable")
+
+
+def _append(
+    rt: Runtime,
+    view: SealedView,
+    table: FinalTable,
+    mine: Sequence[FinalPartition],
+    since: int,
+    known: tuple[str, int] | None,
+) -> bool:
+    """Append what is missing; returns False if which values the table has cannot be told."""
+    rows, places = final_rows(rt, view, [f.value for f in mine], checked=False)
+    numbers = np.array([f.id for f in mine])
+    reach("finalise.before-table")
+    done = append_final(table, rows, numbers[places], numbers.tolist(), since, rt.program.name, known)
+    if done is None:
+        return False
+    reach("finalise.before-published")
+    rt.catalog.record_final_tables(view.view.name, done.versions, _left(table, done))
+    return True
+
+
+def _rewrite(rt: Runtime, view: SealedView, table: FinalTable, known: tuple[str, int] | None) -> None:
+    mine = rt.catalog.finals(view.view.name)
+    rows, _ = final_rows(rt, view, [f.value for f in mine], checked=False)
+    reach("finalise.before-table")
+    done = rewrite_final(table, rows, [f.id for f in mine], rt.program.name, known)
+    reach("finalise.before-published")
+    rt.catalog.record_final_tables(view.view.name, done.versions, _left(table, done), instead=True)
+
+
+def _left(table: FinalTable, done: Appended) -> tuple[str, str, int] | None:
+    """The table's folder, its id and its mark, as it was left; None if there is no table yet."""
+    return (table.path.name, done.table_id, done.mark) if done.table_id and done.mark >= 0 else None

@@ -17,10 +17,12 @@ from cumulus_ops.errors import Conflict, CumulusError, NotYet
 from cumulus_ops.eventlog import Delivery, append_delivery
 from cumulus_ops.faults import reach
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.snapshot.dying import apply_apart, is_suspect, retry_due
 from cumulus_ops.snapshot.refreshing import refresh, refresh_task
-from cumulus_ops.snapshot.setting_aside import has_died_too_often, is_set_aside, tell_of
+from cumulus_ops.snapshot.setting_aside import is_set_aside, tell_of
 from cumulus_ops.snapshot.settling import settle_if_due
 from cumulus_ops.snapshot.tidying import tidy
+from cumulus_ops.snapshot.watching import watched
 
 __all__ = [
     "BatchReport",
@@ -60,10 +62,11 @@ def current_epoch(rt: Runtime, coordinator: int) -> int:
     return rt.catalog.position(coordinator)[0]
 
 
+@watched("apply")
 def run_minibatch(
     rt: Runtime,
     coordinator: int,
-    drops: Sequence[str] | None = None,
+    drops: Sequence[Delivery | str] | None = None,
     on_batch: Callable[[int], None] = lambda _: None,
 ) -> BatchReport | None:
     """Apply what is appended and not applied yet, or else append and apply the next drop. A batch that keeps failing is set
@@ -72,7 +75,7 @@ def run_minibatch(
     Args:
         rt: the open project.
         coordinator: whose drops.
-        drops: the names of landed drops in their order. The first that is not appended yet is taken; the one after what is
+        drops: landed drops in their order, or the names of such. The first that is not appended yet is taken; the one after what is
             applied now is appended meanwhile, to the epoch that is open now, so that the next call finds it appended.
             None takes the first that has landed and can be read, and nothing else.
         on_batch: called with the events applied so far after each batch of a large drop.
@@ -82,7 +85,7 @@ def run_minibatch(
     """
     started = time.monotonic()
     landed = rt.sources.pending(coordinator)
-    waiting = landed if drops is None else [drop for drop in landed if drop.name in set(drops)]
+    waiting = landed if drops is None else _among(landed, drops)
     begun = _begun(rt, coordinator)
     if begun or waiting:
         rt.executor.prepare(rt.plan)
@@ -104,6 +107,12 @@ def run_minibatch(
     return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started, files)
 
 
+def _among(landed: Sequence[Delivery], drops: Sequence[Delivery | str]) -> list[Delivery]:
+    """Those of the deliveries that are wanted. A drop, and a delivery of a source, may have the same name."""
+    wanted = {d if isinstance(d, str) else (d.source, d.name) for d in drops}
+    return [d for d in landed if d.name in wanted or (d.source, d.name) in wanted]
+
+
 def _end_if_full(rt: Runtime, epoch: int) -> None:
     """End an epoch for all coordinators if it holds more events than it is to hold (EPOCH END REQUEST, semester paper, section 3.4)."""
     limit = rt.project.epoch.events
@@ -112,9 +121,12 @@ def _end_if_full(rt: Runtime, epoch: int) -> None:
 
 
 def _begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:
-    """The batches of the first delivery that is appended and not applied yet."""
-    left = rt.catalog.batches(state="appended", coordinator=coordinator)
-    return tuple(b.id for b in left if b.drop == left[0].drop)
+    """The batches of the first delivery that is appended and not applied yet; or else one that is due to be tried again."""
+    waiting = rt.catalog.waiting_batches(coordinator)
+    left = [b for b in waiting if b.state == "appended"]
+    if not left and len(waiting) > len(left):
+        left = retry_due(rt, waiting)
+    return tuple(b.id for b in left if (b.space, b.drop) == (left[0].space, left[0].drop))
 
 
 def _append_first(rt: Runtime, coordinator: int, waiting: list[Delivery]) -> tuple[int, ...]:
@@ -156,7 +168,7 @@ def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> tuple[int, ...
 def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
     """Whether somebody else has appended it."""
     if delivery.position is None:
-        return delivery.name in rt.catalog.drops(coordinator)
+        return delivery.name in rt.catalog.drops(coordinator, delivery.space(coordinator))
     return rt.catalog.source_position(delivery.source) != delivery.begin
 
 
@@ -189,22 +201,24 @@ def _report(batches: Sequence[Batch], seconds: float, files_aside: int) -> Batch
 
 
 def apply_or_set_aside(rt: Runtime, batch: int) -> None:
-    """Apply an appended batch. If it fails for a defect, try again as long as the catalog allows, then leave it set aside.
+    """Apply an appended batch. If it fails for a defect, try again as long as the catalog allows, then leave it set aside. One of which attempts
+    have begun and not ended is applied by a process of its own.
 
     Raises:
         Exception: what is not, or not surely, the batch's fault; to be tried again later.
     """
     while True:
-        failures = rt.catalog.batch(batch).failures
+        found = rt.catalog.batch(batch)
         try:
-            apply_batch(rt, batch)
+            apply = apply_apart if is_suspect(found) else apply_batch
+            apply(rt, batch)
             return
         except Exception:
             now = rt.catalog.batch(batch)
             if is_set_aside(now):
                 tell_of(rt, now)
                 return
-            if now.failures == failures:
+            if now.failures == found.failures:
                 raise
 
 
@@ -235,12 +249,13 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
 @dataclass(frozen=True)
 class Computed:
     """A batch's deltas, written but not committed: ``read_at`` and ``refreshed`` are the commits up to which it has read
-    (inclusive), and up to which the maps that depend on derivations were refreshed then."""
+    (inclusive), and up to which the maps that depend on derivations were refreshed then; ``drop`` is the batch's."""
 
     read_at: int
     refreshed: int
     result: StepResult
     seconds: float
+    drop: str
 
 
 def compute_batch(rt: Runtime, batch: int, step: Step) -> Computed:
@@ -249,14 +264,13 @@ def compute_batch(rt: Runtime, batch: int, step: Step) -> Computed:
     started = time.monotonic()
     read_at = rt.catalog.begin_apply(batch, step)
     found = rt.catalog.batch(batch)
-    has_died_too_often(rt, found)
     refreshed = rt.catalog.refreshed()
     try:
         result = rt.executor.run(_task(rt, step, found, read_at, refreshed))
     except BaseException as error:
         _record(rt, batch, error)
         raise
-    return Computed(read_at, refreshed, result, time.monotonic() - started)
+    return Computed(read_at, refreshed, result, time.monotonic() - started, found.drop)
 
 
 def _record(rt: Runtime, batch: int, error: BaseException) -> None:
@@ -283,7 +297,7 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
     result = computed.result
     base, others = _divided(rt, result.runs)
     refresh = Refresh(computed.refreshed, others, result.corrected) if result.refreshed else None
-    reach("apply.before-commit")
+    reach("apply.before-commit", computed.drop)
     if refresh:
         reach("refresh.before-commit")
     settles = waits_for(rt.coordination, SETTLE)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cumulus_ops.catalog import FencedSeal, InError, LeftOut, left_out, set_aside
 from cumulus_ops.engine import Runtime
+from cumulus_ops.markdown import code, escaped
 from cumulus_ops.names import NOTICES
 from cumulus_ops.query import newest_errors
 from cumulus_ops.rhythm import Rhythm
@@ -51,19 +52,20 @@ def write_notices(rt: Runtime) -> None:
 
 def _text(waiting: tuple[LeftOut, ...], missing: tuple[LeftOut, ...], newest: int) -> str:
     lines = [
-        f"- **set aside**: {_cell(b)}; decide by `cumulus batch retry {b.batch}` or `drop {b.batch}`" for b in waiting
+        f"- **set aside**: {_cell(b)}; {'or ' if b.retry_at else ''}decide by `cumulus batch retry {b.batch}` or `drop {b.batch}`"
+        for b in waiting
     ]
     lines += [f"- the snapshot of epoch {newest} is **without** {_cell(b)}" for b in missing]
     return "\n".join(["### Batches that failed", *lines, ""]) if lines else ""
 
 
 def _cell(batch: LeftOut) -> str:
-    """In Markdown nothing of a reason is markup."""
-    return f"{batch.name}, {batch.fate}: {_plain(batch.reason)}"
+    """In Markdown nothing of a name or a reason is markup."""
+    return f"{code(batch.name)}, {batch.fate}: {code(batch.reason)}"
 
 
 def _of_views(errors: tuple[InError, ...]) -> str:
-    lines = [f"- **{e.view}** since epoch {e.since}: {_plain(e.reason)}" for e in errors]
+    lines = [f"- {code(e.view)} since epoch {e.since}: {code(e.reason)}" for e in errors]
     return "\n".join(["### Views in error", *lines, ""]) if lines else ""
 
 
@@ -74,9 +76,5 @@ def _of_intake(rows: int, files: int) -> str:
 
 
 def _of_coordinators(fenced: Sequence[FencedSeal]) -> str:
-    lines = [f"- {seal}" for seal in fenced]
+    lines = [f"- {escaped(seal)}" for seal in fenced]
     return "\n".join(["### Coordinators that others have sealed for", *lines, ""]) if lines else ""
-
-
-def _plain(text: str) -> str:
-    return f"`{text.replace('`', chr(39))}`"

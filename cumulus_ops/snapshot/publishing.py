@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+
 from cumulus_ops.catalog import ViewError, in_error, left_out
+from cumulus_ops.catalog.identity import Identity
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import ViewInError
 from cumulus_ops.faults import reach
@@ -14,8 +17,10 @@ from cumulus_ops.query import read_view, view_error
 from cumulus_ops.snapshot.delta_tables import publish_error, publish_view
 from cumulus_ops.snapshot.finals import require_finals
 from cumulus_ops.snapshot.notices import write_notices
+from cumulus_ops.snapshot.ownership import find_mark, open_table
+from cumulus_ops.snapshot.watching import watched
 
-__all__ = ["awaiting", "publish", "to_validate"]
+__all__ = ["awaiting", "publish", "publish_lost", "to_validate"]
 
 
 def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
@@ -39,6 +44,7 @@ def to_validate(rt: Runtime) -> Iterator[int]:
             rt.catalog.record_done("validate", epoch)
 
 
+@watched("publish")
 def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     """Publish the snapshot of ``epoch``; views that are published already are left alone, and so is one that has expired.
     Views in error are recorded in the catalog, see :func:`cumulus_ops.query.views_in_error`.
@@ -73,17 +79,85 @@ def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
             _publish_error(rt, view_error(view.name, epoch, problem), folder / view.name)
             continue
         require_finals(rt, view.name, rows, epoch)
-        version = publish_view(rows, folder / view.name, epoch=epoch, program=rt.program.name, without=without)
-        reach("publish.before-commit")
-        rt.catalog.record_published(view.name, epoch, version, len(rows))
-        reach("publish.after-commit")
+        _publish_rows(rt, folder / view.name, epoch, rows, without)
+
+
+def _publish_rows(rt: Runtime, path: Path, epoch: int, rows: pa.Table, without: str) -> None:
+    """Write the table, and then tell the catalog."""
+    name, found = path.name, rt.catalog.snapshot(epoch)
+    # a plan without the checkpoint's barrier lets rows be published before there is a snapshot
+    stamp = "" if found is None else f"{found.commit}@{found.seconds!r}"
+    said = {"program": rt.program.name, "without": without, "snapshot": stamp}
+    table = rt.catalog.published_table(name)
+    known = -1 if table is None else table[1]
+    written = publish_view(rows, path, _owner(rt), epoch=epoch, **said, adopted=_adopted(rt, name), known=known)
+    reach("publish.before-commit")
+    rt.catalog.record_published(name, epoch, written.version, len(rows), (written.table_id, written.mark))
+    reach("publish.after-commit")
+
+
+def _owner(rt: Runtime) -> Identity:
+    identity = rt.catalog.identity()
+    assert identity is not None  # or else the project could not have been opened
+    return identity
+
+
+def _adopted(rt: Runtime, name: str) -> int | None:
+    """The newest version of a view's table that the catalog knows of, as long as it was published before tables had owners."""
+    if rt.catalog.published_table(name) is not None:
+        return None
+    return max((version for (view, _), version in rt.catalog.published().items() if view == name), default=None)
+
+
+def publish_lost(rt: Runtime) -> list[str]:
+    """Publish once more what was published, where the table is gone, or is an older copy of itself: the newest epoch of each view, if its snapshot can be read still.
+
+    Returns:
+        the views.
+
+    Raises:
+        SetupProblem: a table is another's by now.
+    """
+    if rt.project.published is None:
+        return []
+    newest: dict[str, int] = {}
+    for name, epoch in rt.catalog.published():
+        newest[name] = max(epoch, newest.get(name, -1))
+    lost = [view for view in rt.program.views if view.name in newest and _is_lost(rt, view.name, newest[view.name])]
+    done = []
+    for view in lost:
+        epoch = newest[view.name]
+        if epoch < rt.catalog.oldest_readable():
+            continue  # the next snapshot is published in its place
+        without = "; ".join(map(str, left_out(rt.catalog.batches(), epoch)))
+        try:
+            rows = read_view(rt, view.name, as_of=epoch)
+        except ViewInError:
+            continue
+        _publish_rows(rt, rt.project.published / view.name, epoch, rows, without)
+        done.append(view.name)
+    return done
+
+
+def _is_lost(rt: Runtime, view: str, epoch: int) -> bool:
+    known = rt.catalog.published_table(view)
+    if known is None or rt.project.published is None:
+        return False
+    path = rt.project.published / view
+    table = open_table(path)
+    if table is None or str(table.metadata().id) != known[0]:
+        return True
+    mark = find_mark(table, path, _owner(rt), is_adopted=True)
+    return mark is not None and mark.value < known[1]
 
 
 def _publish_error(rt: Runtime, error: ViewError, path: Path) -> None:
     """Tell the readers of the table, and then the catalog."""
     known = in_error([*rt.catalog.view_errors(), error], error.epoch)
     described = next(e for e in known if e.view == error.view)
-    publish_error(path, epoch=error.epoch, since=described.since, reason=described.reason, program=rt.program.name)
+    told = {"reason": described.reason, "program": rt.program.name}
+    adopted = _adopted(rt, error.view)
+    publish_error(path, _owner(rt), epoch=error.epoch, since=described.since, **told, adopted=adopted)
     reach("publish.before-commit")
     rt.catalog.record_view_error(error)
     reach("publish.after-commit")

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from cumulus_ops.catalog import FileAside, Intake, NewFileAside, QuarantinedRows, Repeats
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import Conflict, InputProblem
 from cumulus_ops.eventlog import Delivery, Part, SealPart, append_delivery
+from cumulus_ops.eventlog.apart import KILLS
 from cumulus_ops.eventlog.delivery import PRODUCER
 from cumulus_ops.eventlog.rejected import read_rejected
+from cumulus_ops.log_files import OpenLog
 from cumulus_ops.snapshot.notices import write_notices
 from cumulus_ops.sources import Ignored, drop_delivery
 
@@ -120,9 +120,9 @@ def shown_rows(rt: Runtime, label: str, limit: int) -> tuple[QuarantinedRows | F
     found = _find(rt, [label])[0]
     if isinstance(found, FileAside):
         return found, []
-    with pq.ParquetFile(rt.project.state / found.path) as file:
-        first = next(file.iter_batches(max(1, limit)), None)
-    return found, [] if first is None else [{"kind": "unknown", **row} for row in first.to_pylist()[:limit]]
+    with OpenLog(rt.project.state, found) as file:
+        first = file.read(groups=[0]).slice(0, limit)
+    return found, [{"kind": "unknown", **row} for row in first.to_pylist()]
 
 
 def drop_put_aside(rt: Runtime, labels: Sequence[str]) -> list[QuarantinedRows | FileAside]:
@@ -153,8 +153,12 @@ def _whole(rows: QuarantinedRows, waiting: Sequence[QuarantinedRows]) -> list[Qu
     their delivery."""
     if not rows.transactional:
         return [rows]
-    mine = (rows.coordinator, rows.delivery)
-    return [r for r in waiting if r.transactional and (r.coordinator, r.delivery) == mine] or [rows]
+    return [r for r in waiting if r.transactional and _delivery_of(r) == _delivery_of(rows)] or [rows]
+
+
+def _delivery_of(rows: QuarantinedRows) -> tuple[int, str, str]:
+    """What they came with: two sources may have deliveries of the same name."""
+    return rows.coordinator, rows.source.rpartition("/")[0], rows.delivery
 
 
 def retry_put_aside(
@@ -234,9 +238,8 @@ def _part(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Part | 
     relation = next((r for r in rt.project.relations if r.name == name), None)
     if relation is None:
         raise InputProblem(f"there is no relation {name} any more", kind="no-relation", place=labels)
-    files = [rt.project.state / r.path for r in rows]
     settings = rt.project.settings_of(name)
-    return Part(name, labels, partial(read_rejected, files, relation, settings, as_new=as_new))
+    return Part(name, labels, partial(read_rejected, rt.project.state, rows, relation, settings, as_new=as_new))
 
 
 def _seal_part(rt: Runtime, rows: Sequence[QuarantinedRows], labels: str) -> SealPart:
@@ -245,9 +248,8 @@ def _seal_part(rt: Runtime, rows: Sequence[QuarantinedRows], labels: str) -> Sea
     seal = rt.project.seal(relation, name)
     if seal is None:
         raise InputProblem(f"{relation} has no seal {name} any more", kind="unknown-seal", place=labels)
-    files = [rt.project.state / r.path for r in rows]
     settings = replace(rt.project.settings_of(relation), ops="insert")
-    read = partial(read_rejected, files, rt.project.seal_rows(relation, seal), settings)
+    read = partial(read_rejected, rt.project.state, rows, rt.project.seal_rows(relation, seal), settings)
     return SealPart(relation, name, said == PRODUCER, labels, read)
 
 
@@ -274,7 +276,7 @@ def _file(rt: Runtime, file: FileAside) -> Delivery:
     if not any(isinstance(part, Part | SealPart) for part in found):
         said = next((part for part in found if isinstance(part, NewFileAside)), file)
         raise InputProblem(said.reason, kind=said.kind, place=said.place, hint=said.hint)
-    return replace(delivery, intake=Intake(retried_files=(file.id,)))
+    return replace(delivery, intake=Intake(retried_files=(file.id,)), apart=file.kind == KILLS)
 
 
 def _name(delivery: str, label: str) -> str:
@@ -292,7 +294,8 @@ def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> Retried:
             ids = append_delivery(rt.project, rt.catalog, coordinator, delivery)
             break
         except Conflict:
-            if attempt == ATTEMPTS - 1 or delivery.name in rt.catalog.drops(coordinator):
+            done = rt.catalog.drops(coordinator, delivery.space(coordinator))
+            if attempt == ATTEMPTS - 1 or delivery.name in done:
                 raise
     batches = [rt.catalog.batch(i) for i in ids]
     intake = delivery.intake

@@ -10,12 +10,14 @@ from cumulus_ops.engine import RefreshTask, Runtime
 from cumulus_ops.errors import Conflict
 from cumulus_ops.faults import reach
 from cumulus_ops.snapshot.setting_aside import run_without_culprit
+from cumulus_ops.snapshot.watching import watched
 
 __all__ = ["refresh", "refresh_task", "try_refresh"]
 
 ATTEMPTS = 3
 
 
+@watched("refresh")
 def refresh(rt: Runtime) -> int:
     """Bring all maps that depend on derivations up to date with the newest commit; costs nothing where there are none.
 

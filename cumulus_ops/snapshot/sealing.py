@@ -1,10 +1,12 @@
 """How an epoch ends for its coordinators: seals in the token's order, early ends, and going on without those that are gone.
 
-Everybody who seals also looks after the others: nobody's process has to live for an epoch to complete.
+Everybody who seals also looks after the others: nobody's process has to live for an epoch to complete, and what it has appended is applied
+as soon as it is known to be dead.
 """
 
 from __future__ import annotations
 
+import datetime
 import logging
 
 from cumulus_ops.catalog import FencedSeal
@@ -14,12 +16,24 @@ from cumulus_ops.errors import NotYet
 from cumulus_ops.faults import reach
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.snapshot.minibatch import apply_or_set_aside
+from cumulus_ops.snapshot.tidying import tidy
+from cumulus_ops.snapshot.watching import watched
 
-__all__ = ["apply_appended", "fence_the_gone", "open_epoch", "remove_coordinator", "seal", "sealed"]
+__all__ = [
+    "apply_appended",
+    "apply_left",
+    "apply_orphans",
+    "fence_the_gone",
+    "open_epoch",
+    "remove_coordinator",
+    "seal",
+    "sealed",
+]
 
 log = logging.getLogger(__name__)
 
 
+@watched("seal")
 def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> None:
     """Seal an epoch for a coordinator: no event of it will come any more. A no-op when done before. An epoch that this completes, and
     to which nothing was appended, has its snapshot at once: the one before.
@@ -35,7 +49,7 @@ def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
     if rt.catalog.position(coordinator)[0] > epoch:
         return
     rhythm = Rhythm.of(rt.project)
-    token = rt.catalog.take_token(coordinator, rhythm, rt.project.patience.token)
+    token = rt.catalog.take_token(coordinator, rhythm, _patience_with_the_holder(rt))
     if token is None:
         holder = rt.catalog.token()
         place = f"coordinator {coordinator}, epoch {epoch}"
@@ -44,6 +58,14 @@ def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
     rt.catalog.seal(coordinator, epoch, token, rhythm, upto, applied=waits_for(rt.coordination, APPLIED))
     reach("seal.after-commit")
     rt.catalog.repeat_snapshots()
+
+
+def _patience_with_the_holder(rt: Runtime) -> datetime.timedelta:
+    """How long a coordinator whose epoch is over waits for a holder of the token that is late. What lands for it meanwhile belongs to its next epoch,
+    and is not applied. Where the order of coordinators does not count, nobody gets anything for waiting: the buffer period is enough for a holder that is about to
+    seal, and what it applies later is corrected, as it is between coordinators that are in two epochs anyway (decision 47)."""
+    token = rt.project.patience.token
+    return token if rt.plan.versions.takes_turns else min(token, rt.project.corrections.after)
 
 
 def sealed(rt: Runtime, epoch: int) -> bool:
@@ -112,6 +134,40 @@ def apply_appended(rt: Runtime, coordinator: int, epoch: int) -> None:
         if batch.epoch <= epoch:
             rt.executor.prepare(rt.plan)
             apply_or_set_aside(rt, batch.id)
+
+
+def apply_orphans(rt: Runtime, tried: set[int]) -> int:
+    """Apply what processes have appended that are dead, whichever coordinator's it is: nobody else would before it is back, or fenced.
+
+    Args:
+        rt: the open project.
+        tried: the batches that this process has tried, and leaves alone from now on. It grows.
+
+    Returns:
+        how many were applied, or set aside.
+    """
+    done = 0
+    # asked anew for each: others look as well, and who is at a batch has a lease
+    while (batch := next((b for b in rt.catalog.orphans() if b not in tried), None)) is not None:
+        tried.add(batch)
+        log.info("batch %d: its process is gone, and this one applies it", batch)
+        rt.executor.prepare(rt.plan)
+        try:
+            apply_or_set_aside(rt, batch)
+        except Exception:  # nobody dies of what is another's: its coordinator will say what is wrong with it
+            log.exception("batch %d could not be applied for its coordinator", batch)
+        else:
+            done += 1
+    return done
+
+
+def apply_left(rt: Runtime, epoch: int) -> None:
+    """Apply what is appended to an epoch that all have sealed: after the beginning of a generation that is all of it, also of those that are gone."""
+    for batch in rt.catalog.batches(state="appended"):
+        if batch.epoch <= epoch:
+            rt.executor.prepare(rt.plan)
+            apply_or_set_aside(rt, batch.id)
+            tidy(rt)
 
 
 def open_epoch(rt: Runtime) -> int:

@@ -10,15 +10,13 @@ import logging
 from collections.abc import Callable
 
 from cumulus_ops.catalog import Batch, HistoryEntry, Step
-from cumulus_ops.catalog.asides import DEATHS
 from cumulus_ops.engine import Runtime, StepResult
 from cumulus_ops.engine.failures import explain, verdict
 from cumulus_ops.engine.retract import retracted
 from cumulus_ops.engine.steps import Task
-from cumulus_ops.errors import CumulusError
 from cumulus_ops.snapshot.notices import write_notices
 
-__all__ = ["DiedTooOften", "has_died_too_often", "is_set_aside", "retract", "run_without_culprit", "tell_of"]
+__all__ = ["is_set_aside", "retract", "run_without_culprit", "tell_of"]
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +25,6 @@ ATTEMPTS = 2
 
 #: What a step does up to a commit (inclusive); None if there is nothing to do.
 TaskUpTo = Callable[[int], Task | None]
-
-
-class DiedTooOften(CumulusError):
-    """A batch was set aside because the processes that applied it died."""
 
 
 def is_set_aside(batch: Batch) -> bool:
@@ -43,19 +37,6 @@ def tell_of(rt: Runtime, batch: Batch) -> None:
     write_notices(rt)
     name = f"batch {batch.id} (coordinator {batch.coordinator}, drop {batch.drop}, epoch {batch.epoch})"
     log.error("set aside: %s; see `cumulus batch list`. The reason:\n%s", name, batch.reason)
-
-
-def has_died_too_often(rt: Runtime, batch: Batch) -> None:
-    """Set a batch aside whose attempts, so many in a row, have begun and not ended; this one has just begun.
-
-    Raises:
-        DiedTooOften: it was.
-    """
-    if batch.state != "appended" or batch.unended <= DEATHS:
-        return
-    reason = f"its process ended, or lost its worker, in each of {DEATHS} attempts in a row"
-    rt.catalog.set_aside(batch.id, f"{reason}\nA batch that needs more memory than there is would do so.")
-    raise DiedTooOften(reason, kind="set-aside", place=f"batch {batch.id}", hint="`cumulus batch list` shows it")
 
 
 def run_without_culprit(

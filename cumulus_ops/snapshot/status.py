@@ -12,20 +12,24 @@ from cumulus_ops.catalog import (
     InError,
     LeftOut,
     Member,
+    Newest,
     SealCounts,
     Snapshot,
     StandingSource,
+    StepProblem,
     Validation,
     in_error,
     left_out,
     set_aside,
 )
 from cumulus_ops.catalog.finals import FinalCounts
-from cumulus_ops.engine import Runtime
+from cumulus_ops.engine import Runtime, have_views_changed
 from cumulus_ops.query import newest_errors
-from cumulus_ops.query.lag import standing_sources
+from cumulus_ops.query.lag import failing_steps, overdue_members, standing_sources
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.snapshot.staggering import StaggeringCost, staggering_cost
 from cumulus_ops.snapshot.too_late import TooLate, too_late
+from cumulus_ops.verdicts import PASSED
 
 __all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
 
@@ -33,8 +37,8 @@ __all__ = ["CoordinatorStatus", "EpochReport", "Status", "status"]
 @dataclass(frozen=True)
 class CoordinatorStatus:
     """A coordinator: its open epoch, whether it may move next, and how many landed drops wait for it. ``state``: ``works``, ``joins``
-    (its first epoch is yet to come), ``drains`` (its open epoch is its last), ``is late`` (others wait for its seal). ``ends_at``: when it
-    leaves the epoch, or is to."""
+    (its first epoch is yet to come), ``drains`` (its open epoch is its last), ``is late`` (others wait for its seal), ``is overdue`` (its epoch was
+    to end long ago, and something waits), ``fails`` (a step of it failed when it was tried last). ``ends_at``: when it leaves the epoch, or is to."""
 
     index: int
     epoch: int
@@ -48,10 +52,10 @@ class CoordinatorStatus:
 class EpochReport:
     """An epoch in numbers. ``events`` are rows inserted or deleted; ``corrections`` corrected map entries; ``entries``
     stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, sealed (by all
-    coordinators), committed, validated or failed; ``validation``: passed, failed, expired (it came too late) or "" when not
+    coordinators), committed, validated, unproved or failed; ``validation``: passed, unproved, failed, expired (it came too late) or "" when not
     validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``; ``without``: the batches up to this
     epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why;
-    ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``report``: its page;
+    ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``proved``: how many views it found to be what; ``report``: its page;
     ``members``: the coordinators that take part in it; ``fenced``: those of them that others have sealed for. ``through``: the last of the
     epochs behind it to which nothing was appended, and of which the same is to be said; most often the epoch itself. ``files_aside``: files of its deliveries that could not be taken."""
 
@@ -75,17 +79,20 @@ class EpochReport:
     fenced: tuple[FencedSeal, ...] = ()
     through: int = -1
     files_aside: int = 0
+    proved: str = ""
 
 
 @dataclass(frozen=True)
 class Status:
     """A whole project; ``set_aside``: the batches about which somebody has to decide; ``in_error``: the views that are in error in
     the newest snapshot; ``initially``: how many coordinators its file says, which counts only when it is initialised; ``settled``:
-    whether tentative answers are those of all that is applied; if not, ``behind``: the applied batches that have yet to be
-    corrected. Of what was put aside, ``quarantined`` rows and ``files_aside`` wait for a decision; ``ignored``: what lies in the landing folder
+    whether tentative answers are those of all that is in the log, but for what is set aside; if not, ``behind``: the applied batches that have yet to be
+    corrected, and ``unapplied``: the batches that are in none of them. Of what was put aside, ``quarantined`` rows and ``files_aside`` wait for a decision; ``ignored``: what lies in the landing folder
     and is nobody's. ``standing``: the sources that stand still, as who asked them last has found. ``seals``: the seals of relations, how many of
     their values are open and closed, and which waits for longest, for whom. ``finals``: the partitions that are final, also before their epoch. ``too_late``: what had been
-    put aside when its relation was sealed."""
+    put aside when its relation was sealed. ``failing``: the steps that failed when they were tried last. ``snapshot``: the newest one, when it was
+    made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``views_changed``: the project has other views than
+    the state was made from, so that it is not run (``program-changed``)."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -102,12 +109,17 @@ class Status:
     seals: tuple[SealCounts, ...] = ()
     finals: FinalCounts = field(default_factory=FinalCounts)
     too_late: tuple[TooLate, ...] = ()
+    failing: tuple[StepProblem, ...] = ()
+    snapshot: Newest | None = None
+    staggering: StaggeringCost | None = None
+    unapplied: int = 0
+    views_changed: bool = False
 
 
 def status(rt: Runtime) -> Status:
     """Read the state of the project from the catalog and the landing folder."""
     batches = rt.catalog.batches()
-    settled = rt.catalog.unsettled() is None
+    is_corrected, unapplied = rt.catalog.unsettled() is None, sum(b.state == "appended" for b in batches)
     return Status(
         rt.project.name,
         tuple(_coordinators(rt)),
@@ -115,15 +127,29 @@ def status(rt: Runtime) -> Status:
         set_aside(batches),
         newest_errors(rt),
         rt.project.coordinators,
-        settled,
-        0 if settled else rt.catalog.behind(),
+        is_corrected and not unapplied,
+        0 if is_corrected else rt.catalog.behind(),
         *rt.catalog.undecided(),
         len(rt.sources.ignored()),
         tuple(standing_sources(rt.project, rt.catalog)),
         tuple(rt.catalog.seal_counts()),
         _finals(rt),
         too_late(rt),
+        failing_steps(rt.catalog),
+        _newest(rt),
+        staggering_cost(rt),
+        unapplied,
+        have_views_changed(rt),
     )
+
+
+def _newest(rt: Runtime) -> Newest | None:
+    epoch = rt.catalog.newest_snapshot()
+    if epoch < 0:
+        return None
+    (numbers,) = rt.catalog.epoch_numbers(epoch, epoch)
+    assert numbers.committed_at is not None
+    return Newest(epoch, numbers.committed_at, rt.catalog.data_at(epoch))
 
 
 def _finals(rt: Runtime) -> FinalCounts:
@@ -133,17 +159,23 @@ def _finals(rt: Runtime) -> FinalCounts:
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
     token, rhythm, begun = rt.catalog.token(), Rhythm.of(rt.project), rt.catalog.newest_seal() + 1
-    for m in sorted(rt.catalog.membership().active(), key=lambda m: m.coordinator):
+    failing = {problem.coordinator for problem in rt.catalog.step_problems()}
+    members = sorted(rt.catalog.membership().active(), key=lambda m: m.coordinator)
+    overdue = overdue_members(rt.project, rt.catalog, members, rhythm)
+    for m in members:
         waiting = len(rt.sources.landing(m.coordinator).waiting())
         ends_at = rt.catalog.boundary(m.coordinator, m.epoch, rhythm).ends_at
-        yield CoordinatorStatus(m.coordinator, m.epoch, m.coordinator == token, waiting, _state(m, begun), ends_at)
+        state = "fails" if m.coordinator in failing else _state(m, begun, is_overdue=m.coordinator in overdue)
+        yield CoordinatorStatus(m.coordinator, m.epoch, m.coordinator == token, waiting, state, ends_at)
 
 
-def _state(member: Member, begun: int) -> str:
+def _state(member: Member, begun: int, *, is_overdue: bool) -> str:
     if member.epoch > begun:
         return "joins"
     if member.awaited_since is not None:
         return "is late"
+    if is_overdue:
+        return "is overdue"
     return "works" if member.last is None else "drains"
 
 
@@ -200,8 +232,8 @@ def _epoch(
     state = "committed" if snapshot else "sealed" if sealed else "open"
     outcome = "expired" if "validate" in expired else ""
     if validation is not None:
-        state = "validated" if validation.success else "failed"
-        outcome = "passed" if validation.success else "failed"
+        outcome = validation.outcome
+        state = "validated" if outcome == PASSED else outcome
     return EpochReport(
         epoch,
         sum(b.events for b in batches),
@@ -218,5 +250,6 @@ def _epoch(
         expired,
         without,
         errors,
-        validation.failures if validation else (),
+        validation.findings if validation else (),
+        proved=validation.summary if validation else "",
     )

@@ -13,16 +13,20 @@ It has arrived when it is complete: with its latest change, or ``settle`` after 
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from cumulus_ops.catalog import NewFileAside, TakenFile
 from cumulus_ops.errors import NotYet
+from cumulus_ops.eventlog.landed import UNFOLDING
 
 __all__ = [
     "COMPLETE",
@@ -33,14 +37,19 @@ __all__ = [
     "digest_of",
     "hash_file",
     "is_hidden",
+    "is_hollow",
     "name_problem",
+    "natural",
     "printable",
     "sort_files",
+    "subject_of",
 ]
 
 COMPLETE = "_SUCCESS"
 SAID_OF_SEALS = ("seal", "producer")
 NAME_CHARACTERS = 180
+#: A drop has a file per relation and seal. One with more entries is not looked through: each look would take seconds.
+ENTRIES = 10_000
 BLOCK_BYTES = 1 << 20
 SECOND_NS = 1_000_000_000
 
@@ -57,7 +66,8 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Entry:
-    """Something in a folder, as it is now; times in nanoseconds. ``changed``: its contents, its name, its owner or mode."""
+    """Something in a folder, as it is now; times in nanoseconds. ``changed``: its contents, its name, its owner or mode. ``disk_bytes``: what it takes
+    on the disk, which file systems may tell, or change, later than all else."""
 
     name: str
     mode: int
@@ -65,11 +75,13 @@ class Entry:
     bytes: int
     modified: int
     changed: int
+    disk_bytes: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, name: str, found: os.stat_result) -> Entry:
         """What a stat says."""
-        return cls(name, found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        times = (found.st_mtime_ns, found.st_ctime_ns)
+        return cls(name, found.st_mode, found.st_ino, found.st_size, *times, found.st_blocks * 512)
 
     @property
     def is_file(self) -> bool:
@@ -96,10 +108,12 @@ class DropFolder:
         """Look at it once.
 
         Raises:
-            OSError: it cannot be read, or is gone.
+            OSError: it cannot be read, is gone, or has too many entries.
         """
         with os.scandir(path) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+            entries = sorted(islice(found, ENTRIES + 1), key=lambda entry: entry.name)
+        if len(entries) > ENTRIES:
+            raise OSError(errno.E2BIG, f"has more than {ENTRIES:,} files", str(path))
         looked = tuple(Entry.of(e.name, e.stat(follow_symlinks=False)) for e in entries)
         return cls(path, Entry.of(path.name, path.stat(follow_symlinks=False)), looked)
 
@@ -159,8 +173,21 @@ def name_problem(name: str) -> str | None:
     return f"its name is longer than {NAME_CHARACTERS} characters" if len(name) > NAME_CHARACTERS else None
 
 
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """What names are ordered by: numbers in them count as numbers.
+
+    >>> sorted(["shop-10", "shop-9"], key=natural)
+    ['shop-9', 'shop-10']
+    """
+    return tuple((text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]*)", name))
+
+
 def sort_files(
-    coordinator: int, drop: DropFolder, seals: Mapping[str, Sequence[str]], names: Iterable[str] | None = None
+    coordinator: int,
+    drop: DropFolder,
+    seals: Mapping[str, Sequence[str]],
+    memory: int,
+    names: Iterable[str] | None = None,
 ) -> tuple[dict[str, Entry], list[NewFileAside]]:
     """The files of a drop by relation, or by relation, seal and what they say of it (``clicks.campaign.seal``), and what is none.
 
@@ -168,25 +195,53 @@ def sort_files(
         coordinator: whose drop it is.
         drop: its folder.
         seals: the relations' names, and those of their seals.
+        memory: see :func:`is_hollow`.
         names: only these files; None for all.
     """
-    from cumulus_ops.eventlog.readers import (  # what reads files: who finds no drop needs none of it
-        relation_of,
-        seal_of,
-    )
-
     wanted = None if names is None else set(names)
     files: dict[str, Entry] = {}
     asides = []
     for entry in (e for e in drop.visible if wanted is None or e.name in wanted):
-        what = relation_of(entry.name, list(seals)) or seal_of(entry.name, seals) or None
-        problem = _problem(entry, what, files, seals)
+        what = subject_of(entry.name, seals) or None
+        problem = _problem(entry, what, files, seals) or _hollow(drop, entry, memory)
         if problem is None and what is not None:
             files[what] = entry
         elif problem is not None:
             place = printable(drop.path / entry.name)
             asides.append(NewFileAside(coordinator, drop.path.name, what, place, *problem, entry.bytes))
     return files, asides
+
+
+def subject_of(name: str, seals: Mapping[str, Sequence[str]]) -> str:
+    """The relation that a file belongs to, or the relation, the seal and what is said of it; "" for none."""
+    from cumulus_ops.eventlog.readers import (  # what reads files: who finds no drop needs none of it
+        relation_of,
+        seal_of,
+    )
+
+    return relation_of(name, list(seals)) or seal_of(name, seals)
+
+
+def is_hollow(path: Path, entry: Entry, memory: int) -> bool:
+    """Whether a file stands for more than the memory, and for more than :data:`UNFOLDING` times what there is of it on the disk, as a sparse file
+    may. To read it through would take hours, and there is nothing in it.
+
+    That it takes few blocks is not enough: file systems that pack, or write later, say so of other files as well. So a hole has to be there, too.
+    """
+    if not entry.is_file or entry.bytes <= max(memory, UNFOLDING * entry.disk_bytes):
+        return False
+    try:
+        with open(_descriptor(path), "rb", buffering=0) as file:
+            return os.lseek(file.fileno(), 0, os.SEEK_HOLE) < entry.bytes
+    except OSError:
+        return False  # who reads it will say what is wrong
+
+
+def _hollow(drop: DropFolder, entry: Entry, memory: int) -> tuple[str, str, str] | None:
+    if not is_hollow(drop.path / entry.name, entry, memory):
+        return None
+    hint = "it was made by its size, and not written: write it again at the source, and deliver it as a new drop"
+    return "too-large", f"stands for {entry.bytes:,} bytes, of which {entry.disk_bytes:,} are on the disk", hint
 
 
 def _problem(
@@ -238,7 +293,16 @@ class Hashes:
             pool.shutdown(wait=False)
 
     def _make(self) -> dict[str, TakenFile]:
-        return {e.name: TakenFile(e.bytes, e.modified, hash_file(self._drop.path / e.name)) for e in self._files}
+        return {e.name: TakenFile(e.bytes, e.modified, self._hash(e)) for e in self._files}
+
+    def _hash(self, file: Entry) -> str:
+        """A file's hash; "" of one that cannot be read, which is for its reader to say."""
+        try:
+            return hash_file(self._drop.path / file.name, file.bytes)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return ""
 
     def files(self) -> dict[str, TakenFile]:
         """What was taken.
@@ -263,18 +327,31 @@ def _changes(drop: DropFolder) -> NotYet:
     return NotYet("changes while it is read", kind="drop-changes", place=printable(drop.path), hint=hint)
 
 
-def hash_file(path: Path) -> str:
-    """The hash of a file's contents."""
+def hash_file(path: Path, size: int) -> str:
+    """The hash of a file's contents, as far as it went when it was looked at: somebody may be writing on, without an end.
+
+    Raises:
+        OSError: it cannot be read, or is none.
+    """
     found = hashlib.sha256()
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # there may be a link or a pipe by now
-    with open(descriptor, "rb", buffering=0) as file:
-        for block in _blocks(file.fileno()):
+    with open(_descriptor(path), "rb", buffering=0) as file:
+        for block in _blocks(file.fileno(), size):
             found.update(block)
     return found.hexdigest()[:32]
 
 
-def _blocks(descriptor: int) -> Iterator[bytes]:
-    while block := os.read(descriptor, BLOCK_BYTES):
+def _descriptor(path: Path) -> int:
+    """Of a regular file: there may be a link, a pipe or a device by now."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "is no regular file", str(path))
+
+
+def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
+    while size > 0 and (block := os.read(descriptor, min(BLOCK_BYTES, size))):
+        size -= len(block)
         yield block
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from cumulus_ops.catalog import NewFileAside
 from cumulus_ops.errors import CumulusError, SetupProblem
 from cumulus_ops.eventlog import Delivery, Part, SealPart
+from cumulus_ops.sources.drops import name_problem
 
 __all__ = ["deliveries_of", "told"]
 
@@ -44,7 +45,21 @@ def deliveries_of(source: str, poll: Callable[[], Iterable[Delivery]]) -> Iterat
         source: its name.
         poll: asks it.
     """
-    return (replace(d, parts=partial(_parts, source, d.parts)) for d in _guarded(source, poll))
+    return (replace(d, parts=partial(_parts, source, d.parts)) for d in map(_named, _guarded(source, poll)))
+
+
+def _named(delivery: Delivery) -> Delivery:
+    """A delivery with a name that the catalog can keep.
+
+    Raises:
+        SetupProblem: it has another.
+    """
+    problem = "its name has a NUL" if "\0" in delivery.name else name_problem(delivery.name)
+    if problem is None:
+        return delivery
+    hint = "the class of the source names its deliveries: give it shorter names, without NUL"
+    message = f"cannot hand over {delivery.name[:40]!r}: {problem}"
+    raise SetupProblem(message, kind="bad-name", place=f"source {delivery.source}", hint=hint)
 
 
 def _parts(

@@ -8,6 +8,7 @@ taken of it.
 from __future__ import annotations
 
 import datetime
+import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +31,7 @@ from cumulus_ops.sources.drops import (
     Ignored,
     digest_of,
     name_problem,
+    natural,
     printable,
     sort_files,
 )
@@ -71,7 +73,7 @@ class Landing:
         waiting = self._complete([name for name in folders if name not in done])
         self._record({name: at for name, at in waiting.items() if name not in self._arrived})
         self._review({name: inode for name, inode in folders.items() if name in done})
-        for name in sorted(waiting):
+        for name in _in_order(waiting):
             at = datetime.datetime.fromtimestamp(self._arrived[name], datetime.UTC)
             forget = partial(self._arrived.pop, name, None)
             yield drop_delivery(self._project, self._folder / name, arrived=at, on_change=forget)
@@ -79,7 +81,7 @@ class Landing:
     def waiting(self) -> list[str]:
         """The names of complete drops that are not in the log yet; nothing is recorded."""
         done = self._catalog.drops(self._coordinator)
-        return sorted(self._complete([name for name in self._folders() if name not in done]))
+        return _in_order(self._complete([name for name in self._folders() if name not in done]))
 
     def settles_in(self) -> float | None:
         """In how many seconds the next of the drops that are not complete yet may be; None if there is none."""
@@ -136,7 +138,8 @@ class Landing:
         if drop is None or self._compared.get(known.name) == drop:
             return
         self._compared[known.name] = drop
-        changed, taken = find_changed(self._coordinator, drop, known)
+        names, memory = _names(self._project), self._project.memory_bytes
+        changed, taken = find_changed(self._coordinator, drop, known, names, memory)
         if changed:
             self._catalog.set_files_aside(changed)
         elif taken is not None:
@@ -189,9 +192,8 @@ class _Opened:
         except NotYet:
             self._on_change()
             raise
-        coordinator, seals = int(self._path.parent.name), self._project.seals
-        names = {r.name: [s.name for s in seals.get(r.name, ())] for r in self._project.relations}
-        files, asides = sort_files(coordinator, drop, names, self._only)
+        coordinator, names = int(self._path.parent.name), _names(self._project)
+        files, asides = sort_files(coordinator, drop, names, self._project.memory_bytes, self._only)
         self._hashes = Hashes(drop, files.values())
         wanted = (r for r in self._project.relations if r.name in files)
         said = (self._seal_part(what, file) for what, file in files.items() if what not in names)
@@ -200,7 +202,8 @@ class _Opened:
     def _part(self, relation: Relation, file: Entry) -> Part:
         path = self._path / file.name
         settings = self._project.settings_of(relation.name)
-        return Part(relation.name, printable(path), partial(self._read, relation, settings, path))
+        here, apart = (partial(self._read, relation, settings, path, is_apart) for is_apart in (False, True))
+        return Part(relation.name, printable(path), here, apart)
 
     def _seal_part(self, what: str, file: Entry) -> SealPart:
         """A file with values of a seal: the name says of which (``clicks.campaign.seal``)."""
@@ -208,17 +211,20 @@ class _Opened:
         seal = self._project.seal(relation, name)
         assert seal is not None  # files are sorted by the seals that there are
         settings = replace(self._project.settings_of(relation), ops="insert")
-        read = partial(self._read, self._project.seal_rows(relation, seal), settings, path)
-        return SealPart(relation, name, said == PRODUCER, printable(path), read)
+        columns = self._project.seal_rows(relation, seal)
+        here, apart = (partial(self._read, columns, settings, path, is_apart) for is_apart in (False, True))
+        return SealPart(relation, name, said == PRODUCER, printable(path), here, apart)
 
-    def _read(self, relation: Relation, settings: LandingSettings, path: Path) -> Iterator[RawFile]:
-        from cumulus_ops.eventlog.readers import read_rows  # imported when a file is read
+    def _read(self, relation: Relation, settings: LandingSettings, path: Path, is_apart: bool) -> Iterator[RawFile]:
+        from cumulus_ops.eventlog.apart import read_rows_apart  # imported when a file is read
+        from cumulus_ops.eventlog.readers import read_rows
 
         assert self._hashes is not None
         self._hashes.start()
         project = self._project
         rows = piece_rows(project.batch_rows)
-        return _guarded(partial(read_rows, relation, path, rows, settings, project.memory_bytes), path)
+        read = read_rows_apart if is_apart else read_rows
+        return _guarded(partial(read, relation, path, rows, settings, project.memory_bytes), path)
 
     def taken(self) -> Taken:
         """What was read.
@@ -233,8 +239,14 @@ class _Opened:
         except NotYet:
             self._on_change()
             raise
-        digest = digest_of(files) if self._only is None else None
+        is_known = self._only is None and all(file.digest for file in files.values())
+        digest = digest_of(files) if is_known else None
         return Taken(int(self._path.parent.name), self._path.name, self._drop.identity, files, digest)
+
+
+def _names(project: Project) -> dict[str, list[str]]:
+    """relation -> its seals."""
+    return {r.name: [s.name for s in project.seals.get(r.name, ())] for r in project.relations}
 
 
 def _guarded(read: Callable[[], Iterator[RawFile]], path: Path) -> Iterator[RawFile]:
@@ -256,6 +268,11 @@ def _open(path: Path) -> DropFolder:
     except OSError as error:
         message, hint = f"is not a folder that can be read: {error.strerror}", "a drop is a folder of files"
         raise NotYet(message, kind="no-drop", place=printable(path), hint=hint) from error
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Drops by their names, and not by when they arrived: the drops of a folder that was copied have arrived in any order."""
+    return sorted(names, key=lambda name: (natural(name), name))
 
 
 def _look(path: Path) -> DropFolder | None:
@@ -309,7 +326,7 @@ def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignore
     for entry in _entries(project.landing):
         if entry.name.startswith((".", "_")):
             continue
-        if not entry.is_dir():
+        if not _is_folder(entry):
             hint = "drops are folders in a coordinator's folder, such as 0/2026-01-31"
             yield Ignored(
                 printable(entry.path), "beside-coordinators", "is a file beside the coordinators' folders", hint
@@ -324,17 +341,28 @@ def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignore
             yield from _ignored_drops(Path(entry.path))
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a symbolic link to itself
+        return False
+
+
 def _ignored_drops(folder: Path) -> Iterator[Ignored]:
     for entry in _entries(folder):
-        problem = _folder_problem(entry)
+        problem = _folder_problem(entry) or _drop_problem(Path(entry.path))
         if problem is not None and problem[0] != "hidden":
             yield Ignored(printable(entry.path), *problem)
-        elif problem is None and (drop := _look(Path(entry.path))) is None:
-            yield Ignored(printable(entry.path), "no-drop", "cannot be read", "see who may read it")
-        elif problem is None and drop is not None and not _has_something(drop):
-            yield Ignored(
-                printable(entry.path),
-                "empty-drop",
-                "is empty",
-                "it is taken when there is a file in it; remove it otherwise",
-            )
+
+
+def _drop_problem(path: Path) -> tuple[str, str, str] | None:
+    """Why nothing of a folder is taken that might be a drop."""
+    try:
+        drop = DropFolder.look(path)
+    except OSError as error:
+        if error.errno == errno.E2BIG:
+            hint = "a drop has a file for each relation: write larger files, in more drops"
+            return "too-many-files", str(error.strerror), hint
+        return "no-drop", "cannot be read", "see who may read it"
+    hint = "it is taken when there is a file in it; remove it otherwise"
+    return None if _has_something(drop) else ("empty-drop", "is empty", hint)

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -15,11 +16,13 @@ from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import Project
 from cumulus_ops.errors import Conflict, CumulusError
 from cumulus_ops.eventlog import Delivery
+from cumulus_ops.eventlog.attempts import DEATHS, attempt
 from cumulus_ops.sources.drops import Ignored
 from cumulus_ops.sources.foreign import deliveries_of, told
 from cumulus_ops.sources.kinds import make_source
 from cumulus_ops.sources.landing import Landing, ignored_in
 from cumulus_ops.sources.source import Source
+from cumulus_ops.sources.trial import try_source
 
 __all__ = ["Sources"]
 
@@ -103,7 +106,10 @@ class Sources:
         if self._resting.get(name, 0.0) > time.monotonic():
             return []
         try:
-            found = self._queue(name).waiting(once=self._until is not None)
+            with attempt(self._project.state, "poll", name) as before:
+                if before >= DEATHS:
+                    try_source(self._project, name, self._catalog.source_position(name))
+                found = self._queue(name).waiting(once=self._until is not None)
         except Conflict:  # it was asked with a position that somebody else has moved since
             self._queues[name].forget()
             return []
@@ -143,7 +149,7 @@ class Sources:
             settings = next(s for s in self._project.sources if s.name == name)
             with told(name):
                 source = make_source(self._project, settings, self._catalog)
-            self._queues[name] = _Queue(source, self._catalog)
+            self._queues[name] = _Queue(self._project, source, self._catalog)
         return self._queues[name]
 
     def close(self) -> None:
@@ -166,8 +172,8 @@ class _Queue:
     """A source with a position, and the deliveries that it has handed over and that are not in the log yet: it is asked again
     only for what comes behind them."""
 
-    def __init__(self, source: Source, catalog: Catalog) -> None:
-        self.source, self._catalog = source, catalog
+    def __init__(self, project: Project, source: Source, catalog: Catalog) -> None:
+        self._project, self.source, self._catalog = project, source, catalog
         self._taken: list[Delivery] = []
         self._rest: Iterator[Delivery] = iter(())
         self.asked = 0
@@ -183,7 +189,10 @@ class _Queue:
         while self._taken and self._taken[0].begin != position:
             self._taken.pop(0)  # appended; or somebody else was quicker, and then none of them begins there
         if not self._taken and not (once and self.asked):
-            self._rest = deliveries_of(self.source.name, partial(self.source.poll, position))
+            found = deliveries_of(self.source.name, partial(self.source.poll, position))
+            self._rest = (
+                replace(d, trial=partial(try_source, self._project, self.source.name, d.begin, d.name)) for d in found
+            )
             self.asked += position is not None
         self._taken += islice(self._rest, AHEAD - len(self._taken))
         return list(self._taken)

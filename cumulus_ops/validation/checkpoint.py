@@ -1,7 +1,8 @@
 """Proving a snapshot: recompute every view from the log on Spark, compare, and keep the report as Data Docs.
 
 One Great Expectations checkpoint per snapshot, over a file-backed context in the reports folder, so that the reports of
-all epochs stay. What it judges are small tables: a verdict per view, the groups, the vote, impossible rows of the log.
+all epochs stay. What it judges are small tables: the groups, the vote, impossible rows of the log, and one with a row per view that has handles of
+the tables to compare, which its expectation does.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import importlib
 import json
 import logging
 import re
+import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,12 +25,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cumulus_ops.validation.judge import judge
+from cumulus_ops.validation.judge import Compared
 from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, own_session
-from cumulus_ops.validation.request import UNPROVED, ValidationReport, ValidationRequest, ViewToValidate, ViewVerdict
+from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate, ViewVerdict
+from cumulus_ops.validation.views_on_spark import recompute_views
+from cumulus_ops.verdicts import UNPROVED, outcome_of
 from m3.program import Relation
 
-__all__ = ["quiet", "run_checkpoint", "used_columns", "validate_snapshot"]
+__all__ = ["quiet", "run_checkpoint", "used_columns", "validate_snapshot", "verdicts_of"]
 
 SOURCE, CHECKPOINT = "verdicts", "proof"  # older reports may lie in the folder, by other names
 VIEWS, EPOCHS, LOG, GROUPS = "views", "coordinators", "event log", "groups"
@@ -40,48 +44,75 @@ EXPECTATIONS = "expectations"  # imports Great Expectations, which takes seconds
 class _Found:
     """What the checkpoint judges."""
 
-    verdicts: list[ViewVerdict]
+    views: list[Compared]
     impossible: pa.Table
 
 
-def validate_snapshot(spark: SparkSession, request: ValidationRequest) -> ValidationReport:
+def validate_snapshot(
+    spark: SparkSession, request: ValidationRequest, on_view: Callable[[int, str], None] = lambda _done, _view: None
+) -> ValidationReport:
     """Compares all views of a snapshot with their recomputation.
 
     Args:
         spark: a session, classic or Connect; its settings and temporary views are left alone. It must be able to read
             the log files.
         request: what to validate.
+        on_view: called with the number of views that are done, and the name of the last.
 
     Returns:
         What was found; a wrong snapshot is a report, not an exception.
     """
     started = time.monotonic()
-    with ThreadPoolExecutor(1) as pool:
-        imported = pool.submit(importlib.import_module, EXPECTATIONS)
-        found = _recomputed(own_session(spark), request)
-        recomputed = time.monotonic()
-        imported.result()
-    with quiet():
-        result = _checked(request, found)
+    with tempfile.TemporaryDirectory(prefix="cumulus-validation-") as folder:
+        with ThreadPoolExecutor(1) as pool:
+            imported = pool.submit(importlib.import_module, EXPECTATIONS)
+            found = _recomputed(own_session(spark), request, Path(folder), on_view)
+            recomputed = time.monotonic()
+            imported.result()
+        with quiet():
+            result = _checked(request, found)
     outcomes = [outcome for suite in result.run_results.values() for outcome in suite.results]
+    verdicts = tuple(verdicts_of(result))
     statistics = {
         "views": len(request.views),
         "expectations": len(outcomes),
         "successful": sum(bool(outcome.success) for outcome in outcomes),
+        "unproved": sum(v.outcome == UNPROVED for v in verdicts),
         "recompute_s": round(recomputed - started, 3),
         "checkpoint_s": round(time.monotonic() - recomputed, 3),
     }
     failures = tuple(_failures(result))
-    seconds = time.monotonic() - started
-    verdicts = tuple(found.verdicts)
-    remarks = tuple(f"view {v.view}: {v.observed}" for v in verdicts if v.outcome == UNPROVED)
     return ValidationReport(
-        request.epoch, bool(result.success), statistics, failures, _page(request, result), seconds, verdicts, remarks
+        request.epoch,
+        outcome_of([v.outcome for v in verdicts], failures),
+        statistics,
+        failures,
+        _page(request, result),
+        time.monotonic() - started,
+        verdicts,
+        unproved=tuple(f"view {v.view}: {v.observed}" for v in verdicts if v.outcome == UNPROVED),
+        views=request.all_views or len(request.views),
     )
 
 
-def _recomputed(session: SparkSession, request: ValidationRequest) -> _Found:
-    """The verdicts on all views, over base tables that are read once and kept meanwhile."""
+def verdicts_of(result: Any) -> Iterator[ViewVerdict]:
+    """What the expectations about views have found. One that could not be evaluated, which is a failure besides, has compared nothing."""
+    for suite in result.run_results.values():
+        for outcome in suite.results:
+            view = outcome.expectation_config.kwargs.get("view")
+            if view is None:
+                continue
+            found: Mapping[str, Any] = outcome.result or {}
+            details = found.get("details") or {}
+            observed = str(found.get("observed_value", "it could not be evaluated"))
+            lines = tuple(tuple(line) for line in details.get("table") or ())
+            yield ViewVerdict(view, str(details.get("outcome", UNPROVED)), observed, lines)
+
+
+def _recomputed(
+    session: SparkSession, request: ValidationRequest, folder: Path, on_view: Callable[[int, str], None]
+) -> _Found:
+    """The rows of all views, recomputed over base tables that are read once and kept meanwhile."""
     bases = {
         r.name: base_table(session, r, request.log_files.get(r.name, ()), request.epoch)
         .select(*columns, MULTIPLICITY)
@@ -93,7 +124,7 @@ def _recomputed(session: SparkSession, request: ValidationRequest) -> _Found:
             net_table(base, name)
         impossible = [_impossible(name, base) for name, base in bases.items()]
         return _Found(
-            judge(session, request.views, request.relations, request.texts),
+            recompute_views(session, request.views, request.relations, request.texts, folder, on_view),
             pa.concat_tables(impossible or [_no_rows()]),
         )
     finally:
@@ -144,7 +175,7 @@ def _checked(request: ValidationRequest, found: _Found) -> Any:
     suites: dict[str, tuple[Any, Any]] = {
         EPOCHS: (expectations.epoch_suite(request.epoch, request.members), pa.table(sealed)),
         LOG: (expectations.log_suite(), found.impossible),
-        VIEWS: (expectations.views_suite([v.name for v in request.views]), [vars(v) for v in found.verdicts]),
+        VIEWS: (expectations.views_suite([v.name for v in request.views]), [view.row() for view in found.views]),
     }
     if request.groups is not None:
         suites[GROUPS] = (expectations.groups_suite(), request.groups)
@@ -205,9 +236,14 @@ def _definition(context: Any, source: Any, name: str, suite: Any) -> Any:
 def _failures(result: Any) -> Iterator[str]:
     for suite in result.run_results.values():
         for outcome in suite.results:
-            if not outcome.success:
+            if not outcome.success and not _is_unproved(outcome):
                 view = outcome.expectation_config.kwargs.get("view")
                 yield f"{f'view {view}' if view else suite.suite_name}: {_explain(outcome)}"
+
+
+def _is_unproved(outcome: Any) -> bool:
+    """Whether an expectation has compared all it could, found nothing wrong, and left something."""
+    return ((outcome.result or {}).get("details") or {}).get("outcome") == UNPROVED
 
 
 def _explain(outcome: Any) -> str:

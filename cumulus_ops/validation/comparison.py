@@ -17,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from m3.errors import LONGEST_VALUE, shortened
+
 __all__ = ["SAMPLE_GROUPS", "Comparison", "compare", "difference_lines", "observed"]
 
 SAMPLE_GROUPS = 20
@@ -226,7 +228,7 @@ def observed(found: Comparison) -> str:
 def difference_lines(found: Comparison) -> Iterator[tuple[str, ...]]:
     """One line per differing value, the two sides beside each other."""
     for group in found.sample:
-        key = ", ".join(f"{name} = {value}" for name, value in group["key"].items()) or "(all)"
+        key = ", ".join(f"{name} = {shortened(value)}" for name, value in group["key"].items()) or "(all)"
         left, right = group["snapshot"], group["recomputed"]
         if len(left) > 1 or len(right) > 1:
             yield group["kind"], key, "(rows)", _rows(left), _rows(right)
@@ -234,10 +236,18 @@ def difference_lines(found: Comparison) -> Iterator[tuple[str, ...]]:
         held, due = (rows[0] if rows else {} for rows in (left, right))
         for name in dict.fromkeys([*held, *due]):
             if held.get(name) != due.get(name):
-                yield group["kind"], key, name, held.get(name, "-"), due.get(name, "-")
+                yield group["kind"], key, name, *_apart(held.get(name, "-"), due.get(name, "-"))
         if not held and not due:
             yield group["kind"], key, "(row)", "present" if left else "-", "present" if right else "-"
 
 
+def _apart(held: str, due: str) -> tuple[str, str]:
+    """Two values, shortened: of long ones, what is around the first place at which they differ."""
+    same = next((i for i, (a, b) in enumerate(zip(held, due, strict=False)) if a != b), min(len(held), len(due)))
+    start = same - LONGEST_VALUE // 4 if same > LONGEST_VALUE // 2 else 0
+    before = f"({start} alike) .. " if start else ""
+    return before + shortened(held[start:]), before + shortened(due[start:])
+
+
 def _rows(rows: list[dict[str, str]]) -> str:
-    return "; ".join("(" + ", ".join(f"{n} = {v}" for n, v in row.items()) + ")" for row in rows) or "-"
+    return "; ".join("(" + ", ".join(f"{n} = {shortened(v)}" for n, v in row.items()) + ")" for row in rows) or "-"

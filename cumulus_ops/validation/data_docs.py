@@ -22,6 +22,7 @@ from great_expectations.exceptions import ExpectationNotFoundError
 from great_expectations.expectations.registry import get_expectation_impl
 
 from cumulus_ops.validation.pages import render_page
+from cumulus_ops.verdicts import FAILED, PASSED, UNPROVED
 
 __all__ = ["PlainSite", "page_path", "use_plain_site"]
 
@@ -30,7 +31,9 @@ SITE = "local_site"
 FOLDER = Path("gx/uncommitted/data_docs") / SITE
 SECTION = "validations"
 STORE = {"class_name": "TupleFilesystemStoreBackend", "base_directory": f"uncommitted/data_docs/{SITE}/"}
-CONFIGURATION = {"class_name": "PlainSite", "module_name": __name__, "store_backend": STORE}
+#: What the pages say; if it changes, older ones are made anew.
+EDITION = 2
+CONFIGURATION = {"class_name": "PlainSite", "module_name": __name__, "store_backend": STORE, "edition": EDITION}
 
 
 def use_plain_site(context: Any, reports: Path) -> None:
@@ -95,8 +98,7 @@ def result_page(result: Any, key: ValidationResultIdentifier) -> str:
         suite=result.suite_name,
         run=key.run_id.run_name,
         time=key.run_id.run_time.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        success=bool(result.success),
-        holding=sum(outcome["success"] for outcome in outcomes),
+        counts={kind: sum(outcome["kind"] == kind for outcome in outcomes) for kind in (PASSED, UNPROVED, FAILED)},
         outcomes=outcomes,
     )
 
@@ -105,12 +107,19 @@ def _outcome(outcome: Any) -> dict[str, Any]:
     found: Mapping[str, Any] = outcome.result or {}
     details = found.get("details") or {}
     return {
-        "success": bool(outcome.success),
+        "kind": _kind(outcome, details),
         "sentence": _sentence(outcome.expectation_config),
         "observed": found.get("observed_value", "it could not be evaluated"),
         "header": details.get("header") or (),
         "table": details.get("table") or (),
     }
+
+
+def _kind(outcome: Any, details: Mapping[str, Any]) -> str:
+    """Whether an expectation holds, does not, or could not be looked at. What could not be compared was a success for an older version."""
+    if details.get("outcome") == UNPROVED:
+        return UNPROVED
+    return PASSED if outcome.success else FAILED
 
 
 def _sentence(configuration: Any) -> str:

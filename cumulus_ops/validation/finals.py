@@ -1,4 +1,5 @@
-"""Validating what is final before its epoch: rows of sealed values, each recomputed from the log's rows of its value alone.
+"""Validating what is final before its epoch: rows of sealed values, as they are read and as they were published, against what is recomputed from the
+log's rows of their values alone.
 
 All that waits is validated together: one query on Spark per view, one checkpoint. The reports lie in a folder of their own, ``final`` within that of
 the snapshots.
@@ -7,9 +8,10 @@ the snapshots.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +20,18 @@ import pyarrow as pa
 from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import shown_value
 from cumulus_ops.engine import Runtime
+from cumulus_ops.errors import IntegrityProblem
 from cumulus_ops.query.partitions import Partitions
 from cumulus_ops.query.sealed import SealedView, sealed_view
-from cumulus_ops.snapshot.finals import final_rows
-from cumulus_ops.validation.request import DIFFERS, ViewToValidate, ViewVerdict
-from cumulus_ops.validation.run import session_of, view_to_validate
+from cumulus_ops.snapshot.final_tables import appended_rows
+from cumulus_ops.snapshot.finals import final_rows, final_table
+from cumulus_ops.snapshot.watching import watched
+from cumulus_ops.validation.comparison import compare, observed
+from cumulus_ops.validation.handles import write_arrow
+from cumulus_ops.validation.judge import Compared
+from cumulus_ops.validation.request import ViewToValidate, ViewVerdict
+from cumulus_ops.validation.run import session_of, verified_log, view_to_validate
+from cumulus_ops.verdicts import DIFFERS, EQUAL, IN_ERROR
 from cumulus_ops.versions import EPOCHS_MAX
 from m3.program import Relation
 
@@ -38,12 +47,17 @@ LAST_EPOCH = EPOCHS_MAX - 1
 
 @dataclass(frozen=True)
 class FinalVerdict:
-    """What was found of one partition, and the page that says more."""
+    """What was found of one partition (``outcome``, see :mod:`cumulus_ops.verdicts`), and the page that says more."""
 
     partition: FinalPartition
-    success: bool
+    outcome: str
     observed: str
     report: Path
+
+    @property
+    def success(self) -> bool:
+        """Whether it was compared, and is right."""
+        return self.outcome == EQUAL
 
     def __str__(self) -> str:
         return f"{self.partition}: {self.observed}, see {self.report}"
@@ -51,12 +65,13 @@ class FinalVerdict:
 
 @dataclass(frozen=True)
 class _Part:
-    """Partitions of a view that are validated together: their values, their rows, and in which partition each is."""
+    """Partitions of a view that are validated together: their values, their rows, those of them that were published, and in which partition each is."""
 
     view: SealedView
     finals: Sequence[FinalPartition]
     wanted: Partitions
     rows: pa.Table
+    published: pa.Table | None
     asked: ViewToValidate
 
     def place(self, rows: pa.Table) -> pa.Array:
@@ -64,6 +79,7 @@ class _Part:
         return pa.array(self.wanted.place(self.view.columns_of(rows)))
 
 
+@watched("validate")
 def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     """Compare the final partitions that have not been validated with their recomputation, and record the outcomes.
 
@@ -77,32 +93,31 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     parts = [part for name in dict.fromkeys(f.view for f in waiting) if (part := _part(rt, name, waiting)) is not None]
     if not parts:
         return []
-    from cumulus_ops.validation.checkpoint import EXPECTATIONS, quiet, run_checkpoint
+    from cumulus_ops.validation.checkpoint import EXPECTATIONS, quiet, run_checkpoint, verdicts_of
     from cumulus_ops.validation.recompute import own_session
 
-    with ThreadPoolExecutor(1) as pool:
-        imported = pool.submit(importlib.import_module, EXPECTATIONS)
-        verdicts, wrong = _judged(rt, own_session(session_of(rt)), parts)
-        imported.result()
-    import expectations
-    from cumulus_ops.validation.data_docs import page_path
+    with tempfile.TemporaryDirectory(prefix="cumulus-finals-") as folder:
+        with ThreadPoolExecutor(1) as pool:
+            imported = pool.submit(importlib.import_module, EXPECTATIONS)
+            compared = _compared(rt, own_session(session_of(rt)), parts, Path(folder))
+            imported.result()
+        import expectations
+        from cumulus_ops.validation.data_docs import page_path
 
-    suite = expectations.finals_suite({p.asked.name: _values(p.finals) for p in parts})
-    folder = rt.project.reports / FOLDER
-    with quiet():
-        name = f"{rt.project.name}, up to commit {max(f.commit for f in waiting)}"
-        result = run_checkpoint(folder, name, {SUITE: (suite, [vars(v) for v in verdicts])})
-    page = page_path(folder, next(iter(result.run_results)))
-    found = {v.view: v.observed for v in verdicts}
-    outcomes = {(f.view, f.id): (f.view, f.id) not in wrong for p in parts for f in p.finals}
-    rt.catalog.record_final_verdicts(outcomes, str(page))
-    return [
-        FinalVerdict(
-            f, outcomes[f.view, f.id], wrong.get((f.view, f.id), found[f.view] if not wrong else "equal"), page
-        )
-        for p in parts
-        for f in p.finals
-    ]
+        suite = expectations.finals_suite({p.asked.name: _values(p.finals) for p in parts})
+        reports = rt.project.reports / FOLDER
+        with quiet():
+            name = f"{rt.project.name}, up to commit {max(f.commit for f in waiting)}"
+            result = run_checkpoint(reports, name, {SUITE: (suite, [c.row() for c in compared.values()])})
+        found = {v.view: v for v in verdicts_of(result)}
+        outcomes = {
+            (f.view, f.id): outcome
+            for part in parts
+            for f, outcome in _by_partition(part, compared[part.asked.name], found[part.asked.name])
+        }
+    page = page_path(reports, next(iter(result.run_results)))
+    rt.catalog.record_final_verdicts({partition: kind for partition, (kind, _) in outcomes.items()}, str(page))
+    return [FinalVerdict(f, *outcomes[f.view, f.id], page) for p in parts for f in p.finals]
 
 
 def _values(finals: Sequence[FinalPartition]) -> str:
@@ -119,36 +134,62 @@ def _part(rt: Runtime, name: str, waiting: Sequence[FinalPartition]) -> _Part | 
     values = [f.value for f in finals]
     rows, _ = final_rows(rt, view, values, checked=False)
     wanted = view.partitions(values)
-    return _Part(view, finals, wanted, rows, view_to_validate(rt, view.view, rows))
+    published, shown_as = _published(rt, view, finals, wanted, rows)
+    # a partition has no order, and its rows are all to be seen: views with a limit have none
+    asked = replace(view_to_validate(rt, view.view, rows), ordered=False, shown_as=shown_as)
+    return _Part(view, finals, wanted, rows, published, asked)
 
 
-def _judged(
-    rt: Runtime, session: SparkSession, parts: Sequence[_Part]
-) -> tuple[list[ViewVerdict], dict[tuple[str, int], str]]:
-    """A verdict for each view, and (view, number of the value) of partitions that are wrong -> why."""
-    verdicts: list[ViewVerdict] = []
-    wrong: dict[tuple[str, int], str] = {}
+def _published(
+    rt: Runtime, view: SealedView, finals: Sequence[FinalPartition], wanted: Partitions, view_rows: pa.Table
+) -> tuple[pa.Table | None, str]:
+    """The rows of partitions as they were published, read back; and where they are, or why there are none."""
+    path, left = final_table(rt.project, view.view.name), sum(f.delta_version is None for f in finals)
+    if path is None:
+        return None, "nothing is published"
+    if left:
+        return None, f"{left} of {len(finals)} partitions are not published yet, so no published rows were compared"
+    versions = sorted({f.delta_version for f in finals if f.delta_version is not None and f.rows})
+    said = (
+        f"published in the version{'s' * (len(versions) > 1)} {', '.join(map(str, versions))}"
+        if versions
+        else "published"
+    )
+    try:
+        rows = appended_rows(path, versions)
+    except IntegrityProblem as problem:
+        return view_rows.schema.empty_table(), f"{said}, where they cannot be read ({problem.message})"
+    if rows is None:
+        return None, "published without rows"
+    return rows.filter(pa.array(wanted.place(view.columns_of(rows)) >= 0)), said
+
+
+def _compared(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder: Path) -> dict[str, Compared]:
+    """view -> what there is to compare. Views with the same seals and values share the tables that they are recomputed from."""
     alike: dict[object, list[_Part]] = {}
     for part in parts:
         alike.setdefault((part.view.seals, tuple(f.value for f in part.finals)), []).append(part)
-    for some in alike.values():
-        found, details = _judged_alike(rt, session, some)
-        verdicts += found
-        wrong |= details
-    return verdicts, wrong
+    found: dict[str, Compared] = {}
+    for number, some in enumerate(alike.values()):
+        mine = folder / str(number)
+        mine.mkdir()
+        found |= {c.view: c for c in _compared_alike(rt, session, some, mine)}
+    return found
 
 
-def _judged_alike(
-    rt: Runtime, session: SparkSession, parts: Sequence[_Part]
-) -> tuple[list[ViewVerdict], dict[tuple[str, int], str]]:
-    """The same for views with the same seals and values: they share the tables that they are recomputed from."""
+def _compared_alike(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder: Path) -> list[Compared]:
     from cumulus_ops.validation.checkpoint import used_columns
-    from cumulus_ops.validation.judge import judge
     from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table
+    from cumulus_ops.validation.views_on_spark import recompute_views
 
     texts = {view.name: view.sql for view in rt.program.views if view.sql is not None}
-    files = _log_files(rt)
-    asked = _with_recomputations(rt, parts, files)
+    files = verified_log(rt, LAST_EPOCH)
+    asked = [
+        view
+        if part.published is None
+        else replace(view, shown=write_arrow(part.published, folder / f"{place}-published"))
+        for place, (part, view) in enumerate(zip(parts, _with_recomputations(rt, parts, files), strict=True))
+    ]
     bases = {}
     for relation, columns in used_columns(rt.program.relations, asked, texts):
         kept = _kept_on_spark(session, parts[0], relation)
@@ -157,30 +198,16 @@ def _judged_alike(
     try:
         for name, base in bases.items():
             net_table(base, name)
-        verdicts = judge(session, asked, rt.program.relations, texts)
-        wrong: dict[tuple[str, int], str] = {}
-        for part, view, verdict in zip(parts, asked, verdicts, strict=True):
-            if verdict.outcome == DIFFERS:
-                wrong |= _wrong(rt, session, part, view, texts, verdict)
-        return verdicts, wrong
+        return recompute_views(session, asked, rt.program.relations, texts, folder)
     finally:
         for base in bases.values():
             base.unpersist()
-
-
-def _log_files(rt: Runtime) -> dict[str, list[Path]]:
-    files: dict[str, list[Path]] = {}
-    for file in rt.catalog.log_files(epoch=LAST_EPOCH):
-        files.setdefault(file.relation, []).append(rt.project.state / file.path)
-    return files
 
 
 def _with_recomputations(
     rt: Runtime, parts: Sequence[_Part], files: Mapping[str, Sequence[Path]]
 ) -> list[ViewToValidate]:
     """What is asked; views without SQL are recomputed by the serial interpreter."""
-    from dataclasses import replace
-
     asked = [part.asked for part in parts]
     if all(view.sql for view in asked):
         return asked
@@ -229,28 +256,35 @@ def _kept_on_spark(session: SparkSession, part: _Part, relation: Relation) -> Ca
     return kept
 
 
-def _wrong(
-    rt: Runtime,
-    session: SparkSession,
-    part: _Part,
-    view: ViewToValidate,
-    texts: Mapping[str, str],
-    verdict: ViewVerdict,
-) -> dict[tuple[str, int], str]:
-    """Which partitions of a view differ; all of them if the recomputation fails."""
-    from cumulus_ops.validation.comparison import compare, observed
-    from cumulus_ops.validation.judge import recompute_view
-
-    try:
-        recomputed = recompute_view(session, view, rt.program.relations, texts)
-    except Exception:
-        return {(f.view, f.id): verdict.observed for f in part.finals}
-    recomputed = recomputed.rename_columns(part.rows.column_names)
-    mine, theirs = part.place(part.rows), part.place(recomputed.cast(part.rows.schema))
-    found: dict[tuple[str, int], str] = {}
+def _by_partition(
+    part: _Part, compared: Compared, verdict: ViewVerdict
+) -> Iterator[tuple[FinalPartition, tuple[str, str]]]:
+    """The verdict on each partition, and what was observed. If the view's differs, those partitions are wrong that do; all if that cannot be
+    told, for there is no recomputation."""
+    wrong: dict[int, str] = {}
+    if verdict.outcome == DIFFERS:
+        wrong = _wrong(part, compared) or dict.fromkeys(range(len(part.finals)), verdict.observed)
     for i, final in enumerate(part.finals):
-        sides = [rows.filter(pa.compute.equal(places, i)) for rows, places in ((part.rows, mine), (recomputed, theirs))]
-        outcome = compare(sides[0], sides[1], view.key_columns, view.tolerances, view.double_tolerance)
-        if not outcome.equal:
-            found[final.view, final.id] = observed(outcome)
-    return found or {(f.view, f.id): verdict.observed for f in part.finals}
+        if verdict.outcome == DIFFERS:
+            yield final, (DIFFERS, wrong[i]) if i in wrong else (EQUAL, "equal")
+        else:
+            yield final, (EQUAL if verdict.outcome == IN_ERROR else verdict.outcome, verdict.observed)
+
+
+def _wrong(part: _Part, compared: Compared) -> dict[int, str]:
+    """number of a partition that differs -> what was observed."""
+    if compared.recomputed is None:
+        return {}
+    recomputed = compared.recomputed.read()[0].rename_columns(part.rows.column_names)
+    theirs = part.place(recomputed.cast(part.rows.schema))
+    found: dict[int, str] = {}
+    for rows, said in ((part.rows, ""), (part.published, f"{part.asked.shown_as}: ")):
+        if rows is None:
+            continue
+        mine = part.place(rows)
+        for i in range(len(part.finals)):
+            sides = (rows.filter(pa.compute.equal(mine, i)), recomputed.filter(pa.compute.equal(theirs, i)))
+            outcome = compare(*sides, part.asked.key_columns, part.asked.tolerances, part.asked.double_tolerance)
+            if not outcome.equal:
+                found.setdefault(i, said + observed(outcome))
+    return found

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from cumulus_ops.catalog import Validation
 from cumulus_ops.validation.pages import render_page
+from cumulus_ops.verdicts import UNPROVED
 
 __all__ = ["INDEX", "report_pages", "write_index"]
 
@@ -37,11 +38,10 @@ def write_index(
     Returns:
         the page's path.
     """
-    found = {epoch: _row(epoch, "expired", failures=[EXPIRED]) for epoch in expired}
+    found = {epoch: _row(Validation(epoch, "expired", (EXPIRED,), "", 0.0)) for epoch in expired}
     for v in validations:
         links = [{"text": suite, "href": quote(page)} for suite, page in report_pages(folder, project, v.epoch).items()]
-        result = "passed" if v.success else "failed"
-        found[v.epoch] = _row(v.epoch, result, f"{v.seconds:.1f}", (remarks or {}).get(v.epoch, ()), v.failures, links)
+        found[v.epoch] = _row(v, (remarks or {}).get(v.epoch, ()), links)
     text = render_page("start.html", project=project, rows=[found[epoch] for epoch in sorted(found, reverse=True)])
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f".{INDEX}.{os.getpid()}"
@@ -49,20 +49,16 @@ def write_index(
     return fresh.replace(folder / INDEX)
 
 
-def _row(
-    epoch: int,
-    result: str,
-    seconds: str = "",
-    remarks: Sequence[str] = (),
-    failures: Sequence[str] = (),
-    links: Sequence[Mapping[str, str]] = (),
-) -> dict[str, Any]:
+def _row(v: Validation, remarks: Sequence[str] = (), links: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+    unproved = [said for found, said in v.verdicts.values() if found == UNPROVED]
     return {
-        "epoch": epoch,
-        "result": result,
-        "seconds": seconds,
+        "epoch": v.epoch,
+        "result": v.outcome,
+        "summary": v.summary,
+        "seconds": f"{v.seconds:.1f}" if v.outcome != "expired" else "",
         "remarks": remarks,
-        "failures": failures,
+        "unproved": unproved,
+        "failures": [said for said in v.findings if said not in unproved],
         "links": links,
     }
 

@@ -1,107 +1,154 @@
-"""Each view recomputed and compared, by itself: whatever happens to one, the others are judged."""
+"""The verdict on one view: from its rows as they are kept, as they are shown, and as they were recomputed.
+
+Both are compared with the recomputation, and not with each other: all rows of the snapshot as a multiset; and what readers get, which is the
+published version of the epoch, read back from its files, after the view's ORDER BY, OFFSET and LIMIT. Great Expectations calls this for each
+expectation; nothing else compares.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
 
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.validation.comparison import compare, difference_lines, observed
-from cumulus_ops.validation.meaning import register, written_out
-from cumulus_ops.validation.request import DIFFERS, EQUAL, IN_ERROR, UNPROVED, ViewToValidate, ViewVerdict
-from m3.program import Relation
+from cumulus_ops.errors import IntegrityProblem
+from cumulus_ops.validation.comparison import Comparison, compare, difference_lines, observed
+from cumulus_ops.validation.handles import Handle
+from cumulus_ops.validation.order import compare_shown
+from cumulus_ops.validation.request import ViewToValidate, ViewVerdict
+from cumulus_ops.verdicts import DIFFERS, EQUAL, IN_ERROR, UNPROVED
 
-__all__ = ["judge", "recompute_view"]
+__all__ = ["Compared", "Terms", "judge"]
 
-#: Views that are recomputed at the same time: while one is planned, others are computed.
-AT_ONCE = 4
-#: How errors of the data are known: a bad value, several rows where one is meant, an error that the query itself raises.
-DATA_STATE = re.compile(r"SQLSTATE: (?:22|21|P0001)|\b(?:OverflowError|ZeroDivisionError|ValueError): ")
-OVERFLOWS = ("NUMERIC_VALUE_OUT_OF_RANGE", "ARITHMETIC_OVERFLOW")
+#: The recomputation's columns that only say what it is ordered by begin so.
+ORDER_KEY = "#order_"
 
 
-class _Failing(Exception):
-    """The recomputation fails on its data."""
+@dataclass(frozen=True)
+class Terms:
+    """How a view is to be compared, and what is known before any row is: see :class:`~cumulus_ops.validation.request.ViewToValidate`.
+
+    ``fails``: why the recomputation fails on its data; ``impossible``: why there is none; ``unordered``: why it does not say which rows come
+    first. At most one of the first two is not empty, and then there are no recomputed rows."""
+
+    keys: tuple[str, ...] = ()
+    tolerances: tuple[tuple[str, float], ...] = ()
+    double_tolerance: float = 0.0
+    error: str = ""
+    shown_as: str = ""
+    ordered: bool = False
+    offset: int = 0
+    limit: int | None = None
+    fails: str = ""
+    impossible: str = ""
+    unordered: str = ""
+
+    @classmethod
+    def of(cls, view: ViewToValidate, **found: str) -> Terms:
+        """Those of a view that is to be validated, with what was found when it was recomputed."""
+        return cls(
+            view.key_columns,
+            tuple(view.tolerances.items()),
+            view.double_tolerance,
+            view.error,
+            view.shown_as,
+            view.ordered,
+            view.offset,
+            view.limit,
+            **found,
+        )
 
 
-def judge(
-    session: SparkSession,
-    views: Sequence[ViewToValidate],
-    relations: Sequence[Relation],
-    texts: Mapping[str, str] | None = None,
-) -> list[ViewVerdict]:
-    """A verdict for each view.
+@dataclass(frozen=True)
+class Compared:
+    """A row of the batch that the expectations judge. Hashable, so that Great Expectations need not pickle it."""
+
+    view: str
+    snapshot: Handle | None
+    shown: Handle | None
+    recomputed: Handle | None
+    terms: Terms
+
+    def row(self) -> dict[str, Any]:
+        """The cells by the batch's columns."""
+        return dict(vars(self))
+
+
+def judge(row: Mapping[str, Any]) -> ViewVerdict:
+    """Compare a view's tables.
 
     Args:
-        session: has the views' relations as temporary views.
-        views: what to recompute and compare.
-        relations: the relations' declarations.
-        texts: the SQL of all views by name, for those that read others.
+        row: a row of the batch, see :class:`Compared`. The tables behind its handles are read, and let go.
     """
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="recompute") as pool:
-        return list(pool.map(lambda view: _verdict(session, view, relations, texts or {}), views))
+    given = Compared(**{name: row[name] for name in Compared.__dataclass_fields__})
+    terms = given.terms
+    if terms.impossible:
+        return ViewVerdict(given.view, UNPROVED, f"not compared, for it could not be recomputed: {terms.impossible}")
+    if terms.fails and terms.error:
+        return ViewVerdict(given.view, IN_ERROR, f"in error, as its recomputation is: {terms.error}")
+    if terms.fails:
+        return ViewVerdict(given.view, DIFFERS, f"not in error, but its recomputation fails: {terms.fails}")
+    if given.snapshot is None:
+        return ViewVerdict(given.view, DIFFERS, f"in error ({terms.error}), but its recomputation is not")
+    if given.recomputed is None:
+        return ViewVerdict(given.view, UNPROVED, "not compared, for there is no recomputation of it")
+    return _together(given.view, list(_parts(given, given.snapshot, given.recomputed)))
 
 
-def _verdict(
-    session: SparkSession, view: ViewToValidate, relations: Sequence[Relation], texts: Mapping[str, str]
-) -> ViewVerdict:
+@dataclass(frozen=True)
+class _Part:
+    """What was found of one of the tables."""
+
+    outcome: str
+    observed: str
+    differences: tuple[tuple[str, ...], ...] = ()
+
+
+def _parts(given: Compared, snapshot: Handle, recomputation: Handle) -> Iterator[_Part]:
+    terms = given.terms
+    recomputed, _ = recomputation.read()
+    values = recomputed.select(range(sum(not n.startswith(ORDER_KEY) for n in recomputed.column_names)))
+    yield _part(compare(snapshot.read()[0], values, terms.keys, dict(terms.tolerances), terms.double_tolerance))
+    if given.shown is None:
+        if terms.shown_as:
+            yield _Part(EQUAL, terms.shown_as)
+    elif terms.ordered and terms.unordered:
+        yield _Part(
+            UNPROVED, f"{terms.shown_as}: not compared, for the order could not be recomputed: {terms.unordered}"
+        )
+    else:
+        yield _shown(given.shown, recomputed, values, terms)
+
+
+def _shown(shown: Handle, recomputed: pa.Table, values: pa.Table, terms: Terms) -> _Part:
+    """What readers get, against what they should get."""
     try:
-        recomputed = recompute_view(session, view, relations, texts)
-    except _Failing as failure:
-        if view.error:
-            return ViewVerdict(view.name, IN_ERROR, f"in error, as its recomputation is: {view.error}")
-        return ViewVerdict(view.name, DIFFERS, f"not in error, but its recomputation fails: {failure}")
-    except (AnalysisException, InputProblem) as problem:
-        return ViewVerdict(view.name, UNPROVED, f"not proved, Spark cannot run its query: {_reason(problem)}")
-    if view.snapshot is None:
-        return ViewVerdict(view.name, DIFFERS, f"in error ({view.error}), but its recomputation is not")
-    found = compare(view.snapshot, recomputed, view.key_columns, view.tolerances, view.double_tolerance)
-    outcome = EQUAL if found.equal else DIFFERS
-    return ViewVerdict(view.name, outcome, observed(found), tuple(difference_lines(found)))
+        rows, keeps_order = shown.read()
+    except IntegrityProblem as problem:
+        return _Part(DIFFERS, f"{terms.shown_as}: {problem.message}")
+    tolerances, tolerance = dict(terms.tolerances), terms.double_tolerance
+    if not terms.ordered:
+        return _part(compare(rows, values, terms.keys, tolerances, tolerance), terms.shown_as)
+    keys = recomputed.select(range(values.num_columns, recomputed.num_columns))
+    found = compare_shown(rows, values, keys, (terms.offset, terms.limit), tolerances, tolerance, in_order=keeps_order)
+    if found.undecided:
+        return _Part(UNPROVED, f"{terms.shown_as}: {found.undecided}")
+    said = f"{terms.shown_as}, " + ("in this order" if keeps_order else "whatever their order, in several files")
+    return _part(found.comparison, said)
 
 
-def recompute_view(
-    session: SparkSession, view: ViewToValidate, relations: Sequence[Relation], texts: Mapping[str, str]
-) -> pa.Table:
-    """All rows of a view. Spark's sums have 38 digits on their way, too; where that was the reason to fail, they are computed
-    by exact functions."""
-    if view.recomputation is not None:
-        return view.recomputation
-    try:
-        return _run(session, view, relations, texts, wide=False)
-    except _Failing as failure:
-        if not any(state in str(failure) for state in OVERFLOWS):
-            raise
-        return _run(session, view, relations, texts, wide=True)
+def _part(found: Comparison, said: str = "") -> _Part:
+    words = f"{said}: {observed(found)}" if said else observed(found)
+    lines = tuple(difference_lines(found))
+    if said:
+        lines = tuple((f"{what} ({said})", *rest) for what, *rest in lines)
+    return _Part(EQUAL if found.equal else DIFFERS, words, lines)
 
 
-def _run(
-    session: SparkSession,
-    view: ViewToValidate,
-    relations: Sequence[Relation],
-    texts: Mapping[str, str],
-    *,
-    wide: bool,
-) -> pa.Table:
-    query = written_out(view.sql, relations, view.dialect, view.columns, views=texts, wide=wide)
-    register(session, query.needed)
-    try:
-        return session.sql(query.sql).toArrow()
-    except AnalysisException:
-        raise
-    except Exception as problem:  # not all of them are pyspark's
-        if not DATA_STATE.search(str(problem)):
-            raise
-        raise _Failing(_reason(problem)) from problem
-
-
-def _reason(problem: BaseException) -> str:
-    """The line that says what failed, without traces."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    telling = [line for line in lines if DATA_STATE.search(line)]
-    return (telling or lines or [type(problem).__name__])[0]
+def _together(view: str, parts: list[_Part]) -> ViewVerdict:
+    outcomes = {part.outcome for part in parts}
+    outcome = DIFFERS if DIFFERS in outcomes else UNPROVED if UNPROVED in outcomes else EQUAL
+    said = "; ".join(part.observed for part in parts)
+    return ViewVerdict(view, outcome, said, tuple(line for part in parts for line in part.differences))

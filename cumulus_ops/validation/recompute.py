@@ -7,6 +7,7 @@ run on that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,9 @@ def base_table(
     schema = T.StructType(spark_schema(relation).fields)
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
     log = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
+    unsigned = {c.name: _column(c.name) + F.lit(0.0) for c in relation.columns if c.type.kind == "double"}  # no -0.0
     log = log.where(F.col(VERSION) <= epoch_end(epoch)).drop(VERSION)
+    log = log.withColumns(unsigned) if unsigned else log  # Spark Connect refuses none
     events = (log if chosen is None else chosen(log)).withColumn(HASH, _row_hash(relation))
     deleted = F.broadcast(events.where(F.col(SIGN) < 0).select(HASH).distinct())
     kept = events.join(deleted, HASH, "left_anti").select(
@@ -120,10 +123,10 @@ def _repeated(summed: DataFrame) -> DataFrame:
 
 
 def _row_hash(relation: Relation) -> Any:
-    """A hash that equal rows share, -0.0 and 0.0 included; other rows that share it are only summed up needlessly.
+    """A hash that equal rows share; other rows that share it are only summed up needlessly.
     So a declared key is enough to hash, and need not even be one."""
     hashed = [c for c in relation.columns if c.name in relation.key] or relation.columns
-    return F.xxhash64(*(_column(c.name) + F.lit(0.0) if c.type.kind == "double" else _column(c.name) for c in hashed))
+    return F.xxhash64(*(_column(c.name) for c in hashed))
 
 
 def net_table(base: DataFrame, name: str) -> DataFrame:
@@ -152,12 +155,12 @@ def recompute_m3(
         kept: which of a relation's events count.
 
     Returns:
-        View -> all its rows in the types of its columns, without its ORDER BY and LIMIT.
+        View -> all its rows in the types of its columns, in the view's order, without its OFFSET and LIMIT.
     """
-    interpreter = Interpreter(program)
+    interpreter = Interpreter(replace(program, views=tuple(replace(v, offset=0, limit=None) for v in program.views)))
     for _, _, sign, relation, row in sorted(_events(program, log_files, epoch, kept), key=lambda event: event[:2]):
         interpreter.apply(sign, relation, row)
-    return {view.name: view_table(view, interpreter.view_rows(view.name, ordered=False)) for view in program.views}
+    return {view.name: view_table(view, interpreter.view_rows(view.name)) for view in program.views}
 
 
 def view_table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:

@@ -9,42 +9,45 @@ from typing import Any
 
 import pyarrow as pa
 
+from cumulus_ops.validation.handles import Handle
+from cumulus_ops.verdicts import DIFFERS, FAILED, IN_ERROR, PASSED, UNPROVED, summary
 from m3.datatypes import Type
 from m3.program import Relation
 
-__all__ = [
-    "DIFFERS", "EQUAL", "IN_ERROR", "UNPROVED", "ValidationReport", "ValidationRequest", "ViewToValidate", "ViewVerdict",
-]  # fmt: skip
-
-#: What can be said of a view: its snapshot is its recomputation; it is not; it is in error, and so is its recomputation; Spark
-#: cannot run its query, which says nothing about the snapshot.
-EQUAL, DIFFERS, IN_ERROR, UNPROVED = "equal", "differs", "in error", "unproved"
+__all__ = ["ValidationReport", "ValidationRequest", "ViewToValidate", "ViewVerdict"]
 
 
 @dataclass(frozen=True)
 class ViewToValidate:
-    """A view's snapshot and the SQL that says what it should be.
+    """A view's snapshot, what of it is on show, and the SQL that says what both should be.
 
-    ``sql`` is the user's text over the relations' names, in sqlglot's ``dialect``; its outermost ORDER BY and LIMIT are left aside, so
-    ``snapshot`` holds *all* rows, in any order. Columns are matched by position; ``columns`` are their declared types.
+    ``sql`` is the user's text over the relations' names, in sqlglot's ``dialect``. ``snapshot`` holds *all* rows, in any order, a table or a
+    handle of one; ``shown`` those that readers get: after ORDER BY, OFFSET and LIMIT (``ordered`` says that the view has any of them, ``offset``
+    and ``limit`` which rows). ``shown_as`` says in a few words where they were read, or why there are none. Columns are matched by position;
+    ``columns`` are their declared types.
     ``key_columns`` name those that identify a group in reports (with none, all rows
     are one group). ``tolerances``: column -> largest accepted difference of a DOUBLE, relative to the larger of the values;
     ``double_tolerance`` for the others. Everything that is not DOUBLE is compared exactly.
     ``error`` is what the view reads as where it is in error; it has no snapshot then.
-    ``recomputation`` stands in for ``sql`` (then "") when the view comes from an M3 program: see
+    ``recomputation`` stands in for ``sql`` (then "") when the view comes from an M3 program, in the view's order: see
     :func:`~cumulus_ops.validation.recompute.recompute_m3`.
     """
 
     name: str
     sql: str
     key_columns: tuple[str, ...]
-    snapshot: pa.Table | None
+    snapshot: pa.Table | Handle | None
     tolerances: Mapping[str, float] = field(default_factory=dict)
     double_tolerance: float = 1e-9
     recomputation: pa.Table | None = None
     columns: tuple[tuple[str, Type], ...] = ()
     dialect: str | None = None
     error: str = ""
+    shown: Handle | None = None
+    shown_as: str = ""
+    ordered: bool = False
+    offset: int = 0
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class ValidationRequest:
     ``_offset`` int64); later versions in them are left out. ``members``: the coordinators that take part in the epoch; ``sealed_epochs``: coordinator -> its last sealed epoch
     (inclusive). ``reports_folder`` keeps the reports of all epochs. ``groups`` (view string, group string, rows int64) are
     all groups that some map of a view has an entry for, with their row counts: none may lack rows. ``texts`` is the SQL of all views of the project, which views may read.
+    ``all_views``: how many views the project has; 0: those that are asked for.
     """
 
     project_name: str
@@ -67,11 +71,12 @@ class ValidationRequest:
     sealed_epochs: Mapping[int, int]
     groups: pa.Table | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
+    all_views: int = 0
 
 
 @dataclass(frozen=True)
 class ViewVerdict:
-    """What was found of one view: ``outcome`` (see :data:`EQUAL`), ``observed`` in a few words, and the differing values as
+    """What was found of one view: ``outcome`` (see :mod:`cumulus_ops.verdicts`), ``observed`` in a few words, and the differing values as
     rows of (what, group, column, snapshot, recomputed)."""
 
     view: str
@@ -82,21 +87,43 @@ class ViewVerdict:
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """``failures``: one sentence per failed expectation, naming view, group and values; ``verdicts`` one per view.
+    """The ``outcome`` for all that was asked for: passed, failed, or unproved (:mod:`cumulus_ops.verdicts`). ``failures``: one sentence per
+    expectation that does not hold, naming view, group and values; ``unproved``: one per view that could not be compared; ``verdicts`` one per view.
     ``docs_index``: the page to open, with the verdicts on the views. ``statistics``: numbers of views and expectations, and seconds per part. ``remarks``: what
-    else is to be known of the snapshot: views that are in error or could not be proved, a batch that is not in it."""
+    else is to be known of the snapshot: views that are in error, a batch that is not in it. ``views``: how many views the project has."""
 
     epoch: int
-    success: bool
+    outcome: str
     statistics: Mapping[str, Any]
     failures: tuple[str, ...]
     docs_index: Path
     seconds: float
     verdicts: tuple[ViewVerdict, ...] = ()
     remarks: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
+    views: int = 0
+
+    @property
+    def success(self) -> bool:
+        """Whether everything that was asked for was compared, and is right."""
+        return self.outcome == PASSED
+
+    @property
+    def summary(self) -> str:
+        """How many of the project's views are what."""
+        return summary([v.outcome for v in self.verdicts], self.views or len(self.verdicts))
+
+    @property
+    def view_findings(self) -> dict[str, tuple[str, str]]:
+        """view -> its verdict, and a sentence where there is more to say than that it is equal."""
+        lines = {
+            v.view: f"view {v.view}: {v.observed}" for v in self.verdicts if v.outcome in (DIFFERS, IN_ERROR, UNPROVED)
+        }
+        lines |= {v.view: line for v in self.verdicts for line in self.failures if line.startswith(f"view {v.view}: ")}
+        return {v.view: (v.outcome, lines.get(v.view, "")) for v in self.verdicts}
 
     def __str__(self) -> str:
-        said = "".join(f"\n  {line}" for line in (*self.remarks, *self.failures))
-        if self.success:
-            return f"epoch {self.epoch} equals its recomputation ({self.seconds:.1f} s): {self.docs_index}{said}"
-        return f"epoch {self.epoch} is wrong, see {self.docs_index}{said}"
+        said = "".join(f"\n  {line}" for line in (*self.unproved, *self.remarks, *self.failures))
+        outcome = {PASSED: self.summary, FAILED: "is wrong", UNPROVED: "is not proved: " + self.summary}[self.outcome]
+        between = ": " if self.outcome == PASSED else " "
+        return f"epoch {self.epoch}{between}{outcome} ({self.seconds:.1f} s), see {self.docs_index}{said}"

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cumulus_ops.catalog import Batch, FencedSeal, Validation, ViewError, in_error, left_out
 from cumulus_ops.engine import Runtime
+from cumulus_ops.log_files import verify_log
 from cumulus_ops.query import read_groups, read_view, views_in_error
+from cumulus_ops.snapshot.watching import watched
+from cumulus_ops.validation.handles import Handle, PublishedVersion, write_arrow
 from cumulus_ops.validation.index import INDEX, write_index
 from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate
+from cumulus_ops.verdicts import FAILED
 from m3.program import View
 from m3.scalars import Var
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["session_of", "validate", "validation_request", "view_to_validate", "with_remarks"]
+__all__ = ["session_of", "validate", "validation_request", "verified_log", "view_to_validate", "with_remarks"]
 
 GROUPS = {"view": pa.string(), "group": pa.string(), "rows": pa.int64()}
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
 
 
-def validate(rt: Runtime, epoch: int, views: Sequence[str] | None = None) -> ValidationReport:
+@watched("validate")
+def validate(
+    rt: Runtime,
+    epoch: int,
+    views: Sequence[str] | None = None,
+    on_view: Callable[[int, int, str], None] = lambda _done, _all, _view: None,
+) -> ValidationReport:
     """Compare the snapshot of ``epoch`` with full recomputation on Spark, and record the outcome in the catalog. A view that is in
     error in the snapshot has to fail when it is recomputed, too.
 
@@ -34,17 +45,24 @@ def validate(rt: Runtime, epoch: int, views: Sequence[str] | None = None) -> Val
         rt: the open project.
         epoch: which snapshot.
         views: the names of those to prove; None for all.
+        on_view: called with the number of views that are done, of all that are to be, and the name of the last.
 
     Raises:
         NotYet: the epoch has no snapshot.
     """
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
-    report = validate_snapshot(session_of(rt), validation_request(rt, epoch, views))
-    found, report = report.remarks, with_remarks(rt, report)
+    with tempfile.TemporaryDirectory(prefix="cumulus-snapshot-") as folder:
+        request = validation_request(rt, epoch, Path(folder), views)
+        count = len(request.views)
+        report = validate_snapshot(session_of(rt), request, lambda done, view: on_view(done, count, view))
+    report = with_remarks(rt, report)
     page = rt.project.reports / INDEX
-    findings = (*report.failures, *found)
-    rt.catalog.record_validation(Validation(epoch, report.success, findings, str(page), report.seconds))
+    found = report.view_findings
+    others = tuple(line for line in report.failures if line not in {said for _, said in found.values()})
+    rt.catalog.record_validation(
+        Validation(epoch, report.outcome, others, str(page), report.seconds, found, report.views)
+    )
     late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
     outcomes, batches = rt.catalog.validations(), rt.catalog.batches()
     errors, fenced = rt.catalog.view_errors(), rt.catalog.fenced()
@@ -65,7 +83,7 @@ def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     """The report with what the snapshot is without, which may be why it failed."""
     batches = rt.catalog.batches()
     failures = report.failures
-    if not report.success:
+    if report.outcome == FAILED:
         missing = [b for b in left_out(batches, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
     said = _remarks(batches, rt.catalog.view_errors(), rt.catalog.fenced(), report.epoch)
@@ -73,17 +91,17 @@ def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     return replace(report, failures=failures, remarks=remarks)
 
 
-def validation_request(rt: Runtime, epoch: int, names: Sequence[str] | None = None) -> ValidationRequest:
-    """What to compare: all rows of the views as of ``epoch``, against the log up to it; see :func:`validate`.
+def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[str] | None = None) -> ValidationRequest:
+    """What to compare: all rows of the views as of ``epoch``, and those of it that were published, against the log up to it; see
+    :func:`validate`. The rows are kept in files of a ``folder``, view by view, for all at once may be more than fits in memory.
 
     Raises:
         InputProblem: there is no such view.
+        IntegrityProblem: a log file is not what was written.
     """
-    files: dict[str, list[Path]] = {}
-    for file in rt.catalog.log_files(epoch=epoch):
-        files.setdefault(file.relation, []).append(rt.project.state / file.path)
+    files = verified_log(rt, epoch)
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
-    views = _views(rt, chosen, epoch, files)
+    views = _views(rt, chosen, epoch, files, folder)
     members, seals = rt.catalog.membership().of(epoch), rt.catalog.last_seals()
     sealed = {c: seals[c] for c in members}
     return ValidationRequest(
@@ -97,11 +115,25 @@ def validation_request(rt: Runtime, epoch: int, names: Sequence[str] | None = No
         sealed,
         _groups(rt, [v for v in views if v.snapshot is not None], epoch),
         {view.name: view.sql for view in rt.program.views if view.sql is not None},
+        len(rt.program.views),
     )
 
 
+def verified_log(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
+    """relation -> the log files up to an epoch (inclusive). They are verified here, as a whole: Spark does not know their checksums.
+
+    Raises:
+        IntegrityProblem: one is not what was written.
+    """
+    files: dict[str, list[Path]] = {}
+    for file in rt.catalog.log_files(epoch=epoch):
+        verify_log(rt.project.state, file)
+        files.setdefault(file.relation, []).append(rt.project.state / file.path)
+    return files
+
+
 def _views(
-    rt: Runtime, views: Sequence[View], epoch: int, files: Mapping[str, Sequence[Path]]
+    rt: Runtime, views: Sequence[View], epoch: int, files: Mapping[str, Sequence[Path]], folder: Path
 ) -> tuple[ViewToValidate, ...]:
     """SQL views are recomputed by their text, the others by the serial interpreter."""
     interpreted: Mapping[str, pa.Table] = {}
@@ -109,17 +141,39 @@ def _views(
         from cumulus_ops.validation.recompute import recompute_m3
 
         interpreted = recompute_m3(rt.program, files, epoch)
-    errors = views_in_error(rt, epoch)
-    return tuple(_view(rt, view, epoch, interpreted.get(view.name), errors.get(view.name, "")) for view in views)
+    errors, published = views_in_error(rt, epoch), rt.catalog.published()
+    found = []
+    for place, view in enumerate(views):
+        if error := errors.get(view.name, ""):
+            found.append(view_to_validate(rt, view, None, interpreted.get(view.name), error))
+            continue
+        rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
+        asked = view_to_validate(rt, view, rows, interpreted.get(view.name))
+        found.append(replace(asked, **_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
+    return tuple(found)
 
 
-def _view(rt: Runtime, view: View, epoch: int, interpreted: pa.Table | None, error: str) -> ViewToValidate:
-    snapshot = None if error else read_view(rt, view.name, as_of=epoch, ordered=False)
-    return view_to_validate(rt, view, snapshot, interpreted, error)
+def _shown(rt: Runtime, view: View, epoch: int, published: Mapping[tuple[str, int], int], file: Path) -> dict[str, Any]:
+    """What readers get of a view, and where. The published version is read back; until there is one, what a read gives, as far as it says
+    more than all rows do."""
+    version, folder = published.get((view.name, epoch)), rt.project.published
+    if version is not None and folder is not None:
+        handle: Handle = PublishedVersion(folder / view.name, version)
+        return {"shown": handle, "shown_as": f"published as version {version}"}
+    missing = (
+        "nothing is published" if folder is None else "not published, or not yet, so no published rows were compared"
+    )
+    if not _is_ordered(view):
+        return {"shown_as": missing}
+    return {"shown": write_arrow(read_view(rt, view.name, as_of=epoch), file), "shown_as": f"{missing}; as it is read"}
+
+
+def _is_ordered(view: View) -> bool:
+    return bool(view.order) or view.limit is not None or view.offset > 0
 
 
 def view_to_validate(
-    rt: Runtime, view: View, rows: pa.Table | None, interpreted: pa.Table | None = None, error: str = ""
+    rt: Runtime, view: View, rows: pa.Table | Handle | None, interpreted: pa.Table | None = None, error: str = ""
 ) -> ViewToValidate:
     """What is asked of a validation: whether a view's ``rows``, in any order, are right; or its ``error``. See :class:`ViewToValidate`."""
     return ViewToValidate(
@@ -131,6 +185,9 @@ def view_to_validate(
         columns=tuple((column.name, column.expression.type) for column in view.visible),
         dialect=rt.project.dialect,
         error=error,
+        ordered=_is_ordered(view),
+        offset=view.offset,
+        limit=view.limit,
     )
 
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as AnyHTTPException
 
+from cumulus_ops.cli.problems import problem_of
 from cumulus_ops.config import Project
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.errors import CumulusError, InputProblem, IntegrityProblem
 from cumulus_ops.web import pages
 from cumulus_ops.web.coordination import coordination_page, coordination_picture
 from cumulus_ops.web.opened import Opened
 from cumulus_ops.web.rendering import render
 from cumulus_ops.web.reports import report_address, report_file
+from cumulus_ops.web.rows import DOWNLOADS
 
 __all__ = ["MayRead", "create_app"]
+
+log = logging.getLogger(__name__)
 
 #: Given a request and a project's name: returns if who asks may read about it, and raises an HTTPException otherwise.
 MayRead = Callable[[Request, str], Awaitable[None]]
@@ -44,20 +51,23 @@ STATIC = {"style.css": "text/css", "theme.js": "text/javascript", "icon.svg": "i
 EPOCHS_PER_PAGE = 100
 
 
-def create_app(projects: Callable[[], Sequence[Project]], may_read: MayRead) -> FastAPI:
+def create_app(projects: Callable[[], Sequence[Project]], may_read: MayRead, logs: str = "") -> FastAPI:
     """The application.
 
     Args:
         projects: gives the projects, as their files are now.
         may_read: who may read about which of them; asked before anything is looked up.
+        logs: what the addresses of steps' logs begin with on this host.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.projects = projects
+    app.state.projects, app.state.logs = projects, logs
     app.middleware("http")(_with_headers)
     app.add_exception_handler(CumulusError, _problem)
+    app.add_exception_handler(AnyHTTPException, _not_there)
 
     async def allowed(request: Request, project: str) -> None:
         await may_read(request, project)
+        request.state.may_read = True
 
     @app.get("/")
     async def start(request: Request) -> Response:
@@ -78,7 +88,10 @@ def create_app(projects: Callable[[], Sequence[Project]], may_read: MayRead) -> 
 
 
 async def _with_headers(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    response = await call_next(request)
+    try:
+        response = await call_next(request)
+    except Exception as error:
+        response = _failed(request, error)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
@@ -87,6 +100,28 @@ async def _with_headers(request: Request, call_next: Callable[[Request], Awaitab
 def _problem(request: Request, error: Exception) -> Response:
     """What a person is told instead of a page."""
     return HTMLResponse(render("problem.html", request, error=error), status_code=503)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """The same for what is no error of ours: the catalog's database, a file; or, with less to say, a defect."""
+    problem = problem_of(error) if getattr(request.state, "may_read", False) else None
+    if problem is not None:
+        return _problem(request, problem)
+    log.error("the page %s could not be made", request.url.path, exc_info=error)
+    message = f"this page could not be made, for a reason that nobody has foreseen: {type(error).__name__}"
+    hint = "the log of the server of these pages says more; `cumulus doctor` looks at the project and its state, `cumulus scrub` at its files"
+    page = render("problem.html", request, error=IntegrityProblem(message, kind="page-failed", hint=hint))
+    return HTMLResponse(page, status_code=500)
+
+
+def _not_there(request: Request, error: Exception) -> Response:
+    """Who may not read is refused in the words of who guards the pages; who has come to the wrong place is told so by a page."""
+    assert isinstance(error, AnyHTTPException)
+    if error.status_code not in (404, 503):
+        return JSONResponse({"detail": error.detail}, error.status_code, headers=error.headers)
+    said = "there is no such page" if error.detail == "Not Found" else str(error.detail)
+    problem = InputProblem(said, kind="no-page")
+    return HTMLResponse(render("problem.html", request, error=problem), status_code=error.status_code)
 
 
 def _static(name: str) -> Response:
@@ -111,12 +146,23 @@ ROUTES = APIRouter()
 
 @ROUTES.get("/")
 def _overview(request: Request, found: Found) -> HTMLResponse:
-    return HTMLResponse(render("overview.html", request, **pages.overview_page(found)))
+    return HTMLResponse(render("overview.html", request, logs=request.app.state.logs, **pages.overview_page(found)))
 
 
 @ROUTES.get("/views/{view}")
 def _view(request: Request, found: Found, view: str) -> HTMLResponse:
     return HTMLResponse(render("view.html", request, **_or_404(pages.view_page(found, view))))
+
+
+@ROUTES.get("/views/{view}/rows.{form}")
+def _rows(found: Found, view: str, form: str) -> Response:
+    if form not in DOWNLOADS:
+        raise HTTPException(404)
+    rows = pages.download(found, view, form)
+    if rows is None:
+        raise HTTPException(404)
+    named = f"attachment; filename*=UTF-8''{quote(view, safe='')}.{form}"
+    return Response(rows, media_type=DOWNLOADS[form], headers={"Content-Disposition": named})
 
 
 @ROUTES.get("/views/{view}/dataflow.svg")

@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cumulus_ops.catalog import EpochNumbers
+from cumulus_ops.catalog import EpochNumbers, ProgramRecord
+from cumulus_ops.layout.plans import plan_json
 from cumulus_ops.query.lag import lags, source_states
 from cumulus_ops.query.overview import ViewState, epoch_story, overview, view_states
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.snapshot import open_runtime, put_aside
 from cumulus_ops.web.opened import Opened, program_of
 from cumulus_ops.web.reports import report_address
-from cumulus_ops.web.rows import newest_rows
+from cumulus_ops.web.rows import READ_ENTRIES, NewestRows, newest_rows, rows_as_file
 from cumulus_ops.web.sparkline import Sparkline, sparkline
 from cumulus_ops.web.timeline import draw_timeline
 from m3.explain import restrict
 from m3.picture import to_svg
 
-__all__ = ["dataflow", "epoch_page", "epochs_page", "overview_page", "quarantine_page", "view_page"]
+__all__ = ["dataflow", "download", "epoch_page", "epochs_page", "overview_page", "quarantine_page", "view_page"]
 
 Values = dict[str, Any]
 #: How many epochs the charts show, and how many of them the timeline.
@@ -37,6 +38,8 @@ def overview_page(found: Opened) -> Values:
         names = [view.name for view in program_of(catalog.program().compiled).views]
         state, waiting = overview(catalog, names, EPOCHS, DRAWN), lags(found.project, catalog)
         sources = source_states(found.project, catalog)
+        groups = _groups_of(catalog.program())
+        data_at = catalog.data_at(catalog.newest_snapshot())
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
     committed = [e for e in state.epochs if e.committed_at is not None]
@@ -44,22 +47,41 @@ def overview_page(found: Opened) -> Values:
         "project": found.project.name,
         "state": state,
         "newest": committed[-1] if committed else None,
-        "validated": next((e for e in reversed(state.epochs) if e.success is not None), None),
+        "data_at": data_at,
+        "validated": next((e for e in reversed(state.epochs) if e.outcome is not None), None),
         "timeline": draw_timeline(state.transitions, shown, Rhythm.of(found.project), now),
-        "views": [(view, chart(view, state.epochs)) for view in state.views],
+        "views": [(view, _chart(view, state.epochs, state.corrected, groups)) for view in state.views],
+        "stands": bool(state.failing) or any(lag.overdue for lag in waiting),
         "lags": waiting,
         "sources": sources,
         "latest": latest,
     }
 
 
-def chart(view: ViewState, epochs: Sequence[EpochNumbers]) -> Sparkline:
-    """A view's rows, and the project's corrections, over some epochs."""
-    return sparkline([e.epoch for e in epochs], view.rows, _corrections(epochs))
+def _groups_of(record: ProgramRecord) -> Mapping[str, frozenset[str]]:
+    """view -> the groups that its maps are in, those that it is computed from included."""
+    return _groups(record.compiled, record.granularity)
 
 
-def _corrections(epochs: Sequence[EpochNumbers]) -> Mapping[int, int]:
-    return {e.epoch: e.corrections for e in epochs if e.corrections}
+@lru_cache(8)
+def _groups(compiled: str, scheme: str) -> Mapping[str, frozenset[str]]:
+    group_of = {name: group.name for group in plan_json(compiled, scheme).groups.values() for name in group.members}
+    program = program_of(compiled)
+    maps = {view.name: restrict(program, view.name).maps for view in program.views}
+    return {view: frozenset(group_of[m.name] for m in needed if m.name in group_of) for view, needed in maps.items()}
+
+
+def _chart(
+    view: ViewState,
+    epochs: Sequence[EpochNumbers],
+    corrected: Mapping[int, frozenset[str] | None],
+    groups: Mapping[str, frozenset[str]],
+) -> Sparkline:
+    """A view's rows over some epochs, and in which of them maps of it were corrected, as far as that is known."""
+    mine = groups[view.name]
+    return sparkline(
+        [e.epoch for e in epochs], view.rows, {e for e, changed in corrected.items() if changed and changed & mine}
+    )
 
 
 def view_page(found: Opened, name: str) -> Values | None:
@@ -72,15 +94,38 @@ def view_page(found: Opened, name: str) -> Values | None:
         first = catalog.newest_epoch() - EPOCHS + 1
         epochs = catalog.epoch_numbers(first)
         (state,) = view_states(catalog, [name], first)
-        rows = newest_rows(found.project, catalog, name, ROWS)
+        rows = newest_rows(found.project, catalog, view, ROWS)
+        corrected, groups = catalog.corrected_maps(first), _groups_of(catalog.program())
     return {
         "project": found.project.name,
         "view": state,
-        "chart": chart(state, epochs),
+        "chart": _chart(state, epochs, corrected, groups),
         "rows": rows,
-        "limit": ROWS,
+        "behind": _behind(state, rows, epochs),
+        "table": found.project.published / name if found.project.published and rows.is_published else None,
+        "most": READ_ENTRIES,
         "sql": view.sql,
     }
+
+
+def download(found: Opened, name: str, form: str) -> bytes | None:
+    """All rows of a view's newest snapshot as a file; None if there is no such view.
+
+    Raises:
+        CumulusError: they cannot be read, or are too many.
+    """
+    with found.catalog() as catalog:
+        program = program_of(catalog.program().compiled)
+        view = next((view for view in program.views if view.name == name), None)
+        return None if view is None else rows_as_file(found.project, catalog, view, form)
+
+
+def _behind(view: ViewState, rows: NewestRows, epochs: Sequence[EpochNumbers]) -> bool:
+    """Whether the rows are of an earlier snapshot than the view's newest, and that is not the same as theirs."""
+    if view.newest is None or rows.epoch is None or rows.epoch >= view.newest.epoch:
+        return False
+    repeats = {e.epoch: e.repeats for e in epochs}
+    return repeats.get(view.newest.epoch) != rows.epoch
 
 
 def dataflow(found: Opened, name: str) -> str | None:

@@ -2,65 +2,124 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cumulus_ops.catalog import Catalog
+from cumulus_ops.cli.writing import FORMATS
 from cumulus_ops.config import Project
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.errors import CumulusError, InputProblem
 from cumulus_ops.query import entries_to_read, read_view
 from cumulus_ops.snapshot import open_runtime
-from cumulus_ops.snapshot.delta_tables import first_rows
+from cumulus_ops.snapshot.delta_tables import count_rows, first_rows
+from m3.program import View
 
-__all__ = ["NewestRows", "newest_rows"]
+__all__ = ["DOWNLOADS", "NewestRows", "newest_rows", "rows_as_file"]
 
-#: A view that is not published is read as a whole; the server of the pages, which is Airflow's, does so up to here.
+#: A view that is not published is read as a whole, and one without an ORDER BY is sorted as a whole; the server of the pages, which is
+#: Airflow's, does so up to here. As many rows can be downloaded.
 READ_ENTRIES = 100_000
+#: What rows can be downloaded as: format -> its media type.
+DOWNLOADS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
 @dataclass(frozen=True)
 class NewestRows:
-    """Rows of the snapshot of ``epoch``. ``problem``: why there are none."""
+    """Rows of the snapshot of ``epoch``, ``total`` in all, with the columns' SQL ``types``. ``problem``: why there are none. ``is_published``:
+    whether they are of the view's table; ``is_sorted``: whether they come in an order that is always the same."""
 
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[object]] = ()
     numbers: Sequence[bool] = ()
     epoch: int | None = None
     problem: str = ""
+    types: Sequence[str] = ()
+    total: int = 0
+    is_published: bool = False
+    is_sorted: bool = True
 
 
-def newest_rows(project: Project, catalog: Catalog, view: str, limit: int) -> NewestRows:
-    """The first rows of a view's newest snapshot, in the view's order."""
+@dataclass(frozen=True)
+class _Found:
+    table: pa.Table
+    epoch: int | None
+    total: int
+    is_published: bool
+    is_sorted: bool
+
+
+def newest_rows(project: Project, catalog: Catalog, view: View, limit: int) -> NewestRows:
+    """The first rows of a view's newest snapshot, in the view's order, or else in that of its columns."""
     try:
-        return _published(project, catalog, view, limit) or _read(project, catalog, view, limit)
+        found = _published(project, catalog, view, limit) or _read(project, catalog, view)
     except CumulusError as problem:
         return NewestRows(problem=problem.message)
-
-
-def _published(project: Project, catalog: Catalog, view: str, limit: int) -> NewestRows | None:
-    found = catalog.newest_published(view)
-    if found is None or project.published is None:
-        return None
-    epoch, version = found
-    return _shown(first_rows(project.published / view, version, limit), epoch)
-
-
-def _read(project: Project, catalog: Catalog, view: str, limit: int) -> NewestRows:
-    with open_runtime(project, "inprocess") as runtime:
-        if (entries := entries_to_read(runtime, view)) > READ_ENTRIES:
-            said = (
-                f"it is not published, and {entries:,} entries would have to be read: `cumulus query {view}` shows them"
-            )
-            return NewestRows(problem=said)
-        return _shown(read_view(runtime, view).slice(0, limit), catalog.newest_snapshot())
-
-
-def _shown(table: pa.Table, epoch: int | None) -> NewestRows:
+    table = found.table.slice(0, limit)
     numbers = [_is_number(column.type) for column in table.columns]
     columns = [column.to_pylist() for column in table.columns]
-    return NewestRows(table.column_names, list(zip(*columns, strict=True)), numbers, epoch)
+    types = [str(column.expression.type) for column in view.visible]
+    return NewestRows(
+        table.column_names,
+        list(zip(*columns, strict=True)),
+        numbers,
+        found.epoch,
+        types=types,
+        total=found.total,
+        is_published=found.is_published,
+        is_sorted=found.is_sorted,
+    )
+
+
+def rows_as_file(project: Project, catalog: Catalog, view: View, form: str) -> bytes:
+    """All rows of a view's newest snapshot in one of the formats of :data:`DOWNLOADS`.
+
+    Raises:
+        InputProblem: they are too many for the server of the pages, or the view is in error.
+    """
+    found = _published(project, catalog, view, READ_ENTRIES) or _read(project, catalog, view)
+    if found.total > READ_ENTRIES:
+        hint = f"`cumulus query {view.name} --output rows.{form}` writes them all"
+        raise InputProblem(f"{found.total:,} rows are too many for a page", kind="too-many-rows", hint=hint)
+    sink = io.BytesIO()
+    FORMATS[form](found.table, sink)
+    return sink.getvalue()
+
+
+def _published(project: Project, catalog: Catalog, view: View, limit: int) -> _Found | None:
+    """A table is written in the view's order; without one, files may have its rows in any."""
+    newest = catalog.newest_published(view.name)
+    if newest is None or project.published is None:
+        return None
+    (epoch, version), path = newest, project.published / view.name
+    total = count_rows(path, version)
+    if view.order:
+        return _Found(first_rows(path, version, limit), epoch, total, is_published=True, is_sorted=True)
+    if total > READ_ENTRIES:
+        return _Found(first_rows(path, version, limit), epoch, total, is_published=True, is_sorted=False)
+    return _by_columns(first_rows(path, version, total), epoch, total, is_published=True)
+
+
+def _read(project: Project, catalog: Catalog, view: View) -> _Found:
+    with open_runtime(project, "inprocess") as runtime:
+        if (entries := entries_to_read(runtime, view.name)) > READ_ENTRIES:
+            message = f"it is not published, and {entries:,} entries would have to be read: `cumulus query {view.name}` shows them"
+            raise InputProblem(message, kind="too-many-rows")
+        rows = read_view(runtime, view.name)
+    return _by_columns(rows, catalog.newest_snapshot(), len(rows), is_published=False, is_ordered=bool(view.order))
+
+
+def _by_columns(
+    table: pa.Table, epoch: int | None, total: int, *, is_published: bool, is_ordered: bool = False
+) -> _Found:
+    """The rows sorted by all columns, the first one first, unless they have an order already, or a column is of a type that has none."""
+    has_order = not any(pa.types.is_nested(column.type) for column in table.columns)
+    if not is_ordered and has_order and table.column_names:
+        table = table.take(pc.sort_indices(table, sort_keys=[(n, "ascending", "at_start") for n in table.column_names]))
+    return _Found(table, epoch, total, is_published, is_ordered or has_order)
 
 
 def _is_number(type_: pa.DataType) -> bool:

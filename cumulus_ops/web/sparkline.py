@@ -1,8 +1,8 @@
-"""A small chart of a view: rows as a line, corrections as bars, epoch by epoch."""
+"""A small chart of a view: rows as a line, and marks where it was corrected, epoch by epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Sparkline", "sparkline"]
@@ -14,7 +14,7 @@ BAR = 8.0  # at most as wide
 
 @dataclass(frozen=True)
 class Sparkline:
-    """``line``: the points of rows, as SVG has them; ``bars``: corrections, as one path; ``title``: what it says."""
+    """``line``: the points of rows, as SVG has them; ``bars``: marks of epochs with corrections, as one path; ``title``: what it says."""
 
     line: str
     last: tuple[float, float] | None
@@ -24,26 +24,25 @@ class Sparkline:
     height: float = HEIGHT
 
 
-def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], corrections: Mapping[int, int]) -> Sparkline:
+def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], corrected: Collection[int]) -> Sparkline:
     """The chart.
 
-    >>> sparkline([0, 1], [(0, 5), (1, 10)], {1: 3}).line
+    >>> sparkline([0, 1], [(0, 5), (1, 10)], {1}).line
     '46.0,15.0 134.0,2.0'
 
     Args:
         epochs: those on the axis, ascending.
         rows: (epoch, rows of the view).
-        corrections: epoch -> corrected map entries.
+        corrected: the epochs in which maps of it were corrected.
     """
     step = (WIDTH - 2 * MARGIN) / max(1, len(epochs))
     place = {epoch: MARGIN + step * (i + 0.5) for i, epoch in enumerate(epochs)}
     shown = [(place[epoch], count) for epoch, count in rows if epoch in place]
     most = max((count for _, count in shown), default=0) or 1
     points = [(round(x, 1), round(_y(count / most), 1)) for x, count in shown]
-    high = max((corrections.get(epoch, 0) for epoch in epochs), default=0) or 1
-    bars = "".join(_bar(place[e], step, corrections[e] / high) for e in epochs if corrections.get(e))
+    bars = "".join(_bar(place[e], step) for e in epochs if e in corrected)
     return Sparkline(
-        " ".join(f"{x},{y}" for x, y in points), points[-1] if points else None, bars, _title(rows, corrections)
+        " ".join(f"{x},{y}" for x, y in points), points[-1] if points else None, bars, _title(rows, len(corrected))
     )
 
 
@@ -51,12 +50,13 @@ def _y(share: float) -> float:
     return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
 
 
-def _bar(x: float, step: float, share: float) -> str:
-    width, height = min(BAR, max(1.0, step * 0.6)), max(1.5, share * (HEIGHT - 2 * MARGIN))
+def _bar(x: float, step: float) -> str:
+    width, height = min(BAR, max(1.0, step * 0.6)), BAR
     return f"M{x - width / 2:.1f} {HEIGHT:g}v-{height:.1f}h{width:.1f}v{height:.1f}"
 
 
-def _title(rows: Sequence[tuple[int, int]], corrections: Mapping[int, int]) -> str:
-    said = [f"{rows[-1][1]:,} rows in epoch {rows[-1][0]}"] if rows else []
-    said.append(f"{sum(corrections.values()):,} corrected entries in these epochs")
+def _title(rows: Sequence[tuple[int, int]], corrected: int) -> str:
+    said = [f"{rows[-1][1]:,} row{'s' * (rows[-1][1] != 1)} in epoch {rows[-1][0]}"] if rows else []
+    if corrected:
+        said.append(f"corrected in {corrected:,} of these epochs")
     return "; ".join(said)

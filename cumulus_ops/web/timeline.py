@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cumulus_ops.catalog import EpochNumbers, Transition
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.verdicts import FAILED
 
 __all__ = ["Bar", "Mark", "Timeline", "draw_timeline"]
 
@@ -174,6 +175,6 @@ def _ends(epoch: EpochNumbers, first: datetime.datetime, scale: _Scale, y: float
         at = epoch.committed_at.strftime("%H:%M:%S")
         marks.append(Mark(scale.x(epoch.committed_at), y, "commit", f"snapshot of epoch {epoch.epoch} at {at}"))
     if epoch.validated_at is not None and epoch.validated_at >= first:
-        kind = "passed" if epoch.success else "failed"
+        kind = epoch.outcome or FAILED
         marks.append(Mark(scale.x(epoch.validated_at), y + ROW, kind, f"epoch {epoch.epoch}: validation {kind}"))
     return marks

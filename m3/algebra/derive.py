@@ -12,9 +12,9 @@ from m3.algebra.canonical import canonical
 from m3.algebra.rows import Branch, Source
 from m3.algebra.terms import Polynomial
 from m3.datatypes import INT, MAX_PRECISION
-from m3.failures import attempted, failed, may_fail
+from m3.failures import attempted, failed, may_fail, nonzero
 from m3.program import Column, OutputColumn, Relation, WindowFunction
-from m3.scalars import Const, Scalar, Scope, Var, call, const, rename
+from m3.scalars import Call, Const, Scalar, Scope, Var, call, const, numeric_as_decimal, rename
 
 __all__ = ["DerivedQuery", "InputQuery", "Registry", "WindowQuery"]
 
@@ -69,9 +69,10 @@ def _attempted_row(
     """A group's row of expressions that never fail, and the expressions that do."""
     counts = frozenset(given.name for given in inputs if given.kind == "value" and _counts(given.polynomial))
     totals = frozenset(given.name for given in inputs if given.kind == "value" and _may_overflow(given.polynomial))
-    failing = tuple(
-        dict.fromkeys(s for s in (*(o.expression for o in outputs), count) if may_fail(s, totals=totals, counts=counts))
-    )
+    # a group is there where its number of rows is not 0: there nothing else is computed, and AVG divides by it
+    there = nonzero([count.args[0]]) if isinstance(count, Call) and count.op == "case" else frozenset()
+    asked = (*(o.expression for o in outputs), count)
+    failing = tuple(dict.fromkeys(s for s in asked if may_fail(s, there, totals, counts)))
     if not failing:
         return tuple(outputs), count, ()
     attempts = [OutputColumn(o.name, call("attempt", o.expression)) if o.expression in failing else o for o in outputs]
@@ -97,8 +98,11 @@ def _may_overflow(polynomial: Polynomial) -> bool:
 
 def may_overflow(function: WindowFunction) -> bool:
     """Whether a result of a window function may fail where its arguments do not."""
-    if function.op in ("sum", "avg"):
+    if function.op == "sum":
         return function.type.kind == "int" or function.type.precision == MAX_PRECISION
+    if function.op == "avg" and function.type.kind == "decimal":
+        given = numeric_as_decimal(function.args[0].type)
+        return given.precision - given.scale > function.type.precision - function.type.scale
     if function.op in ("lag", "lead") and len(function.args) == 3:
         return not all(a.type.same_as(function.type) or is_null(a) for a in (function.args[0], function.args[2]))
     counts = {"ntile": function.args[:1], "nth_value": function.args[1:2]}.get(function.op, ())

@@ -8,10 +8,21 @@ from m3.functions.doubles import DOUBLES
 from m3.functions.jsons import JSONS
 from m3.functions.moments import MOMENTS
 from m3.functions.numbers import NUMBERS
+from m3.functions.patterns import like_regex, safe_regex, search_with
 from m3.functions.spec import EXACT, Function, Operand, Value, constant
-from m3.functions.texts import TEXTS, like_regex, safe_regex
+from m3.functions.texts import TEXTS
 
-__all__ = ["EXACT", "FUNCTIONS", "Function", "Operand", "Value", "constant", "like_regex", "safe_regex"]
+__all__ = [
+    "EXACT",
+    "FUNCTIONS",
+    "Function",
+    "Operand",
+    "Value",
+    "constant",
+    "like_regex",
+    "safe_regex",
+    "search_with",
+]
 
 #: Name -> function.
 FUNCTIONS: Mapping[str, Function] = {**TEXTS, **JSONS, **NUMBERS, **DOUBLES, **MOMENTS}

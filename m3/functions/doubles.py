@@ -34,6 +34,12 @@ def _float(name: str, function: Callable[..., Any]) -> Function:
     return Function(name, f"{name.upper()} as DOUBLE", arguments, DOUBLE, compute)
 
 
+def _power(base: float, exponent: float) -> float:
+    if base == 0 and exponent < 0:  # C and Python make an infinity of 0 to the power of -inf, SQL does not
+        raise ValueError
+    return math.pow(base, exponent)
+
+
 def _is(name: str, test: Callable[[float], bool]) -> Function:
     return Function(name, f"{name.upper()}(a)", ("double",), BOOL, lambda args, _: test(args[0]))
 
@@ -114,7 +120,7 @@ DOUBLES = table(
     _float("log", lambda base, x: math.log(x) / math.log(base)),
     _float("log1p", math.log1p),
     _float("expm1", math.expm1),
-    _float("power", math.pow),
+    _float("power", _power),
     _float("cbrt", math.cbrt),
     _float("sin", math.sin),
     _float("cos", math.cos),

@@ -13,10 +13,14 @@ from functools import lru_cache
 from typing import Any
 
 from m3.datatypes import STRING, Type
-from m3.errors import ValueProblem
+from m3.errors import ValueProblem, shortened
 from m3.functions.spec import Function, Value, table
 
 __all__ = ["JSONS", "json_text"]
+
+
+#: Objects and arrays within each other: how many Python can hold depends on who calls.
+DEEPEST = 100
 
 
 class _Number(str):
@@ -31,10 +35,10 @@ def _refused(constant: str) -> Any:
 def _steps(path: str) -> tuple[str | int, ...]:
     try:
         steps = json.loads(path)
-    except ValueError:
+    except (ValueError, RecursionError):
         steps = None
     if not isinstance(steps, list) or not all(type(step) in (str, int) for step in steps):
-        raise ValueProblem(f"{path!r} is no path", kind="bad-path", hint="a JSON array of keys and indexes")
+        raise ValueProblem(f"{shortened(path)!r} is no path", kind="bad-path", hint="a JSON array of keys and indexes")
     return tuple(steps)
 
 
@@ -42,22 +46,33 @@ def json_text(args: list[Any], _: Type) -> Value:
     """A text as it is, anything else as compact JSON with numbers as they are written; None for null and what is missing.
 
     Raises:
-        ValueProblem: the text is not JSON.
+        ValueProblem: the text is not JSON, or deeper than :data:`DEEPEST`.
     """
     text, path = args
     steps = _steps(path)
     try:
         value = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refused)
+        if text.count("[") + text.count("{") > DEEPEST:
+            _require_flat(value)
         if "\\u" in text:
             _written(value).encode()  # half a pair of escapes is no character
     except (ValueError, RecursionError) as error:
-        message = f"{text[:40]!r} is not JSON"
+        message = f"{shortened(text, 60)!r} is not JSON"
         raise ValueProblem(
             message, kind="bad-json", hint="reject it at the source, or guard it with CASE WHEN"
         ) from error
     for step in steps:
         value = _member(value, step)
     return None if value is None else str(value) if isinstance(value, str) else _written(value)
+
+
+def _require_flat(value: Any) -> None:
+    """Fail if objects and arrays lie deeper within each other than :data:`DEEPEST`."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [v for x in level for v in (x.values() if isinstance(x, dict) else x if isinstance(x, list) else ())]
+    if level:
+        raise ValueError("too deep")
 
 
 def _member(value: Any, step: str | int) -> Any:

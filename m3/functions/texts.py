@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
-from m3.datatypes import BOOL, INT, STRING, Type
+from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
 from m3.errors import ProgramError, ValueProblem
-from m3.functions.spec import Function, Value, table
+from m3.functions.patterns import like, search
+from m3.functions.spec import Function, Operand, Value, table
 
-__all__ = ["TEXTS", "like_regex", "safe_regex"]
+__all__ = ["TEXTS"]
 
-LONGEST = 2**20
 BLANKS = " "
 
 
 def _substring(args: list[Any], _: Type) -> str:
     """1-based start; 0 counts as 1 and a negative start from the end, as in Spark SQL."""
-    text, start, length = args if len(args) == 3 else (*args, LONGEST)
+    text, start, length = args if len(args) == 3 else (*args, len(args[0]))
     first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
     return str(text[max(0, first) : max(0, first + max(0, length))])
+
+
+def _substring_signed(args: list[Any], _: Type) -> str:
+    """As in DuckDB and SQLite: 0 is the position before the text, and a length below 0 goes backwards from the start."""
+    text, start, length = args if len(args) == 3 else (*args, None)
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else -1
+    if length is None:
+        return str(text[max(0, first) :])
+    last = first + length
+    return str(text[max(0, min(first, last)) : max(0, first, last)])
+
+
+def _substring_standard(args: list[Any], _: Type) -> str:
+    """As in the SQL standard, and PostgreSQL: positions below 1 are before the text, and use up the length."""
+    text, start, length = args if len(args) == 3 else (*args, None)
+    if length is None:
+        return str(text[max(0, start - 1) :])
+    if length < 0:
+        hint = "guard it with GREATEST(length, 0)"
+        raise ValueProblem(f"SUBSTRING with a length of {length}", kind="negative-length", hint=hint)
+    return str(text[max(0, start - 1) : max(0, start - 1 + length)])
+
+
+def _right_signed(args: list[Any], _: Type) -> str:
+    text, count = args
+    return str(text[max(0, len(text) - count) :] if count > 0 else text[-count:] if count else "")
 
 
 def _count(count: int) -> int:
     """The length of a beginning or an end."""
     if count < 0:
-        hint = "databases disagree about it; use SUBSTRING"
+        hint = "guard it with CASE WHEN, or use SUBSTRING"
         raise ValueProblem(f"LEFT or RIGHT with a length of {count}", kind="negative-length", hint=hint)
     return count
 
@@ -37,8 +62,18 @@ def _right(args: list[Any], _: Type) -> str:
 
 
 def _replace(args: list[Any], _: Type) -> str:
+    """The length is known before the text is made: REPLACE of two REPEATs would be a terabyte."""
     text, old, new = args
-    return str(text.replace(old, new)) if old else str(text)
+    if not old:
+        return str(text)
+    if len(new) > len(old):
+        _within(len(text) + text.count(old) * (len(new) - len(old)), len(text))
+    return str(text.replace(old, new))
+
+
+def _repeat(args: list[Any], _: Type) -> str:
+    text, times = args
+    return str(text * (_within(len(text) * times, len(text)) and times))
 
 
 def _position(args: list[Any], _: Type) -> int:
@@ -46,9 +81,10 @@ def _position(args: list[Any], _: Type) -> int:
     return 0 if start < 1 else 1 if part == "" else int(text.find(part, start - 1)) + 1
 
 
-def _within(length: int) -> int:
-    if length > LONGEST:
-        raise ValueProblem(f"a text of {length} characters", kind="overflow", hint=f"at most {LONGEST}")
+def _within(length: int, given: int = 0) -> int:
+    """The length of a text to be made, which may be longer than :data:`LONGEST_TEXT` only where a text of the ``given`` length is."""
+    if length > max(LONGEST_TEXT, given):
+        raise ValueProblem(f"a text of {length} characters", kind="overflow", hint=f"at most {LONGEST_TEXT}")
     return max(0, length)
 
 
@@ -67,13 +103,19 @@ def _rpad(args: list[Any], _: Type) -> str:
     return str(text + _padding(text, _within(length), fill))[: max(0, length)]
 
 
+def _of(characters: list[Any]) -> str:
+    """What TRIM takes away, each character once: each of the text is looked for there."""
+    return "".join(set(characters[0])) if characters else BLANKS
+
+
 def _initcap(args: list[Any], _: Type) -> str:
     """Words end at the characters of the second argument; without it, at those that are no letters or digits."""
     text, delimiters = args if len(args) == 2 else (*args, None)
+    ends = None if delimiters is None else set(delimiters)
     result, inside = [], False
     for c in text:
         result.append(c.lower() if inside else c.upper())
-        inside = c.isalnum() if delimiters is None else c not in delimiters
+        inside = c.isalnum() if ends is None else c not in ends
     return "".join(result)
 
 
@@ -106,90 +148,22 @@ def _concat_ws(args: list[Any], _: Type) -> Value:
     return None if separator is None else separator.join(p for p in parts if p is not None)
 
 
-@lru_cache(maxsize=1024)
-def like_regex(pattern: str, escape: str = "") -> str:
-    r"""A LIKE pattern as a regular expression that must match the whole text, newlines included.
-
-    Args:
-        pattern: ``%`` is any text and ``_`` any character.
-        escape: a character that makes the next one literal; none by default.
-
-    Raises:
-        ValueProblem: the pattern ends in its escape character, or that is not one character.
-
-    Example:
-        >>> like_regex("a!%b%", "!")
-        'a%b.*'
-    """
-    if len(escape) > 1:
-        raise ValueProblem(f"the escape {escape!r}", kind="bad-pattern", hint="one character")
-    parts, characters = [], iter(pattern)
-    for c in characters:
-        if escape and c == escape:
-            literal = next(characters, None)
-            if literal is None:
-                raise ValueProblem(
-                    f"the pattern {pattern!r} ends in its escape", kind="bad-pattern", hint="double the escape"
-                )
-            parts.append(re.escape(literal))
-        else:
-            parts.append({"%": ".*", "_": "."}.get(c, re.escape(c)))
-    return "".join(parts)
-
-
-@lru_cache(maxsize=1024)
-def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
-    return re.compile(like_regex(pattern, escape), re.DOTALL)
-
-
 def _like(args: list[Any], _: Type) -> bool:
-    text, pattern, escape = args if len(args) == 3 else (*args, "")
-    return _like_pattern(pattern, escape).fullmatch(text) is not None
+    return like(*args)
 
 
-SAFE_TOKEN = re.compile(
-    r"""\[\^?(?:\\[\\\]\[^.$*+?(){}|/-]|\\[dw]|[A-Za-z0-9_ .,:;!@#%=<>/'"$*+?(){}|-])+\]  # a class
-    |\\[\\\]\[^.$*+?(){}|/-]|\\[dwDW]    # an escape
-    |\{[0-9]{1,3}(?:,[0-9]{0,3})?\}       # a count
-    |\((?!\?)|[)|*+?.^$]|[^\\\[\](){}|*+?.^$\n]""",
-    re.VERBOSE,
-)
-
-
-@lru_cache(maxsize=1024)
-def safe_regex(pattern: str) -> str:
-    """A regular expression that means the same in Python, Java, RE2 and PostgreSQL for texts without newlines.
-
-    Literals, classes, groups, alternatives, counts, ``^``, ``$`` and backslash d, w, D, W (ASCII); nothing else.
-
-    Raises:
-        ProgramError: it has something else, or is not a regular expression.
-    """
-    parts, place = [], 0
-    while place < len(pattern):
-        token = SAFE_TOKEN.match(pattern, place)
-        if token is None:
-            raise _not_portable(pattern, pattern[place:])
-        parts.append(r"\Z" if token[0] == "$" else token[0])
-        place = token.end()
-    if re.search(r"(?:^|[^\\])[*+?}][*+?{]", pattern):
-        raise _not_portable(pattern, "a repeated repetition")
-    try:
-        re.compile("".join(parts), re.ASCII)
-    except re.error as error:
-        raise _not_portable(pattern, str(error)) from error
-    return "".join(parts)
-
-
-def _not_portable(pattern: str, what: str) -> ProgramError:
-    hint = "literals, [classes], (groups), |, *, +, ?, {n,m}, ^, $, \\d and \\w; or use LIKE"
-    return ProgramError(f"the regular expression {pattern!r}, at {what!r}", kind="regular-expression", hint=hint)
+def _pattern_type(args: Sequence[Operand]) -> Type:
+    """Regular expressions are part of the program: one that comes with the data would have to be judged row by row."""
+    if not hasattr(args[1], "value"):
+        hint = "a constant regular expression, or LIKE"
+        raise ProgramError("a computed regular expression", kind="regular-expression", hint=hint)
+    return BOOL
 
 
 def _regexp_like(args: list[Any], _: Type) -> bool:
     text, pattern = args
     try:
-        return re.search(safe_regex(pattern), text, re.ASCII) is not None
+        return search(pattern, text)
     except ProgramError as error:
         raise ValueProblem(error.message, kind=error.kind, hint=error.hint) from error
 
@@ -201,22 +175,26 @@ TEXTS = table(
     Function("concat", "a || b", TEXT, STRING, lambda args, _: "".join(args), variadic=True),
     Function("concat_ws", "CONCAT_WS(separator, a, b): NULLs are skipped", ("string", "string"), STRING, _concat_ws, optional=1, variadic=True, nulls="first"),
     Function("substring", "SUBSTRING(a, start, length)", ("string", "int", "int"), STRING, _substring, optional=1),
+    Function("substring_signed", "SUBSTRING(a, start, length) of DuckDB", ("string", "int", "int"), STRING, _substring_signed, optional=1),
+    Function("substring_standard", "SUBSTRING(a, start, length) of the SQL standard", ("string", "int", "int"), STRING, _substring_standard, optional=1),
     Function("like", "a LIKE pattern ESCAPE character", ("string", "string", "string"), BOOL, _like, optional=1),
-    Function("regexp_like", "a RLIKE pattern", ("string", "string"), BOOL, _regexp_like),
+    Function("regexp_like", "a RLIKE pattern", ("string", "string"), _pattern_type, _regexp_like),
     Function("length", "LENGTH(a) in characters", TEXT, INT, lambda args, _: len(args[0])),
     Function("octet_length", "OCTET_LENGTH(a) in bytes of UTF-8", TEXT, INT, lambda args, _: len(args[0].encode())),
-    Function("trim", "TRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].strip(args[1] if len(args) > 1 else BLANKS), optional=1),
-    Function("ltrim", "LTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].lstrip(args[1] if len(args) > 1 else BLANKS), optional=1),
-    Function("rtrim", "RTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].rstrip(args[1] if len(args) > 1 else BLANKS), optional=1),
+    Function("trim", "TRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].strip(_of(args[1:])), optional=1),
+    Function("ltrim", "LTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].lstrip(_of(args[1:])), optional=1),
+    Function("rtrim", "RTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].rstrip(_of(args[1:])), optional=1),
     Function("replace", "REPLACE(a, old, new)", TEXT * 3, STRING, _replace),
     Function("translate", "TRANSLATE(a, old characters, new characters)", TEXT * 3, STRING, _translate),
     Function("left", "LEFT(a, length)", ("string", "int"), STRING, lambda args, _: args[0][: _count(args[1])]),
     Function("right", "RIGHT(a, length)", ("string", "int"), STRING, _right),
+    Function("left_signed", "LEFT(a, length): below 0, all but so many at the end", ("string", "int"), STRING, lambda args, _: args[0][: args[1]]),
+    Function("right_signed", "RIGHT(a, length): below 0, all but so many at the start", ("string", "int"), STRING, _right_signed),
     Function("position", "POSITION(a, part, start): 0 when it is not there", ("string", "string", "int"), INT, _position, optional=1),
     Function("lpad", "LPAD(a, length, fill)", ("string", "int", "string"), STRING, _lpad, optional=1),
     Function("rpad", "RPAD(a, length, fill)", ("string", "int", "string"), STRING, _rpad, optional=1),
     Function("reverse", "REVERSE(a)", TEXT, STRING, lambda args, _: args[0][::-1]),
-    Function("repeat", "REPEAT(a, times)", ("string", "int"), STRING, lambda args, _: args[0] * (_within(len(args[0]) * args[1]) and args[1])),
+    Function("repeat", "REPEAT(a, times)", ("string", "int"), STRING, _repeat),
     Function("initcap", "INITCAP(a, delimiters)", TEXT * 2, STRING, _initcap, optional=1),
     Function("starts_with", "STARTS_WITH(a, part)", TEXT * 2, BOOL, lambda args, _: args[0].startswith(args[1])),
     Function("ends_with", "ENDS_WITH(a, part)", TEXT * 2, BOOL, lambda args, _: args[0].endswith(args[1])),

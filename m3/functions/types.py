@@ -11,9 +11,23 @@ from m3.datatypes import DOUBLE, INT, MAX_PRECISION, TIMESTAMP, Type
 from m3.errors import ProgramError
 from m3.functions.spec import Operand, constant
 
-__all__ = ["arithmetic_type", "as_decimal", "bounded", "common_type", "numeric_as_decimal"]
+__all__ = [
+    "SPARK",
+    "arithmetic_type",
+    "as_decimal",
+    "average_type",
+    "bounded",
+    "common_type",
+    "numeric_as_decimal",
+    "quotient_type",
+]
 
 INT64_DIGITS = 18
+#: Decimals of quotients and averages: a tie of ROUND to d digits is at least 1 / (2 * 10^d * n) away from a quotient by n, so that
+#: it is rounded right for n up to 10^(19 - d).
+QUOTIENT_DECIMALS = 19
+#: Dialects in which quotients and averages of DECIMALs have Spark's few decimals.
+SPARK = ("spark", "databricks")
 
 
 def numeric_as_decimal(t: Type) -> Type:
@@ -59,6 +73,42 @@ def _decimal_type(op: str, a: Type, b: Type) -> Type:
         return bounded(max(1, min(a.precision - a.scale, b.precision - b.scale) + scale), scale)
     scale = max(6, a.scale + b.precision + 1)
     return bounded(a.precision - a.scale + b.scale + scale, scale)
+
+
+def average_type(t: Type, dialect: str | None) -> Type:
+    """The type of AVG of an exact number: that of ``SUM / COUNT``.
+
+    In Spark's dialect AVG(DECIMAL(p, s)) is DECIMAL(p + 4, s + 4). AVG(INT) is a DOUBLE there, and exact here.
+
+    >>> str(average_type(INT, None)), str(average_type(Type("decimal", 15, 2), None)), str(average_type(Type("decimal", 15, 2), "spark"))
+    ('DECIMAL(38, 19)', 'DECIMAL(38, 15)', 'DECIMAL(19, 6)')
+    """
+    if t.kind == "int":
+        return _long_quotient(numeric_as_decimal(t))
+    if dialect in SPARK:
+        return Type("decimal", min(MAX_PRECISION, t.precision + 4), min(MAX_PRECISION, t.scale + 4))
+    return _long_quotient(Type("decimal", min(MAX_PRECISION, t.precision + 10), t.scale))
+
+
+def quotient_type(args: Sequence[Operand], dialect: str | None) -> Type:
+    """The type of ``a / b`` of exact numbers, as SQL is compiled: in Spark's dialect, of DECIMALs, that of Spark, which has as few as 6
+    decimals. Elsewhere it has 19, so that rounding it once more, comparing it or adding many of them up hardly ever shows.
+
+    >>> from m3.scalars import Var, const
+    >>> x = Var("x", Type("decimal", 9, 2))
+    >>> str(quotient_type([x, const(3)], None)), str(quotient_type([x, const(3)], "spark"))
+    ('DECIMAL(38, 19)', 'DECIMAL(13, 6)')
+    """
+    if dialect in SPARK and any(a.type.kind == "decimal" for a in args):
+        return arithmetic_type("div", args)
+    return _long_quotient(numeric_as_decimal(as_decimal(args[0])))
+
+
+def _long_quotient(dividend: Type) -> Type:
+    """38 digits: as many before the point as the dividend has there, and 19 behind it, if there is room for them; 6 at least. The
+    digits that a product of it then has no room for are those in which it is not exact: ``x / 3 * 3`` is x."""
+    room = max(MAX_PRECISION - (dividend.precision - dividend.scale), 6)
+    return Type("decimal", MAX_PRECISION, min(max(QUOTIENT_DECIMALS, dividend.scale), room))
 
 
 def bounded(precision: int, scale: int) -> Type:

@@ -1,10 +1,9 @@
 """Aggregate calls -> inputs of a group, with SQL's NULL rules.
 
 SUM and AVG skip NULLs, and are NULL over no non-NULL input: where that can happen, COUNT of the expression is kept next
-to the sum. The types are Spark SQL's: SUM(DECIMAL(p, s)) is DECIMAL(min(38, p + 10), s), SUM(INT) and COUNT are INT,
-AVG(DECIMAL(p, s)) is DECIMAL(p + 4, s + 4), rounded half up. AVG(INT), a floating-point number in Spark, is exact here:
-INT counts as DECIMAL(19, 0), so it is DECIMAL(23, 4). VARIANCE and STDDEV keep the exact count, sum and sum of squares.
-A DISTINCT aggregate is one over the distinct values, which are a derived relation; MIN and MAX read an ordered map.
+to the sum. The types are Spark SQL's: SUM(DECIMAL(p, s)) is DECIMAL(min(38, p + 10), s), SUM(INT) and COUNT are INT. AVG
+is their quotient, rounded half up once, and has its type (:func:`~m3.functions.types.average_type`). VARIANCE and STDDEV keep
+the exact count, sum and sum of squares. A DISTINCT aggregate is one over the distinct values, which are a derived relation; MIN and MAX read an ordered map.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ from m3.algebra import (
     summed,
 )
 from m3.collected import COLLECTED
-from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type
+from m3.datatypes import BOOL, DOUBLE, INT, Type
+from m3.functions.types import average_type
 from m3.program import Input, MapDecl
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
@@ -141,7 +141,9 @@ def _of_pairs(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar], 
         return AggregateCall("count", (), kept, False, INT)
     if function == "avg":
         chosen = x if isinstance(node, exp.RegrAvgx) else y
-        return AggregateCall("avg", (chosen,), kept, False, _avg_type(chosen.type).with_null())
+        return AggregateCall(
+            "avg", (chosen,), kept, False, average_type(chosen.type, names.context.dialect).with_null()
+        )
     wanted = (x,) if isinstance(node, exp.RegrSxx) else (y,) if isinstance(node, exp.RegrSyy) else (x, y)
     return AggregateCall(function, wanted, kept, False, DOUBLE.with_null())
 
@@ -173,16 +175,8 @@ def _typed(node: exp.Expr, names: Names, args: tuple[Scalar, ...], where: Scalar
     if kind in MOMENTS:
         return AggregateCall(MOMENTS[kind], args, where, unique, Type("double", nullable=True))
     if kind is exp.Avg:
-        return AggregateCall("avg", args, where, unique, _avg_type(args[0].type).with_null())
+        return AggregateCall("avg", args, where, unique, average_type(args[0].type, names.context.dialect).with_null())
     return AggregateCall("sum", args, where, unique, sum_type(args[0].type).with_null())
-
-
-def _avg_type(t: Type) -> Type:
-    exact = numeric_as_decimal(t)
-    scale = min(exact.scale + 4, MAX_PRECISION)
-    return (
-        Type("decimal", min(exact.precision + 4, MAX_PRECISION), scale) if t.kind != "int" else Type("decimal", 23, 4)
-    )
 
 
 @dataclass

@@ -26,7 +26,7 @@ from sqlglot import exp
 
 from m3.sql.places import Source
 
-__all__ = ["READ", "REWRITTEN", "UNREAD", "is_wrapper", "refuse_unread"]
+__all__ = ["READ", "REWRITTEN", "TOO_MANY", "UNREAD", "is_wrapper", "refuse_unread"]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -100,11 +100,22 @@ UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.TimeStrToTime: _names("zone"),
     exp.TsOrDsToDate: _names("default_date"),
     exp.LastDay: _names("unit"),
+    exp.Week: _names("mode"),
+    exp.Date: _names("zone expressions"),
+    exp.Timestamp: _names("zone"),
     exp.AddMonths: _names("preserve_end_of_month"),
     exp.Explode: _names("expressions"),
     exp.JSONExtract: _names("json_query option quote on_condition emits expressions"),
     exp.JSONExtractScalar: _names("expressions"),
 }
+#: Arguments of functions in which sqlglot itself remembers how a dialect spells them, True or False. An expression in one of them is
+#: an argument of the text that was one too many: the 9 of ``LEFT(s, 2, 9)``.
+FLAGS = _names(
+    "allow_overflow big_int binary casts_non_integer_decimals clamp_position date_part_boundary deterministic fractions_supported from_first "
+    "input_type_preserved is_end_exclusive is_null is_nvl json_subtype json_type negative_length_returns_empty null_on_text_overflow "
+    "null_on_zero_variance only_json_types probe_date_format requires_json requires_string return_type round_input safe scalar_only "
+    "typed variant_extract with_tz zero_on_all_null zero_start"
+)
 #: What rewritings read, and leave nothing of.
 REWRITTEN: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Join: _names("match_condition"),
@@ -114,6 +125,7 @@ REWRITTEN: Mapping[type[exp.Expr], frozenset[str]] = {
 #: Parts of a clause that are spoken of as the clause.
 PARTS: Mapping[type[exp.Expr], str] = {exp.LimitOptions: "LIMIT", exp.WindowSpec: "WINDOW", exp.Ordered: "ORDER BY"}
 HINT = "SELECT .. FROM .. WHERE .. GROUP BY .. HAVING .. ORDER BY .. LIMIT n OFFSET m"
+TOO_MANY = "leave it out: nothing would read it"
 
 
 def refuse_unread(
@@ -131,11 +143,21 @@ def refuse_unread(
     """
     for node in tree.walk(bfs=False):
         for name, value in node.args.items():
-            if value not in (None, False, [], "") and not _is_read(type(node), name, rewritten):
+            if value in (None, False, [], ""):
+                continue
+            if _is_misplaced(node, name, value):
+                source.fail(value, f"{node.key.upper()} takes no argument {value.sql()}", "wrong-arity", TOO_MANY)
+            if not _is_read(type(node), name, rewritten):
                 _fail(node, name, value, source)
         if isinstance(node, exp.NthValue) and node.args.get("from_first") is False:
             source.fail(node, "NTH_VALUE from the last", "unsupported-clause", "order by .. DESC")
     return tree
+
+
+def _is_misplaced(node: exp.Expr, name: str, value: object) -> bool:
+    """Whether an argument of the text stands in one of :data:`FLAGS`, or in the place of TRIM's LEADING."""
+    flag = name in FLAGS or (isinstance(node, exp.Trim) and name == "position")
+    return flag and type(node) not in READ and isinstance(value, exp.Expr) and not isinstance(value, exp.DataType)
 
 
 def _is_read(kind: type[exp.Expr], name: str, rewritten: Mapping[type[exp.Expr], frozenset[str]]) -> bool:

@@ -18,7 +18,9 @@ from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRI
 from m3.errors import CompileError, M3Error, ProgramError, ValueProblem
 from m3.evaluate import evaluate
 from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail, wrong_literal
+from m3.functions.types import quotient_type
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
+from m3.simplify import LONGEST_KEPT
 from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
 from m3.sql.places import Source
 
@@ -40,6 +42,8 @@ FALLBACKS = (STRING, INT, BOOL, DATE, DOUBLE)
 ROUNDING = ("postgres", "duckdb")
 #: Decimals of a DOUBLE that is cast to a NUMERIC without a size.
 DOUBLE_DIGITS = 15
+#: What PostgreSQL, DuckDB and Spark call the DOUBLEs that are no finite numbers.
+NOT_FINITE = re.compile(r"\s*(nan|[-+]?inf(inity)?)\s*", re.IGNORECASE)
 INTEGER = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
@@ -89,7 +93,10 @@ class ExpressionReader:
         first: ProgramError | None = None
         for typed in _typings(args):
             try:
-                return self._folded(node, call(op, *typed, to=to))
+                made = call(op, *typed, to=to)
+                if op == "div" and isinstance(made, Call) and made.type.kind == "decimal":
+                    made = replace(made, type=quotient_type(made.args, self.dialect).with_null(made.type.nullable))
+                return self._folded(node, made)
             except ProgramError as error:
                 first = first or error
         assert first is not None
@@ -108,7 +115,7 @@ class ExpressionReader:
             if getattr(result, "op", "") in ARITHMETIC:
                 return result  # it fails, but only where it is computed
             self.source.fail(node, error.message, error.kind, error.hint)
-        return Const(value, result.type.with_null(value is None))
+        return result if len(str(value)) > LONGEST_KEPT else Const(value, result.type.with_null(value is None))
 
     def _check_literals(self, node: exp.Expr, result: Scalar) -> None:
         """A literal that no value of the other arguments goes with, such as a format, is a mistake in the text."""
@@ -130,7 +137,7 @@ class ExpressionReader:
         if kind in ("int", "decimal"):
             return self._exact(node, scalar.value)
         if kind == "double":
-            return self._float(node, scalar.value)
+            return self._named_double(node, scalar.value) or self._float(node, scalar.value)
         return self.call(node, "cast", scalar, to=other.type.with_null(False))
 
     def _exact(self, node: exp.Expr, text: str) -> Const:
@@ -146,11 +153,22 @@ class ExpressionReader:
             self.source.fail(node, f"{text!r} has too many digits", "bad-cast", f"at most {MAX_PRECISION}")
         return const(Decimal(format(value, "f")))
 
+    def _named_double(self, node: exp.Expr, text: str) -> Scalar | None:
+        """NaN and the infinities, as a cast of their names: programs write no such literals. None for what is a finite number."""
+        if not NOT_FINITE.fullmatch(text):
+            return None
+        return self.call(node, "cast", const(text.strip()), to=DOUBLE)
+
     def _float(self, node: exp.Expr, text: str) -> Const:
         try:
             return const(float(text))
         except (ValueError, ProgramError):
-            self.source.fail(node, f"cannot cast {text!r} to DOUBLE", "bad-cast", "a finite number without quotes")
+            self.source.fail(
+                node,
+                f"cannot cast {text!r} to DOUBLE",
+                "bad-cast",
+                "a number without quotes, 'NaN', 'Infinity' or '-Infinity'",
+            )
 
     def constant(self, node: exp.Expr | None) -> object:
         """The value of a node that is a literal, or an expression of literals; None for all others."""
@@ -217,9 +235,18 @@ class ExpressionReader:
         if is_bare_null(inner):
             return Const(None, self.type_of(to).with_null())
         wanted = self.type_of(to)
-        if wanted.kind == "int" and inner.type.kind == "decimal" and self.dialect in ROUNDING:
-            inner = self.call(node, "round", inner)
+        if wanted.kind == "int" and self.dialect in ROUNDING:
+            inner = self._nearest(node, inner)
         return self.call(node, "try_cast" if safe else "cast", inner, to=wanted)
+
+    def _nearest(self, node: exp.Expr, inner: Scalar) -> Scalar:
+        """The nearest whole number: of two the one that is farther from 0 for a DECIMAL, and the even one for a DOUBLE."""
+        if inner.type.kind != "double":
+            return self.call(node, "round", inner) if inner.type.kind == "decimal" else inner
+        part = self.call(node, "sub", inner, self.call(node, "trunc", inner))
+        tie = self.call(node, "eq", self.call(node, "abs", part), const(0.5))
+        even = self.call(node, "mul", const(2.0), self.call(node, "round", self.call(node, "div", inner, const(2.0))))
+        return self.call(node, "case", tie, even, self.call(node, "round", inner))
 
     def _unbounded(self, node: exp.Expr, inner: Scalar) -> Scalar:
         """PostgreSQL's NUMERIC without a size keeps all digits; of a DOUBLE, 15 decimals."""

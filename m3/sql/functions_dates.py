@@ -79,6 +79,8 @@ def _date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     ):
         reader.source.fail(node, "a unit in the first place", "interval", "date + INTERVAL 'n' unit")
     steps = interval_steps(reader, step)
+    if steps is not None and unit is not None:
+        reader.source.fail(node, "an interval with a unit beside it", "wrong-arity", "date + INTERVAL 'n' unit")
     if steps is None:
         steps = steps_of(reader, node, step, unit if unit is not None else exp.var("DAY"))
     start = reader.read(node.this)
@@ -188,7 +190,7 @@ def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 def _from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, "make_date", *(reader.read(node.args[n]) for n in ("year", "month", "day")))
+    return reader.call(node, "make_date", *(reader.read(node.args.get(n)) for n in ("year", "month", "day")))
 
 
 def _timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:

@@ -24,8 +24,6 @@ CALLS: Mapping[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Length: ("length", ("this",)),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
     exp.Translate: ("translate", ("this", "from_", "to")),
-    exp.Left: ("left", ("this", "expression")),
-    exp.Right: ("right", ("this", "expression")),
     exp.StrPosition: ("position", ("this", "substr", "position")),
     exp.Reverse: ("reverse", ("this",)),
     exp.Repeat: ("repeat", ("this", "times")),
@@ -37,9 +35,14 @@ CALLS: Mapping[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
 }
 #: Arguments that are numbers; a value of another kind in the place of a text is cast.
 NUMBERS = ("times", "position", "part_index")
-#: Dialects in which the positions below 1 are before the text, all of them or 0 alone.
-BEFORE_TEXT = ("postgres", "redshift", "materialize", "risingwave", "tsql")
-ZERO_BEFORE_TEXT = ("duckdb", "sqlite")
+#: Dialect -> its SUBSTRING, where that is not Spark's.
+SUBSTRINGS = {
+    **dict.fromkeys(("postgres", "redshift", "materialize", "risingwave", "tsql"), "substring_standard"),
+    **dict.fromkeys(("duckdb", "sqlite"), "substring_signed"),
+}
+#: Dialects in which LEFT and RIGHT of a length below 0 leave so many out, and in which that is an error; else it is nothing.
+LEAVING_OUT = ("postgres", "redshift", "materialize", "risingwave", "duckdb")
+NO_NEGATIVE_LENGTH = ("tsql", "bigquery")
 TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 BACKSLASH = "\\"
 #: A character of a regular expression; what is escaped keeps its case.
@@ -50,12 +53,8 @@ WORDS = 8  # INITCAP's list of delimiters is longer where it means everything bu
 def _plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     op, names = CALLS[type(node)]
     _only(reader, node, *names)
-    args = []
-    for name in names:
-        if node.args.get(name) is not None:
-            number = name in NUMBERS or (op in ("left", "right") and name == "expression")
-            args.append((reader.read if number else reader.text)(node.args[name]))
-    return reader.call(node, op, *args)
+    given = [name for name in names if node.args.get(name) is not None]
+    return reader.call(node, op, *((reader.read if n in NUMBERS else reader.text)(node.args[n]) for n in given))
 
 
 def _only(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
@@ -89,21 +88,27 @@ def _initcap(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 def _substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    """SUBSTRING as :mod:`m3.functions` has it, as Spark: a start below 0 counts from the end, and 0 is 1. Where positions
-    below 1 are before the text instead, they use up the length: ``SUBSTRING('hello', 0, 2)`` is ``'h'``."""
+    """SUBSTRING, which means the same everywhere from the position 1 on."""
     start, length = node.args.get("start"), node.args.get("length")
-    first, count = (reader.read(n) if n else const(2**31 if i else 1) for i, n in enumerate((start, length)))
-    one = const(1)
-    if reader.dialect in BEFORE_TEXT:
-        before = reader.call(node, "lt", first, one)
-    elif reader.dialect in ZERO_BEFORE_TEXT:
-        before = reader.call(node, "eq", first, const(0))
-    else:
-        before = const(False)
-    if before != const(False):
-        fewer = reader.call(node, "sub", reader.call(node, "add", first, count), one)
-        first, count = (simplify(reader.call(node, "case", before, a, b)) for a, b in ((one, first), (fewer, count)))
-    return reader.call(node, "substring", reader.text(node.this), first, count)
+    args = [reader.text(node.this), reader.read(start) if start is not None else const(1)]
+    args += [reader.read(length)] if length is not None else []
+    numbers = [a.value if isinstance(a, Const) else None for a in map(simplify, args[1:])]
+    plain = all(isinstance(n, int) and n >= least for n, least in zip(numbers, (1, 0), strict=False))
+    op = "substring" if plain else SUBSTRINGS.get(reader.dialect or "", "substring")
+    return reader.call(node, op, *args, *([const(2**31)] if op == "substring" and length is None else []))
+
+
+def _ends(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """LEFT and RIGHT."""
+    text, count = reader.text(node.this), simplify(reader.read(node.args["expression"]))
+    op = "left" if isinstance(node, exp.Left) else "right"
+    given = isinstance(count, Const) and isinstance(count.value, int) and count.value >= 0
+    if given or reader.dialect in NO_NEGATIVE_LENGTH:
+        return reader.call(node, op, text, count)
+    if reader.dialect not in LEAVING_OUT:
+        below = reader.call(node, "lt", count, const(0))
+        count = simplify(reader.call(node, "case", below, const(0), count))
+    return reader.call(node, f"{op}_signed", text, count)
 
 
 def _concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -169,9 +174,9 @@ def _checked(reader: ExpressionReader, node: exp.Expr, check: Callable[[], objec
 def _regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     _only(reader, node, "this", "expression", "flag")
     pattern, text = reader.text(node.args["expression"]), reader.text(node.this)
-    flag = reader.constant(node.args.get("flag"))
-    if flag not in (None, "i"):
-        reader.source.fail(node, f"the flags {flag!r}", "regular-expression", "'i', or none")
+    flag = node.args.get("flag")
+    if flag is not None and reader.constant(flag) != "i":
+        reader.source.fail(node, f"the flags {flag.sql()}", "regular-expression", "'i', or none")
     if not isinstance(pattern, Const):
         hint = "a constant regular expression, or LIKE"
         reader.source.fail(node, "a computed regular expression", "regular-expression", hint)
@@ -179,7 +184,9 @@ def _regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if isinstance(known, str):
         _checked(reader, node, lambda: safe_regex(known))
     if isinstance(known, str) and (flag or isinstance(node, exp.RegexpILike)):
-        text, pattern = reader.call(node, "lower", text), const(ESCAPED.sub(lambda c: c[1] or c[0].lower(), known))
+        lowered = ESCAPED.sub(lambda c: c[1] or c[0].lower(), known)
+        _checked(reader, node, lambda: safe_regex(lowered))
+        text, pattern = reader.call(node, "lower", text), const(lowered)
     return reader.call(node, "regexp_like", text, pattern)
 
 
@@ -222,6 +229,8 @@ TEXTS: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] =
     exp.Pad: _pad,
     exp.Initcap: _initcap,
     exp.Substring: _substring,
+    exp.Left: _ends,
+    exp.Right: _ends,
     exp.DPipe: _concat,
     exp.Concat: _concat,
     exp.ConcatWs: _concat_ws,

@@ -68,6 +68,8 @@ class Names:
     tables: list[Known] = field(default_factory=list)
     merged: dict[str, Column] = field(default_factory=dict)
     views: dict[str, Callable[[], Query]] = field(default_factory=dict)
+    #: The common table expressions that nobody has read yet.
+    unread: dict[str, Callable[[], Query]] = field(default_factory=dict)
     base: Names | None = None
     keys: dict[Scalar, Var] = field(default_factory=dict)
     #: The block's subqueries, and where one was read before.

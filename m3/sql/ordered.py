@@ -68,7 +68,9 @@ def _arg_extreme(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     if node.args.get("count") is not None or isinstance(node.args.get("expression"), exp.Order):
         hint = "ARG_MAX(value, by), or ROW_NUMBER() OVER (.. ORDER BY ..) <= n"
         names.fail(node, f"{node.key.upper()} of several", "unsupported-aggregate", hint)
-    value, by = read(node.this), read(node.args.get("expression") or exp.Null())
+    if node.args.get("expression") is None:
+        names.fail(node, f"{node.key.upper()} with one argument", "wrong-arity", "ARG_MAX(value, by)")
+    value, by = read(node.this), read(node.args["expression"])
     spark = names.context.dialect in ("spark", "databricks")
     known = (by,) if spark else (value, by)
     place = (isinstance(node, exp.ArgMax), False)
@@ -119,6 +121,8 @@ def _mode(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
 def _list(node: exp.Expr, names: Names, read: Read) -> OrderedCall:
     inner, places = _sorted(node.this, read)
     if isinstance(inner, exp.Distinct):
+        if len(inner.expressions) != 1:  # what of them is a separator depends on the dialect
+            names.fail(node, "a list of several distinct values", "wrong-arity", "STRING_AGG(DISTINCT x, ',')")
         (inner,) = inner.expressions
     value, separator = read(inner), node.args.get("separator")
     if value.type.kind != "string":

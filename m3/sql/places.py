@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from m3.errors import CompileError, Span, SyntaxProblem
+from m3.sql.arguments import FAILURES, find_unread
 
 __all__ = ["Source", "folded"]
 
@@ -39,19 +40,34 @@ class Source:
             raise SyntaxProblem(f"not SQL: {details['description']}", kind="sql-syntax", span=span, hint="") from error
         except RecursionError as error:
             raise SyntaxProblem("too deeply nested", kind="too-deep", span=Span(1, 1, 1, self.file)) from error
-        except (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, LookupError) as error:
-            # sqlglot fails in many ways for calls without the arguments that it rewrites
+        except FAILURES as error:
             raise SyntaxProblem(f"not SQL: {error}", kind="sql-syntax", span=Span(1, 1, 1, self.file)) from error
         if len(statements) != 1 or not isinstance(statements[0], exp.Expression):
             raise SyntaxProblem("expected exactly one SELECT", kind="sql-syntax", span=Span(1, 1, 1, self.file))
+        self._refuse_unread_arguments(statements[0])
         return statements[0]
+
+    def _refuse_unread_arguments(self, tree: exp.Expression) -> None:
+        unread = find_unread(self.sql, tree, self.dialect)
+        if unread is None:
+            return
+        name, given = unread.function.upper(), self.sql[unread.start : unread.end + 1]
+        raise CompileError(
+            f"{name} takes no argument {given}",
+            kind="wrong-arity",
+            span=self._span(unread.start, unread.end),
+            hint="leave it out: nothing would read it",
+        )
 
     def span(self, node: exp.Expr) -> Span:
         """The place of a node: that of its tokens, or of the nearest surrounding node that has some."""
         places = [n.meta for n in node.walk() if "start" in n.meta]
         if not places:
             return self.span(node.parent) if node.parent else Span(1, 1, 1, self.file)
-        start, end = min(p["start"] for p in places), max(p["end"] for p in places)
+        return self._span(min(p["start"] for p in places), max(p["end"] for p in places))
+
+    def _span(self, start: int, end: int) -> Span:
+        """The place of the characters from ``start`` to ``end``, inclusive, up to the end of the first line."""
         before = self.sql[:start]
         line_start = before.rfind("\n") + 1
         end_of_line = self.sql.find("\n", start)

@@ -6,8 +6,9 @@ QUALIFY, ORDER BY. Stars are written out, aliases and ordinals replaced by what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -43,6 +44,15 @@ def resolve_query(node: exp.Expr, parent: Names) -> Query:
         CompileError: a name that means nothing, or too much; types that do not fit; what is not supported.
     """
     names = _with_views(node, parent)
+    query = _resolved(node, names)
+    if names is not parent:
+        for view in list(names.unread.values()):  # what nobody reads has to be right all the same
+            view()
+    return query
+
+
+def _resolved(node: exp.Expr, names: Names) -> Query:
+    """What a query means within its names, its common table expressions among them."""
     limit, offset = _counts(node, names)
     if isinstance(node, exp.Subquery):
         if node.args.get("joins"):
@@ -56,7 +66,7 @@ def resolve_query(node: exp.Expr, parent: Names) -> Query:
         return _limited(node, names, values, limit, offset)
     if not isinstance(node, exp.Select):
         hint = "SELECT, UNION, EXCEPT, INTERSECT, VALUES"
-        parent.fail(node, f"{node.key.upper()} is not a query", "not-a-select", hint)
+        names.fail(node, f"{node.key.upper()} is not a query", "not-a-select", hint)
     block = _Select(node, names).block()
     return replace(block, limit=limit, offset=offset, single=block.single or (limit is not None and limit <= 1))
 
@@ -80,13 +90,16 @@ def _with_views(node: exp.Expr, parent: Names) -> Names:
         parent.fail(with_, "WITH RECURSIVE", "recursive", "a fixed number of joins")
     names = Names(parent.context, parent)
     for cte in with_.expressions:
-        scope = replace(names, views=dict(names.views))
-        names.views[cte.alias.lower()] = _view(cte, scope)
+        name, scope = cte.alias.lower(), replace(names, views=dict(names.views))
+        if name in names.views:
+            names.fail(cte, f"two queries of WITH are called {cte.alias!r}", "duplicate-name", "rename one of them")
+        names.views[name] = names.unread[name] = _view(cte, scope)
     return names
 
 
 def _view(cte: exp.CTE, scope: Names) -> Callable[[], Query]:
     def query() -> Query:
+        scope.unread.pop(cte.alias.lower(), None)
         found = resolve_query(cte.this, scope)
         names = [c.name for c in cte.args["alias"].args.get("columns") or ()]
         if not names:
@@ -155,6 +168,7 @@ class _Select:
         qualify = select.args.get("qualify")
         wanted = self._condition(qualify.this, listed.read(qualify.this), "QUALIFY") if qualify is not None else None
         order = tuple(listed.orders(select))
+        listed.check_unread_windows()
         first = _first_of(select)
         made = Block(
             source,
@@ -310,6 +324,7 @@ class _List:
         self.select, self._inner, self.names = select, read, names
         self.windows: list[Window] = []
         self.outputs: list[Output] = []
+        self._used: set[str] = set()
 
     def output(self, position: int, item: exp.Expr) -> Output:
         """An entry of the list."""
@@ -344,20 +359,41 @@ class _List:
             return None
         return self._inner(node)
 
+    def check_unread_windows(self) -> None:
+        """Read the named windows that no function names: what nobody reads has to be right all the same."""
+        for name, window in self._named.items():
+            if name not in self._used:
+                read_window(_over(window, exp.Window(this=exp.Count(this=exp.Star()))), self.names, self._inner)
+
+    @cached_property
+    def _named(self) -> dict[str, exp.Window]:
+        """The windows of the WINDOW clause, in its order; one that is made of another, ``v AS (w ORDER BY a)``, is written out."""
+        found: dict[str, exp.Window] = {}
+        for window in self.select.args.get("windows") or ():
+            if window.name.lower() in found:
+                hint = "rename one of them"
+                self.names.fail(window, f"two windows are called {window.name!r}", "duplicate-name", hint)
+            found[window.name.lower()] = self._based(window, found)
+        return found
+
     def _written_out(self, node: exp.Window) -> exp.Window:
-        """``OVER name`` with the named window of the WINDOW clause written out."""
-        named = {w.name.lower(): w for w in self.select.args.get("windows") or ()}
+        """``OVER name``, and ``OVER (name ORDER BY a)``, with the named window written out."""
+        if node.args.get("alias") is not None:
+            self._used.add(node.args["alias"].name.lower())
+        return self._based(node, self._named)
+
+    def _based(self, node: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
         alias = node.args.get("alias")
         if alias is None:
             return node
         if alias.name.lower() not in named:
             self.names.fail(node, f"no window {alias.name!r}", "unknown-window", f"known: {', '.join(named) or 'none'}")
-        window = named[alias.name.lower()]
-        copy = node.copy()
-        for part in ("partition_by", "order", "spec"):
-            copy.set(part, node.args.get(part) or window.args.get(part))
-        copy.set("alias", None)
-        return copy
+        base = named[alias.name.lower()]
+        contradiction = _contradiction(base, node, alias.name)
+        if contradiction:
+            hint = "a window that is made of another adds an ORDER BY or a frame where that has none; write it out"
+            self.names.fail(node, contradiction, "unsupported-window", hint)
+        return _over(base, node)
 
     def ordered(self, node: exp.Expr) -> Scalar:
         """An expression of ORDER BY: a position, an output column, or anything over the block."""
@@ -374,6 +410,29 @@ class _List:
             if named:
                 return next(iter(named))
         return self.read(node)
+
+
+def _contradiction(base: exp.Window, node: exp.Window, name: str) -> str | None:
+    """Why a window cannot be made of the window ``name`` as it says; None if it can, as the SQL standard has it.
+
+    ``OVER (w)`` is read as ``OVER w``, from which sqlglot does not tell it apart: nothing of either is lost.
+    """
+    if node.args.get("partition_by"):
+        return f"PARTITION BY beside the window {name!r}: its own cannot be overridden"
+    if node.args.get("order") and base.args.get("order"):
+        return f"ORDER BY beside the window {name!r}, which has one: it cannot be overridden"
+    if base.args.get("spec") and (node.args.get("order") or node.args.get("spec")):
+        return f"a window made of the window {name!r}, which has a frame: only OVER {name} can be said of it"
+    return None
+
+
+def _over(window: exp.Window, node: exp.Window) -> exp.Window:
+    """A window function with what a window says that it does not say itself."""
+    copy = node.copy()
+    for part in ("partition_by", "order", "spec"):
+        copy.set(part, node.args.get(part) or window.args.get(part))
+    copy.set("alias", None)
+    return copy
 
 
 def _windows_in(node: exp.Expr) -> Iterable[exp.Expr]:

@@ -66,7 +66,7 @@ def _named(node: exp.Anonymous) -> exp.Expr:
         return NAMED[name](this=args[0])
     if name in FRACTIONS and len(args) == 2:
         return FRACTIONS[name](this=args[0], expression=args[1])
-    if name in ("listagg", "string_agg") and args:
+    if name in ("listagg", "string_agg") and len(args) in (1, 2):
         return exp.GroupConcat(this=args[0], separator=args[1] if len(args) > 1 else exp.Literal.string(""))
     return node
 

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from m3.algebra import Branch, common_type, sum_type
 from m3.datatypes import DOUBLE, INT, Type
+from m3.functions.types import average_type
 from m3.program import Frame, WindowFunction
 from m3.scalars import Const, Key, Scalar, Var, substitute, vars_of
-from m3.sql.aggregates import _avg_type
 from m3.sql.block import Window
 from m3.sql.correlation import close, counted, unused
 from m3.sql.expressions import constant
@@ -30,6 +30,12 @@ PLACES = ("row_number", "rank", "dense_rank", "ntile")
 KNOWN: Mapping[str | None, str] = {
     "lag": "lag_known", "lead": "lead_known", "first_value": "first_known", "last_value": "last_known", "nth_value": "nth_known",
 }  # fmt: skip
+#: The arguments of functions that are read; what else sqlglot puts into them says how a dialect spells them.
+ARGUMENTS = ("this", "offset", "default", "big_int", "from_first", "ignore_nulls")
+#: How many arguments functions have at least, if not one.
+LEAST: Mapping[str, int] = {
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "count"), 0), "nth_value": 2, "nth_known": 2,
+}  # fmt: skip
 EXCLUDED: Mapping[str, str] = {"CURRENT ROW": "row", "GROUP": "group", "TIES": "ties", "NO OTHERS": ""}
 HINT = "row_number, rank, dense_rank, ntile, percent_rank, cume_dist, lag, lead, first_value, last_value, nth_value, "
 HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
@@ -38,7 +44,8 @@ HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
 def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
     """A window function over a block's columns."""
     inner, ignored = node.this, isinstance(node.this, exp.IgnoreNulls)
-    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls):
+    said = isinstance(inner, exp.IgnoreNulls | exp.RespectNulls)
+    if said:
         inner = inner.this
     op = NAMES.get(type(inner))
     if isinstance(inner.this, exp.Distinct) and op in ("count", "min", "max") and len(inner.this.expressions) == 1:
@@ -46,15 +53,20 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
         inner = type(inner)(this=inner.this.expressions[0])
     if ignored and op in KNOWN:
         op = KNOWN[op]
-    elif isinstance(inner, exp.Filter) or isinstance(inner.this, exp.Distinct) or ignored:
-        what = "IGNORE NULLS" if ignored else inner.key.upper()
+    elif isinstance(inner, exp.Filter) or isinstance(inner.this, exp.Distinct) or (said and op not in KNOWN):
+        what = node.this.key.upper() if said else inner.key.upper()
         names.fail(node, f"{what} in a window function", "unsupported-window", HINT)
     if op is None or node.args.get("alias"):
         names.fail(node, f"{inner.sql()} OVER", "unsupported-window", HINT)
+    unread = next((name for name, value in inner.args.items() if value and name not in ARGUMENTS), None)
+    if unread is not None:
+        names.fail(node, f"{inner.sql()} OVER: too many arguments", "wrong-arity", HINT)
     args = _args(inner, op, read)
+    if len(args) < LEAST.get(op, 1):
+        names.fail(node, f"{inner.sql()} OVER: too few arguments", "wrong-arity", HINT)
     order = _order(node.args.get("order"), read)
     frame = _frame(node, names, order) if node.args.get("spec") else None
-    function = WindowFunction(op, args, order, frame, _type(op, args))
+    function = WindowFunction(op, args, order, frame, _type(op, args, names.context.dialect))
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
     return Window(Var(op, function.type, names.context.registry.scope("window")), partition, function)
 
@@ -106,7 +118,7 @@ def _bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> in
     return rows * (-1 if side == "PRECEDING" else 1)
 
 
-def _type(op: str, args: tuple[Scalar, ...]) -> Type:
+def _type(op: str, args: tuple[Scalar, ...], dialect: str | None) -> Type:
     if op in (*PLACES, "count", "count_distinct"):
         return INT
     if op in ("percent_rank", "cume_dist"):
@@ -116,7 +128,7 @@ def _type(op: str, args: tuple[Scalar, ...]) -> Type:
     if op == "sum":
         return sum_type(args[0].type).with_null()
     if op == "avg":
-        return _avg_type(args[0].type).with_null()
+        return average_type(args[0].type, dialect).with_null()
     if len(args) == 3 and not (isinstance(args[2], Const) and args[2].value is None):
         return common_type(args[0], args[2]).with_null()
     return args[0].type.with_null()

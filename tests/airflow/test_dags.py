@@ -4,14 +4,18 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from airflow.models.taskinstance import TaskInstance
 from airflow.sdk import PartitionedAssetTimetable
 from airflow.serialization.serialized_objects import DagSerialization
+from airflow.utils.types import DagRunType
 
 from cumulus_ops.config import load_project
 from cumulus_ops.coordination.barriers import APPLIED, CHECKPOINT, KINDS, PROGRAM, SETTLE, VALUE_VOTE, VOTE
 from cumulus_ops.coordination.plan import Barrier, CoordinationPlan
 from cumulus_ops.coordination.stored import COORDINATION, write_plan
 from cumulus_ops.orchestration import StaggeredTimetable, build_dags
+from cumulus_ops.orchestration.timetable import PLACES
+from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.timeline import TIMELINE, Stay, write_timeline
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "tpch"
@@ -112,10 +116,42 @@ def test_of_a_project_that_is_not_initialised_all_is_waited_for(tmp_path):
     assert commit_tasks(dags) == ["correct_refresh_and_checkpoint", "publish"]
 
 
-def test_earlier_coordinators_go_first(dags):
-    weights = [dags[f"tpch_coordinator_{i}"].get_task("apply").priority_weight for i in range(3)]
-    assert weights == sorted(weights, reverse=True)
-    assert len(set(weights)) == 3
+def weights_of(project, places, task="seal"):
+    """Weights of the tasks that Airflow makes for the runs of (epoch, coordinator), from DAGs as its scheduler reads them back."""
+    rhythm = Rhythm.of(project)
+    read = {d: DagSerialization.from_dict(DagSerialization.to_dict(dag)) for d, dag in build_dags(project).items()}
+    found = []
+    for epoch, coordinator in places:
+        dag, began = read[f"tpch_coordinator_{coordinator}"], rhythm.begin(coordinator, epoch)
+        run = dag.timetable.generate_run_id(run_type=DagRunType.SCHEDULED, run_after=began, data_interval=None)
+        found.append(TaskInstance(dag.get_task(task), run_id=run, dag_version_id=None).priority_weight)
+    return found
+
+
+@pytest.mark.parametrize("task", ["apply", "seal", "vote"])
+def test_tasks_go_first_in_the_order_of_the_token_and_each_coordinator_in_turn(task):
+    places = [(epoch, coordinator) for epoch in range(2) for coordinator in range(3)]
+    weights = weights_of(load_project(EXAMPLE, {}), places, task)
+    assert weights == sorted(set(weights), reverse=True)
+    orders = [sorted(range(3), key=lambda c, m=moved: -weights[c + 3 * (c < m)]) for moved in range(3)]
+    assert orders == [[0, 1, 2], [1, 2, 0], [2, 0, 1]], "who has moved is last, and is first when the others have"
+
+
+def test_tasks_of_aligned_epochs_go_first_by_priority_and_nothing_outweighs_the_commit(dags):
+    project = load_project(EXAMPLE, {})
+    aligned = dataclasses.replace(project, epoch=dataclasses.replace(project.epoch, staggered=False))
+    weights = weights_of(aligned, [(epoch, coordinator) for epoch in range(2) for coordinator in range(3)])
+    assert weights == sorted(set(weights), reverse=True)
+    far = weights_of(project, [(epoch, 1) for epoch in (10**3, 10**4, 10**6)])
+    assert all(1 <= weight <= PLACES for weight in far)
+    assert dags["tpch_commit"].get_task("publish").priority_weight > PLACES
+
+
+def test_a_run_whose_id_says_nothing_has_its_tasks_own_weight(dags):
+    dag = DagSerialization.from_dict(DagSerialization.to_dict(dags["tpch_coordinator_2"]))
+    for run in ("by hand", "manual__yesterday", "manual__2026-01-01T00:00:00", None):
+        task = TaskInstance(dag.get_task("apply"), run_id=run, dag_version_id=None)
+        assert task.priority_weight == PLACES - 2
 
 
 def test_commit_waits_for_a_unanimous_vote_per_epoch(dags):

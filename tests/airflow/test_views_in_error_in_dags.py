@@ -52,7 +52,7 @@ def test_publishing_goes_on_and_says_which_views_are_in_error(epoch, caplog):
     assert set(extra["in_error"]) == {"odd"}
     assert "since epoch 1" in extra["in_error"]["odd"]
     assert "o_id = 0" in extra["in_error"]["odd"]
-    assert all("**odd** since epoch 1" in page for page in pages)
+    assert all("`odd` since epoch 1" in page for page in pages)
     assert any(
         "view odd is in error" in record.getMessage() for record in caplog.records if record.levelname == "WARNING"
     )

@@ -3,6 +3,7 @@
 import random
 import re
 import threading
+from unittest.mock import patch
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -13,8 +14,10 @@ from cumulus_ops.catalog import Validation
 from cumulus_ops.local.machine import free_port
 from cumulus_ops.validation.checkpoint import _checked, _Found
 from cumulus_ops.validation.index import report_pages, write_index
+from cumulus_ops.validation.judge import Compared, Terms
 from cumulus_ops.validation.request import ValidationRequest, ViewToValidate, ViewVerdict
 from cumulus_ops.web import create_app
+from expectations import metrics
 from tests.support.payloads import payloads
 from tests.support.shown import shown_project
 
@@ -37,9 +40,15 @@ def reports(tmp_path_factory):
     rows = {"relation": PAYLOADS[:20], "row": PAYLOADS[20:40], "_multiplicity": [-1] * 20}
     groups = pa.table({"view": PAYLOADS[:20], "group": PAYLOADS[20:40], "rows": pa.array([0] * 20, pa.int64())})
     views = tuple(ViewToValidate(v.view, "", (), None) for v in verdicts)
+    compared = [Compared(v.view, None, None, None, Terms()) for v in verdicts]
     asked = ValidationRequest("shop", 3, views, (), {}, folder, (0, 1), {0: 3, 1: 2}, groups)
-    assert not _checked(asked, _Found(verdicts, pa.table(rows))).success
-    write_index(folder, "shop", [Validation(3, False, tuple(PAYLOADS), "", 1.0)], (), {3: tuple(PAYLOADS)})
+    with patch.object(metrics, "judge", lambda row: next(v for v in verdicts if v.view == row["view"])):
+        assert not _checked(asked, _Found(compared, pa.table(rows))).success
+    half = len(PAYLOADS) // 2
+    unproved = {p: ("unproved", p) for p in PAYLOADS[:half]}
+    write_index(
+        folder, "shop", [Validation(3, "failed", tuple(PAYLOADS[half:]), "", 1.0, unproved)], (), {3: tuple(PAYLOADS)}
+    )
     return folder
 
 

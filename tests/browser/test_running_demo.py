@@ -89,8 +89,10 @@ def demo(tmp_path_factory):
         _, alive = psutil.wait_procs(family, timeout=10)
         assert not alive, f"left behind: {alive}"
     finally:
-        if process.poll() is None:
-            process.kill()
+        if process.poll() is None:  # it has failed: nothing of it is to stand in the other tests' way
+            for member in running.family():
+                with suppress(psutil.NoSuchProcess):
+                    member.kill()
         reader.join(10)
 
 

@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
+from cumulus_ops.catalog import connection
+from cumulus_ops.catalog.members import lock_coordinator
 from cumulus_ops.config import Project
 from cumulus_ops.engine import Runtime
 from cumulus_ops.errors import InputProblem, NotYet
 from cumulus_ops.snapshot import (
+    apply_orphans,
     commit,
     current_epoch,
     fence_the_gone,
@@ -23,6 +27,7 @@ from cumulus_ops.snapshot import (
     run_minibatch,
     seal,
     sealed,
+    settle,
 )
 from cumulus_ops.versions import epoch_end
 from tests.support.children import start, wait, wait_until_stopped, work_through_epochs
@@ -210,6 +215,43 @@ def _is_removed(rt: Runtime, coordinator: int) -> bool:
     except NotYet:  # it has appended something meanwhile
         return False
     return True
+
+
+@BOTH
+def test_what_the_dead_have_appended_has_tentative_answers_at_once(make_project: MakeProject, tmp_path: Path) -> None:
+    """Killed behind an append: the others do not wait until it is back, or fenced; and its epoch is as open as it was."""
+    project = make_project(tmp_path / "shop")
+    with open_runtime(project, "inprocess") as rt:
+        assert run_minibatch(rt, 1) is not None
+        assert wait(start(work_through_epochs, project, 0, 1, fault="append.after-commit")) == -signal.SIGKILL
+        (appended,) = rt.catalog.batches(coordinator=0)
+        assert (appended.state, apply_orphans(rt, set())) == ("appended", 1), "its process is known to be gone"
+        settle(rt)
+        assert engine_maps(rt) == logged_maps(rt, 0)
+        assert rt.catalog.batch(appended.id).state == "applied"
+        assert not sealed(rt, 0)
+    assert wait(start(work_through_epochs, project, 0, 1)) == 0, "it comes back, and has nothing to do again"
+    with open_runtime(project, "inprocess") as rt:
+        _finish(rt)
+        _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
+
+
+@pytest.mark.parametrize("make_project", [POSTGRESQL], indirect=True)
+def test_who_stands_still_in_the_midst_of_a_transaction_holds_its_locks_for_a_while_only(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all who look after the others would wait for it, and for ever: the server knows no leases."""
+    project = make_project(tmp_path / "shop")
+    engine = connection.connect(project.catalog_url)
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "IDLE_MS", 100)
+        stopped = engine.connect()
+    assert lock_coordinator(stopped, 0) == 0
+    with open_runtime(project, "inprocess") as rt:
+        assert rt.catalog.drain_coordinator(0).last == 0, "it waits for the coordinator's row, and gets it"
+    with pytest.raises(DBAPIError):
+        lock_coordinator(stopped, 0)
+    engine.dispose()
 
 
 @pytest.mark.parametrize("make_project", [SQLITE], indirect=True)

@@ -11,7 +11,6 @@ import pytest
 from deltalake import DeltaTable
 
 from cumulus_ops.catalog import Catalog
-from cumulus_ops.catalog.asides import DEATHS
 from cumulus_ops.config import Project
 from cumulus_ops.faults import FAULT_POINTS
 from cumulus_ops.snapshot import collect_garbage, initialise, open_runtime
@@ -118,17 +117,3 @@ def test_garbage_of_killed_steps_is_collected(tmp_path: Path) -> None:
 def _files(project: Project) -> set[str]:
     found = (p for f in ("runs", "log") for p in (project.state / f).rglob("*") if p.is_file())
     return {str(p.relative_to(project.state)) for p in found}
-
-
-def test_a_batch_in_which_processes_die_is_set_aside_and_the_rest_goes_on(tmp_path: Path) -> None:
-    project = _views(tmp_path)
-    for _ in range(DEATHS):
-        assert wait(start(finish_epochs, project, EPOCHS, "apply.before-commit")) == -signal.SIGKILL
-        catalog = Catalog(project.catalog_url)
-        assert not catalog.batches(state="aside")
-    assert wait(start(finish_epochs, project, EPOCHS)) == 0
-    aside, *others = catalog.batches()
-    assert (aside.state, aside.failures, aside.unended) == ("aside", 0, 0)
-    assert {b.state for b in others if b.epoch < EPOCHS} == {"retired"}
-    assert [s.epoch for s in catalog.snapshots()] == list(range(EPOCHS))
-    catalog.close()

@@ -269,6 +269,39 @@ def test_a_declared_column_that_goes_stops_the_source_with_words(shop: Follower,
         delivery.parts()
 
 
+def test_a_column_that_was_renamed_for_a_while_is_followed_by_both_names(shop: Follower, database: Database) -> None:
+    shop.catch_up()
+    database.execute("ALTER TABLE orders RENAME item TO thing; INSERT INTO orders VALUES (2, 'ink')")
+    database.execute("UPDATE orders SET thing = 'quill' WHERE id = 1")
+    database.execute("ALTER TABLE orders RENAME thing TO item; INSERT INTO orders VALUES (3, 'cap')")
+    before = shop.position
+    with pytest.raises(SetupProblem, match="has no column 'item'") as stuck:
+        shop.catch_up()
+    assert "write `renamed: {orders: {OTHER_NAME: item}}`" in stuck.value.hint
+    assert shop.position == before, "nothing is passed over"
+    (orders,) = shop.settings.tables
+    shop.settings = replace(shop.settings, tables=(replace(orders, renamed=(("thing", "item"),)),))
+    shop.catch_up()
+    assert shop.rows["orders"] == Counter({("1", "quill"): 1, ("2", "ink"): 1, ("3", "cap"): 1})
+    assert shop.rejected == []
+    database.execute("ALTER TABLE orders RENAME item TO thing; DELETE FROM orders WHERE id = 2")
+    shop.catch_up()
+    assert shop.rows["orders"] == Counter({("1", "quill"): 1, ("3", "cap"): 1}), "it may keep its new name, too"
+
+
+def test_a_column_may_have_another_name_from_the_beginning(database: Database, tmp_path: Path) -> None:
+    database.execute(
+        "CREATE TABLE orders (number bigint PRIMARY KEY, thing text); INSERT INTO orders VALUES (1, 'pen')"
+    )
+    orders = table("orders", {"id": INT, "item": N}, mode="upsert", key=("id",))
+    both = (("number", "id"), ("thing", "item"))
+    follower = Follower(database.url, tmp_path, replace(orders, renamed=both))
+    follower.catch_up()
+    database.execute("UPDATE orders SET thing = 'ink'; INSERT INTO orders VALUES (2, NULL)")
+    follower.catch_up()
+    assert follower.rows["orders"] == Counter({("1", "ink"): 1, ("2", None): 1})
+
+
 def test_what_lacks_old_rows_is_rejected_with_words(shop: Follower, database: Database) -> None:
     shop.catch_up()
     database.execute("ALTER TABLE orders REPLICA IDENTITY DEFAULT; UPDATE orders SET item = 'x'; DELETE FROM orders")

@@ -10,6 +10,7 @@ import pytest
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.config import ExecutorSettings
 from cumulus_ops.snapshot import initialise
+from cumulus_ops.verdicts import PASSED
 from tests.e2e.test_concurrent_coordinators import maps_at, race
 from tests.support.children import finish_epochs, finish_epochs_on_spark, start, wait
 from tests.support.drops import make_shop
@@ -53,6 +54,6 @@ def test_main_job_on_postgresql_and_a_standalone_cluster(server: PostgreSQL, tmp
     assert wait(start(finish_epochs, embedded, EPOCHS)) == 0
     assert maps_at(served) == maps_at(embedded)
     catalog = Catalog(served.catalog_url)
-    assert [v.success for v in catalog.validations().values()] == [True] * EPOCHS
+    assert [v.outcome for v in catalog.validations().values()] == [PASSED] * EPOCHS
     assert len(catalog.published()) == EPOCHS * len(served.views)
     catalog.close()

@@ -205,7 +205,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     for lease in (catalog._take(), catalog._take()):
         world.lease = world.lease if lease.id > SLOW.lease else lease
     world.aside = append(catalog, 2, "bad")
-    catalog.set_aside(world.aside, "x")
+    catalog.set_aside_dead(world.aside, "x", 0.0)
     if pending:
         world.pending = append(catalog, 2, "third")
         world.read_at = catalog.begin_apply(world.pending, SLOW)
@@ -223,6 +223,9 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     world.refreshed = catalog.refreshed()
     catalog.close()
     world.run(f"UPDATE lease SET holder = 'slow', expires = 0 WHERE id = {SLOW.lease}")
+    world.run(
+        f"UPDATE lease SET expires = 1e12 WHERE id <> {SLOW.lease}"
+    )  # on a slow machine they would lapse half-way
     world.run("INSERT INTO source_position VALUES ('begun', 'here')")
     world.run("UPDATE member SET awaited_since = 0 WHERE coordinator = 2")
     world.save()
@@ -297,7 +300,7 @@ def _retry(world: World) -> Operation:
 
 
 def _key_run(name: str) -> NewKeyRun:
-    return NewKeyRun("r", f"keys/{name}.keys", 0, 0, 100, 1, 0, 0)
+    return NewKeyRun("r", f"keys/{name}.keys", 0, 100, 1, 0, 0)
 
 
 def _append_keys(coordinator: int, drop: str) -> Make:
@@ -435,7 +438,8 @@ OPERATIONS: dict[str, Make] = {
     ),
     "excuse": lambda w: lambda c: c.excuse(w.pending),
     "count the last failure": lambda w: lambda c: c.count_failure(w.pending, "x"),
-    "set aside": lambda w: lambda c: c.set_aside(w.pending, "x"),
+    "set aside": lambda w: lambda c: c.set_aside_dead(w.pending, "x", 0.0),
+    "give up": lambda w: lambda c: c.give_up(w.aside),
     "retract": lambda w: lambda c: c.retract(w.entries[-1], [new_run("m", 1, path="runs/r.pack")], [], "x"),
     "drop a batch": lambda w: lambda c: c.drop_batch(w.aside),
     "retry a batch": _retry,
@@ -452,11 +456,11 @@ OPERATIONS: dict[str, Make] = {
     "record done": lambda w: lambda c: c.record_done("publish", 0),
     "publish": lambda w: lambda c: c.record_published("v", 0, 1),
     "view error": lambda w: lambda c: c.record_view_error(ViewError("v", 0, "overflow", "too large", "", "")),
-    "validate": lambda w: lambda c: c.record_validation(Validation(0, True, (), "", 0.0)),
+    "validate": lambda w: lambda c: c.record_validation(Validation(0, "passed", (), "", 0.0)),
     "say what is final": lambda w: lambda c: c.record_finals({"v": {1: 3}, "w": {1: 0}}, [1], w.last, w.last),
     "say it elsewhere": lambda w: lambda c: c.record_finals({"v": {1: 3}}, [], w.last, w.last),
     "publish what is final": lambda w: lambda c: c.record_final_tables("v", {1: 2}),
-    "validate what is final": lambda w: lambda c: c.record_final_verdicts({("v", 1): True}, "page"),
+    "validate what is final": lambda w: lambda c: c.record_final_verdicts({("v", 1): "equal"}, "page"),
 }
 
 
@@ -512,6 +516,7 @@ ASIDE = (
         "excuse",
         "count the last failure",
         "set aside",
+        "give up",
         "retract",
         "drop a batch",
         "retry a batch",
@@ -561,7 +566,7 @@ USUAL = tuple(
     name
     for name in OPERATIONS
     if name
-    not in (*ASIDE[:8], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *FINALS[:4], *SOURCES, *itertools.chain(*VALUES))
+    not in (*ASIDE[:9], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *FINALS[:4], *SOURCES, *itertools.chain(*VALUES))
 )
 
 

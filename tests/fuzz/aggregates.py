@@ -34,7 +34,8 @@ def aggregate(draw: Draw, columns: Sequence[Col], kind: str | None = None) -> Co
         return _ordered(draw, columns)
     if form in ("agg.count", "agg.min", "agg.max"):
         return _any_kind(draw, columns, form, kind)
-    number = kind if kind in ("int", "dec") else draw.one(["int", "dec"])
+    numbers = ["int", "dec", "dbl"] if form in ("agg.sum", "agg.avg") else ["int", "dec"]
+    number = kind if kind in numbers else draw.one(numbers)
     function = {"agg.sum": "SUM", "agg.avg": "AVG"}.get(form) or draw.one(SPREADS[form])
     argument = scalar(draw, columns, number, 0.3)
     distinct = "DISTINCT " if form in ("agg.sum", "agg.avg") and draw.maybe("agg.distinct") else ""
@@ -48,7 +49,7 @@ def _candidates(kind: str | None) -> Sequence[str]:
             return (*FUNCTIONS, "agg.ordered")
         case "int":
             return ("agg.sum", "agg.count_star", "agg.count", "agg.min", "agg.max")
-        case "dec":
+        case "dec" | "dbl":
             return ("agg.sum", "agg.min", "agg.max")
     return ("agg.min", "agg.max")
 

@@ -98,4 +98,6 @@ def _literal(value: Any) -> str:
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, datetime.datetime):
         return f"TIMESTAMP '{value}'"
+    if isinstance(value, float):
+        return f"CAST('{value}' AS DOUBLE)"
     return f"DATE '{value}'" if isinstance(value, datetime.date) else str(value)

@@ -24,6 +24,7 @@ FORMS = {
         "fail.overflow",
     ),
     "dec": ("scalar.arith", "scalar.case", "scalar.coalesce", "scalar.nullif", "scalar.neg", "fail.mod", "scalar.wide"),
+    "dbl": ("scalar.arith", "scalar.case", "scalar.coalesce", "scalar.nullif", "scalar.neg"),
     "str": ("scalar.concat", "scalar.case", "scalar.coalesce", "scalar.nullif", "scalar.case_fold", "scalar.substring"),
     "date": ("scalar.date_add", "scalar.case", "scalar.coalesce", "scalar.nullif", "fail.date"),
 }
@@ -35,6 +36,8 @@ def literal(value: Any) -> str:
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, datetime.date):
         return f"DATE '{value}'"
+    if isinstance(value, float):
+        return f"CAST('{value}' AS DOUBLE)"
     return str(value).upper()
 
 

@@ -8,8 +8,9 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from m3.datatypes import BOOL, DATE, INT, STRING, Type, decimal
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, Type, decimal
 from m3.program import Column, Relation
+from tests.support.doubles import DOUBLES
 from tests.support.random_streams import Batch, Event, RandomStream, Row, left_over
 
 __all__ = [
@@ -17,11 +18,12 @@ __all__ = [
 ]  # fmt: skip
 
 #: What the generator calls a type -> the type.
-KINDS: Mapping[str, Type] = {"int": INT, "dec": decimal(8, 2), "str": STRING, "date": DATE, "bool": BOOL}
+KINDS: Mapping[str, Type] = {"int": INT, "dec": decimal(8, 2), "dbl": DOUBLE, "str": STRING, "date": DATE, "bool": BOOL}
 #: Few values, so that joins hit; some NULLs.
 VALUES: Mapping[str, Sequence[Any]] = {
     "int": [0, 1, 2],
     "dec": [Decimal(v) for v in ("-1.50", "0.00", "1.00", "2.25")],
+    "dbl": DOUBLES,
     "str": ["a", "b", "ab", "B"],
     "date": [datetime.date(2024, m, d) for m, d in ((1, 1), (1, 2), (1, 31), (2, 1), (2, 29))],
     "bool": [True, False],
@@ -36,10 +38,10 @@ def _relation(name: str, columns: str, key: str = "") -> Relation:
 
 
 RELATIONS = (
-    _relation("t", "a:int b:int x:dec s:str d:date f:bool"),
+    _relation("t", "a:int b:int x:dec s:str d:date f:bool r:dbl"),
     _relation("u", "a:int c:int y:dec s:str e:date"),
     _relation("v", "k:int! b:int x:dec s:str g:bool", "k"),
-    _relation("w", "b:int c:int! z:dec"),
+    _relation("w", "b:int c:int! z:dec r:dbl"),
 )
 BY_NAME = {r.name: r for r in RELATIONS}
 KIND_OF = {

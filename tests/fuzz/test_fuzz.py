@@ -18,9 +18,9 @@ from tests.fuzz.queries import Made, make_query
 from tests.fuzz.report import failure_text
 from tests.fuzz.schema import RELATIONS, make_batches
 
-COUNT = int(os.environ.get("FUZZ_COUNT", "1000"))
+COUNT = int(os.environ.get("FUZZ_COUNT", "500"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
-CHUNKS = 20
+CHUNKS = 10
 #: Feature, or kind of a CompileError -> why queries with it may be refused. All others must compile.
 REFUSABLE: dict[str, str] = {
     "too-precise": "the squares of a wide sum, as VARIANCE of a SUM needs them, have more than 38 digits",

@@ -57,12 +57,12 @@ def test_order_counts_where_it_is_asked_for():
 
 def test_the_database_follows_events_on_equal_rows(database):
     database.clear()
-    row = (1, 2, Decimal("1.00"))
+    row = (1, 2, Decimal("1.00"), 0.5)
     database.apply([(1, "w", row), (1, "w", row), (1, "w", row), (-1, "w", row)])
     database.apply([(-1, "w", row)])
     assert database.rows("SELECT * FROM w") == [row]
     with pytest.raises(ValueError, match="no row"):
-        database.apply([(-1, "w", (0, 0, None))])
+        database.apply([(-1, "w", (0, 0, None, None))])
 
 
 def test_a_stream_deletes_only_what_is_there(database):
@@ -120,7 +120,7 @@ def test_queries_with_other_values_in_place_of_what_fails_are_as_documented(data
     assert doctest.testmod(failing).attempted
     assert not doctest.testmod(failing).failed
     database.clear()
-    database.apply([(1, "w", (2, 0, None)), (1, "w", (None, 0, None)), (1, "w", (1, 1, None))])
+    database.apply([(1, "w", (2, 0, None, None)), (1, "w", (None, 0, None, None)), (1, "w", (1, 1, None, None))])
     sql = "SELECT b % c AS c1, b * 3000000000 * 3000000000 AS c2, MAKE_DATE(2024, b, 30) AS c3 FROM w ORDER BY b NULLS LAST"
     rows = [database.rows(text) for text in failing.variants(sql)]
     large, day = 9 * 10**18, datetime.date(2024, 1, 30)

@@ -31,9 +31,9 @@ VIEW q1[l_returnflag STRING, l_linestatus STRING]
     sum_base_price = sum_base_price,
     sum_disc_price = sum_disc_price,
     sum_charge = sum_charge,
-    avg_qty = (sum_qty / count) :: DECIMAL(19, 6),
-    avg_price = (sum_base_price / count) :: DECIMAL(19, 6),
-    avg_disc = (avg_disc_sum / count) :: DECIMAL(19, 6),
+    avg_qty = sum_qty / count,
+    avg_price = sum_base_price / count,
+    avg_disc = avg_disc_sum / count,
     count_order = count
   ORDER BY 1, 2
   CHECKS q1_failed FAILS l_extendedprice * (1 - l_discount) * (1 + l_tax) OF (lineitem) AT 'q1' 7 7 47

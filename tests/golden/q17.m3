@@ -19,24 +19,24 @@ MAP q17_avg_yearly[] : DECIMAL(25, 2)
   MEANING 'SELECT SUM(lineitem.l_extendedprice) FROM lineitem, part, q17_groups WHERE lineitem.l_partkey = part.p_partkey AND lineitem.l_partkey = q17_groups.l_partkey AND part.p_brand = ''Brand#23'' AND part.p_container = ''MED BOX'' AND lineitem.l_quantity < (0.2 * q17_groups.avg)';
 MAP m_part_1[l_partkey INT] : INT
   MEANING 'SELECT part.p_partkey, COUNT(*) FROM part WHERE part.p_brand = ''Brand#23'' AND part.p_container = ''MED BOX'' GROUP BY part.p_partkey';
-MAP m_q17_groups_1[part DECIMAL(21, 7) NULL, l_partkey INT] : INT
+MAP m_q17_groups_1[part DECIMAL(38, 14) NULL, l_partkey INT] : INT
   MEANING 'SELECT 0.2 * q17_groups.avg, q17_groups.l_partkey, COUNT(*) FROM q17_groups GROUP BY 0.2 * q17_groups.avg, q17_groups.l_partkey';
 MAP m_lineitem_1[l_partkey INT, l_quantity DECIMAL(15, 2)] : INT
   MEANING 'SELECT lineitem.l_partkey, lineitem.l_quantity, COUNT(*) FROM lineitem GROUP BY lineitem.l_partkey, lineitem.l_quantity';
 MAP m_lineitem_2[l_partkey INT, l_quantity DECIMAL(15, 2)] : DECIMAL(25, 2)
   MEANING 'SELECT lineitem.l_partkey, lineitem.l_quantity, SUM(lineitem.l_extendedprice) FROM lineitem GROUP BY lineitem.l_partkey, lineitem.l_quantity';
-MAP q17_groups[l_partkey INT, avg DECIMAL(19, 6) NULL] : INT
+MAP q17_groups[l_partkey INT, avg DECIMAL(38, 15) NULL] : INT
   MEANING 'one row per (l_partkey)';
 
 DERIVE q17_groups[l_partkey]
   FROM count = q17_groups_count, avg_sum = q17_groups_avg_sum
-  SELECT avg = CASE WHEN count > 0 THEN (avg_sum / count) :: DECIMAL(19, 6) ELSE NULL :: DECIMAL(19, 6) END
+  SELECT avg = CASE WHEN count > 0 THEN avg_sum / count ELSE NULL :: DECIMAL(38, 15) END
   COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
 
 VIEW q17[]
   VALUES avg_yearly = q17_avg_yearly, count = q17_count
   EXISTS q17_count
-  COLUMNS avg_yearly = CASE WHEN count > 0 THEN avg_yearly ELSE NULL :: DECIMAL(25, 2) END / 7.0
+  COLUMNS avg_yearly = (CASE WHEN count > 0 THEN avg_yearly ELSE NULL :: DECIMAL(25, 2) END / 7.0) :: DECIMAL(38, 15) NULL
   SQL '-- TPC-H Q17, small-quantity-order revenue; validation parameters BRAND = Brand#23, CONTAINER = MED BOX.
 select
     sum(l_extendedprice) / 7.0 as avg_yearly

@@ -31,14 +31,14 @@ MAP m_customer_q22_exists_2[cntrycode STRING, c_acctbal DECIMAL(15, 2)] : DECIMA
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, SUM(customer.c_acctbal) FROM customer, q22_exists WHERE customer.c_custkey = q22_exists.o_custkey AND SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') GROUP BY SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal';
 MAP m_customer_4[cntrycode STRING, c_acctbal DECIMAL(15, 2), o_custkey INT] : DECIMAL(25, 2)
   MEANING 'SELECT SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, customer.c_custkey, SUM(customer.c_acctbal) FROM customer WHERE SUBSTRING(customer.c_phone, 1, 2) IN (''13'', ''31'', ''23'', ''29'', ''30'', ''18'', ''17'') GROUP BY SUBSTRING(customer.c_phone, 1, 2), customer.c_acctbal, customer.c_custkey';
-MAP q22_groups[avg DECIMAL(19, 6) NULL] : INT
+MAP q22_groups[avg DECIMAL(38, 15) NULL] : INT
   MEANING 'one row';
 MAP q22_exists[o_custkey INT] : INT
   MEANING 'one row per (o_custkey)';
 
 DERIVE q22_groups[]
   FROM count = q22_groups_count, avg_sum = q22_groups_avg_sum
-  SELECT avg = CASE WHEN count > 0 THEN (avg_sum / count) :: DECIMAL(19, 6) ELSE NULL :: DECIMAL(19, 6) END
+  SELECT avg = CASE WHEN count > 0 THEN avg_sum / count ELSE NULL :: DECIMAL(38, 15) END
   COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
 DERIVE q22_exists[o_custkey]
   FROM n = q22_exists_n

@@ -1,4 +1,4 @@
-"""The law while coordinators die at any point, wake up late, are passed by and fenced, added, drained and removed, and epochs end early:
+"""The law while coordinators die at any point, wake up late, are passed by and fenced, helped, added, drained and removed, and epochs end early:
 each committed epoch equals the interpreter over its events, nothing is lost or counted twice, and every epoch completes.
 
 A coordinator's process is played step by step: it takes stamps and appends later, takes the token and seals later. What it knows may be
@@ -23,9 +23,11 @@ from cumulus_ops.catalog import Token
 from cumulus_ops.engine import initialise, open_runtime
 from cumulus_ops.errors import Conflict, CumulusError, InputProblem, NotYet
 from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.snapshot import commit, merge, remove_coordinator
+from cumulus_ops.snapshot import apply_orphans, commit, merge, remove_coordinator
+from cumulus_ops.snapshot.minibatch import commit_batch
 from cumulus_ops.versions import epoch_end
 from tests.model.test_engine_against_interpreter import ORDERED, QUICK, VIEWS, World, _exact
+from tests.support.leases import another_process, lapse
 from tests.support.logs import logged_events
 from tests.support.projects import Event, append_events, engine_maps, make_project
 from tests.support.random_programs import RELATIONS
@@ -152,6 +154,19 @@ class Comings(World):
     def _in_flight(self, batch: int) -> int | None:
         return next((i for i, f in enumerate(self.flight) if f[0] == "apply" and f[1] == batch), None)
 
+    def help(self) -> None:
+        """All processes stand still in the midst of what they apply, or before they begin again, and another one applies it for them. They awake, and are
+        too late."""
+        lapse(self.rt.project.catalog_url)
+        with another_process(self.rt) as other:
+            orphans = other.catalog.orphans()
+            assert apply_orphans(other, set()) == len(orphans)
+        for batch in orphans:
+            _, _, _, computed = self.flight.pop(self._in_flight(batch))
+            if computed is not None:
+                with self.steps.pop(id(computed)):
+                    assert commit_batch(self.rt, batch, computed) is None
+
     def remove(self, coordinator: int) -> None:
         self.apply_all(coordinator)
         remove_coordinator(self.rt, coordinator)
@@ -199,6 +214,7 @@ def _act(world: Comings, data: st.DataObject, action: str) -> None:
         "end": lambda: catalog.end_epoch(data.draw(st.integers(0, catalog.position(coordinator)[0])), PAST),
         "merge": lambda: merge(world.rt),
         "lapse": world.lapse,
+        "help": world.help,
         "commit": world.commit_next,
     }
     if action == "apply" and waiting:
@@ -234,6 +250,8 @@ ACTIONS = (
         "correct",
         "merge",
         "lapse",
+        "help",
+        "help",
         "commit",
     ),
 )

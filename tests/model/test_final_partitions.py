@@ -37,6 +37,7 @@ from cumulus_ops.snapshot import (
 from cumulus_ops.snapshot.finals import final_table, finalise
 from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
 from cumulus_ops.snapshot.setting_aside import retract
+from tests.support.catalogs import set_aside
 from tests.support.projects import Event, interpret
 from tests.support.sealed import append_sealing, sealed_project
 
@@ -129,7 +130,7 @@ class World:
         busy = {number for number, _, _ in self.flight}
         waiting = [b.id for b in self.rt.catalog.batches(state="appended") if b.id not in busy]
         if waiting:
-            self.rt.catalog.set_aside(self.random.choice(waiting), "it fails")
+            set_aside(self.rt.catalog, self.random.choice(waiting), "it fails")
 
     def retract(self) -> None:
         """A batch that is applied is taken back: one behind the horizon, for others do not fail since. Of those below, it is refused if

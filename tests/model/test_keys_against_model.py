@@ -21,7 +21,7 @@ from cumulus_ops.keys import codes as key_codes
 from cumulus_ops.keys.building import build
 from m3.datatypes import DOUBLE, INT, STRING, decimal
 from m3.program import Column, Relation
-from tests.support.catalogs import PROGRAM
+from tests.support.catalogs import PROGRAM, set_aside
 from tests.support.keyed import (
     Change,
     Model,
@@ -30,6 +30,7 @@ from tests.support.keyed import (
     living,
     move_to,
     net,
+    proved,
     require_sound,
     state_folder,
     violations,
@@ -54,8 +55,8 @@ VALUES = {"one": [None, 1, 2], "two": [None, "", "b"], "text": [None, 1, 2], "ba
 def _small_sizes(collisions: bool) -> Iterator[None]:
     """Everything is cut, written and merged after some rows; with ``collisions``, hashes are few."""
     sizes = {
-        "cumulus_ops.keys.runs.CHUNK_ROWS": 2,
         "cumulus_ops.keys.merging.CHUNK_ROWS": 8,
+        "cumulus_ops.keys.proving.RUN_ROWS": 3,
         "cumulus_ops.keys.merging.FAN": 2,
         "cumulus_ops.keys.merging.SMALLEST_ROWS": 1,
         "cumulus_ops.keys.tidying.RUN_ROWS": 3,
@@ -158,7 +159,7 @@ def test_batches_are_set_aside_retried_and_dropped(data: st.DataObject, collisio
             move_to(catalog, coordinator, last := max(last, epoch))
             append(project, catalog, coordinator, f"d{number}", changes, piece)
             if data.draw(st.integers(0, 2)) == 0:
-                catalog.set_aside(catalog.batches()[-1].id, "a reason")
+                set_aside(catalog, catalog.batches()[-1].id, "a reason")
         for coordinator in range(3):
             move_to(catalog, coordinator, last + 1)
         aside = data.draw(st.permutations(catalog.batches(state="aside")))
@@ -167,6 +168,7 @@ def test_batches_are_set_aside_retried_and_dropped(data: st.DataObject, collisio
         for relation in RELATIONS:
             if relation.name in modes:
                 assert found_in_index(project, catalog, relation) == net(project, catalog, relation.name)
+                assert proved(project, catalog, relation)
         rebuilt = {
             name: found_in_index(project, catalog, r, rebuild=True) for r in RELATIONS if (name := r.name) in modes
         }
@@ -188,6 +190,7 @@ def test_a_trusted_relation_becomes_strict(data: st.DataObject, collisions: bool
             with catalog.step() as step:
                 wrong = build(project, catalog, relation, step.label).keys
             assert wrong == violations(project, catalog, relation)
+            assert proved(project, catalog, relation)
             if not wrong:
                 assert found_in_index(project, catalog, relation) == net(project, catalog, relation.name)
 

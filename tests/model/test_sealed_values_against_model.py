@@ -26,7 +26,7 @@ from cumulus_ops.config import KeySettings, Project, SealSettings
 from cumulus_ops.eventlog import Delivery, Part, RawFile, SealPart, append_delivery
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
-from tests.support.catalogs import PROGRAM
+from tests.support.catalogs import PROGRAM, set_aside
 from tests.support.projects import make_project
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "12"))
@@ -353,7 +353,7 @@ class World:
 
     def seal_next(self, catalog: Catalog) -> None:
         for batch in catalog.batches(state="appended"):
-            catalog.set_aside(batch.id, "x")
+            set_aside(catalog, batch.id, "x")
         catalog.seal(catalog.token(), catalog.position(catalog.token())[0])
 
     def compare(self) -> None:

@@ -7,6 +7,7 @@ The snapshots are the interpreter's. A run takes one dialect; all of them:
 from __future__ import annotations
 
 import datetime
+import math
 import os
 from collections.abc import Iterator
 from decimal import Decimal
@@ -18,17 +19,27 @@ from pyspark.sql import SparkSession
 
 from cumulus_ops.validation import ViewToValidate
 from cumulus_ops.validation.comparison import compare
-from cumulus_ops.validation.judge import judge
 from cumulus_ops.validation.recompute import own_session, spark_schema, view_table
 from m3 import compile_views
 from m3.errors import M3Error
 from m3.interpreter import Interpreter
 from m3.program import Program
-from tests.support.constructs import CONSTRUCTS, DIALECTS, QUERIES, TABLE, WIDTH, rows
+from tests.support.constructs import (
+    CONSTRUCTS,
+    DIALECTS,
+    DOUBLES_TABLE,
+    QUERIES,
+    TABLE,
+    WIDTH,
+    double_rows,
+    rows,
+)
+from tests.support.judged import judged
 
 pytestmark = pytest.mark.spark
 SEED = int(os.environ.get("CONSTRUCT_SEED", "0"))
 CHOSEN = os.environ.get("CONSTRUCT_DIALECTS", "postgres")
+TABLES = {TABLE: rows(SEED), DOUBLES_TABLE: double_rows(SEED)}
 ASKED = DIALECTS if CHOSEN == "all" else [None if d == "generic" else d for d in CHOSEN.split(",")]
 
 
@@ -36,14 +47,15 @@ ASKED = DIALECTS if CHOSEN == "all" else [None if d == "generic" else d for d in
 def session(spark: SparkSession) -> SparkSession:
     session = own_session(spark)
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.createDataFrame(rows(SEED), spark_schema(TABLE)).coalesce(1).persist().createOrReplaceTempView(TABLE.name)
+    for table, held in TABLES.items():
+        session.createDataFrame(held, spark_schema(table)).coalesce(1).persist().createOrReplaceTempView(table.name)
     return session
 
 
 @cache
 def _compiles(sql: str, dialect: str | None) -> bool:
     try:
-        compile_views("v", [TABLE], {"v": sql}, dialect=dialect)
+        compile_views("v", [*TABLES], {"v": sql}, dialect=dialect)
     except M3Error:
         return False
     return True
@@ -63,8 +75,9 @@ def queries(kind: str, dialect: str | None) -> Iterator[str]:
 def snapshots(program: Program) -> dict[str, pa.Table]:
     """All rows of all views, by the interpreter."""
     interpreter = Interpreter(program)
-    for row in rows(SEED):
-        interpreter.apply(1, TABLE.name, row)
+    for table, held in TABLES.items():
+        for row in held:
+            interpreter.apply(1, table.name, row)
     return {v.name: view_table(v, interpreter.view_rows(v.name, ordered=False)) for v in program.views}
 
 
@@ -88,9 +101,9 @@ def test_every_construct_is_proved_and_damage_to_it_is_found(
     kind: str, dialect: str | None, session: SparkSession
 ) -> None:
     views = {f"v{i}": sql for i, sql in enumerate(queries(kind, dialect))}
-    program = compile_views("constructs", [TABLE], views, dialect=dialect)
+    program = compile_views("constructs", [*TABLES], views, dialect=dialect)
     held = snapshots(program)
-    verdicts = judge(session, asked(program, dialect, held), program.relations)
+    verdicts = judged(session, asked(program, dialect, held), program.relations)
     wrong = [f"{v.view} {v.outcome}: {v.observed} {v.differences[:12]}" for v in verdicts if v.outcome != "equal"]
     assert not wrong, "\n".join(wrong)
     for table in held.values():
@@ -123,7 +136,7 @@ def damaged(value: object, kind: pa.DataType) -> object:
             return not value
         case Decimal():
             return value + Decimal(1).scaleb(int(value.as_tuple().exponent))
-        case float() if value != value:
+        case float() if not math.isfinite(value):
             return 0.0
         case int() | float():
             return value + 1

@@ -37,7 +37,7 @@ def test_a_batch_that_fails_on_spark_is_set_aside_and_retried(spark: SparkSessio
         assert _run(rt) == (broken,)
         found = rt.catalog.batch(broken)
         assert found.failures == FAILURES
-        assert found.reason.startswith("KeyError: ")  # as it was raised in the worker
+        assert found.reason.startswith("ArrowInvalid: ")  # as it was raised in the worker
         assert "read_events" in found.reason
         assert "org.apache.spark" not in found.reason
         repair()
@@ -85,7 +85,7 @@ def test_a_snapshot_without_a_batch_is_valid_and_the_report_says_without_which(
         report = validate(rt, end_epoch(in_process))
         assert report.success, report
         assert report.remarks[0].startswith(
-            "without batch 1 (coordinator 0, drop bad, 2 events), which is set aside: KeyError"
+            "without batch 1 (coordinator 0, drop bad, 2 events), which is set aside: ArrowInvalid: "
         )
         assert report.remarks[0] in str(report)
         assert "without batch 1" in (project.reports / "index.html").read_text()

@@ -59,7 +59,7 @@ def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp
         assert len(report.failures) == 1, report.failures
         assert "by_priority" in report.failures[0]
         assert f"{priority}" in report.failures[0]
-        assert rt.catalog.validations()[0].success is False
+        assert rt.catalog.validations()[0].outcome == "failed"
         assert report.docs_index.exists()
 
 

@@ -6,7 +6,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine
+
 from cumulus_ops.catalog import Advance, Catalog, LogFile, NewBatch, NewRun, ProgramRecord, Step
+from cumulus_ops.catalog.connection import MIGRATIONS, connect
 from cumulus_ops.versions import epoch_start
 
 #: A step of no lease: what it announces holds nobody back.
@@ -29,11 +34,21 @@ def _migrated() -> bytes:
 
 
 def put_migrated(url: str) -> None:
-    """Have an empty catalog there already, unless there is one: migrations of a new one take a tenth of a second."""
+    """Have an empty catalog there already, unless there is one: one of a new one takes a twentieth of a second."""
     file = Path(url.removeprefix("sqlite:///"))
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_migrated())
+
+
+def older_catalog(folder: Path, revision: str) -> Engine:
+    """The database of a catalog as a version before this one has made it: by all migrations up to ``revision``, "head" for all."""
+    engine, config = connect(url_of(folder)), Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    return engine
 
 
 def make_catalog(folder: Path) -> Catalog:
@@ -107,3 +122,9 @@ def apply_same(work: tuple[str, int]) -> int | None:
         return catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [new_run()], 0.0)
     finally:
         catalog.close()
+
+
+def set_aside(catalog: Catalog, batch: int, reason: str = "x") -> None:
+    """Set a batch aside that waits, so that somebody has to decide: it is not tried again by itself."""
+    catalog.set_aside_dead(batch, reason, 0.0)
+    catalog.give_up(batch)

@@ -14,8 +14,9 @@ from typing import Any
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
+from tests.support.doubles import DOUBLES as SPECIAL
 
-__all__ = ["CONSTRUCTS", "DIALECTS", "TABLE", "UNPROVED", "WIDTH", "operations", "rows"]
+__all__ = ["CONSTRUCTS", "DIALECTS", "DOUBLES_TABLE", "TABLE", "UNPROVED", "WIDTH", "double_rows", "operations", "rows"]
 
 DIALECTS = (None, "spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 TABLE = Relation(
@@ -28,6 +29,10 @@ TABLE = Relation(
     ),
     ("k",),
 )  # fmt: skip
+#: DOUBLEs of all kinds, apart from the others: an expression that has no value for an infinity would put the others of its view in error.
+DOUBLES_TABLE = Relation(
+    "n", (Column("k", INT), Column("r", DOUBLE.with_null()), Column("q", DOUBLE.with_null())), ("k",)
+)
 #: Columns of one view: more would make the query for Spark slow to plan.
 WIDTH = 40
 
@@ -49,7 +54,7 @@ ABS(i) | ABS(x) | ABS(r) | SIGN(x) | SIGN(r) | ROUND(x, 1) | ROUND(y) | ROUND(r,
 TRUNC(r, 1) | CEIL(x) | FLOOR(y) | CEIL(r) | FLOOR(r) | CEIL(i) | GREATEST(i, j) | LEAST(x, y, i) | GREATEST(s, u) | GREATEST(d, e) | LEAST(r, i)
 SQRT(ABS(x)) | EXP(i) | LN(ABS(r) + 1) | LOG10(ABS(x) + 1) | LOG(2, ABS(x) + 1) | LOG(ABS(i) + 2, 10) | LOG(3, ABS(r) + 1) | POWER(ABS(r) + 1, 2) | POWER(x, 2) | PI()
 UPPER(s) | LOWER(u) | LENGTH(s) | s || u | s || i | CONCAT(s, u) | CONCAT(s, x, d) | CONCAT_WS('-', s, u, 'x') | SUBSTRING(s, 2, 2) | SUBSTRING(s, 2)
-SUBSTRING(s, 1, i * 0 + 2) | LEFT(s, 2) | RIGHT(s, 2) | POSITION('b' IN s) | STRPOS(s, 'b') | LOCATE('b', s, 2) | REPLACE(s, 'a', 'xy') | REVERSE(s)
+SUBSTRING(s, 1, i * 0 + 2) | LEFT(s, 2) | RIGHT(s, 2) | LEFT(s, i - 2) | RIGHT(s, i - 2) | POSITION('b' IN s) | STRPOS(s, 'b') | LOCATE('b', s, 2) | REPLACE(s, 'a', 'xy') | REVERSE(s)
 TRANSLATE(s, 'ab', 'x') | REPEAT(s, 2) | LPAD(s, 5, '*') | RPAD(s, 5, '*') | LPAD(s, 4) | TRIM(s) | LTRIM(s) | RTRIM(s) | TRIM(BOTH 'a' FROM s)
 TRIM(LEADING 'a' FROM s) | BTRIM(s, 'ab') | INITCAP(s) | STARTS_WITH(s, 'a') | ENDS_WITH(s, 'b') | CONTAINS(s, 'b') | SPLIT_PART(s, ' ', 1) | SPLIT_PART(s, 'a', -1)
 ASCII(s) | CHR(ABS(i) + 65) | CHR(8364) | s LIKE 'a%' | s LIKE '%_b' | s LIKE u | s NOT LIKE 'a' | s ILIKE 'A%' | s LIKE 'a!%%' ESCAPE '!' | s RLIKE '^a+b$' | s ~ '^a|b$' | REGEXP_LIKE(s, 'a.')
@@ -102,8 +107,26 @@ UNPROVED = (
     "SUM(i) OVER (ORDER BY g GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW)",
 )
 
+#: What NaN, the infinities and -0 mean, in every place where a DOUBLE may stand.
+DOUBLES = """
+r + q | r - q | r * q | -r | 0 * r | r * -1 | r / NULLIF(q, 0) | r % NULLIF(q, 0) | ABS(r) | SIGN(r) | CASE WHEN ABS(r) < 9 THEN CEIL(r / 4) END | CASE WHEN ABS(r) < 9 THEN FLOOR(-r) END | ROUND(r, 2) | ROUND(r / 5, 0) | TRUNC(r / 5, 0)
+r = q | r <> q | r < q | r <= q | r > 0 | r >= q | r IN (0, 0.5, q) | r BETWEEN 0 AND q | r IS DISTINCT FROM q | NOT r < q | -r < 0 | 1 - r < 1
+GREATEST(r, q) | LEAST(r, q, 0) | NULLIF(r, q) | COALESCE(r, q) | CASE r WHEN 0 THEN 'zero' WHEN q THEN 'same' ELSE 'other' END | CASE WHEN r > q THEN r ELSE -q END | ISNAN(r) | IS_INF(r) | ATAN2(0 * r, -1) | ATAN(r)
+CAST(0 * r + 0 AS VARCHAR) = CAST(0 * q AS VARCHAR) | CAST(r AS VARCHAR) | CAST(q * 1e300 AS VARCHAR) | CAST(q / 1e300 AS VARCHAR) || '!' | CAST(CAST(r AS VARCHAR) AS DOUBLE) | CAST(-NULLIF(r, r) AS VARCHAR) | TANH(r) | POWER(ABS(r), 2) | POWER(ABS(r) + 1, q) | POWER(1, r) | POWER(CASE WHEN r <> 0 AND (ABS(q) = 2 OR NOT ABS(q) < 9) THEN r END, q) | EXP(r) | LN(ABS(r) + 1) | SQRT(ABS(r)) | RANK() OVER (ORDER BY r NULLS LAST) | DENSE_RANK() OVER (ORDER BY -r NULLS FIRST) | COUNT(*) OVER (PARTITION BY r)
+MAX(r) OVER (PARTITION BY q) | MIN(-r) OVER (PARTITION BY q) | SUM(r) OVER (PARTITION BY q) | (SELECT COUNT(*) FROM n o WHERE o.q = n.r) | (SELECT MAX(-q) FROM n o WHERE o.r >= n.r) | r >= ALL (SELECT q FROM n o WHERE o.q IS NOT NULL)
+r = 'NaN' | r < ' infinity ' | r >= '-INF' | r <> '+inf' | r IN ('nan', '-Infinity', 0) | r BETWEEN 0 AND 'Inf' | CAST('NaN' AS DOUBLE) = r | CAST('-inf' AS FLOAT) < r | TRY_CAST('Infinity' AS DOUBLE) - r
+""".strip()
+
 #: Whole queries, for what is no expression.
 QUERIES = (
+    "SELECT r, COUNT(*) AS c, MAX(q) AS a, MIN(q) AS b, SUM(q) AS s, AVG(q) AS v, COUNT(DISTINCT q) AS d, MAX(-q) AS e FROM n GROUP BY r",
+    "SELECT q * 0 AS z, COUNT(*) AS c, SUM(r * 0) AS s FROM n GROUP BY q * 0 HAVING -MAX(r) < 0 OR MIN(r) <= 0",
+    "SELECT k % 2 AS g, SUM(r + CASE WHEN q IS NULL THEN 0 ELSE 1.7e308 END) AS s, AVG(-1.7e308 * ABS(SIGN(q))) AS v FROM n GROUP BY k % 2",
+    "SELECT a.k, b.k AS l FROM n a JOIN n b ON a.r = -b.q",
+    "SELECT DISTINCT -r AS r FROM n UNION SELECT q FROM n",
+    "SELECT r FROM n EXCEPT SELECT -q FROM n",
+    "SELECT k, r FROM n ORDER BY r DESC, k LIMIT 7",
+    "SELECT q, MEDIAN(r) AS m, PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY -r) AS p, ARG_MAX(k, r) AS a FROM n GROUP BY q",
     "SELECT g, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY ROLLUP (g, b)",
     "SELECT g, b, GROUPING(g) AS q, SUM(i) AS s FROM t GROUP BY GROUPING SETS ((g), (b), ())",
     "SELECT g, b, MAX(x) AS s FROM t GROUP BY CUBE (g, b) HAVING COUNT(*) > 1",
@@ -127,6 +150,10 @@ QUERIES = (
     "SELECT DISTINCT ON (g) g, k, i FROM t ORDER BY g, i DESC",
     "SELECT g, SUM(x) AS s, RANK() OVER (ORDER BY SUM(x)) AS r FROM t GROUP BY g",
     "SELECT EXTRACT(DOW FROM d) AS w, COUNT(*) AS n FROM t GROUP BY 1 ORDER BY 1 LIMIT 2",
+    "SELECT g, (SELECT MAX(x) FROM t t2 WHERE t2.j = t.g) AS m, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY g",
+    "SELECT a.g, COUNT(*) + (SELECT COUNT(*) FROM t b WHERE b.g > a.g) AS n FROM t a JOIN t c USING (k) GROUP BY a.g HAVING MAX(a.x) > (SELECT MIN(x) FROM t b WHERE b.g = a.g)",
+    "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM t t2 WHERE t2.g = t.g AND t2.x > (SELECT MIN(x) FROM t t3 WHERE t3.i = t.j AND t3.k <> t2.k))",
+    "SELECT k, (SELECT COUNT(*) FROM t t2 LEFT JOIN t t4 ON t4.k = t2.i WHERE t2.g = t.g AND t2.i IN (SELECT i FROM t t3 WHERE t3.g < t.i)) AS n FROM t",
     "SELECT t.k, l.n FROM t, LATERAL (SELECT COUNT(*) AS n FROM t t2 WHERE t2.g = t.g) AS l",
 )
 
@@ -141,6 +168,7 @@ CONSTRUCTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "aggregates": ("SELECT g, {} FROM t GROUP BY g", _listed(AGGREGATES)),
     "totals": ("SELECT {} FROM t WHERE k < 0", _listed(AGGREGATES)),
     "windows": ("SELECT k, {} FROM t", _listed(WINDOWS)),
+    "doubles": ("SELECT k, {} FROM n", _listed(DOUBLES)),
 }
 
 
@@ -165,6 +193,12 @@ def rows(seed: int, count: int = 30) -> list[tuple[Any, ...]]:
         return (k, *(None if random.random() < 0.12 else v for v in values))
 
     return [row(k) for k in range(count)]
+
+
+def double_rows(seed: int, count: int = 40) -> list[tuple[Any, ...]]:
+    """Random rows of :data:`DOUBLES_TABLE`."""
+    random = Random(seed)
+    return [(k, *(random.choice((None, *SPECIAL)) for _ in range(2))) for k in range(count)]
 
 
 def operations(program: object) -> Iterator[str]:

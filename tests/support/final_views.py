@@ -15,10 +15,11 @@ from cumulus_ops.coordination.finality.lineage import Lineage
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, SealOf, ViewPlan
 from m3 import Interpreter, compile_views, parse
 from m3.errors import ValueProblem
-from m3.program import Program
+from m3.program import Column, Program
+from tests.support.doubles import DOUBLES
 
-#: All columns are small numbers, so that rows meet.
-DECLARED = "RELATION clicks(id INT, campaign INT, day INT, price INT NULL); RELATION ads(id INT, owner INT, name INT); "
+#: All columns have few values, so that rows meet.
+DECLARED = "RELATION clicks(id INT, campaign INT, day INT, price INT NULL, x DOUBLE NULL); RELATION ads(id INT, owner INT, name INT); "
 RELATIONS = parse(DECLARED).relations
 NAMES = tuple(r.name for r in RELATIONS)
 
@@ -39,6 +40,12 @@ MONOTONE = (
     "SELECT DISTINCT campaign FROM (SELECT campaign, id FROM clicks GROUP BY campaign, id HAVING MAX(price) > 1)",
     "SELECT name + 1 AS name FROM (SELECT DISTINCT CAST(name AS DECIMAL(30, 0)) AS name FROM ads) a CROSS JOIN (SELECT id FROM clicks GROUP BY id HAVING COUNT(*) > 2) c",
     "SELECT id FROM ads WHERE owner < (SELECT MAX(campaign) FROM clicks)",
+    "SELECT id FROM clicks GROUP BY id HAVING MAX(x) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING MIN(x) <= 0",
+    "SELECT id FROM clicks GROUP BY id HAVING 1 < CASE WHEN MAX(x) > 0 THEN MAX(x) END",
+    "SELECT id FROM clicks GROUP BY id HAVING CAST(COUNT(*) AS DOUBLE) > 1.5",
+    "SELECT DISTINCT x FROM clicks",
+    "SELECT id, -x AS y FROM clicks",
 )
 #: A row may go, although nothing is deleted.
 RETRACTING = (
@@ -65,6 +72,16 @@ RETRACTING = (
     "SELECT COUNT(*) AS n FROM clicks",
     "SELECT DISTINCT n FROM (SELECT id, COUNT(*) AS n FROM clicks GROUP BY id)",
     "SELECT id FROM (SELECT id, COUNT(*) AS n FROM clicks GROUP BY id) WHERE n > 1 AND n < 4",
+    "SELECT id FROM clicks GROUP BY id HAVING -MAX(x) < 0",
+    "SELECT id FROM clicks GROUP BY id HAVING 1 - MAX(x) < 1",
+    "SELECT id FROM clicks GROUP BY id HAVING MAX(x) * -1 < 0",
+    "SELECT id FROM clicks GROUP BY id HAVING NOT -MAX(x) >= 0",
+    "SELECT id FROM clicks GROUP BY id HAVING -MIN(x) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING MAX(x) - MIN(x) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING MAX(x) + CAST('Infinity' AS DOUBLE) > CAST('Infinity' AS DOUBLE)",
+    "SELECT id FROM clicks GROUP BY id HAVING CAST(COUNT(*) AS DOUBLE) * MAX(x) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING CASE WHEN COUNT(*) > 2 THEN -MAX(x) ELSE 0.0 END < 0",
+    "SELECT id FROM clicks GROUP BY id HAVING SUM(x) > 0",
 )
 #: Rows of a campaign depend on the events of that campaign alone.
 PARTITIONED = (
@@ -103,7 +120,7 @@ MIXING = (
     "UNION ALL SELECT * FROM (VALUES (0, 1, 5)) AS t(a, b, c)) x",
     # written by hand: what has been counted so far, of all campaigns
     "MAP so_far[] : INT; MAP n[campaign INT] : INT; VIEW v[campaign INT] VALUES n = n COLUMNS campaign = campaign, n = n; "
-    "ON +clicks(id, campaign, day, price) DO { n[campaign] += so_far[]; so_far[] += 1 }",
+    "ON +clicks(id, campaign, day, price, x) DO { n[campaign] += so_far[]; so_far[] += 1 }",
 )
 ALL = (*MONOTONE, *RETRACTING, *PARTITIONED, *MIXING)
 
@@ -161,11 +178,15 @@ def _event(random_: random.Random, live: Mapping[str, list[Row]], insert_only: S
     relation = random_.choice(RELATIONS)
     if live[relation.name] and relation.name not in insert_only and random_.random() < 0.4:
         return -1, relation.name, random_.choice(live[relation.name])
-    row = tuple(
-        None if c.type.nullable and random_.random() < 0.2 else random_.randrange(-1 if c.type.nullable else 0, 3)
-        for c in relation.columns
-    )
-    return 1, relation.name, row
+    return 1, relation.name, tuple(_drawn(random_, c) for c in relation.columns)
+
+
+def _drawn(random_: random.Random, column: Column) -> object:
+    if column.type.nullable and random_.random() < 0.2:
+        return None
+    if column.type.kind == "double":
+        return random_.choice(DOUBLES)
+    return random_.randrange(-1 if column.type.nullable else 0, 3)
 
 
 def _value(relation: str, seal: str, row: Row) -> Row:

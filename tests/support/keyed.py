@@ -22,6 +22,7 @@ from cumulus_ops.keys import KeyStage, tidy_keys
 from cumulus_ops.keys.building import build, up_to_date
 from cumulus_ops.keys.codes import KeyCodes
 from cumulus_ops.keys.merging import merged, newest_first
+from cumulus_ops.keys.proving import prove_index
 from cumulus_ops.keys.runs import open_run
 from m3.program import Relation
 
@@ -228,16 +229,21 @@ def found_in_index(project: Project, catalog: Catalog, relation: Relation, *, re
         if rebuild:
             build(project, catalog, relation, step.label)
         index = up_to_date(project, catalog, relation, step.label)
-        runs = [open_run(project.state, run) for run in newest_first(index.runs)]
+        runs = [open_run(project.state, relation, run) for run in newest_first(index.runs)]
         found: Counter[Row] = Counter()
         for part in merged(KeyCodes.of(relation), runs, names):
-            rows = pa.concat_tables(
-                [b if isinstance(b, pa.Table) else pa.Table.from_batches([b]) for b in part.batches]
-            )
+            rows = part.table
             assert (part.codes[1:] >= part.codes[:-1]).all()
             for row, count in zip(zip(*rows.to_pydict().values(), strict=True), part.counts.tolist(), strict=True):
                 found[row] += count
     return Counter({row: n for row, n in found.items() if n})
+
+
+def proved(project: Project, catalog: Catalog, relation: Relation) -> bool:
+    """Whether `cumulus scrub` says that the index is what the log says; if there is none, nothing is wrong."""
+    with catalog.step() as step:
+        proof = prove_index(project, catalog, relation, step.label)
+    return proof is None or (proof.differ, proof.shown) == (0, ())
 
 
 def violations(project: Project, catalog: Catalog, relation: Relation) -> int:

@@ -63,7 +63,7 @@ KEYS: dict[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {
     "wide int": (pa.int64(), st.integers(0, 2) | st.sampled_from(EXTREMES)),
     "decimal": (pa.int64(), st.integers(0, 2) | st.sampled_from(HUGE)),
     "string": (pa.string(), st.sampled_from(["", "x", "y", "ünï"])),
-    "double": (pa.float64(), st.sampled_from([0.0, 1.5, -math.inf, math.nan])),
+    "double": (pa.float64(), st.sampled_from([0.0, 1.5, -math.inf, math.inf, math.nan])),
     "date": (pa.date32(), st.integers(-2, 2).map(lambda i: datetime.date(1970, 1, 1) + datetime.timedelta(i))),
     "timestamp": (pa.timestamp("us"), st.integers(-2, 2).map(lambda i: EPOCH + datetime.timedelta(0, 0, i * 10**9))),
     "bool": (pa.bool_(), st.booleans()),

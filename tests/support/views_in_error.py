@@ -32,10 +32,10 @@ def engine_answer(rt: Runtime, view: str, as_of: int | None = None) -> Answer:
         table = read_view(rt, view, as_of=as_of, tentative=as_of is None, ordered=False)
     except ViewInError as problem:
         return problem.message
-    return _counted(zip(*(c.to_pylist() for c in table.columns), strict=True))
+    return counted(zip(*(c.to_pylist() for c in table.columns), strict=True))
 
 
-def _counted(rows: Iterable[Row]) -> Counter[Row]:
+def counted(rows: Iterable[Row]) -> Counter[Row]:
     """Rows as they are compared: NaN is equal to itself."""
     return Counter(tuple("NaN" if value != value else value for value in row) for row in rows)
 
@@ -43,7 +43,7 @@ def _counted(rows: Iterable[Row]) -> Counter[Row]:
 def interpreter_answer(oracle: Interpreter, view: str) -> Answer:
     """What the interpreter says of a view."""
     try:
-        return _counted(oracle.view_rows(view, ordered=False))
+        return counted(oracle.view_rows(view, ordered=False))
     except ValueProblem as problem:
         return problem.message
 

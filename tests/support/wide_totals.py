@@ -71,4 +71,4 @@ def _cents(units: int) -> Decimal:
 
 
 def _average(units: int, count: int) -> Decimal:
-    return EXACT.divide(_cents(units), Decimal(count)).quantize(Decimal("0.000001"), context=EXACT)
+    return EXACT.divide(_cents(units), Decimal(count)).quantize(Decimal("1e-12"), context=EXACT)

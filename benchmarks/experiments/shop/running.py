@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,8 @@ class Settings:
     ``versions``: ``batch`` or ``event``. ``shares``: of the events, by coordinator. An epoch has ``periods`` periods, in each of which every
     coordinator applies a batch. ``delays``: how many periods later than coordinator 0 each one leaves its epochs. ``together``: the
     batches of a period all read before the first of them commits; otherwise one after the other. ``every``: corrections run
-    after so many batches; None only at the commits. ``late``: a story's rows come within so many periods."""
+    after so many batches; None only at the commits. ``late``: a story's rows come within so many periods. ``passing``: who is to leave an
+    epoch does so, whoever has the token."""
 
     versions: str
     shares: tuple[float, ...]
@@ -45,6 +47,7 @@ class Settings:
     every: int | None = None
     seed: int = 0
     watched: bool = False
+    passing: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ def run_shop(home: Path, settings: Settings) -> Run:
     """Play the settings in an empty folder."""
     coordinators = len(settings.shares)
     project = shop_project(home, coordinators)
+    if settings.passing:
+        project = replace(project, patience=replace(project.patience, token=datetime.timedelta()))
     initialise(project, versions=settings.versions)
     last = settings.periods * settings.epochs + max(settings.delays)
     stories = Stories(settings.stories, last, settings.late, settings.shares, settings.seed)

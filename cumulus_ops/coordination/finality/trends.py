@@ -87,7 +87,7 @@ def known_of(scalar: Scalar, env: Env) -> Known:
     if isinstance(scalar, Var):
         return env.get(scalar.name, UNKNOWN)
     args = [known_of(a, env) for a in scalar.args]
-    rule = _RULES.get(scalar.op)
+    rule = None if scalar.type.kind == "double" and scalar.op in _ARITHMETIC else _RULES.get(scalar.op)
     found = rule(scalar, args) if rule else UNKNOWN
     if all(a.trend is Trend.FIXED for a in args):  # every operation is a function of its arguments
         return found._replace(trend=Trend.FIXED)
@@ -215,8 +215,8 @@ def _is_null_literal(scalar: Scalar) -> bool:
 
 
 def _cast(node: Call, args: list[Known]) -> Known:
-    """Rounding and truncating keep the order of numbers."""
-    numbers = all(t.is_numeric for t in (node.type, node.args[0].type))
+    """Rounding and truncating keep the order of numbers; NaN becomes a DOUBLE only."""
+    numbers = all(t.is_numeric or t.kind == "double" for t in (node.type, node.args[0].type))
     return Known(args[0].trend, Decimal(0) if args[0].is_positive else None) if numbers else UNKNOWN
 
 
@@ -229,6 +229,10 @@ def _coalesce(node: Call, args: list[Known]) -> Known:
         return Known(Trend.RISING, default.low)
     return UNKNOWN
 
+
+#: Of DOUBLEs these keep no order: NaN is the greatest number before a negation and after it, and a sum or a product of infinities
+#: is NaN for some values only (``inf - inf``, ``0 * inf``). A DOUBLE that is only compared, cast or chosen keeps its trend.
+_ARITHMETIC = frozenset({"add", "sub", "neg", "mul"})
 
 _RULES: Mapping[str, Callable[[Call, list[Known]], Known]] = {
     "add": _add,

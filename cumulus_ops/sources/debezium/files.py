@@ -7,15 +7,15 @@ anew is told from one that has grown.
 from __future__ import annotations
 
 import hashlib
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from cumulus_ops.errors import SetupProblem
+from cumulus_ops.sources.drops import natural
 
-__all__ = ["SUFFIXES", "Line", "StreamFile", "check_unchanged", "lines_from", "natural", "stream_files", "tail_digest"]
+__all__ = ["SUFFIXES", "Line", "StreamFile", "check_unchanged", "lines_from", "stream_files", "tail_digest"]
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 BLOCK_BYTES = 1 << 20
@@ -45,15 +45,6 @@ class Line:
     text: bytes
     end: int
     whole: bool = True
-
-
-def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """What names are ordered by.
-
-    >>> sorted(["shop-10.json", "shop-9.json"], key=natural)
-    ['shop-9.json', 'shop-10.json']
-    """
-    return tuple((text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]*)", name))
 
 
 def stream_files(folder: Path) -> tuple[list[StreamFile], list[str]]:

@@ -17,7 +17,6 @@ from cumulus_ops.sources.debezium.files import (
     StreamFile,
     check_unchanged,
     lines_from,
-    natural,
     stream_files,
     tail_digest,
 )
@@ -26,6 +25,7 @@ from cumulus_ops.sources.debezium.messages import BadLine, decode
 from cumulus_ops.sources.debezium.position import Position, name_code
 from cumulus_ops.sources.debezium.rows import PLACEHOLDER, RowMaker
 from cumulus_ops.sources.debezium.transactions import Assembler, Transaction
+from cumulus_ops.sources.drops import natural
 from m3.program import Relation
 
 __all__ = ["DebeziumSettings", "DebeziumStream"]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import psycopg2
 from psycopg2 import errorcodes, extras
 from psycopg2.extensions import connection as Connection
-from psycopg2.extensions import parse_dsn
 
 from cumulus_ops.errors import CumulusError, NotYet, SetupProblem
 from cumulus_ops.sources.postgres.settings import PostgresSettings
+from cumulus_ops.urls import hide, require_clear, split_login
 
 __all__ = [
     "Connection",
@@ -50,7 +51,7 @@ def connect(settings: PostgresSettings) -> Connection:
         SetupProblem: it does not answer, or does not let us in.
     """
     session = _patiently(
-        settings, lambda: psycopg2.connect(_url(settings), connect_timeout=10, application_name=_name(settings))
+        settings, lambda: psycopg2.connect(**_server(settings), connect_timeout=10, application_name=_name(settings))
     )
     session.autocommit = True
     with session.cursor() as cursor:
@@ -80,7 +81,7 @@ def connect_for_replication(settings: PostgresSettings) -> Any:
     return _patiently(
         settings,
         lambda: psycopg2.connect(
-            _url(settings),
+            **_server(settings),
             connect_timeout=10,
             application_name=_name(settings),
             connection_factory=extras.LogicalReplicationConnection,
@@ -88,9 +89,17 @@ def connect_for_replication(settings: PostgresSettings) -> Any:
     )
 
 
-def _url(settings: PostgresSettings) -> str:
-    """SQLAlchemy's way of naming the driver is understood, too."""
-    return settings.url.replace("postgresql+psycopg2://", "postgresql://", 1)
+def _server(settings: PostgresSettings) -> dict[str, Any]:
+    """Where it is, for the driver: the login apart from the address, so that no message about an address has it.
+
+    Raises:
+        SetupProblem: the URL can be read in several ways.
+    """
+    require_clear(settings.url, f"source {settings.name}", "source-url")
+    _, login, address = split_login(settings.url)  # SQLAlchemy's way of naming the driver is understood, too
+    user, _, password = login.partition(":")
+    given = {"user": unquote(user), "password": unquote(password)}
+    return {"dsn": f"postgresql://{address}", **{name: value for name, value in given.items() if value}}
 
 
 def _name(settings: PostgresSettings) -> str:
@@ -169,10 +178,7 @@ def stopped(settings: PostgresSettings, message: str, kind: str, hint: str) -> S
 def _words(settings: PostgresSettings, problem: psycopg2.Error) -> str:
     """The server's message, on one line, without the password."""
     text = " ".join(str(problem).split()) or "the server closed the connection"
-    with suppress(psycopg2.Error):
-        password = parse_dsn(_url(settings)).get("password")
-        return text.replace(password, "***") if password else text
-    return "the url is not understood: write postgresql://user:password@host:5432/database"
+    return hide(text, [settings.url])
 
 
 def rows(session: Connection, query: Any, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

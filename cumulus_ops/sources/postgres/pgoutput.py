@@ -135,7 +135,7 @@ class Decoder:
         if problem is not None:
             return problem
         names = list(types)
-        wanted = [c.name for c in settings.relation.columns]
+        wanted = [settings.name_of(c.name, types) or c.name for c in settings.relation.columns]
         return _Described(settings, count, tuple(map(names.index, wanted)), tuple(types[name] for name in wanted))
 
     def _changes(

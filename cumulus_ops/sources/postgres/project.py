@@ -8,9 +8,12 @@ sources:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from cumulus_ops.catalog import Catalog
+from cumulus_ops.catalog.identity import claimed_by
 from cumulus_ops.config import Project, SourceSettings
 from cumulus_ops.eventlog.cuts import piece_rows
 from cumulus_ops.sources.postgres.settings import PostgresSettings, TableSettings
@@ -20,8 +23,9 @@ from cumulus_ops.yaml_nodes import Item
 
 __all__ = ["postgres_settings", "postgres_source"]
 
-OPTIONS = ("url", "tables", "publication", "truncates")
+OPTIONS = ("url", "tables", "publication", "truncates", "renamed")
 URL_HINT = "write `url: ${SHOP_DATABASE_URL}`, and keep postgresql://user:password@host/database in the environment"
+RENAMED_HINT = "write `renamed: {orders: {cost: price}}`: what the table of orders calls cost is its column price"
 TABLES_HINT = "write `tables: [orders, lines]`, or `tables: {orders: shop.orders}` for other schemas and names"
 #: A name as in SQL: bare or quoted.
 IDENTIFIER = r'"(?:[^"]|"")+"|[^".\s]+'
@@ -53,16 +57,40 @@ def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSet
     return PostgresSettings(
         name=settings.name,
         url=url.text(),
-        tables=_tables(project, options.need("tables", TABLES_HINT)),
+        tables=_renamed(_tables(project, options.need("tables", TABLES_HINT)), options.get("renamed")),
         publication=publication.text() if publication else f"cumulus_{settings.name}"[:NAME_LENGTH],
         folder=project.state / "sources",
         skips_truncates=truncates is not None and truncates.choice(("stop", "skip")) == "skip",
+        owner=claimed_by(project.state),
     )
 
 
 def _tables(project: Project, item: Item) -> tuple[TableSettings, ...]:
     places = tables_of(project, item, lists=True)
     return tuple(_table(project, name, text, place) for name, (text, place) in places.items())
+
+
+def _renamed(tables: tuple[TableSettings, ...], item: Item | None) -> tuple[TableSettings, ...]:
+    """The tables with the other names of their columns."""
+    if item is None:
+        return tables
+    entries = dict(item.section(tuple(table.relation.name for table in tables)).items())
+    return tuple(
+        replace(table, renamed=tuple(_other_names(table, entries[table.relation.name])))
+        if table.relation.name in entries
+        else table
+        for table in tables
+    )
+
+
+def _other_names(table: TableSettings, item: Item) -> Iterator[tuple[str, str]]:
+    declared = {column.name for column in table.relation.columns}
+    for other, column in item.section().items():
+        if other in declared:
+            raise column.problem(f"{other} is a column of {table.relation.name} itself", hint=RENAMED_HINT)
+        if column.text() not in declared:
+            raise column.problem(f"{table.relation.name} has no column {column.text()!r}", hint=RENAMED_HINT)
+        yield other, column.text()
 
 
 def _table(project: Project, name: str, text: str, item: Item) -> TableSettings:

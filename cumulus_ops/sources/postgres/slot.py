@@ -1,9 +1,9 @@
 """Replication slots: what makes the server keep its log for us.
 
-A slot's name is ``cumulus_<source>_<installation>_<attempt>``: the installation is a number drawn once for a project's state folder, so
-that two installations of one project do not touch each other's; the attempt is drawn anew for each initial copy. So whatever begins with
-the installation's prefix is ours, and of these only the one that the position names is needed: the others are what interrupted initial
-copies left.
+A slot's name is ``cumulus_<source>_<installation>_<generation>_<attempt>``: the installation is the state folder's
+(:mod:`cumulus_ops.catalog.identity`), so that two installations of one project do not touch each other's; the attempt is drawn anew for each initial copy. So whatever begins
+with the installation's prefix is ours, and of these only the one that the position names is needed: the others are what interrupted initial
+copies left, or earlier generations. Slots from before there were installations have a number in place of one, which is in a file beside the state's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -59,6 +58,8 @@ LOG = """
 SELECT system_identifier::text, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int,
        current_database()::text, pg_current_wal_flush_lsn()::text FROM pg_control_system()"""
 NAME_LENGTH = 63
+#: How the names of the files end that say which slots are ours.
+INSTALLATION = ".installation"
 
 
 @dataclass(frozen=True)
@@ -77,21 +78,24 @@ class Slot:
 def slot_prefix(settings: PostgresSettings) -> str:
     """What this installation's slots begin with."""
     source = re.sub(r"[^a-z0-9_]", "_", settings.name.lower())[: NAME_LENGTH - 30]
-    return f"cumulus_{source}_{_installation(settings.folder / f'{settings.name}.installation')}_"
+    return f"cumulus_{source}_{_installation(settings)}_"
 
 
 def draw_slot(settings: PostgresSettings) -> str:
     """The name of a new slot."""
-    return slot_prefix(settings) + secrets.token_hex(4)
+    generation = 1 if settings.owner is None else settings.owner.generation
+    return f"{slot_prefix(settings)}{generation:x}_{secrets.token_hex(3)}"
 
 
-def _installation(file: Path) -> str:
+def _installation(settings: PostgresSettings) -> str:
     """Written once, by whoever comes first."""
+    file = settings.folder / f"{settings.name}{INSTALLATION}"
+    name = secrets.token_hex(4) if settings.owner is None else settings.owner.installation[:8]
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
         with draft.open("w") as text:
-            text.write(secrets.token_hex(4))
+            text.write(name)
             text.flush()
             os.fsync(text.fileno())
         with suppress(FileExistsError):

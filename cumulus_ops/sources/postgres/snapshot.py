@@ -121,7 +121,7 @@ class InitialCopy:
 
 def _copied(session: Connection, settings: PostgresSettings, table: Table) -> _Copied:
     """Texts of the same form as those of the stream, as CSV: NULL is an empty field, all values are quoted."""
-    columns = [sql.Identifier(c.name) for c in table.settings.relation.columns]
+    columns = [sql.Identifier(table.column(c.name)) for c in table.settings.relation.columns]
     copy = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)").format(
         sql.SQL(", ").join(columns), table.name
     )
@@ -168,7 +168,7 @@ class _Copied:
         done = 0
         for batch in reader:
             row = np.arange(done, done + len(batch))
-            values = [readable(batch[c.name], self.table.types[c.name]) for c in columns]
+            values = [readable(batch[c.name], self.table.types[self.table.column(c.name)]) for c in columns]
             op = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(batch), np.int8)), pa.array(["I"]))
             yield RawFile(pa.table([*values, op, pa.array(first + row)], names=[*names, OP, EVENT]), row)
             done += len(batch)

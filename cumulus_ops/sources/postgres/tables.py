@@ -55,6 +55,10 @@ class Table:
     types: Mapping[str, str]
     is_partitioned: bool
 
+    def column(self, declared: str) -> str:
+        """How a declared column is called in the table."""
+        return self.settings.name_of(declared, self.types) or declared
+
     @property
     def name(self) -> sql.Composable:
         """Its quoted name; of an ordinary table, without those that inherit from it."""
@@ -106,11 +110,12 @@ def _table(session: Connection, settings: PostgresSettings, wanted: TableSetting
             settings, f"row security hides rows of {wanted.place} from the source's user", "row-security", hint
         )
     columns = rows(session, COLUMNS, (number,))
+    types = {name: type_ for name, type_, _ in columns}
+    followed = {wanted.name_of(c.name, types) for c in wanted.relation.columns}
     for name, _, is_generated in columns:
-        if is_generated and name in {c.name for c in wanted.relation.columns}:
+        if is_generated and name in followed:
             hint = "generated columns are not sent; leave it out, and compute it in the view"
             raise stopped(settings, f"column {name} of {wanted.place} is generated", "generated-column", hint)
-    types = {name: type_ for name, type_, _ in columns}
     if problem := check_columns(settings, wanted, types):
         raise problem
     _check_identities(settings, wanted, rows(session, IDENTITIES, (number, number)))
@@ -120,13 +125,15 @@ def _table(session: Connection, settings: PostgresSettings, wanted: TableSetting
 def check_columns(settings: PostgresSettings, wanted: TableSettings, types: Mapping[str, str]) -> SetupProblem | None:
     """What is wrong with a table's columns: each of the relation's has to be there, with a type that means the same."""
     for column in wanted.relation.columns:
-        if column.name not in types:
-            hint = f"the table has {', '.join(types)}; a renamed column gets its old name back, or the relation follows a new source"
-            return stopped(settings, f"{wanted.place} has no column {column.name!r}", "no-column", hint)
-        if not may_hold(column.type, types[column.name]):
-            message = (
-                f"column {column.name} of {wanted.place} is {types[column.name]}, which is not read as {column.type}"
+        name = wanted.name_of(column.name, types)
+        if name is None:
+            hint = (
+                f"the table had {', '.join(types)} then; if one of them is {column.name} under another name, write `renamed: {{{wanted.relation.name}: "
+                f"{{OTHER_NAME: {column.name}}}}}` below the source in cumulus.yaml: reading goes on where it was, and nothing is lost"
             )
+            return stopped(settings, f"{wanted.place} has no column {column.name!r}", "no-column", hint)
+        if not may_hold(column.type, types[name]):
+            message = f"column {name} of {wanted.place} is {types[name]}, which is not read as {column.type}"
             hint = f"{column.type.kind} columns follow {suitable(column.type)}; change the declared type, or leave the column out"
             return stopped(settings, message, "column-type", hint)
     return None
@@ -140,7 +147,7 @@ def _check_identities(settings: PostgresSettings, wanted: TableSettings, found: 
     if wanted.mode != "upsert":
         wrong = [name for name, *_ in lacking]
         message = f"does not send old rows as a whole, which relation {relation.name} (mode {wanted.mode}) needs"
-    elif wrong := [name for name, _, columns, _ in lacking if not key or not key <= set(columns)]:
+    elif wrong := [name for name, _, columns, _ in lacking if not key or not _has_key(wanted, columns)]:
         message = f"does not send the key ({', '.join(relation.key)}) of old rows"
     else:
         wrong = [name for name, _, _, is_large in lacking if is_large]
@@ -149,6 +156,10 @@ def _check_identities(settings: PostgresSettings, wanted: TableSettings, found: 
         hint = " ".join(f"ALTER TABLE {name} REPLICA IDENTITY FULL;" for name in wrong)
         other = "" if wanted.mode == "upsert" else " Or declare the relation `mode: upsert` with the table's key"
         raise stopped(settings, f"{wrong[0]} {message}", "replica-identity", hint + other)
+
+
+def _has_key(wanted: TableSettings, columns: Sequence[str]) -> bool:
+    return all(wanted.name_of(column, columns) is not None for column in wanted.relation.key)
 
 
 def leaves(session: Connection, settings: PostgresSettings) -> dict[tuple[str, str], TableSettings]:

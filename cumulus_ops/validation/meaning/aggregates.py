@@ -141,7 +141,7 @@ def _collected(reader: Reader, arg: Term, wrap: Wrap, to: Type, unique: bool) ->
 
 
 def _average(reader: Reader, arg: Term, wrap: Wrap, *, unique: bool) -> Term:
-    to = average_type(arg.known)
+    to = average_type(arg.known, reader.dialect)
     sum_, type_ = total(reader, arg, wrap, unique=unique)
     count = fn("nullif", wrap(_called("count", [arg.node.copy()], unique)), number(0))
     if arg.kind == "double":

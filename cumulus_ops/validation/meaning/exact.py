@@ -17,10 +17,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from cumulus_ops.regexes import match
 from cumulus_ops.validation.meaning.json_values import at_path, try_at_path
 from cumulus_ops.validation.meaning.statistics import STATISTICS, WIDE, of_pairs
-from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, LONGEST_PATTERN, LONGEST_TEXT, STRING, TIMESTAMP, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +71,9 @@ def _total(to: Type, values: Any) -> Any:
         return math.fsum(finite) if finite else None
     except OverflowError:  # on the way, or in the end
         exact = sum(map(Fraction, finite), Fraction(0))
-        return float(exact) if abs(exact) <= Fraction(sys.float_info.max) else math.copysign(math.inf, exact)
+        if abs(exact) > Fraction(sys.float_info.max):
+            return math.inf if exact > 0 else -math.inf
+        return float(exact)
 
 
 def _compare(_: Type, a: Any, b: Any) -> int:
@@ -117,13 +121,60 @@ def _statistic(name: str) -> Callable[..., Any]:
     return lambda _, rows: of_pairs(name, rows)
 
 
+def _double_to_text(_: Type, value: float) -> str:
+    """The shortest digits that name it; zero has no sign."""
+    return repr(value + 0.0)
+
+
 def _initcap(_: Type, text: str, delimiters: str = "") -> str:
     """Words in capitals; they end at what is no letter and no digit, or at the given delimiters."""
-    result, inside = "", False
+    ends, result, inside = set(delimiters), list[str](), False
     for c in text:
-        result += c.lower() if inside else c.upper()
-        inside = c not in delimiters if delimiters else c.isalnum()
-    return result
+        result.append(c.lower() if inside else c.upper())
+        inside = c not in ends if ends else c.isalnum()
+    return "".join(result)
+
+
+def _repeat(_: Type, text: str, times: int) -> str:
+    if times > 1 and len(text) * times > LONGEST_TEXT:
+        raise OverflowError(f"REPEAT to {len(text) * times} characters")
+    return text * times
+
+
+def _replace(_: Type, text: str, old: str, new: str) -> str:
+    if not old:
+        return text
+    length = len(text) + text.count(old) * (len(new) - len(old))
+    if length > max(LONGEST_TEXT, len(text)):
+        raise OverflowError(f"REPLACE to {length} characters")
+    return text.replace(old, new)
+
+
+def _like(_: Type, text: str, pattern: str, escape: str) -> bool:
+    """Bit i of ``reached`` says that the text so far is like the first i characters of the pattern, ``%`` left aside; where a ``%``
+    stands behind these (``stays``) any character leaves it so."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"a pattern of {len(pattern)} characters")
+    width, stays, anything = 0, 0, 0
+    steps: dict[str, int] = {}
+    characters = iter(pattern)
+    for c in characters:
+        literal = bool(escape) and c == escape
+        c = next(characters, "") if literal else c
+        if not c:
+            raise ValueError("a pattern that ends in its escape")
+        if c == "%" and not literal:
+            stays |= 1 << width
+            continue
+        width += 1
+        if c == "_" and not literal:
+            anything |= 1 << width
+        else:
+            steps[c] = steps.get(c, 0) | 1 << width
+    reached = 1
+    for c in text:
+        reached = (reached << 1) & (steps.get(c, 0) | anything) | reached & stays
+    return bool(reached >> width & 1)
 
 
 def _sorted(rows: Any, order: str, skipped: str) -> list[Any]:
@@ -193,7 +244,7 @@ def _unique_list(_: Type, rows: Any, order: str, parameter: str, skipped: str) -
     return parameter.join(values) if values else None
 
 
-#: Name -> the result for one row's values. NULL where an argument is NULL.
+#: Name -> the result for one row's values; those of :data:`OVER_COLUMNS` are for whole columns. NULL where an argument is NULL.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "quotient": _quotient,
     "total": _total,
@@ -204,7 +255,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "stddev_samp": _moment(1, root=True),
     "round": _digits(ROUND_HALF_UP),
     "trunc": _digits(ROUND_DOWN),
+    "double_to_text": _double_to_text,
     "initcap": _initcap,
+    "repeat": _repeat,
+    "replace": _replace,
+    "like": _like,
     "pick": _pick,
     "percentile_cont": _percentile_cont,
     "percentile_disc": _percentile_disc,
@@ -216,6 +271,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "json": lambda _, text, path: at_path(text, path),
     "try_json": lambda _, text, path: try_at_path(text, path),
     **{name: _statistic(name) for name in STATISTICS},
+}
+
+#: Name -> the results for whole columns; of a pattern, the first row has it.
+OVER_COLUMNS: dict[str, Callable[..., pa.Array]] = {
+    "regex": lambda texts, patterns: match(texts, patterns[0].as_py()) if len(texts) else texts.cast(pa.bool_()),
 }
 
 ARROW = {
@@ -247,12 +307,21 @@ def register(session: SparkSession, needed: Iterable[Needed]) -> None:
 
 
 def _over_arrays(wanted: Needed) -> Callable[..., pa.Array]:
+    if wanted.function in OVER_COLUMNS:
+        whole = OVER_COLUMNS[wanted.function]
+
+        def over_columns(*arrays: pa.Array) -> pa.Array:
+            return whole(*arrays)
+
+        over_columns.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
+        return over_columns
     compute, to = FUNCTIONS[wanted.function], wanted.type
     arrow = pa.decimal128(to.precision, to.scale) if to.kind == "decimal" else ARROW[to.kind]
 
     def over_arrays(*arrays: pa.Array) -> pa.Array:
         rows = zip(*(a.to_pylist() for a in arrays), strict=True)
-        return pa.array([None if None in row else compute(to, *row) for row in rows], arrow)
+        found = pa.array([None if None in row else compute(to, *row) for row in rows], arrow)
+        return pc.add(found, 0.0) if to.kind == "double" else found  # zero has no sign
 
     over_arrays.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
     return over_arrays

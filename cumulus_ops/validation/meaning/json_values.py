@@ -12,6 +12,10 @@ from typing import Any
 __all__ = ["at_path", "try_at_path"]
 
 
+#: Objects and arrays within each other.
+DEEPEST = 100
+
+
 class _Written(str):
     """A number, in the digits that it is written with."""
 
@@ -24,6 +28,8 @@ def at_path(text: str, path: str) -> str | None:
     """
     try:
         value = json.loads(text, parse_int=_Written, parse_float=_Written, parse_constant=_no_number)
+        if text.count("[") + text.count("{") > DEEPEST and _depth(value) > DEEPEST:
+            raise ValueError("JSON that is too deep")
         _compact(value).encode()  # an escape may be half a character
     except RecursionError as error:
         raise ValueError("JSON that is too deep") from error
@@ -41,6 +47,15 @@ def try_at_path(text: str, path: str) -> str | None:
         return at_path(text, path)
     except ValueError:
         return None
+
+
+def _depth(value: Any) -> int:
+    """How deep objects and arrays lie within each other."""
+    depth, inside = 0, [value]
+    while inside := [x for x in inside if isinstance(x, dict | list)]:
+        depth += 1
+        inside = [child for x in inside for child in (x.values() if isinstance(x, dict) else x)]
+    return depth
 
 
 def _no_number(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from sqlglot import exp
@@ -11,6 +12,7 @@ from sqlglot import exp
 from cumulus_ops.validation.meaning.moments import shifted, truncated
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import (
+    SPARK,
     Term,
     as_type,
     bounded,
@@ -19,6 +21,7 @@ from cumulus_ops.validation.meaning.terms import (
     fn,
     literal,
     number,
+    quotient_type,
     refused,
     text,
     unified,
@@ -58,7 +61,7 @@ def arithmetic(reader: Reader, op: str, a: Term, b: Term) -> Term:
     """``add``, ``sub``, ``mul``, ``div``, ``mod`` or ``idiv`` of two numbers."""
     if a.type is None or b.type is None:
         other = b if a.type is None else a
-        return Term(exp.Null(), None if other.type is None else _type_of(op, other, other))
+        return Term(exp.Null(), None if other.type is None else _type_of(reader, op, other, other))
     if isinstance(a.value, int) and isinstance(b.value, int) and op in FOLDED and a.kind == b.kind == "int":
         return literal(FOLDED[op](a.value, b.value))
     if not {a.kind, b.kind} <= {"int", "decimal", "double"}:
@@ -66,7 +69,7 @@ def arithmetic(reader: Reader, op: str, a: Term, b: Term) -> Term:
     if "double" in (a.kind, b.kind):
         node = _applied("div" if op == "idiv" else op, as_type(a, DOUBLE), as_type(b, DOUBLE))
         return Term(cast(node, INT), INT) if op == "idiv" else Term(node, DOUBLE)
-    to = _type_of(op, a, b)
+    to = _type_of(reader, op, a, b)
     if to.kind == "int" and all(t.kind == "int" or exact_type(t).scale == 0 for t in (a, b)):
         return Term(_applied(op, as_type(a, INT), as_type(b, INT)), INT)
     x, y = exact_type(a), exact_type(b)
@@ -83,7 +86,7 @@ def _applied(op: str, a: exp.Expr, b: exp.Expr) -> exp.Expr:
     return exp.Paren(this=NODES[op](this=a, expression=b))
 
 
-def _type_of(op: str, a: Term, b: Term) -> Type:
+def _type_of(reader: Reader, op: str, a: Term, b: Term) -> Type:
     x, y = exact_type(a), exact_type(b)
     whole = x.scale == y.scale == 0 and all(t.kind == "int" or t.known.precision <= INT64_DIGITS for t in (a, b))
     if op == "idiv" or (op != "div" and whole):
@@ -96,16 +99,27 @@ def _type_of(op: str, a: Term, b: Term) -> Type:
     if op == "mod":
         scale = max(x.scale, y.scale)
         return bounded(max(1, min(x.precision - x.scale, y.precision - y.scale) + scale), scale)
+    if reader.dialect not in SPARK or a.kind == b.kind == "int":
+        return quotient_type(x)
+    return _spark_quotient(x, y)
+
+
+def _spark_quotient(x: Type, y: Type) -> Type:
     scale = max(6, x.scale + y.precision + 1)
     return bounded(x.precision - x.scale + y.scale + scale, scale)
 
 
 def divided(reader: Reader, a: exp.Expr, x: Type, b: exp.Expr, y: Type, to: Type) -> exp.Expr:
     """The quotient of decimals of types ``x`` and ``y``, rounded half up once, as ``to``."""
-    scale = max(6, x.scale + y.precision + 1)
-    spark = bounded(x.precision - x.scale + y.scale + scale, scale)
-    once = spark == to and (to.scale <= QUOTIENT_DECIMALS or y.precision + to.scale <= MAX_PRECISION)
-    return _applied("div", a, b) if once else reader.exactly("quotient", to, a, b)
+    raised = to.scale - y.precision - 1  # of a dividend with so many decimals Spark's quotient has those of the type
+    if raised > x.scale and x.precision - x.scale + max(raised, y.scale + to.scale) <= MAX_PRECISION:
+        x = Type("decimal", x.precision - x.scale + raised, raised)
+        a = cast(a, x)
+    spark = _spark_quotient(x, y)
+    once = spark.scale == to.scale and (to.scale <= QUOTIENT_DECIMALS or y.precision + to.scale <= MAX_PRECISION)
+    if not once:
+        return reader.exactly("quotient", to, a, b)
+    return _applied("div", a, b) if spark == to else cast(_applied("div", a, b), to)
 
 
 def _binary(reader: Reader, node: exp.Expr) -> Term:
@@ -206,10 +220,9 @@ def _double(name: str, defined: Callable[..., exp.Expr]) -> Callable[..., Term]:
         nodes = [as_type(a, DOUBLE) for a in args]
         result = fn(name, *nodes)
         too_large = exp.EQ(this=fn("abs", result), expression=cast(text("Infinity"), DOUBLE))
-        finite = exp.LT(this=fn("abs", nodes[-1]), expression=cast(text("Infinity"), DOUBLE))
         known = exp.Paren(this=exp.Or(this=defined(*nodes), expression=exp.Or(this=fn("isnan", nodes[0]), expression=fn("isnan", nodes[-1]))))  # fmt: skip
         missing = exp.Not(this=exp.Paren(this=known))
-        overflow = exp.And(this=too_large, expression=finite)
+        overflow = reduce(lambda a, b: exp.And(this=a, expression=b), [too_large, *map(_finite, nodes)])
         wrong = cast(failing(f"{name} is not defined there"), DOUBLE)
         return Term(when(missing, wrong, overflow, wrong, result), DOUBLE)
 
@@ -236,7 +249,7 @@ def _power_defined(*nodes: exp.Expr) -> exp.Expr:
         this=exp.GT(this=base.copy(), expression=zero.copy()),
         expression=exp.Paren(this=exp.Or(
             this=exp.And(this=exp.EQ(this=base.copy(), expression=zero.copy()), expression=exp.GTE(this=exponent.copy(), expression=zero.copy())),
-            expression=exp.And(this=exp.LT(this=base.copy(), expression=zero), expression=exp.EQ(this=exponent.copy(), expression=fn("floor", exponent))),
+            expression=exp.And(this=exp.LT(this=base.copy(), expression=zero), expression=exp.EQ(this=exponent.copy(), expression=fn("rint", exponent))),
         )),
     ))  # fmt: skip
 
@@ -244,6 +257,17 @@ def _power_defined(*nodes: exp.Expr) -> exp.Expr:
 SQRT, EXP, LN = _double("sqrt", _not_negative), _double("exp", _always), _double("ln", _above_zero)
 LOG10, LOG2, POWER = _double("log10", _above_zero), _double("log2", _above_zero), _double("power", _power_defined)
 LOG = _double("log", lambda base, x: exp.And(this=_above_zero(base), expression=_above_zero(x)))
+
+
+def _powered(base: Term, exponent: Term) -> Term:
+    """POWER, where Java has NaN for powers of 1 that are 1 in C and in PostgreSQL: 1 to the power of NaN, -1 to that of an infinity."""
+    one = cast(text("1"), DOUBLE)
+    infinite = exp.EQ(this=fn("abs", as_type(exponent, DOUBLE)), expression=cast(text("Infinity"), DOUBLE))
+    same = exp.EQ(this=as_type(base, DOUBLE), expression=one)
+    turned = exp.And(this=exp.EQ(this=fn("abs", as_type(base, DOUBLE)), expression=one), expression=infinite)
+    known = exp.Not(this=exp.Is(this=as_type(exponent, DOUBLE), expression=exp.Null()))
+    special = exp.And(this=known, expression=exp.Paren(this=exp.Or(this=same, expression=turned)))
+    return Term(when(special, one, POWER(base, exponent).node), DOUBLE)
 
 
 def _within(limit: int) -> Callable[..., exp.Expr]:
@@ -268,7 +292,7 @@ def _one_or_more(x: exp.Expr) -> exp.Expr:
 
 #: Functions of DOUBLEs: Spark's name, and where they are defined.
 OF_DOUBLES: Mapping[type[exp.Expr], Callable[..., Term]] = {
-    exp.Sqrt: SQRT, exp.Exp: EXP, exp.Ln: LN, exp.Pow: POWER, exp.Cbrt: _double("cbrt", _always), exp.Sin: _double("sin", _finite),
+    exp.Sqrt: SQRT, exp.Exp: EXP, exp.Ln: LN, exp.Pow: _powered, exp.Cbrt: _double("cbrt", _always), exp.Sin: _double("sin", _finite),
     exp.Cos: _double("cos", _finite), exp.Tan: _double("tan", _finite), exp.Cot: _double("cot", _finite),
     exp.Asin: _double("asin", _within(1)), exp.Acos: _double("acos", _within(1)), exp.Atan: _double("atan", _always),
     exp.Atan2: _double("atan2", _always), exp.Sinh: _double("sinh", _always), exp.Cosh: _double("cosh", _always),

@@ -11,7 +11,15 @@ from sqlglot import exp
 
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.validation.meaning.exact import Needed
-from cumulus_ops.validation.meaning.grouping import group_keys, grouping_sets, only_total, set_group, total_of, windowed
+from cumulus_ops.validation.meaning.grouping import (
+    group_apart,
+    group_keys,
+    grouping_sets,
+    only_total,
+    set_group,
+    total_of,
+    windowed,
+)
 from cumulus_ops.validation.meaning.lists import (
     by_position,
     expanded,
@@ -33,6 +41,7 @@ from m3.program import Relation
 __all__ = ["SparkQuery", "written_out"]
 
 UNLIMITED = ("order", "limit", "offset")
+ORDER_KEY = "#order_{}"
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ def written_out(
     *,
     views: Mapping[str, str] | None = None,
     wide: bool = False,
+    ordered: bool = False,
+    apart: bool = False,
 ) -> SparkQuery:
     """A view's query in Spark's words.
 
@@ -61,9 +72,13 @@ def written_out(
         declared: the view's columns: names and types of the result.
         views: the texts of other views by name, which it may read.
         wide: compute sums of decimals without a limit on the way.
+        apart: group in queries of their own where subqueries are about groups, which Spark has not beside GROUP BY; and hand columns on to
+            subqueries within subqueries, which Spark does not do.
+        ordered: give the rows in the order that the view's ORDER BY and, behind it, all its columns decide; with a column ``#order_n`` behind
+            the others for each entry of ORDER BY.
 
     Returns:
-        The query of all rows: without the view's own ORDER BY and LIMIT, which do not say more about them.
+        The query of all rows: without the view's own LIMIT and OFFSET.
 
     Raises:
         InputProblem: it has a form that is not written out here.
@@ -72,39 +87,50 @@ def written_out(
         >>> from m3.datatypes import INT
         >>> from m3.program import Column, Relation
         >>> written_out("SELECT a / 2 AS b FROM r ORDER BY 1", [Relation("r", (Column("a", INT),))]).sql
-        'SELECT (CAST(a AS DECIMAL(19, 0)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
+        'SELECT (CAST(CAST(a AS DECIMAL(19, 0)) AS DECIMAL(36, 17)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
     """
     try:
         tree = sqlglot.parse_one(sql, read=dialect)
     except sqlglot.errors.SqlglotError as error:
         raise InputProblem(f"not SQL: {error}", kind="bad-sql", hint="check the view's text") from error
-    options = Options(dialect, wide)
+    options = Options(dialect, wide, apart)
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
-    query, columns = _Queries(options, {r.name.lower(): r for r in relations}, views or {}).query(
-        tree, None, outermost=True
-    )
+    queries = _Queries(options, {r.name.lower(): r for r in relations}, views or {}, [] if ordered else None)
+    query, columns = queries.query(tree, None, outermost=True)
     if declared:
-        query = _declared(query, columns, declared)
+        query = _declared(query, columns, declared, queries.order)
     return SparkQuery(query.sql(dialect="spark"), frozenset(options.needed))
 
 
-def _declared(query: exp.Expr, columns: Columns, declared: Sequence[tuple[str, Type]]) -> exp.Expr:
-    """The columns by their declared names and types."""
+def _declared(
+    query: exp.Expr, columns: Columns, declared: Sequence[tuple[str, Type]], order: list[tuple[str, exp.Expr]] | None
+) -> exp.Expr:
+    """The columns by their declared names and types; in an order, if there is to be one."""
     if len(columns) != len(declared):
         raise refused(f"a query of {len(columns)} columns for a view of {len(declared)}")
     items = [
         exp.alias_(as_type(Term(named(n), t), to), exp.to_identifier(wanted, quoted=True))
         for (n, t), (wanted, to) in zip(columns, declared, strict=True)
     ]
-    return exp.Select(expressions=items, from_=exp.From(this=as_table(query)))
+    made = exp.Select(expressions=items, from_=exp.From(this=as_table(query)))
+    if order is not None:
+        for number, (name, _) in enumerate(order):
+            made.append("expressions", exp.alias_(named(name), quoted(ORDER_KEY.format(number))))
+        first = [ordered(named(ORDER_KEY.format(number)), like) for number, (_, like) in enumerate(order)]
+        made.set("order", exp.Order(expressions=[*first, *(ordered(named(n), None) for n, _ in declared)]))
+    return made
 
 
 @dataclass
 class _Queries:
+    """Reads queries; ``order`` gathers what the outermost is ordered by, as its columns' names with the entries of ORDER BY; None: that
+    does not matter."""
+
     options: Options
     relations: dict[str, Relation]
     views: Mapping[str, str]
+    order: list[tuple[str, exp.Expr]] | None = None
 
     def query(self, node: exp.Expr, parent: Scope | None, *, outermost: bool = False) -> tuple[exp.Expr, Columns]:
         """Any query within a scope."""
@@ -129,6 +155,8 @@ class _Queries:
         """A query in parentheses, with clauses of its own behind them."""
         scope = self._with(node, parent)
         inner, columns = self.query(node.this, scope)
+        if outermost:
+            self._order_by_columns(node, columns)
         if outermost or not any(node.args.get(x) for x in UNLIMITED[1:]):
             return inner, columns
         made = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(inner)))
@@ -170,7 +198,11 @@ class _Queries:
         empty = [keys for keys in grouping_sets(select) if not keys]
         if empty and not windowed(items, select) and not only_total(select):
             return self._with_totals(select, scope, (made, columns, items, reader), len(empty), outermost)
-        return self._finished(select, made, columns, items, reader, outermost)
+        result = self._finished(select, made, columns, items, reader, outermost)
+        if self.options.apart:
+            _carry(made, scope)
+            group_apart(select, made, items, reader)
+        return result
 
     def _with_totals(
         self,
@@ -202,6 +234,8 @@ class _Queries:
         listed = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(both)))
         if select.args.get("distinct") is not None:
             listed.set("distinct", exp.Distinct())
+        if outermost:
+            self._order_by_columns(by_position(select, items, columns), columns)
         if outermost or not any(select.args.get(x) for x in ("limit", "offset")):
             return listed, columns
         around = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(listed)))
@@ -220,9 +254,14 @@ class _Queries:
         unique = select.args.get("distinct")
         on = unique.args.get("on") if unique is not None else None
         result: exp.Expr = made
+        listed = columns
+        if outermost and unique is not None and on is None:
+            self._order_by_columns(by_position(select, items, columns), columns)
+        elif outermost:
+            listed = [*columns, *self._order_by_expressions(select, made, items, reader)]
         if select.args.get("qualify") is not None:
             test = reader.read(unaliased(select.args["qualify"].this, items)).node
-            result = _kept(made, columns, test, "qualify_")
+            result = _kept(made, listed, test, "qualify_")
         if on is not None:
             first = [meant(n, items) for n in (on.expressions if isinstance(on, exp.Tuple) else [on.unnest()])]
             order = self._order(select, items, reader)
@@ -232,12 +271,36 @@ class _Queries:
                 partition_by=[reader.read(n).node for n in first],
                 order=exp.Order(expressions=order),
             )
-            return _kept(made, columns, exp.EQ(this=number, expression=exp.Literal.number(1)), "first_"), columns
+            return _kept(made, listed, exp.EQ(this=number, expression=exp.Literal.number(1)), "first_"), columns
         if unique is not None:
             made.set("distinct", exp.Distinct())
         if outermost or not any(select.args.get(x) for x in ("limit", "offset")):
             return result, columns
         return self._limited_select(select, result, made, columns, items, reader), columns
+
+    def _order_by_columns(self, node: exp.Expr, columns: Columns) -> None:
+        """Note the outermost ORDER BY, of names of the query's columns, or their places."""
+        order = node.args.get("order") if self.order is not None else None
+        for o in order.expressions if order is not None else ():
+            place = place_of(o.this, columns)
+            if place is None:
+                raise refused("ORDER BY of something that is not selected")
+            assert self.order is not None
+            self.order.append((columns[place][0], o))
+
+    def _order_by_expressions(
+        self, select: exp.Expr, made: exp.Select, items: Sequence[exp.Expr], reader: Reader
+    ) -> Columns:
+        """Note the outermost ORDER BY, of anything: what it is ordered by are columns more of ``made``."""
+        order = select.args.get("order") if self.order is not None else None
+        found: Columns = []
+        for number, o in enumerate(order.expressions if order is not None else ()):
+            term, name = reader.read(meant(o.this, items)), ORDER_KEY.format(number)
+            made.append("expressions", exp.alias_(term.node, quoted(name)))
+            found.append((name, term.type))
+            assert self.order is not None
+            self.order.append((name, o))
+        return found
 
     def _order(self, select: exp.Expr, items: Sequence[exp.Expr], reader: Reader) -> list[exp.Expr]:
         order = select.args.get("order")
@@ -285,6 +348,8 @@ class _Queries:
         columns: Columns = [(n, t) for (n, _), t in zip(ours, types, strict=True)]
         sides = [_typed(q, c, types) for q, c in ((left, ours), (right, theirs))]
         made = type(node)(this=sides[0], expression=sides[1], distinct=bool(node.args.get("distinct")))
+        if outermost:
+            self._order_by_columns(node, columns)
         if outermost or not any(node.args.get(x) for x in ("limit", "offset")):
             return made, columns
         around = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(made)))
@@ -308,6 +373,20 @@ class _Queries:
         for select in selects[1:]:
             made = exp.Union(this=made, expression=select, distinct=False)
         return made, list(zip(names, types, strict=True))
+
+
+def _carry(made: exp.Select, scope: Scope) -> None:
+    """Give the first table of FROM the columns of queries around that queries within ask for: of these Spark sees one level only."""
+    if not scope.carried:
+        return
+    source = made.args["from_"].this
+    sides = {str(j.args.get("side") or "").upper() for j in made.args.get("joins") or ()}
+    if not isinstance(source, exp.Table | exp.Subquery) or source.args.get("joins") or sides & {"RIGHT", "FULL"}:
+        raise refused("a subquery that mentions a table two levels outside, within an outer join,")
+    alias = next(iter(scope.tables))
+    items: list[exp.Expr] = [exp.Column(this=exp.Star(), table=quoted(alias))]
+    items += [exp.alias_(column.copy(), quoted(name)) for name, column in scope.carried.items()]
+    made.set("from_", exp.From(this=as_table(exp.Select(expressions=items, from_=exp.From(this=source)), alias)))
 
 
 def _operand(node: exp.Expr) -> exp.Expr:

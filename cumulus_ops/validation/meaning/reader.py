@@ -32,11 +32,13 @@ class Options:
     Args:
         dialect: sqlglot's name of the view's dialect.
         wide: sums of decimals have no limit on the way to their result (and collect their values for that).
+        apart: a SELECT that is grouped, and has subqueries, groups in a query of its own; and columns are handed on to subqueries of subqueries.
         needed: gathers the functions that the query uses beyond Spark's own.
     """
 
     dialect: str | None
     wide: bool = False
+    apart: bool = False
     needed: set[Needed] = field(default_factory=set)
 
 

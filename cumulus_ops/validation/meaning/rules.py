@@ -31,6 +31,21 @@ def _anonymous(reader: Reader, node: exp.Expr) -> Term:
     return NAMED[key](reader, node.expressions)
 
 
+def _unsigned(rule: Rule) -> Rule:
+    """A rule for numbers, whose DOUBLEs have no negative zero."""
+
+    def read(reader: Reader, node: exp.Expr) -> Term:
+        found = rule(reader, node)
+        if found.kind != "double":
+            return found
+        zero = exp.Literal(this="0.0D", is_string=False)
+        return Term(exp.Paren(this=exp.Add(this=exp.Paren(this=found.node), expression=zero)), found.type, found.value)
+
+    return read
+
+
+_CASTS: Mapping[type[exp.Expr], Rule] = {form: VALUES[form] for form in (exp.Cast, exp.TryCast)}
+
 RULES: Mapping[type[exp.Expr], Rule] = {
-    **VALUES, **LOGIC, **NUMBERS, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous,
+    **VALUES, **LOGIC, **{form: _unsigned(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous,
 }  # fmt: skip

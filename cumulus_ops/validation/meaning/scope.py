@@ -19,12 +19,14 @@ Columns = list[tuple[str, "Type | None"]]
 class Scope:
     """The tables of one SELECT, within those of the queries around it.
 
-    ``merged`` are the columns that USING and NATURAL made one, ``queries`` the common table expressions."""
+    ``merged`` are the columns that USING and NATURAL made one, ``queries`` the common table expressions, ``carried`` the columns of queries
+    around that its first table has to have besides its own: name -> what it is there."""
 
     parent: Scope | None
     tables: dict[str, Columns] = field(default_factory=dict)
     merged: dict[str, tuple[str, Type | None]] = field(default_factory=dict)
     queries: dict[str, tuple[exp.Expr, Columns]] = field(default_factory=dict)
+    carried: dict[str, exp.Expr] = field(default_factory=dict)
 
     def query(self, name: str) -> tuple[exp.Expr, Columns] | None:
         """A common table expression that is known here, and its columns."""
@@ -51,6 +53,38 @@ class Scope:
                 return found
             scope = scope.parent
         raise KeyError(node.sql())
+
+    def reached(self, node: exp.Column) -> exp.Expr:
+        """A reference as it can be written where Spark sees the columns of the query directly around, and of no other: those between carry it,
+        each as a column of its first table.
+
+        Raises:
+            KeyError: there is no such column.
+        """
+        between: list[Scope] = []
+        scope: Scope | None = self
+        while scope is not None and not scope.own(node):
+            if scope.tables:  # others are steps on the way: set operations, derived tables
+                between.append(scope)
+            scope = scope.parent
+        if scope is None:
+            raise KeyError(node.sql())
+        if len(between) < 2:
+            return node.copy()
+        owner = next(t for t, columns in scope.tables.items()
+                     if node.table.lower() in ("", t.lower()) and any(c.lower() == node.name.lower() for c, _ in columns))  # fmt: skip
+        found: exp.Expr = exp.column(
+            exp.to_identifier(node.name, quoted=True), table=exp.to_identifier(owner, quoted=True)
+        )
+        for one in reversed(between[1:]):
+            found = one._carry(found)
+        return found
+
+    def _carry(self, column: exp.Expr) -> exp.Expr:
+        name = next((n for n, known in self.carried.items() if known == column), f"#up_{len(self.carried)}")
+        self.carried[name] = column
+        first = next(iter(self.tables))
+        return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(first, quoted=True))
 
     def _candidates(self, node: exp.Column) -> Iterator[Type | None]:
         wanted, name = node.table.lower(), node.name.lower()

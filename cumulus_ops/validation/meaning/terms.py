@@ -11,12 +11,15 @@ from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 
 __all__ = [
-    "Term", "as_type", "average_type", "bounded", "cast", "common", "exact_type", "fn", "literal", "number", "refused",
+    "SPARK", "Term", "as_type", "average_type", "bounded", "cast", "common", "exact_type", "fn", "literal", "number", "quotient_type", "refused",
     "same_kind", "spark_type", "sum_type", "text", "unified", "when",
 ]  # fmt: skip
 
 #: Spark's decimal literals and INT operands: an INT has room in 19 digits.
 INT_DIGITS = 19
+QUOTIENT_DECIMALS = 19
+#: Dialects in which quotients and averages of DECIMALs have Spark's few decimals.
+SPARK = ("spark", "databricks")
 SPARK_NAMES = {"int": "BIGINT", "double": "DOUBLE", "string": "STRING", "date": "DATE", "timestamp": "TIMESTAMP_NTZ", "bool": "BOOLEAN"}  # fmt: skip
 
 
@@ -109,12 +112,19 @@ def sum_type(t: Type) -> Type:
     return decimal(min(MAX_PRECISION, t.precision + 10), t.scale) if t.kind == "decimal" else t.with_null(False)
 
 
-def average_type(t: Type) -> Type:
-    """Of AVG: DECIMAL(p + 4, s + 4), where INT counts as DECIMAL(19, 0)."""
+def average_type(t: Type, dialect: str | None) -> Type:
+    """Of AVG: that of SUM / COUNT; in Spark's dialect DECIMAL(p + 4, s + 4) of a DECIMAL."""
     if t.kind == "double":
         return DOUBLE
-    p, s = (t.precision, t.scale) if t.kind == "decimal" else (INT_DIGITS, 0)
-    return decimal(min(MAX_PRECISION, p + 4), min(MAX_PRECISION, s + 4))
+    if t.kind == "decimal" and dialect in SPARK:
+        return decimal(min(MAX_PRECISION, t.precision + 4), min(MAX_PRECISION, t.scale + 4))
+    return quotient_type(decimal(INT_DIGITS, 0) if t.kind == "int" else sum_type(t))
+
+
+def quotient_type(dividend: Type) -> Type:
+    """Of a quotient outside of Spark's dialect: 38 digits, 19 of them decimals if the dividend's digits before the point leave so many."""
+    whole = dividend.precision - dividend.scale
+    return decimal(MAX_PRECISION, min(max(QUOTIENT_DECIMALS, dividend.scale), max(6, MAX_PRECISION - whole)))
 
 
 def common(what: str, types: Sequence[Type | None]) -> Type:

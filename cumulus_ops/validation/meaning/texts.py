@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -11,17 +11,18 @@ from cumulus_ops.validation.meaning.numbers import failing
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refused, text, when
 from cumulus_ops.validation.meaning.values import cast_to
-from m3.datatypes import BOOL, INT, STRING, Type
+from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
 
 __all__ = ["TEXTS", "as_text", "trimmed"]
 
 Build = Callable[..., exp.Expr]
 BACKSLASH = "\\"
-#: A sign that no text contains: the escape of a LIKE that has none.
-NOTHING = "\u0001"
+#: LIKE with more pieces between its ``%`` is no regular expression for Spark: Java goes one level deeper with each.
+PIECES = 50
 LONGEST = 2**31 - 1
-#: Dialects in which a position below 1 does not count from the end, or 0 not as 1.
-BEFORE_TEXT = ("postgres", "tsql", "duckdb")
+#: Dialects in which LEFT and RIGHT of a length below 0 leave so many out, and in which that is an error.
+LEAVING_OUT = ("postgres", "redshift", "materialize", "risingwave", "duckdb")
+NO_NEGATIVE_LENGTH = ("tsql", "bigquery")
 DELIMITERS = 8  # INITCAP's list is longer where it means everything but letters and digits
 
 
@@ -31,21 +32,23 @@ def as_text(reader: Reader, node: exp.Expr) -> Term:
     return term if term.kind == "string" else cast_to(reader, term, STRING)
 
 
-def _int(node: exp.Expr) -> exp.Expr:
-    """A length or place as Spark's 32-bit integer, cut off at its limits: no text is that long."""
+def _within(node: exp.Expr) -> exp.Expr:
+    """A length or place cut off at the limits of 32 bits: no text is that long."""
     over, under = (form(this=node.copy(), expression=number(x)) for form, x in ((exp.GT, LONGEST), (exp.LT, -LONGEST)))
-    within = when(over, number(LONGEST), under, number(-LONGEST), node)
-    return exp.Cast(this=within, to=exp.DataType.build("INT", dialect="spark"))
+    return when(over, number(LONGEST), under, number(-LONGEST), node)
 
 
-def _guarded(name: str) -> Build:
-    """LEFT and RIGHT: a negative length is an error."""
+def _int(node: exp.Expr) -> exp.Expr:
+    """A length or place as Spark's 32-bit integer."""
+    return exp.Cast(this=_within(node), to=exp.DataType.build("INT", dialect="spark"))
 
-    def build(value: exp.Expr, count: exp.Expr) -> exp.Expr:
-        negative = exp.LT(this=count.copy(), expression=number(0))
-        return when(negative, cast(failing(f"{name} with a negative length"), STRING), fn(name, value, _int(count)))
 
-    return build
+def _sum(a: exp.Expr, b: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Add(this=a.copy(), expression=b.copy()))
+
+
+def _below(node: exp.Expr, limit: int) -> exp.Expr:
+    return exp.LT(this=node.copy(), expression=number(limit))
 
 
 def _position(value: exp.Expr, part: exp.Expr, start: exp.Expr | None = None) -> exp.Expr:
@@ -68,7 +71,14 @@ def _chr(code: exp.Expr) -> exp.Expr:
 
 
 def _padded(name: str) -> Build:
-    return lambda value, count, fill=None: fn(name, value, _int(count), fill if fill is not None else text(" "))
+    """LPAD and RPAD; a text longer than the longest is an error."""
+
+    def build(value: exp.Expr, count: exp.Expr, fill: exp.Expr | None = None) -> exp.Expr:
+        long = exp.GT(this=count.copy(), expression=number(LONGEST_TEXT))
+        padded = fn(name, value, _int(count), fill if fill is not None else text(" "))
+        return when(long, cast(failing(f"{name} beyond {LONGEST_TEXT} characters"), STRING), padded)
+
+    return build
 
 
 def _plain(name: str) -> Build:
@@ -80,17 +90,9 @@ CALLS: Mapping[type[exp.Expr], tuple[Build, Sequence[str], Type]] = {
     exp.Upper: (_plain("upper"), ("this",), STRING),
     exp.Lower: (_plain("lower"), ("this",), STRING),
     exp.Length: (_plain("char_length"), ("this",), INT),
-    exp.Replace: (
-        lambda a, b, c=None: fn("replace", a, b, c if c is not None else text("")),
-        ("this", "expression", "replacement"),
-        STRING,
-    ),
     exp.Translate: (_plain("translate"), ("this", "from_", "to"), STRING),
-    exp.Left: (_guarded("left"), ("this", "#expression"), STRING),
-    exp.Right: (_guarded("right"), ("this", "#expression"), STRING),
     exp.StrPosition: (_position, ("this", "substr", "#position"), INT),
     exp.Reverse: (_plain("reverse"), ("this",), STRING),
-    exp.Repeat: (lambda a, n: fn("repeat", a, _int(n)), ("this", "#times"), STRING),
     exp.StartsWith: (_plain("startswith"), ("this", "expression"), BOOL),
     exp.EndsWith: (_plain("endswith"), ("this", "expression"), BOOL),
     exp.Contains: (_plain("contains"), ("this", "expression"), BOOL),
@@ -108,6 +110,20 @@ def _call(reader: Reader, node: exp.Expr) -> Term:
             args.append(as_type(reader.read(given), INT) if name.startswith("#") else as_text(reader, given).node)
     made = build(*args)
     return Term(cast(made, INT) if to.kind == "int" else made, to)
+
+
+def _replace(reader: Reader, node: exp.Expr) -> Term:
+    """Where the new text is longer, the result may be too long: that is looked at before it is made."""
+    given = (node.args.get(name) for name in ("this", "expression", "replacement"))
+    value, old, new = (as_text(reader, x) if x is not None else Term(text(""), STRING, "") for x in given)
+    if isinstance(old.value, str) and isinstance(new.value, str) and len(new.value) <= len(old.value):
+        return Term(fn("replace", value.node, old.node, new.node), STRING)
+    return Term(reader.exactly("replace", STRING, value.node, old.node, new.node), STRING)
+
+
+def _repeat(reader: Reader, node: exp.Expr) -> Term:
+    times = as_type(reader.read(node.args["times"]), INT)
+    return Term(reader.exactly("repeat", STRING, as_text(reader, node.this).node, times), STRING)
 
 
 def _pad(reader: Reader, node: exp.Expr) -> Term:
@@ -142,26 +158,64 @@ def _initcap(reader: Reader, node: exp.Expr) -> Term:
 
 
 def _substring(reader: Reader, node: exp.Expr) -> Term:
-    start, length = node.args.get("start"), node.args.get("length")
-    if reader.dialect in BEFORE_TEXT and start is not None:
-        return _substring_from(reader, node, reader.read(start))
-    args = [_int(as_type(reader.read(x), INT)) for x in (start, length) if x is not None]
-    if start is None:
-        args.insert(0, exp.Literal.number(1))
-    return Term(fn("substring", as_text(reader, node.this).node, *args), STRING)
+    value = as_text(reader, node.this).node
+    start, length = (
+        as_type(reader.read(x), INT) if (x := node.args.get(n)) is not None else None for n in ("start", "length")
+    )
+    start = start if start is not None else number(1)
+    build = SUBSTRINGS.get(reader.dialect or "")
+    if build is not None:
+        return Term(build(value, _within(start), _within(length) if length is not None else None), STRING)
+    return Term(fn("substring", value, _int(start), *([_int(length)] if length is not None else [])), STRING)
 
 
-def _substring_from(reader: Reader, node: exp.Expr, start: Term) -> Term:
-    """Where positions below 1 (in DuckDB: 0) are before the text, they use up the length."""
-    first, length = as_type(start, INT), node.args.get("length")
-    form, limit = (exp.EQ, 0) if reader.dialect == "duckdb" else (exp.LT, 1)
-    before = form(this=first.copy(), expression=number(limit))
-    args = [_int(when(before, number(1), first))]
-    if length is not None:
-        count = as_type(reader.read(length), INT)
-        fewer = exp.Sub(this=exp.Paren(this=exp.Add(this=first.copy(), expression=count)), expression=number(1))
-        args.append(_int(when(before.copy(), fewer, count)))
-    return Term(fn("substring", as_text(reader, node.this).node, *args), STRING)
+def _standard(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
+    """Positions below 1 are before the text, and use up the length."""
+    before = _below(start, 1)
+    first = _int(when(before, number(1), start))
+    if length is None:
+        return fn("substring", value, first)
+    found = fn("substring", value, first, _int(when(before, _sum(_sum(start, length), number(-1)), length)))
+    return when(_below(length, 0), cast(failing("SUBSTRING with a negative length"), STRING), found)
+
+
+def _signed(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
+    """0 is before the text, and a length below 0 goes backwards."""
+    from_end = _sum(cast(fn("char_length", value), INT), start)
+    first = when(_below(start, 0), from_end, _sum(start, number(-1)))
+    if length is None:
+        return fn("substring", value, _int(_sum(fn("greatest", first, number(0)), number(1))))
+    ends = first, _sum(first, length)
+    left, right = (fn("greatest", number(0), fn(which, *ends)) for which in ("least", "greatest"))
+    return when(
+        exp.Is(this=_sum(start, length), expression=exp.Null()), exp.Null(),
+        fn("substring", value, _int(_sum(left, number(1))), _int(exp.Sub(this=right, expression=left))),
+    )  # fmt: skip
+
+
+#: Dialect -> its SUBSTRING, where that is not Spark's.
+SUBSTRINGS: Mapping[str, Callable[[exp.Expr, exp.Expr, exp.Expr | None], exp.Expr]] = {
+    **dict.fromkeys(("postgres", "redshift", "materialize", "risingwave", "tsql"), _standard),
+    **dict.fromkeys(("duckdb", "sqlite"), _signed),
+}
+
+
+def _ends(reader: Reader, node: exp.Expr) -> Term:
+    """LEFT and RIGHT. A length below 0 leaves so many characters out, is an error, or is nothing, as in Spark."""
+    left = isinstance(node, exp.Left)
+    value, count = as_text(reader, node.this).node, _within(as_type(reader.read(node.args["expression"]), INT))
+    plain = fn("left" if left else "right", value, _int(count))
+    if reader.dialect in LEAVING_OUT:
+        most = _sum(cast(fn("char_length", value), INT), count)
+        rest = (
+            fn("left", value, _int(most))
+            if left
+            else fn("substring", value, _int(exp.Sub(this=number(1), expression=count)))
+        )
+        return Term(when(_below(count, 0), rest, plain), STRING)
+    if reader.dialect in NO_NEGATIVE_LENGTH:
+        return Term(when(_below(count, 0), cast(failing("a negative length"), STRING), plain), STRING)
+    return Term(plain, STRING)
 
 
 def _concat(reader: Reader, node: exp.Expr) -> Term:
@@ -200,23 +254,36 @@ def _matched(reader: Reader, node: exp.Expr, escape: str | None) -> Term:
     left, right = value.node, pattern.node
     if isinstance(node, exp.ILike):
         left, right = fn("lower", left), fn("lower", right)
-    if isinstance(pattern.value, str):
+    if isinstance(pattern.value, str) and pattern.value.count("%") <= PIECES:
         known = pattern.value.lower() if isinstance(node, exp.ILike) else pattern.value
         return Term(fn("regexp_like", left, text(_like_regex(known, escape))), BOOL)
-    like = exp.Like(this=left, expression=right)
-    return Term(exp.Paren(this=exp.Escape(this=like, expression=text(escape or NOTHING))), BOOL)
+    return Term(reader.exactly("like", BOOL, left, right, text(escape or "")), BOOL)
 
 
 def _like_regex(pattern: str, escape: str | None) -> str:
-    r"""
-    >>> _like_regex("a!%b%", "!")
-    '(?s)\\Aa%b.*\\z'
+    r"""As a regular expression of Java's that never backtracks over what it has found (``(?>``): the first place of each piece
+    between two ``%`` leaves the most room to those behind it.
+
+    >>> _like_regex("a!%b%", "!"), _like_regex("%ab%c", None)
+    ('(?s)\\Aa%b.*\\z', '(?s)\\A(?>.*?ab).*c\\z')
     """
-    parts, characters = [], iter(pattern)
+    first, *others = _pieces(pattern, escape)
+    inner = "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece)
+    return "(?s)\\A" + first + inner + (f".*{others[-1]}" if others else "") + "\\z"
+
+
+def _pieces(pattern: str, escape: str | None) -> Iterator[str]:
+    """What stands between the ``%`` of a LIKE pattern, as regular expressions."""
+    piece, characters = "", iter(pattern)
     for c in characters:
-        c, literal = (next(characters, ""), True) if c == escape else (c, False)
-        parts.append({"%": ".*", "_": "."}.get(c, _quoted(c)) if not literal else _quoted(c))
-    return "(?s)\\A" + "".join(parts) + "\\z"
+        if escape and c == escape:
+            piece += _quoted(next(characters, ""))
+        elif c == "%":
+            yield piece
+            piece = ""
+        else:
+            piece += "." if c == "_" else _quoted(c)
+    yield piece
 
 
 def _quoted(c: str) -> str:
@@ -224,20 +291,27 @@ def _quoted(c: str) -> str:
 
 
 def _regexp(reader: Reader, node: exp.Expr) -> Term:
-    pattern = as_text(reader, node.args["expression"])
-    if not isinstance(pattern.value, str):
-        raise refused("a computed regular expression")
-    return Term(fn("regexp_like", as_text(reader, node.this).node, text(_to_the_end(pattern.value))), BOOL)
+    """By RE2, as in the product: Spark's own regular expressions are Java's, which backtrack. Upper case is lower where case is
+    not told apart."""
+    pattern, value = as_text(reader, node.args["expression"]), as_text(reader, node.this).node
+    flag = node.args.get("flag")
+    if not isinstance(pattern.value, str) or (flag is not None and flag.name != "i"):
+        raise refused("a computed regular expression, or one with flags")
+    known = _to_the_end(pattern.value)
+    if flag is not None or isinstance(node, exp.RegexpILike):
+        value = fn("lower", value)
+        known = re.sub(r"(\\.)|.", lambda m: m[1] or m[0].lower(), known, flags=re.DOTALL)
+    return Term(reader.exactly("regex", BOOL, value, text(known)), BOOL)
 
 
 def _to_the_end(pattern: str) -> str:
-    """``$`` is the end of the text, not also what is before its last newline."""
+    """``$`` is the end of the text."""
     return re.sub(r"(\\.|\[(?:\\.|[^\]])*\])|\$", lambda m: m[1] or r"\z", pattern)
 
 
 TEXTS: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(CALLS, _call),
-    exp.Trim: _trim, exp.Pad: _pad, exp.Initcap: _initcap, exp.Substring: _substring, exp.DPipe: _concat,
+    exp.Left: _ends, exp.Right: _ends, exp.Replace: _replace, exp.Repeat: _repeat, exp.Trim: _trim, exp.Pad: _pad, exp.Initcap: _initcap, exp.Substring: _substring, exp.DPipe: _concat,
     exp.Concat: _concat, exp.ConcatWs: _concat_ws, exp.Chr: _character, exp.Like: _like, exp.ILike: _like,
-    exp.Escape: _escape, exp.RegexpLike: _regexp,
+    exp.Escape: _escape, exp.RegexpLike: _regexp, exp.RegexpILike: _regexp,
 }  # fmt: skip

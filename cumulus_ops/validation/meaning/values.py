@@ -22,6 +22,16 @@ NAMES: Mapping[str, Type] = {
 }  # fmt: skip
 #: Where CAST of a DECIMAL to an integer rounds half up; elsewhere it cuts off.
 ROUNDING = ("postgres", "duckdb")
+#: What a text may be that is cast, without the spaces around it.
+SPACES = "[ \t\n\r\f\v]"
+NUMBER = "[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?"
+FORMS: Mapping[str, str] = {
+    "decimal": NUMBER,
+    "double": f"{NUMBER}|(?i:nan|[-+]?inf(inity)?)",
+    "date": "(?!0000)[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}",
+    "timestamp": "(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?",
+    "bool": "(?i:true|t|1|false|f|0)",
+}
 
 
 def declared(node: exp.Expr) -> Type:
@@ -38,7 +48,8 @@ def declared(node: exp.Expr) -> Type:
 def _column(reader: Reader, node: exp.Expr) -> Term:
     assert isinstance(node, exp.Column)
     try:
-        return Term(node.copy(), reader.scope.type_of(node))
+        written = reader.scope.reached(node) if reader.options.apart else node.copy()
+        return Term(written, reader.scope.type_of(node))
     except KeyError as error:
         raise refused(f"the column {node.sql()}") from error
 
@@ -90,9 +101,27 @@ def _to_whole(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
     return cast(fn("round", node, exp.Literal.number(0)) if reader.dialect in ROUNDING else node, to)
 
 
-def _text_to_whole(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
-    """A text with decimals is cut off."""
-    return cast(cast(fn("trim", node), decimal(MAX_PRECISION, 18)), to)
+def _double_to_whole(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
+    """Spark's RINT rounds halves to the even number."""
+    return cast(fn("rint", node) if reader.dialect in ROUNDING else node, to)
+
+
+def _text_to_whole(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
+    """A text with decimals is cut off, and not rounded to 18 of them before."""
+    cut = (
+        node
+        if isinstance(node, exp.Literal)
+        else fn("regexp_replace", node, text(f"([.][0-9]{{18}})[0-9]+({SPACES}*)$"), text("$1"))
+    )
+    return cast(_from_text(reader, cut, decimal(MAX_PRECISION, 18)), to)
+
+
+def _from_text(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
+    """Spark reads more than is meant (``1d``, ``y``, a year alone): what has not the documented form is no value for it either."""
+    if isinstance(node, exp.Literal):  # the compiler has seen it
+        return cast(node, to)
+    inner = fn("regexp_replace", node, text(f"^{SPACES}+|{SPACES}+$"), text(""))
+    return cast(when(fn("rlike", inner, text(f"^({FORMS[to.kind]})$")), inner, text("?")), to)
 
 
 def _stamp_to_text(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
@@ -101,15 +130,18 @@ def _stamp_to_text(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
     return when(fn("endswith", parts, text(".000000")), whole, parts)
 
 
-def _text_to_number(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
-    return cast(fn("trim", node), to)
+def _double_to_text(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
+    """Spark writes other exponents: 1.0E308."""
+    return reader.exactly("double_to_text", to, node)
 
 
 _CASTS: Mapping[tuple[str, str], Callable[[Reader, exp.Expr, Type], exp.Expr]] = {
     ("decimal", "int"): _to_whole,
+    ("double", "int"): _double_to_whole,
     ("string", "int"): _text_to_whole,
-    ("string", "decimal"): _text_to_number,
+    **{("string", kind): _from_text for kind in ("decimal", "double", "date", "timestamp", "bool")},
     ("timestamp", "string"): _stamp_to_text,
+    ("double", "string"): _double_to_text,
 }
 
 VALUES: Mapping[type[exp.Expr], Rule] = {

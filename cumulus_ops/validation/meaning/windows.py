@@ -23,6 +23,7 @@ NEIGHBOURS: Mapping[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
 PLACES: Mapping[type[exp.Expr], str] = {
     exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value",
 }  # fmt: skip
+PARTS = ("partition_by", "order", "spec")
 SPELLED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, exp.Last: exp.LastValue}
 
 
@@ -65,12 +66,15 @@ def _resolved(reader: Reader, node: exp.Expr) -> exp.Expr:
     alias = node.args.get("alias")
     if alias is None:
         return node
-    named = reader.windows.get(alias.name.lower())
-    if named is None:
+    if alias.name.lower() not in reader.windows:
         raise refused(f"the window {alias.name}")
+    named = _resolved(reader, reader.windows[alias.name.lower()])  # which may be made of another
     copy = node.copy()
-    for part in ("partition_by", "order", "spec"):
-        copy.set(part, node.args.get(part) or named.args.get(part))
+    own, given = ({part for part in PARTS if window.args.get(part)} for window in (node, named))
+    if "partition_by" in own or own & given or (own and "spec" in given):  # which of them counts is nobody's choice
+        raise refused(f"the window {alias.name} with {' and '.join(sorted(own))} beside it")
+    for part in given:
+        copy.set(part, named.args[part])
     copy.set("alias", None)
     return copy
 

@@ -53,3 +53,9 @@ def test_rows_with_the_same_keys_are_replaced(tmp_path: Path) -> None:
 
 def test_a_slope_is_per_row() -> None:
     assert slope([10, 20, 30], [1.5, 2.5, 3.5]) == pytest.approx(0.1)
+
+
+def test_nobody_waits_for_who_is_late_and_is_corrected_instead(tmp_path: Path) -> None:
+    late = played(tmp_path / "late", "batch", (2, 0, 0), passing=True)
+    assert late.events.total() == 660, "all epochs are complete"
+    assert late.corrected[0] == 0 < late.corrected[1] + late.corrected[2]

@@ -359,6 +359,20 @@ def test_results_are_remembered(catalog: Catalog) -> None:
     catalog.record_published("v", 0, 7)
     catalog.record_published("v", 0, 8)
     assert catalog.published() == {("v", 0): 7}
-    for outcome in (Validation(0, False, ("v: 1 row",), "a", 1.0), Validation(0, True, (), "b", 2.0)):
+    for outcome in (Validation(0, "failed", ("v: 1 row",), "a", 1.0), Validation(0, "passed", (), "b", 2.0)):
         catalog.record_validation(outcome)
     assert catalog.validations() == {0: outcome}
+
+
+def test_a_verdict_stands_until_its_view_is_looked_at_again(catalog: Catalog) -> None:
+    wrong, right = ("differs", "view a: 1 row; groups missing: 1"), ("equal", "")
+    catalog.record_validation(Validation(0, "failed", (), "", 1.0, {"a": wrong, "b": right}, 3))
+    catalog.record_validation(Validation(0, "passed", (), "", 1.0, {"b": ("unproved", "view b: not compared")}, 3))
+    found = catalog.validations()[0]
+    assert (found.outcome, found.findings) == ("failed", (wrong[1], "view b: not compared"))
+    catalog.record_validation(Validation(0, "passed", (), "", 1.0, {"a": right}, 3))
+    found = catalog.validations()[0]
+    assert (found.outcome, found.summary) == (
+        "unproved",
+        "1 of 3 views equals its recomputation, 1 unproved, 1 not looked at",
+    )

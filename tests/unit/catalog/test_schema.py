@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import multiprocessing
+from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect, text
 
 from cumulus_ops.catalog import Catalog, Clock
-from cumulus_ops.catalog.connection import connect, migrate
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.errors import Conflict, InputProblem, SetupProblem
-from tests.support.catalogs import PROGRAM, append, make_catalog, migrate_and_register, url_of
+from tests.support.catalogs import PROGRAM, append, make_catalog, migrate_and_register, older_catalog, url_of
 
 AT = "2026-01-01 00:00:00.000000"
 
@@ -28,7 +28,7 @@ def differences(connection: Connection) -> list[object]:
 
 
 def test_the_migrations_give_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
-    make_catalog(tmp_path).close()
+    older_catalog(tmp_path, "head").dispose()
     with create_engine(url_of(tmp_path)).connect() as connection:
         assert differences(connection) == []
         for table in metadata.sorted_tables:
@@ -36,6 +36,27 @@ def test_the_migrations_give_exactly_the_tables_of_the_code(tmp_path: Path) -> N
             assert [(c["name"], c["nullable"]) for c in found] == [(c.name, c.nullable) for c in table.columns]
             key = inspect(connection).get_pk_constraint(table.name)["constrained_columns"]
             assert key == [c.name for c in table.primary_key.columns]
+
+
+def test_a_new_catalog_is_as_after_all_migrations(tmp_path: Path) -> None:
+    (tmp_path / "older").mkdir()
+    (tmp_path / "new").mkdir()
+    older_catalog(tmp_path / "older", "head").dispose()
+    with contextlib.closing(Catalog(url_of(tmp_path / "new"))) as catalog:
+        catalog.migrate()
+        assert catalog.is_current()
+    older, new = (_content(tmp_path / name) for name in ("older", "new"))
+    assert older == new
+    assert new["alembic_version"]
+
+
+def _content(folder: Path) -> Mapping[str, object]:
+    """Of each table its rows; and all indexes."""
+    with create_engine(url_of(folder)).connect() as connection:
+        found = inspect(connection)
+        names = found.get_table_names()
+        rows = {name: connection.exec_driver_sql(f'SELECT * FROM "{name}"').fetchall() for name in names}
+        return {**rows, "indexes": {name: found.get_indexes(name) for name in names}}
 
 
 def test_a_difference_would_be_seen(tmp_path: Path) -> None:
@@ -54,10 +75,7 @@ def test_migrating_again_keeps_everything(tmp_path: Path) -> None:
 
 
 def test_batches_from_before_drops_had_parts_are_kept(tmp_path: Path) -> None:
-    engine = connect(url_of(tmp_path))
-    upgrade = command.upgrade
-    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0002")):
-        migrate(engine)
+    engine = older_catalog(tmp_path, "0002")
     with engine.begin() as connection:
         connection.exec_driver_sql(
             'INSERT INTO batch (coordinator, "drop", epoch, first_sequence, next_sequence, inserts, deletes, quarantined, '
@@ -73,10 +91,7 @@ def test_batches_from_before_drops_had_parts_are_kept(tmp_path: Path) -> None:
 
 
 def test_clocks_of_batches_become_shared_ones(tmp_path: Path) -> None:
-    engine = connect(url_of(tmp_path))
-    upgrade = command.upgrade
-    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0007")):
-        migrate(engine)
+    engine = older_catalog(tmp_path, "0007")
     with engine.begin() as connection:
         connection.exec_driver_sql(
             'INSERT INTO batch (coordinator, "drop", epoch, first_sequence, next_sequence, inserts, deletes, quarantined, '
@@ -132,10 +147,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_a_project_from_before_runs_had_formats_has_the_first_one(tmp_path: Path) -> None:
-    engine = connect(url_of(tmp_path))
-    upgrade = command.upgrade
-    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0003")):
-        migrate(engine)
+    engine = older_catalog(tmp_path, "0003")
     with engine.begin() as connection:
         known = {c["name"]: c["type"] for c in inspect(connection).get_columns("program") if not c["nullable"]}
         assert "format" not in known
@@ -149,10 +161,7 @@ def test_a_project_from_before_runs_had_formats_has_the_first_one(tmp_path: Path
 
 
 def test_of_a_project_from_before_snapshots_were_pinned_the_newest_can_be_read(tmp_path: Path) -> None:
-    engine = connect(url_of(tmp_path))
-    upgrade = command.upgrade
-    with patch("alembic.command.upgrade", lambda config, _: upgrade(config, "0004")):
-        migrate(engine)
+    engine = older_catalog(tmp_path, "0004")
     snapshots = [{"epoch": e, "version": e, "commit": e, "entries": 0, "seconds": 0.0, "at": AT} for e in range(3)]
     with engine.begin() as connection:
         names = [c["name"] for c in inspect(connection).get_columns("program")]

@@ -16,6 +16,7 @@ from cumulus_ops.cli.problems import explained
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
 from cumulus_ops.engine import initialise
+from tests.support.sleeping import instead_of_sleep
 
 READING = (
     ["status"],
@@ -100,7 +101,7 @@ def test_a_catalog_that_is_none(folder, arguments):
 @pytest.mark.parametrize("arguments", [["status"], ["coordinators", "add"], ["run"]], ids=" ".join)
 def test_a_catalog_that_somebody_holds(folder, arguments, monkeypatch):
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
-    monkeypatch.setattr(connection.time, "sleep", lambda _: None)
+    instead_of_sleep(monkeypatch, connection, lambda _: None)
     holder = sqlite3.connect(catalog_of(folder), isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     holder.execute("PRAGMA journal_mode = DELETE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -35,7 +36,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     (shop / "views" / "by_id.sql").write_text("SELECT o_id, SUM(o_price) AS price FROM orders GROUP BY o_id")
     text = (shop / "cumulus.yaml").read_text()
     (shop / "cumulus.yaml").write_text(text.replace("views:\n", "views:\n  by_id: views/by_id.sql\n"))
-    (tmp_path / "home" / "state" / "catalog.db").unlink()
+    shutil.rmtree(tmp_path / "home" / "state")
     rows = [{"o_id": i, "o_customer": f"c{i % 7}", "o_price": Decimal(i), "o_note": None} for i in range(100)]
     (tmp_path / "tables").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "tables" / "orders.parquet")
@@ -91,6 +92,24 @@ def test_a_damaged_byte_anywhere_in_a_run_names_that_run(call: Call, tmp_path: P
         assert result.stdout.startswith("1 run, ")
         change(state / run.path, byte)
     assert call("scrub").exit_code == 0
+
+
+def test_a_damaged_log_file_is_named_and_its_key_index_is_not_proved(call: Call, tmp_path: Path) -> None:
+    state, _ = stored(tmp_path)
+    (file,) = (state / "log" / "orders").iterdir()
+    well = call("scrub")
+    assert "2 files of the log, the quarantine and key indexes, " in well.stdout
+    assert "the log says what the key index of orders says" in well.stdout
+    change(file, file.stat().st_size // 2)
+    result = call("scrub")
+    assert result.exit_code == EXIT_USER
+    assert f"damaged: log of orders, batch 1, {file}: block 0 does not have its checksum" in result.stderr
+    assert f"the key index of orders cannot be compared with the log: {file}: " in result.stderr
+    assert "1 of 2 files of the log, the quarantine and key indexes is damaged" in result.stderr
+    assert "hint restore the file from a copy" in result.stderr
+    report = json.loads(call("scrub", "--json").stdout)
+    assert (report["damaged"], report["proved"]) == ([], [])
+    assert [index["relation"] for index in report["wrong_indexes"]] == ["orders"]
 
 
 def test_a_missing_or_short_file_is_damage_of_all_its_runs(call: Call, tmp_path: Path) -> None:

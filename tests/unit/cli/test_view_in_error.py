@@ -114,6 +114,6 @@ def test_sealed_partitions_of_a_view_in_error_are_printed_and_that_others_are_mi
     assert "final: view odd, shop 7: 1 row" in ran.output
     done = call("query", "odd", "--project", tmp_path, "--json")
     assert done.exit_code == 4
-    assert json.loads(done.stdout) == [{"shop": 7, "x": "3.00000000000000000000", "final_by": "seal shop=7"}]
+    assert json.loads(done.stdout) == [{"shop": 7, "x": "3.0000000000000000000", "final_by": "seal shop=7"}]
     assert "all others are missing" in done.stderr
     assert "zero" in done.stderr

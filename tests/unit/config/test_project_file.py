@@ -417,3 +417,30 @@ def test_wrong_seals_are_answered_with_line_and_remedy(write, text, kind, hint):
 def test_a_file_says_what_becomes_of_the_answers(write, tmp_path):
     (tmp_path / "serving.yaml").write_text("")
     assert load_project(write(MINIMAL + "dataflow: serving.yaml\n"), {}).dataflow == tmp_path / "serving.yaml"
+
+
+def test_what_came_from_the_environment_is_not_shown(write):
+    file = write(MINIMAL + "validation: {policy: '${SECRET}'}\nmemory: 'x${SECRET}'\n")
+    for environment in ({"SECRET": "hush'@\\%"}, {"SECRET": " hush "}):
+        with pytest.raises(InputProblem) as caught:
+            load_project(file, environment)
+        assert "hush" not in str(caught.value)
+        assert "${SECRET}" in str(caught.value)
+
+
+def test_other_names_of_columns_are_those_of_declared_ones(write):
+    from cumulus_ops.sources.postgres import postgres_settings
+
+    relation = load_project(write(MINIMAL), {}).relations[0]
+    name, column = relation.name, relation.columns[0].name
+    source = "{bank: {kind: postgres, url: postgresql://me@db/x, tables: [%s], renamed: {%s: {%s: %s}}}}"
+
+    def settings(other, declared):
+        project = load_project(write(MINIMAL.replace("{landing: in}", source % (name, name, other, declared))), {})
+        return postgres_settings(project, project.sources[0])
+
+    assert settings("cost", column).tables[0].renamed == (("cost", column),)
+    with pytest.raises(InputProblem, match="has no column 'nothing'"):
+        settings("cost", "nothing")
+    with pytest.raises(InputProblem, match="is a column of"):
+        settings(column, column)

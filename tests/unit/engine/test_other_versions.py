@@ -10,7 +10,7 @@ import pytest
 
 from cumulus_ops.catalog.connection import SCHEMA
 from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import SetupProblem
+from cumulus_ops.errors import InputProblem, SetupProblem
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -34,7 +34,7 @@ def test_it_is_refused(tmp_path: Path, kind: str) -> None:
     with pytest.raises(SetupProblem) as caught, open_runtime(project):
         pass
     assert caught.value.kind == kind
-    assert "init" in caught.value.hint
+    assert ("init" if kind == "catalog-schema" else "cumulus anew") in caught.value.hint
     assert "\n" not in caught.value.message
 
 
@@ -54,3 +54,17 @@ def test_init_refuses_another_format_before_it_changes_anything(tmp_path: Path) 
     assert caught.value.kind == "state-format"
     with contextlib.closing(sqlite3.connect(project.catalog_url.removeprefix("sqlite:///"))) as database:
         assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
+
+
+def test_a_program_that_other_rules_made_is_refused_by_init_and_all_others_go_on(tmp_path: Path) -> None:
+    project = make_project(tmp_path, [R], views={"v": "SELECT a, AVG(b) AS s FROM r GROUP BY a"})
+    initialise(project)
+    for change in ("source = 'by other rules'", "source = 'by other rules', digest = 'of averages with four decimals'"):
+        with contextlib.closing(sqlite3.connect(project.catalog_url.removeprefix("sqlite:///"))) as database, database:
+            database.execute(f"UPDATE program SET {change}")
+        if "digest" not in change:
+            initialise(project)
+    with pytest.raises(InputProblem, match="by other rules") as caught:
+        initialise(project)
+    assert caught.value.kind == "program-changed"
+    assert "\n" not in caught.value.message

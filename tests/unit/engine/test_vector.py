@@ -23,6 +23,7 @@ from m3.evaluate import Value
 from m3.evaluate import evaluate as reference
 from m3.functions import EXACT
 from m3.scalars import Const, Scalar, Var, call, const
+from tests.support.doubles import DOUBLES
 
 D = Decimal
 Row = Mapping[str, Value]
@@ -105,7 +106,7 @@ def expressions(depth: int, kind: str) -> st.SearchStrategy[Scalar]:
     return (
         base
         | choices(depth - 1, kind)
-        | {"number": numbers, "bool": booleans, "string": texts}.get(kind, moments)(depth - 1, kind)
+        | {"number": numbers, "bool": booleans, "string": texts, "double": doubles}.get(kind, moments)(depth - 1, kind)
     )
 
 
@@ -119,7 +120,7 @@ LEAVES = {
     "string": variables("s", "n") | st.sampled_from(TEXTS).map(const) | st.just(Const(None, STRING.with_null())),
     "date": variables("t") | dates.map(const),
     "timestamp": variables("u") | stamps.map(const),
-    "double": variables("f"),
+    "double": variables("f") | st.sampled_from(DOUBLES).map(lambda v: Const(v, DOUBLE)),
 }
 
 
@@ -144,6 +145,17 @@ def texts(depth: int, _: str) -> st.SearchStrategy[Scalar]:
         st.builds(lambda a, b: call("concat", a, b), sub, sub),
         st.builds(lambda a, i, n: call("substring", a, const(i), const(n)), sub, place, place),
         casts(depth, [STRING], "number", "bool", "date", "timestamp", "double"),
+    )
+
+
+def doubles(depth: int, kind: str) -> st.SearchStrategy[Scalar]:
+    """NaN, the infinities and zeros that would have a sign come up in all of them."""
+    sub = expressions(depth, "double")
+    return st.one_of(
+        st.builds(call, st.sampled_from(["add", "sub", "mul", "div", "mod", "atan2", "greatest", "least"]), sub, sub),
+        st.builds(call, st.sampled_from(["neg", "abs", "sign"]), sub),
+        st.builds(lambda a, n: call(n[0], a, const(n[1])), sub, st.sampled_from([("round", 1), ("trunc", 0)])),
+        moments(depth, kind),
     )
 
 
@@ -189,8 +201,8 @@ def outcome(scalar: Scalar, row: Row) -> tuple[Value, str | None]:
 
 
 def same(a: object, b: object) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b))
+    if isinstance(a, float) and isinstance(b, float):  # zero has no sign
+        return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (math.isnan(a) and math.isnan(b))
     return a == b
 
 

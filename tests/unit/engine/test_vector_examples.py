@@ -17,8 +17,11 @@ from cumulus_ops.engine.vector import Frame, evaluate, physical_scalar, select
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.mapstore import physical_type, to_logical
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, STRING, TIMESTAMP, Type, decimal
+from m3.evaluate import evaluate as reference
 from m3.functions import FUNCTIONS
 from m3.scalars import OPERATIONS, Call, Const, Scalar, Var, call, const
+from tests.support.odd_texts import ODD_TEXTS
+from tests.unit.engine.test_vector import same
 
 D = Decimal
 X, Y, S = Var("x", INT.with_null()), Var("y", INT.with_null()), Var("s", STRING.with_null())
@@ -107,6 +110,19 @@ def test_errors_have_kinds(scalar: Scalar, kind: str) -> None:
     with pytest.raises(InputProblem) as caught:
         evaluate(scalar, frame(x=[INT64_MAX], s=["x"], u=[0]))
     assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize("to", [INT, decimal(9, 2), decimal(38, 18), DOUBLE, DATE, TIMESTAMP, BOOL], ids=str)
+def test_odd_texts_are_what_the_reference_says_and_no_python(to: Type) -> None:
+    tried = call("try_cast", S, to=to)
+    expected = [reference(tried, {"s": text}) for text in ODD_TEXTS]
+    assert [*map(same, values(tried, s=ODD_TEXTS), expected)] == [True] * len(expected)
+    assert any(value is not None for value in expected)
+    of = dict(zip(ODD_TEXTS, expected, strict=True))
+    nobody = ["1_0", "１２", "٣", "2024-W05-3", "20240131x", "\N{NO-BREAK SPACE}1"]
+    assert [text for text in nobody if of.get(text) is not None] == []
+    for text in ODD_TEXTS:  # alone, it takes the way of whole columns
+        assert same(values(tried, s=[text])[0], of[text]), text
 
 
 def test_a_cast_that_is_never_possible_maps_null_to_null() -> None:

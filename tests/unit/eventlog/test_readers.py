@@ -14,6 +14,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from cumulus_ops.catalog import LogFile
 from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
 from cumulus_ops.errors import InputProblem
 from cumulus_ops.eventlog import Part, readers, rejected
@@ -309,10 +310,10 @@ def test_rejected_rows_are_read_again_in_pieces(tmp_path: Path, monkeypatch: pyt
     records = [{"op": "I", "event": e, "n": i, **({"s": s} if s else {})} for i, (e, s) in enumerate(rows)]
     files = []
     for number, texts in enumerate((records[:2], [*records[2:], {"event": 4, "line": "no row"}])):
-        files.append(tmp_path / f"{number}.parquet")
+        files.append(LogFile(0, "r", f"{number}.parquet", len(texts), "0/r", 0, 0))
         columns = [["bad"] * len(texts), ["why"] * len(texts), [None] * len(texts), [json.dumps(t) for t in texts]]
-        pq.write_table(pa.table(columns, schema=REJECTED_SCHEMA), files[-1])
-    pieces = list(rejected.read_rejected(files, relation, as_new=as_new))
+        pq.write_table(pa.table(columns, schema=REJECTED_SCHEMA), tmp_path / files[-1].path)
+    pieces = list(rejected.read_rejected(tmp_path, files, relation, as_new=as_new))
     found = [
         (n, s)
         for raw in pieces
@@ -336,7 +337,8 @@ def test_rejected_rows_stay_beside_those_whose_event_is_unknown(
     records = [json.dumps({"op": "I", "event": e, "n": 1}) for e in (1, "x", 2)]
     columns = [["bad"] * 3, ["why"] * 3, [None] * 3, records]
     pq.write_table(pa.table(columns, schema=REJECTED_SCHEMA), tmp_path / "a.parquet")
-    (raw,) = rejected.read_rejected([tmp_path / "a.parquet"], Relation("r", (Column("n", INT),)))
+    files = [LogFile(0, "r", "a.parquet", 3, "0/r", 0, 0)]
+    (raw,) = rejected.read_rejected(tmp_path, files, Relation("r", (Column("n", INT),)))
     assert raw.row.tolist() == [1, 0, 2]
 
 

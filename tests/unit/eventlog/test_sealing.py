@@ -24,7 +24,7 @@ from cumulus_ops.snapshot import open_runtime, retry_put_aside
 from cumulus_ops.sources import drop_delivery
 from m3.datatypes import DATE, INT, STRING, decimal
 from m3.program import Column, Relation
-from tests.support.catalogs import put_migrated
+from tests.support.catalogs import put_migrated, set_aside
 from tests.support.projects import make_project
 
 CLICKS = Relation("clicks", (Column("id", INT), Column("campaign", STRING.with_null()), Column("day", DATE)), ("id",))
@@ -115,6 +115,16 @@ def test_rows_of_a_delivery_count_before_its_seals(setup: Setup) -> None:
     deliver(setup, 1, "a", clicks=clicks("7"))
     ((_, kind, reason),) = rejected(setup)
     assert (kind, reason[:26]) == ("sealed-value", 'campaign: ["7"] is closed ')
+
+
+def test_a_file_with_more_values_than_are_sealed_at_once_is_set_aside(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cumulus_ops.eventlog.append.SEAL_VALUES", 2)
+    deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7", "8", "9"))
+    assert [(f.kind, f.relation) for f in setup[1].files_aside()] == [("too-large", "clicks.campaign.seal")]
+    deliver(setup, 0, "b", clicks__campaign__seal=values("7", "8"))
+    assert closed(setup) == ['["7"]', '["8"]']
 
 
 def test_null_is_a_value(setup: Setup) -> None:
@@ -353,9 +363,9 @@ def test_a_value_waits_for_who_joins_and_not_for_who_has_left(tmp_path: Path) ->
     catalog.drain_coordinator(1)
     assert closed(setup) == []
     for batch in catalog.batches(coordinator=1):
-        catalog.set_aside(batch.id, "x")
+        set_aside(catalog, batch.id, "x")
     for batch in catalog.batches(coordinator=0):
-        catalog.set_aside(batch.id, "x")
+        set_aside(catalog, batch.id, "x")
     catalog.seal(0, 0)
     catalog.seal(1, 0)
     assert closed(setup) == ['["8"]']
@@ -375,7 +385,7 @@ def test_somebody_seals_for_who_is_gone(setup: Setup) -> None:
 def test_a_batch_that_is_set_aside_keeps_its_values_from_being_final_until_it_is_decided(setup: Setup) -> None:
     project, catalog = setup
     (batch,) = deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7"))
-    catalog.set_aside(batch, "x")
+    set_aside(catalog, batch, "x")
     (later,) = deliver(setup, 0, "b", clicks=clicks("8"))
     (value,) = catalog.closed_values("clicks", "campaign")
 
@@ -385,7 +395,7 @@ def test_a_batch_that_is_set_aside_keeps_its_values_from_being_final_until_it_is
     assert holding() == [batch]
     retry = restamp(project, catalog, catalog.batch(batch))
     assert holding() == [retry]
-    catalog.set_aside(retry, "x")
+    set_aside(catalog, retry, "x")
     assert holding() == [retry]
     drop(project, catalog, catalog.batch(retry))
     assert holding() == []
@@ -432,7 +442,7 @@ def test_what_is_declared_of_a_project_that_has_begun_is_checked(setup: Setup) -
     only_inserts = dataclasses.replace(project, insert_only=("clicks",))
     for decided in (False, True):  # it may be retried
         if decided:
-            catalog.set_aside(batch, "x")
+            set_aside(catalog, batch, "x")
         with pytest.raises(InputProblem, match=f"batch {batch} has deletes"):
             check_declarations(only_inserts, catalog)
     drop(project, catalog, catalog.batch(batch))
@@ -449,7 +459,7 @@ def test_what_closed_while_a_coordinator_was_away_is_closed_when_it_is_back(tmp_
     deliver(setup, 0, "a", clicks__campaign__seal=values("7"))
     catalog.drain_coordinator(1)
     for batch in catalog.batches():
-        catalog.set_aside(batch.id, "x")
+        set_aside(catalog, batch.id, "x")
     catalog.seal(0, 0)
     catalog.seal(1, 0)
     assert closed(setup) == ['["7"]']
@@ -480,8 +490,8 @@ def test_who_has_rows_already_is_registered_when_a_seal_is_declared(tmp_path: Pa
     deliver(setup, 0, "a", clicks=clicks("7", "8"))
     (aside,) = deliver(setup, 1, "a", clicks=clicks("7", "", "z" * 400, first=10))
     (gone,) = deliver(setup, 1, "b", clicks=clicks("8", first=20))
-    catalog.set_aside(aside, "x")  # it may be retried
-    catalog.set_aside(gone, "x")
+    set_aside(catalog, aside, "x")  # it may be retried
+    set_aside(catalog, gone, "x")
     drop(project, catalog, catalog.batch(gone))
 
     def declared(producers: str) -> Project:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import update
 
-from cumulus_ops.catalog import Catalog, KeyChange
+from cumulus_ops.catalog import Catalog, KeyChange, tables
 from cumulus_ops.config import KeySettings, Project
 from cumulus_ops.errors import Conflict
 from cumulus_ops.keys import KeyStage, merging, tidy_keys, tidying
@@ -17,7 +18,7 @@ from cumulus_ops.keys.building import signature, up_to_date
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 from tests.support.catalogs import PROGRAM
-from tests.support.keyed import Change, append, bags, found_in_index, move_to, net, table_of, with_keys
+from tests.support.keyed import Change, append, bags, found_in_index, move_to, net, proved, table_of, with_keys
 from tests.support.projects import make_project
 
 PLACE = Relation("place", (Column("id", INT), Column("name", STRING.with_null())), ("id",))
@@ -229,3 +230,17 @@ def test_another_key_makes_another_index(opened: Open) -> None:
         index = up_to_date(project, catalog, other, step.label)
     assert index.signature == signature(other) != signature(PLACE)
     assert sum(run.rows for run in index.runs) == 1
+
+
+def test_an_index_of_an_older_format_is_built_anew_by_the_next_append(opened: Open) -> None:
+    project, catalog = opened("strict")
+    append(project, catalog, 0, "a", _place((0, "I", 1, "Ulm")))
+    (run,) = catalog.key_index("place").runs  # type: ignore[union-attr]
+    (project.state / run.path).write_bytes(b"ARROW1: a file of old")
+    with catalog._engine.begin() as connection:
+        connection.execute(update(tables.key_index).values(signature="of old"))
+    assert proved(project, catalog, PLACE)  # there is none to prove
+    append(project, catalog, 0, "b", _place((1, "I", 1, "Bonn"), (2, "I", 2, "Bonn")))
+    assert [kind for kind, *_ in _reasons(project, catalog)] == ["doubled-key"]
+    assert found_in_index(project, catalog, PLACE) == net(project, catalog, "place")
+    assert proved(project, catalog, PLACE)

@@ -12,11 +12,14 @@ from click.testing import CliRunner
 from cumulus_ops.catalog import Catalog
 from cumulus_ops.cli import main
 from cumulus_ops.config import load_project
+from cumulus_ops.engine import initialise, open_runtime
 from cumulus_ops.local.doctor import FIX, OK, WARN, examine
 from cumulus_ops.local.machine import LOOPBACK, free_port
 from cumulus_ops.local.processes import KnownProcess
 from cumulus_ops.local.record import Record, write_record
 from cumulus_ops.local.up import servers_folder
+from cumulus_ops.snapshot import begin_anew, run_minibatch
+from tests.support.failing_shop import land_order, make_failing_shop
 
 
 @pytest.fixture
@@ -147,3 +150,80 @@ def test_sources_that_stand_still_are_to_be_mended(shop):
     first = next(f for f in examine(shop, free_port()) if f.check == "source")
     assert (first.state, first.hint) == (FIX, "put it back")
     assert "gone" in first.message
+
+
+@pytest.fixture
+def running(tmp_path, monkeypatch):
+    """A project with a drop applied, and another one waiting; its catalog lies beside its state folder."""
+    monkeypatch.setenv("CUMULUS_HOME", str(tmp_path / "home"))
+    make_failing_shop(tmp_path)
+    file = tmp_path / "cumulus.yaml"
+    file.write_text(f"{file.read_text()}\ncatalog: sqlite:///{tmp_path}/beside.db\n")
+    shutil.rmtree(load_project(tmp_path).state)
+    initialise(load_project(tmp_path))
+    for order in (1, 2):
+        land_order(tmp_path, "I", order, order)
+    apply(tmp_path)
+    return tmp_path
+
+
+def apply(folder):
+    with open_runtime(load_project(folder)) as rt:
+        assert run_minibatch(rt, 0) is not None
+
+
+def refusal(folder):
+    """What the doctor and a run say of the state, who both write nothing: the same."""
+    state = load_project(folder).state
+    before = {p: p.read_bytes() for p in state.rglob("*") if p.is_file()}
+    done = CliRunner().invoke(main, ["doctor", str(folder), "--json"])
+    assert done.exit_code == 2
+    (one,) = [f for f in json.loads(done.stdout) if f["check"] in ("claim", "views")]
+    assert one["state"] == FIX
+    assert {p: p.read_bytes() for p in state.rglob("*") if p.is_file()} == before
+    told = CliRunner().invoke(main, ["run", "--project", str(folder)])
+    assert told.exit_code == 2
+    for text in (one["message"].partition(": ")[2] or one["message"], one["hint"]):
+        assert text in " ".join(told.stderr.split())
+    return one
+
+
+def test_a_state_in_order_is_the_catalogs_and_of_these_views(running):
+    assert found(running, "claim").state == OK
+    file = running / "cumulus.yaml"
+    file.write_text(file.read_text() + "\ncorrections: {after: 7s}\n")
+    assert found(running, "claim").state == OK, "what is compiled is the same"
+    assert "Views:" not in CliRunner().invoke(main, ["status", "--project", str(running)]).stdout
+
+
+def test_a_catalog_from_a_backup_is_to_be_mended(running):
+    shutil.copy(running / "beside.db", running / "yesterday.db")
+    apply(running)
+    shutil.copy(running / "yesterday.db", running / "beside.db")
+    assert "was restored from a backup" in refusal(running)["message"]
+
+
+def test_a_state_folder_that_is_gone_or_another_is_to_be_mended(running):
+    state = load_project(running).state
+    shutil.move(state, running / "moved")
+    assert "is not the one that has it" in refusal(running)["message"]
+    shutil.rmtree(state, ignore_errors=True)
+    shutil.copytree(running / "moved", state)
+    begin_anew(load_project(running))
+    shutil.rmtree(state)
+    shutil.move(running / "moved", state)
+    assert "is of generation 1" in refusal(running)["message"]
+
+
+def test_views_that_have_changed_are_to_be_mended_and_status_says_so(running):
+    told = CliRunner().invoke(main, ["status", "--project", str(running)]).stdout
+    assert "Views:" not in told
+    view = running / "views" / "odd.sql"
+    view.write_text(view.read_text().replace("SUM", "MAX"))
+    one = refusal(running)
+    assert (one["check"], "the views have changed" in one["message"]) == ("views", True)
+    told = CliRunner().invoke(main, ["status", "--project", str(running)]).stdout
+    assert "Views: this catalog maintains another program" in told
+    assert "cumulus anew" in told
+    view.write_text("SELECT nothing FROM nowhere")
+    assert found(running, "views").state == FIX

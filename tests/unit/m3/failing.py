@@ -168,7 +168,9 @@ CASES: Mapping[str, Case] = {
     "text_to_date": Case("SELECT CAST('2024-01-' || s AS DATE) AS c, COUNT(*) AS n FROM r GROUP BY 1", {"s": "32"}, "CAST('2024-01-' || s AS DATE) .. (id = 9, s = '32')"),
     "text_to_timestamp": Case("SELECT id, CAST('2024-01-05 ' || s || ':00:00' AS TIMESTAMP) AS c FROM r", {"s": "25"}, "CAST('2024-01-05 ' || s || ':00:00' AS TIMESTAMP) .. (id = 9, s = '25')"),
     "text_to_bool": Case("SELECT id FROM r WHERE CAST(CASE WHEN s > '5' THEN s ELSE 'true' END AS BOOLEAN)", {"s": "maybe"}, "CAST(CASE WHEN s > '5' THEN s ELSE 'true' END AS BOOL) .. (id = 9, s = 'maybe')"),
-    "left": Case("SELECT id, LEFT(s, b) AS c FROM r", {"b": -1}, "LEFT(s, b) .. (id = 9, b = -1, s = '12')", lenient=True),
+    "left": Case("SELECT id, LEFT(s, b) AS c FROM r", {"b": -1}, "LEFT(s, b) .. (id = 9, b = -1, s = '12')", lenient=True, dialect="bigquery"),
+    "substring": Case("SELECT id, SUBSTRING(s, 1, b) AS c FROM r", {"b": -1}, "SUBSTRING_STANDARD(s, 1, b) .. (id = 9, b = -1, s = '12')", lenient=True, dialect="postgres"),
+    "replace": Case("SELECT id, LENGTH(REPLACE(s, '1', RPAD('', 600000, 'x'))) AS c FROM r", {"s": "11"}, "REPLACE(s, '1', RPAD('', 600000, 'x')) .. (id = 9, s = '11')", lenient=True),
     "chr": Case("SELECT id, CHR(a + 60) AS c FROM r", {"a": -100}, "CHR(a + 60) .. (id = 9, a = -100)", duckdb="SELECT id, CHR(CAST(a + 60 AS INT)) AS c FROM r"),
     # dates
     "date_beyond": Case("SELECT id, CAST(d + INTERVAL '1' DAY AS DATE) AS c FROM r", {"d": datetime.date.max}, "CAST(ADD_DAYS(d, 1) AS DATE) .. (id = 9, d = 9999-12-31)", lenient=True),

@@ -89,17 +89,12 @@ def test_what_is_said_to_be_read_is_read() -> None:
     assert not unproven
 
 
-#: Arguments by which sqlglot remembers how a dialect spells a function, or that are False where they mean something.
+#: Arguments by which sqlglot remembers how a dialect spells a function, or that are False where they mean something: those that no
+#: argument of a call can come to stand in (for the others see FLAGS).
 #: The ordinals of UNNEST are a column that nobody may read.
 SPELLING = {
-    ("Count", "expressions"), ("Coalesce", "is_nvl"), ("Coalesce", "is_null"), ("Cast", "safe"), ("If", "false"), ("Substring", "zero_start"),
-    ("Div", "safe"), ("Div", "typed"), ("TsOrDsToDate", "safe"), ("NthValue", "from_first"), ("Corr", "null_on_zero_variance"),
-    ("TimestampTrunc", "input_type_preserved"), ("Round", "casts_non_integer_decimals"), ("TryCast", "requires_string"),
-    ("TryCast", "null_on_text_overflow"), ("TryCast", "probe_date_format"), ("DataTypeParam", "expression"), ("TsOrDsAdd", "return_type"),
-    ("DateDiff", "big_int"), ("DateDiff", "date_part_boundary"), ("CountIf", "zero_on_all_null"), ("Mode", "deterministic"),
-    ("JSONExtractScalar", "only_json_types"), ("JSONExtractScalar", "json_type"), ("JSONExtractScalar", "scalar_only"),
-    ("JSONExtractScalar", "json_subtype"), ("JSONExtract", "only_json_types"), ("JSONExtract", "variant_extract"),
-    ("JSONExtract", "requires_json"), ("JSONPathKey", "quoted"), ("GenerateSeries", "is_end_exclusive"), ("Unnest", "explode_array"), ("Unnest", "offset"),
+    ("Count", "expressions"), ("Cast", "safe"), ("If", "false"), ("Div", "safe"), ("Div", "typed"),
+    ("DataTypeParam", "expression"), ("JSONPathKey", "quoted"), ("Unnest", "explode_array"), ("Unnest", "offset"),
     ("Array", "bracket_notation"), ("Array", "struct_name_inheritance"), ("Array", "value_constructor"),
 }  # fmt: skip
 LEAVES = (exp.Identifier, exp.Literal, exp.DataType, exp.Null, exp.Boolean, exp.Var, exp.Interval)
@@ -153,6 +148,80 @@ def test_what_is_not_read_is_refused(kind: type[exp.Expr]) -> None:
             "unsupported-clause",
             True,
         )
+
+
+#: Where a query may stand in another one, read or not.
+PLACES = {
+    "unread query": "with x as ({}) select dept_id from departments",
+    "unread query in one": "with x as (with y as ({}) select 1 as one) select dept_id from departments",
+    "read query": "with x as ({}) select count(*) as n from x",
+    "derived table": "select count(*) as n from ({}) as x",
+    "exists": "select dept_id from departments where exists ({})",
+    "in": "select dept_id from departments where dept_id in ({})",
+    "scalar": "select dept_id, ({}) as n from departments",
+    "branch": "(select dept_id from departments) union all ({})",
+    "lateral": "select d.dept_id from departments d cross join lateral ({}) as x",
+}
+#: A query each of whose clauses names something that is not there, or is no query.
+WRONG = {
+    "list": "select nope from employees", "table": "select 1 as one from nope", "where": "select dept_id from employees where nope = 1",
+    "type": "select dept_id from employees where name", "from": "select e.dept_id from employees e join departments d on d.nope = 1",
+    "group": "select max(dept_id) as m from employees group by nope", "having": "select max(dept_id) as m from employees having nope = 1",
+    "order": "select dept_id from employees order by nope", "limit": "select dept_id from employees limit nope",
+    "window": "select dept_id from employees window w as (partition by nope)", "qualify": "select dept_id from employees qualify nope > 1",
+    "based window": "select dept_id from employees window w as (v order by emp_id)", "distinct": "select distinct on (nope) dept_id from employees",
+    "filter": "select count(*) filter (where nope) as n from employees", "frame": "select sum(emp_id) over (order by nope) as n from employees",
+    "delete": "delete from employees", "insert": "insert into employees values (1)", "update": "update employees set emp_id = 1",
+    "returning": "delete from employees returning dept_id", "lock": "select dept_id from employees for update", "into": "select dept_id into z from employees",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_wrong_is_refused_wherever_it_stands(wrong: str) -> None:
+    """Nobody need read a part of a query for its errors to count. (What sqlglot does not parse there is refused as well.)"""
+    for place, sql in PLACES.items():
+        with pytest.raises(M3Error) as caught:
+            compile_views("p", RELATIONS, {"v": sql.format(WRONG[wrong])}, dialect="postgres")
+        assert caught.value.span is not None, place
+
+
+def test_a_window_keeps_what_the_window_it_is_made_of_says() -> None:
+    query = "select emp_id, row_number() over {} as n from employees window w as (partition by dept_id), v as (w order by emp_id)"
+    programs = {
+        str(compile_views("p", RELATIONS, {"v": query.format(over)}, dialect="postgres").maps)
+        for over in ("v", "(w order by emp_id)", "(partition by dept_id order by emp_id)")
+    }
+    assert len(programs) == 1
+
+
+BASES = (
+    "",
+    "partition by dept_id",
+    "order by emp_id",
+    "partition by dept_id order by emp_id",
+    "order by emp_id rows 1 preceding",
+)
+BESIDE = ("", "partition by active", "order by salary", "rows 2 preceding", "order by salary rows 2 preceding")
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb", "spark", None])
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("base", BASES)
+def test_a_window_overrides_nothing_of_the_window_it_is_made_of(base: str, beside: str, dialect: str | None) -> None:
+    """As PostgreSQL has it; what is said by both, or beside a frame, is refused, wherever it stands, and in chains."""
+    parts = [part for part in ("partition by", "order by", "rows") if part in beside]
+    wrong = "partition by" in parts or ("order by" in parts and "order by" in base) or (bool(parts) and "rows" in base)
+    query = "select emp_id, sum(salary) over {} as n from employees window w as (" + base + "){}"
+    told = [("(w {})", ""), ("v", ", v as (w {})"), ("v", ", u as (w), v as (u {})"), ("()", ", v as (w {})")]
+    for over, more in told:
+        text = query.format(over.format(beside), more.format(beside))
+        if not wrong:
+            compile_views("p", RELATIONS, {"v": text}, dialect=dialect)
+            continue
+        with pytest.raises(CompileError) as caught:
+            compile_views("p", RELATIONS, {"v": text}, dialect=dialect)
+        assert (caught.value.kind, "\n" in caught.value.message) == ("unsupported-window", False)
+        assert ("'w'" in caught.value.message) or "u as" in more
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sqlglot import exp
 from m3 import CompileError
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.evaluate import evaluate
+from m3.failures import may_fail
 from m3.scalars import Scalar, Var
 from m3.sql.expressions import ExpressionReader
 from m3.sql.places import Source
@@ -224,7 +225,6 @@ def test_spellings(dialect: str | None, text: str, plain: str, database: duckdb.
         ("case when i then 1 end", "type-mismatch"),
         ("coalesce(i, t)", "type-mismatch"),
         ("b and i", "type-mismatch"),
-        ("left(s, -1)", "negative-length"),
         ("cast('x' as int)", "bad-cast"),
         ("i << 1", "unsupported-expression"),
         ("d & 1", "type-mismatch"),
@@ -264,3 +264,22 @@ def test_the_positions_below_one_are_before_the_text_in_postgresql():
     assert values("substring(s, i, 4)", "postgres") == [wanted(row[4], row[0], 4) for row in ROWS]
     assert values("substring(s, i)", "postgres") == [wanted(row[4], row[0], 99) for row in ROWS]
     assert values("substring('hello', 0, 2) || substring('hello', -1, 2)", "spark") == ["heo"] * len(ROWS)
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "spark", "duckdb", None])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("NaN", "nan"), (" nan ", "nan"), ("Infinity", "inf"), ("+INF", "inf"), ("inf", "inf"), ("-Infinity", "-inf")],
+)
+def test_nan_and_the_infinities_have_names(text: str, value: str, dialect: str | None) -> None:
+    for named in (f"CAST('{text}' AS DOUBLE)", f"COALESCE(NULLIF(f, f), '{text}')"):
+        assert {repr(v) for v in values(named, dialect)} == {value}
+    greater = [False if v is None else float(value) > v or value == "nan" for v in (2.5, -0.25, None, 1e10, 4.0)]
+    assert [bool(v) for v in values(f"f < '{text}'", dialect)] == greater
+    assert not may_fail(read(f"f < '{text}'", dialect))
+
+
+@pytest.mark.parametrize("text", ["-nan", "infinite", "1e999", "in f", ""])
+def test_other_names_are_refused(text: str) -> None:
+    with pytest.raises(CompileError):
+        values(f"f = '{text}'", "postgres")

@@ -25,7 +25,7 @@ SAMPLES = {
     DATE: st.dates(),
     TIMESTAMP: st.datetimes(),
     BOOL: st.booleans(),
-    DOUBLE: st.floats(allow_nan=False),
+    DOUBLE: st.floats(),
     decimal(38, 5): LONGS.map(lambda u: D(u).scaleb(-5)),
     decimal(9, 0): st.integers(-999_999_999, 999_999_999).map(D),
 }

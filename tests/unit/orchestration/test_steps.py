@@ -10,11 +10,14 @@ from cumulus_ops import snapshot
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.config import load_project
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.eventlog import append_delivery
 from cumulus_ops.orchestration import steps
+from cumulus_ops.query import read_view
 from cumulus_ops.rhythm import Rhythm
 from cumulus_ops.snapshot import open_runtime, status
 from cumulus_ops.timeline import read_timeline
 from tests.support.leases import has_been_awaited
+from tests.support.sleeping import instead_of_sleep
 
 HOUR = datetime.timedelta(hours=1)
 PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -119,7 +122,7 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
             steps.apply_epoch(folder, coordinator, 1 - coordinator)
     polls = []
     with monkeypatch.context() as patch:
-        patch.setattr(steps.time, "sleep", polls.append)
+        instead_of_sleep(patch, steps, polls.append)
         patch.setattr(steps, "_now", lambda: now() + 3 * HOUR if polls else now())
         assert steps.apply_scheduled(folder, 1, now())["batches"] == 0
     assert seen == [("end", True), ("end", False), ("end", True)]
@@ -136,7 +139,7 @@ def test_apply_tells_of_partitions_that_become_final_while_it_goes_on(folder, la
         (tmp_path / "home/landing/0" / drop / "orders.customer.seal.csv").write_text(f"o_customer\n{customers}\n")
     told, polls = [], []
     with monkeypatch.context() as patch:
-        patch.setattr(steps.time, "sleep", polls.append)
+        instead_of_sleep(patch, steps, polls.append)
         patch.setattr(steps, "_now", lambda: now() + 3 * HOUR if polls else now())
         steps.apply_scheduled(folder, 0, now(), on_final=lambda partition: told.append((partition, len(polls))))
     ((partition, before),) = told
@@ -337,7 +340,7 @@ def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, la
     for coordinator in (0, 1):
         steps.seal_epoch(folder, coordinator, 0)
     steps.commit_sealed(folder)
-    report = ValidationReport(0, False, {}, ("revenue: 1 group differs",), folder_path("/reports/index.html"), 0.1)
+    report = ValidationReport(0, "failed", {}, ("revenue: 1 group differs",), folder_path("/reports/index.html"), 0.1)
     monkeypatch.setattr(snapshot, "validate", lambda _runtime, _epoch, _views: report)
     with pytest.raises(steps.SnapshotInvalid) as caught:
         steps.validate_committed(folder)
@@ -346,4 +349,66 @@ def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, la
     monkeypatch.setenv("POLICY", "warn")
     file = folder_path(folder) / "cumulus.yaml"
     file.write_text(file.read_text().replace("policy: fail", "policy: ${POLICY}"))
-    assert steps.validate_committed(folder) == {0: False}
+    assert steps.validate_committed(folder) == {0: "failed"}
+
+
+def look_after_others(folder, monkeypatch, looks=1):
+    """Coordinator 1 has nothing to do, looks so often after the others, and ends; returns what it tells of: the epochs, and how often it had paused."""
+    told, pauses = [], []
+    with monkeypatch.context() as patch:
+        instead_of_sleep(patch, steps, pauses.append)
+        patch.setattr(steps, "_now", lambda: now() + 3 * HOUR * (len(pauses) >= looks))
+        steps.apply_scheduled(folder, 1, now(), on_complete=lambda epochs: told.append((epochs, len(pauses))))
+    return told
+
+
+def test_an_idle_apply_applies_what_a_dead_process_has_appended(folder, land, monkeypatch):
+    """It does not wait for its coordinator to be back, nor for its fence."""
+    begin(folder, now())
+    land(0, "d1", 1)
+    project = load_project(folder_path(folder))
+    with steps.running(folder, None, "apply", 0) as (_, dying):
+        append_delivery(project, dying.catalog, 0, dying.sources.pending(0)[0])
+    assert look_after_others(folder, monkeypatch) == []
+    with open_runtime(project, "inprocess") as runtime:
+        assert [(b.coordinator, b.state) for b in runtime.catalog.batches()] == [(0, "applied")]
+        assert read_view(runtime, "revenue", tentative=True).num_rows == 1
+
+
+def test_who_waits_for_the_token_applies_what_its_dead_holder_has_appended(folder, land):
+    begin(folder, PAST, length="30d")
+    land(0, "d1", 1)
+    project = load_project(folder_path(folder))
+    with steps.running(folder, None, "apply", 0) as (_, dying):
+        append_delivery(project, dying.catalog, 0, dying.sources.pending(0)[0])
+    assert steps.seal_epoch(folder, 1, 0, patience_s=0) is None
+    with open_runtime(project, "inprocess") as runtime:
+        assert [(b.coordinator, b.state) for b in runtime.catalog.batches()] == [(0, "applied")]
+
+
+def test_an_epoch_that_is_completed_by_a_fence_is_told_of_at_once(folder, land, monkeypatch):
+    """And not with the seal of who has fenced, which comes when its own epoch ends."""
+    file = folder_path(folder) / "cumulus.yaml"
+    impatient = "{count: 2, token: 0.000001s, patience: 0.000001s}"
+    file.write_text(file.read_text().replace("coordinators: 2", f"coordinators: {impatient}"))
+    begin(folder, now() - HOUR * 3 / 2)
+    land(0, "d1", 1)
+    assert steps.apply_epoch(folder, 0, 0)["batches"] == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot, "fence_the_gone", lambda *_: [])
+        assert (steps.seal_epoch(folder, 1, 0, patience_s=0), steps.seal_epoch(folder, 1, 0)) == (None, [0])
+    assert look_after_others(folder, monkeypatch) == [(range(1), 0)]
+    assert steps.commit_sealed(folder) == [0]
+
+
+def test_an_epoch_for_which_nobody_comes_is_told_of(folder, land, monkeypatch):
+    """A person has fenced somebody, or who was to wake the commit has died: it does not wait for the next seal."""
+    begin(folder, now())
+    land(0, "d1", 1)
+    steps.apply_epoch(folder, 0, 0)
+    for coordinator in (0, 1):
+        assert steps.seal_epoch(folder, coordinator, 0) == [0]
+    assert look_after_others(folder, monkeypatch) == [], "its commit has just been woken"
+    monkeypatch.setattr(steps, "OTHERS_S", 0.0)
+    monkeypatch.setattr(steps, "COMMIT_S", 0.0)
+    assert look_after_others(folder, monkeypatch, looks=3) == [(range(1), 1)]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from cumulus_ops.catalog import punctuations
 from cumulus_ops.engine import Runtime, initialise, open_runtime
 from cumulus_ops.errors import ViewInError
 from cumulus_ops.query import read_answer
 from cumulus_ops.snapshot import commit, run_minibatch, seal
-from cumulus_ops.snapshot.finals import finalise
+from cumulus_ops.snapshot.finals import final_table, finalise, publish_lost_finals
+from tests.support.catalogs import set_aside
 from tests.support.projects import Event
 from tests.support.sealed import SEALS, VIEWS, append_sealing, sealed_project, sealed_settings
 
@@ -57,7 +60,7 @@ def test_an_unreadable_batch_that_is_set_aside_holds_up_its_own_relation_only(ho
     views = {"v": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign", "a": "SELECT campaign, name FROM ads"}
     with sealed_project(tmp_path, 1, views=views) as rt:
         aside = append_sealing(rt, 0, [click(7, 5)], "a")
-        rt.catalog.set_aside(aside, "its log is damaged")
+        set_aside(rt.catalog, aside, "its log is damaged")
         apply(rt, [click(8, 5), ("ads", 1, (8, "x"))], "b", {"clicks": [8], "ads": [8]})
         file = rt.project.state / rt.catalog.log_files(batch=aside)[0].path
         file.write_bytes(b"nonsense") if how == "damaged" else file.unlink()
@@ -106,3 +109,69 @@ def test_values_that_wait_for_another_relations_seal_are_not_read(tmp_path: Path
         assert [(f.view, f.value) for f in finalise(rt).partitions] == [("named", '["8"]')]
         assert looked() == []
         assert {v.value for v in rt.catalog.newly_closed()} == {'["7"]', '["9"]'}
+
+
+def published(rt: Runtime, view: str) -> list[tuple[object, ...]]:
+    path = final_table(rt.project, view)
+    return sorted(tuple(row.values()) for row in DeltaTable(str(path)).to_pyarrow_table().to_pylist())
+
+
+@pytest.mark.parametrize(
+    "what", ["is gone", "is an older copy", "was put in order", "was put in order, and its log cleaned up"]
+)
+def test_a_table_of_final_rows_has_each_value_once_whatever_became_of_it(what: str, tmp_path: Path) -> None:
+    with sealed_project(tmp_path, 1, views={"v": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign"}) as rt:
+        path = final_table(rt.project, "v")
+        assert path is not None
+        for n in range(3):
+            apply(rt, [click(n, 5)], f"d{n}", {"clicks": [n]})
+            finalise(rt)
+            if n == 0:
+                shutil.copytree(path, tmp_path / "older")
+        if what.startswith("is"):
+            path.rename(tmp_path / "away")
+        if what == "is an older copy":
+            (tmp_path / "older").rename(path)
+        if what.startswith("was"):
+            table = DeltaTable(str(path))
+            table.optimize.compact()
+            table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+        if "cleaned" in what:
+            table.create_checkpoint()
+            for log in sorted((path / "_delta_log").glob("*.json"))[:-1]:
+                log.unlink()
+        versions = DeltaTable(str(path)).version() if path.exists() else -1
+        apply(rt, [click(3, 5)], "d3", {"clicks": [3]})
+        finalise(rt)
+        assert published(rt, "v") == [(n, 1) for n in range(4)]
+        assert DeltaTable(str(path)).version() == versions + 1
+        assert publish_lost_finals(rt) == []
+        path.rename(tmp_path / "again")
+        assert publish_lost_finals(rt) == ["v"]
+        assert published(rt, "v") == [(n, 1) for n in range(4)]
+
+
+def test_an_append_that_was_not_recorded_is_found_or_all_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sealed_project(tmp_path, 1, views={"v": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign"}) as rt:
+        path = final_table(rt.project, "v")
+        for n in range(4):
+            apply(rt, [click(n, 5)], f"d{n}", {"clicks": [n]})
+            if n % 2:
+                with monkeypatch.context() as patched:
+                    patched.setattr(type(rt.catalog), "record_final_tables", _die)
+                    with pytest.raises(InterruptedError):
+                        finalise(rt)
+            if n == 3:
+                table = DeltaTable(str(path))
+                table.optimize.compact()
+                table.create_checkpoint()
+                for log in sorted((Path(str(path)) / "_delta_log").glob("*.json"))[:-1]:
+                    log.unlink()  # which values were appended last, nothing says any more
+            finalise(rt)
+            assert published(rt, "v") == [(m, 1) for m in range(n + 1)]
+
+
+def _die(*_: object, **__: object) -> None:
+    raise InterruptedError

@@ -9,13 +9,24 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from cumulus_ops.catalog.identity import Identity
 from cumulus_ops.errors import Conflict, IntegrityProblem
-from cumulus_ops.snapshot.final_tables import FinalTable, append_final, open_final
+from cumulus_ops.snapshot import final_tables
+from cumulus_ops.snapshot.final_tables import FinalTable, append_final
 
 
 def append(table: FinalTable, numbers: list[int], since: int, wanted: list[int] | None = None) -> dict[int, int]:
     rows = pa.table({"a": [10 * n for n in numbers]})
-    return append_final(table, rows, np.array(numbers, np.int64), wanted or sorted(set(numbers)), since, "p")
+    done = append_final(table, rows, np.array(numbers, np.int64), wanted or sorted(set(numbers)), since, "p")
+    assert done is not None
+    return done.versions
+
+
+ME = Identity("a1" * 8, 1)
+
+
+def open_final(path: Path, owner: Identity = ME) -> FinalTable:
+    return final_tables.open_final(path, owner)
 
 
 def contents(path: Path) -> list[int]:

@@ -52,7 +52,7 @@ def run_epoch(rt: Runtime) -> int:
 def mark_validated(rt: Runtime) -> None:
     """What a passed validation leaves in the catalog."""
     for epoch in awaiting(rt, "validate"):
-        rt.catalog.record_validation(Validation(epoch, True, (), "", 0.0))
+        rt.catalog.record_validation(Validation(epoch, "passed", (), "", 0.0))
 
 
 def of_shop_1(rt: Runtime, epoch: int) -> int:

@@ -28,6 +28,7 @@ from cumulus_ops.snapshot import (
 )
 from m3.datatypes import DATE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
+from tests.support.catalogs import set_aside
 from tests.support.projects import make_project
 
 COLUMNS = (
@@ -143,7 +144,7 @@ def test_a_batch_that_was_retried_is_in_the_log_once(rt: Runtime) -> None:
     land(rt.project, "d1", *rows)
     (batch,) = append_delivery(rt.project, rt.catalog, 0, rt.sources.pending(0)[0])
     for attempt in range(2):
-        rt.catalog.set_aside(batch, "to see what repeats are compared with")
+        set_aside(rt.catalog, batch, "to see what repeats are compared with")
         assert take(rt, f"aside-{attempt}", *rows) == (0, 2, 0)
         batch = retry_batch(rt, batch).id
     assert answer(rt) == (30, 2)
@@ -211,7 +212,7 @@ def test_rows_from_before_reasons_had_kinds_are_decided_like_others(rt: Runtime)
     file = rt.project.state / row.path
     pq.write_table(pq.read_table(file).select(["reason", "row", "record"]), file)
     with rt.catalog._engine.begin() as connection:
-        connection.execute(update(tables.quarantine).values(reasons="{}", source=""))
+        connection.execute(update(tables.quarantine).values(reasons="{}", source="", checksums=None))
     assert [(g.kind, g.rows, g.label) for g in put_aside(rt).groups] == [("unknown", 1, row.label)]
     assert shown_rows(rt, row.label, 1)[1][0]["kind"] == "unknown"
     assert [(r.accepted, r.rejected) for r in retry_put_aside(rt, [row.label])] == [(0, 1)]

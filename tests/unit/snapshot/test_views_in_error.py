@@ -110,7 +110,7 @@ def test_a_failing_event_takes_its_view_out_until_it_is_deleted_and_nothing_else
     assert "in error: per_piece" in printed
     assert "id = 100" in printed
     notices = rt.project.state / NOTICES
-    assert "**per_piece** since epoch 1" in notices.read_text()
+    assert "`per_piece` since epoch 1" in notices.read_text()
 
     run_epoch(rt, {1: ("D", *FAILS[1:])})
     assert publish_all(rt) == [set(VIEWS)]
@@ -133,16 +133,16 @@ def test_what_only_reading_finds_is_recorded_by_publishing(rt: Runtime) -> None:
     assert read_view(rt, "total").to_pylist() == [{"amount": 54}]
 
 
-def test_views_in_error_are_found_without_publishing_too_and_others_are_validated(rt: Runtime) -> None:
+def test_views_in_error_are_found_without_publishing_too_and_others_are_validated(rt: Runtime, tmp_path: Path) -> None:
     run_epoch(rt, {0: LARGE, 1: LARGE, 2: FAILS})
     found = views_in_error(rt, 0)
     assert set(found) == {"per_piece", "total"}
     assert all("since epoch 0" in text for text in found.values())
     assert epochs_in_error(rt) == [("per_piece", 0), ("total", 0)]
-    request = validation_request(rt, 0)
+    request = validation_request(rt, 0, tmp_path)
     assert {view.name: view.error for view in request.views} == {"rows_of": "", **found}
     assert {view.name for view in request.views if view.snapshot is not None} == {"rows_of"}
-    of_errors = validation_request(rt, 0, ["total"])
+    of_errors = validation_request(rt, 0, tmp_path, ["total"])
     assert request.groups is not None
     assert of_errors.groups is not None, "what is compared must not depend on what is in error"
     assert of_errors.groups.schema == request.groups.schema
@@ -155,7 +155,7 @@ def test_snapshots_with_a_view_in_error_are_let_go_as_others_are(rt: Runtime) ->
         run_epoch(rt)
         publish_all(rt)
         for epoch in awaiting(rt, "validate"):
-            rt.catalog.record_validation(Validation(epoch, True, (), "", 0.0))
+            rt.catalog.record_validation(Validation(epoch, "passed", (), "", 0.0))
     assert rt.catalog.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers) == 3
     assert not rt.catalog.expired()
 
@@ -177,12 +177,13 @@ def test_a_notice_is_as_it_would_be_however_often_and_late_it_is_told(rt: Runtim
     run_epoch(rt, {1: FAILS})
     publish_all(rt)
     path = folder(rt, "per_piece")
-    versions = DeltaTable(str(path)).version()
-    publish_error(path, epoch=1, since=1, reason="again", program="p")
+    versions, owner = DeltaTable(str(path)).version(), rt.catalog.identity()
+    assert owner is not None
+    publish_error(path, owner, epoch=1, since=1, reason="again", program="p")
     assert DeltaTable(str(path)).version() == versions
     run_epoch(rt, {1: ("D", *FAILS[1:])})
     publish_all(rt)
-    publish_error(path, epoch=1, since=1, reason="late", program="p")
+    publish_error(path, owner, epoch=1, since=1, reason="late", program="p")
     assert not any(properties(rt, "per_piece").values())
 
 

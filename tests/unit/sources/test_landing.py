@@ -74,6 +74,15 @@ def ignored(rt: Runtime) -> dict[str, str]:
     return {Path(i.place).name: i.kind for i in put_aside(rt).ignored}
 
 
+def test_drops_that_wait_are_taken_by_their_names_and_the_numbers_in_them(rt: Runtime) -> None:
+    for name in ("d10", "d9", "2026-10-01", "d1", "2026-9-30"):
+        land(rt.project, name, sale__ndjson=lines((0, 1)))
+    expected = ["2026-9-30", "2026-10-01", "d1", "d9", "d10"]
+    assert [d.name for d in rt.sources.pending(0)] == rt.sources.landing(0).waiting() == expected
+    take_all(rt)
+    assert [b.drop for b in rt.catalog.batches()] == expected
+
+
 def folder(
     *, modified: int = 0, changed: int = 0, files: tuple[tuple[str, int], ...] = (("sale.csv", 0),)
 ) -> DropFolder:

@@ -9,17 +9,21 @@ import pyarrow as pa
 
 from cumulus_ops.validation import data_docs
 from cumulus_ops.validation.checkpoint import _checked, _Found, _no_rows
+from cumulus_ops.validation.handles import write_arrow
 from cumulus_ops.validation.index import report_pages
-from cumulus_ops.validation.request import ValidationRequest, ViewToValidate, ViewVerdict
-
-DIFFERENCES = (("differing", "region = <b>", "total", "1", "2"),)
+from cumulus_ops.validation.judge import Compared, Terms
+from cumulus_ops.validation.request import ValidationRequest, ViewToValidate
 
 
 def checked(folder: Path, epoch: int) -> None:
     request = ValidationRequest(
         "shop", epoch, (ViewToValidate("q", "", (), None),), (), {}, folder, (0,), {0: epoch}, None
     )
-    _checked(request, _Found([ViewVerdict("q", "differs", "1 row", DIFFERENCES)], pa.concat_tables([_no_rows()])))
+    rows = pa.table({"region": ["<b>"], "total": [1]})
+    held = write_arrow(rows, folder / f"held-{epoch}.arrow")
+    due = write_arrow(rows.set_column(1, "total", pa.array([2])), folder / f"due-{epoch}.arrow")
+    compared = Compared("q", held, None, due, Terms(keys=("region",)))
+    _checked(request, _Found([compared], pa.concat_tables([_no_rows()])))
 
 
 def test_older_pages_are_made_anew_and_newer_ones_are_left_alone(tmp_path: Path) -> None:

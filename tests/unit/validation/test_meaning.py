@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import math
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ from m3.errors import M3Error
 from m3.program import Column, Relation
 from m3.scalars import OPERATIONS
 from m3.windows import FUNCTIONS as WINDOW_FUNCTIONS
-from tests.support.constructs import CONSTRUCTS, DIALECTS, TABLE, UNPROVED, operations
+from tests.support.constructs import CONSTRUCTS, DIALECTS, DOUBLES_TABLE, TABLE, UNPROVED, operations
 
 RELATIONS = (
     Relation(
@@ -47,6 +48,15 @@ def test_what_dialects_mean_is_written_out(dialect: str | None, text: str, meani
     assert meaning in sql(text, dialect)
 
 
+@pytest.mark.parametrize(
+    ("base", "beside"),
+    [("PARTITION BY a", "PARTITION BY b"), ("ORDER BY a", "PARTITION BY b"), ("ORDER BY a", "ORDER BY b"), ("ORDER BY a ROWS 1 PRECEDING", "ROWS 2 PRECEDING")],
+)  # fmt: skip
+def test_what_a_window_says_twice_is_nobodys_choice(base: str, beside: str) -> None:
+    with pytest.raises(InputProblem):
+        sql(f"SELECT SUM(a) OVER (w {beside}) AS n FROM r WINDOW w AS ({base})", "postgres")
+
+
 def test_order_and_limit_of_the_view_itself_are_left_out_but_not_those_inside() -> None:
     assert "LIMIT" not in sql("SELECT a FROM r ORDER BY a LIMIT 3")
     assert "LIMIT 3" in sql("SELECT a FROM (SELECT a FROM r ORDER BY b LIMIT 3) AS q")
@@ -58,7 +68,8 @@ def test_columns_have_their_declared_names_and_types() -> None:
 
 
 def test_only_where_sparks_decimals_end_other_functions_are_needed() -> None:
-    assert not written_out("SELECT x / a AS q FROM r", RELATIONS).needed
+    assert not written_out("SELECT x / 3 AS q, a / a AS p FROM r", RELATIONS).needed
+    assert not written_out("SELECT x / a AS q FROM r", RELATIONS, "spark").needed
     assert {n.function for n in written_out("SELECT x / a / a / a AS q FROM r", RELATIONS).needed} <= {"quotient"}
     wide = written_out("SELECT SUM(x * a * a) AS s FROM r", RELATIONS, wide=True)
     assert {n.function for n in wide.needed} == {"total"}
@@ -76,6 +87,7 @@ def test_exact_functions_round_once_and_never_wrap() -> None:
     with pytest.raises(OverflowError):
         exact.FUNCTIONS["total"](decimal(3, 0), [Decimal(999), Decimal(1)])
     assert exact.FUNCTIONS["total"](DOUBLE, [1e308, 1e308, -1e308]) == 1e308
+    assert [exact.FUNCTIONS["total"](DOUBLE, [x, x]) for x in (1e308, -1e308)] == [math.inf, -math.inf]
     assert exact.FUNCTIONS["ceil"](DOUBLE, -1.5) == -1.0
     assert exact.FUNCTIONS["floor"](DOUBLE, 1e300) == 1e300
     assert exact.FUNCTIONS["ceil"](DOUBLE, float("inf")) == float("inf")
@@ -100,7 +112,9 @@ def test_every_operation_of_the_compiler_occurs_among_the_constructs() -> None:
         form, expressions = CONSTRUCTS[kind]
         for expression in expressions:
             with suppress(M3Error):
-                seen |= set(operations(compile_views("c", [TABLE], {"v": form.format(f"{expression} AS c")})))
+                seen |= set(
+                    operations(compile_views("c", [TABLE, DOUBLES_TABLE], {"v": form.format(f"{expression} AS c")}))
+                )
     wanted = {*OPERATIONS, *WINDOW_FUNCTIONS}
     for expression in CONSTRUCTS["scalars"][1]:
         if wanted <= seen:

@@ -23,7 +23,7 @@ def test_a_program_without_views_can_be_validated(tmp_path: Path) -> None:
         apply_batch(rt, append_events(rt, 0, [("r", 1, (1,))], "d"))
         seal(rt, 0, 0)
         commit(rt, 0)
-        request = validation_request(rt, 0)
+        request = validation_request(rt, 0, tmp_path)
     assert request.views == ()
     assert request.groups is None
     assert request.sealed_epochs == {0: 0}

@@ -5,26 +5,33 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import io
+import json
 import re
 import sqlite3
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
 from cumulus_ops.catalog import Catalog, EpochNumbers, Transition
 from cumulus_ops.config import Project, SourceSettings
-from cumulus_ops.engine import initialise
+from cumulus_ops.engine import initialise, open_runtime
 from cumulus_ops.errors import InputProblem
+from cumulus_ops.local.machine import free_port
 from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.snapshot import commit, publish, run_minibatch, seal
 from cumulus_ops.validation.index import PAGES
 from cumulus_ops.web import create_app
 from cumulus_ops.web.reports import report_file
 from cumulus_ops.web.sparkline import sparkline
 from cumulus_ops.web.timeline import draw_timeline
-from tests.support.projects import make_project
+from m3.datatypes import INT
+from m3.program import Column, Relation
+from tests.support.projects import append_events, make_project
 from tests.support.shown import SALES, shown_project
 
 ADDRESSES = (
@@ -67,13 +74,13 @@ def test_the_start_leads_to_the_only_project(client: TestClient) -> None:
 
 def test_the_overview_says_how_things_are(client: TestClient) -> None:
     said = words(client, "")
-    assert "by_region ok epoch 3" in said
-    assert "ratio in error since epoch 3 epoch 2" in said, "the newest snapshot that has rows of it"
+    assert "by_region not renewed epoch 3" in said
+    assert "ratio in error since epoch 3 epoch 2 , data" in said, "the newest snapshot that has rows of it"
     assert "View ratio is in error since epoch 3: ratio:1:12" in said
     assert "1 drop" in said
     assert "4 rows in the log, not applied" in said
     assert "4 rows 1 file, 0 batches" in said
-    assert "0 has the token 4 works 0 – 1 4" in said
+    assert "0 has the token 4 is overdue 0 – 1 4" in said
     svg = client.get("/test/").text
     assert svg.count('<g class="bar sealed">') == 8, "four epochs of two coordinators"
     assert svg.count('<g class="bar open">') == 2
@@ -94,7 +101,7 @@ def test_the_coordination_report_says_what_is_waited_for_and_why(client: TestCli
 
 def test_a_view_shows_its_newest_rows_its_sql_and_its_dataflow(client: TestClient) -> None:
     said = words(client, "views/by_region")
-    assert "region total n east 12 8 north 12 8 south 12 8 west 12 8" in said
+    assert "region STRING total INT n INT east 12 8 north 12 8 south 12 8 west 12 8" in said
     assert "SELECT region, SUM(amount) AS total" in said
     picture = client.get("/test/views/by_region/dataflow.svg")
     assert picture.headers["content-type"] == "image/svg+xml"
@@ -108,8 +115,8 @@ def test_a_view_shows_its_newest_rows_its_sql_and_its_dataflow(client: TestClien
 def test_rows_are_read_from_the_maps_where_nothing_is_published(project: Project) -> None:
     unpublished = dataclasses.replace(project, published=None)
     client = TestClient(create_app(lambda: [unpublished], anyone))
-    assert "region total n east 12 8 north 12 8" in words(client, "views/by_region")
-    assert "100 / amount fails for 8 rows" in words(client, "views/ratio")
+    assert "region STRING total INT n INT east 12 8 north 12 8" in words(client, "views/by_region")
+    assert "fails for 8 rows" in words(client, "views/ratio")
 
 
 def test_a_large_view_is_not_read_where_nothing_is_published(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +129,7 @@ def test_a_large_view_is_not_read_where_nothing_is_published(project: Project, m
 
 def test_an_epoch_says_what_its_validation_found(client: TestClient) -> None:
     said = words(client, "epochs/1")
-    assert "failed : it differs from its recomputation" in said
+    assert "failed : something is not as it should be" in said
     assert "view x: north" in said
     assert "Not validated yet." in words(client, "epochs/3")
     assert "There is no snapshot yet." in words(client, "epochs/4")
@@ -273,6 +280,113 @@ def test_a_project_that_is_not_there_or_not_ready_is_said_so(client: TestClient,
     assert "there is no snapshot yet" in words(fresh, "views/v")
 
 
+def one_view(folder: Path) -> Project:
+    project = make_project(folder, [SALES], views={"v": "SELECT region, COUNT(*) AS n FROM sales GROUP BY region"})
+    initialise(project)
+    return project
+
+
+def test_a_catalog_that_does_not_answer_is_a_page_that_says_what_to_do(project: Project) -> None:
+    lost = dataclasses.replace(project, catalog_url=f"postgresql://me:hush@127.0.0.1:{free_port()}/x")
+    client = TestClient(create_app(lambda: [lost], anyone))
+    for address in ("", "views/by_region", "views/by_region/rows.csv", "epochs", "quarantine", "coordination"):
+        answer = client.get(f"/test/{address}")
+        assert answer.status_code == 503, address
+        assert "the catalog cannot be reached" in answer.text, address
+        assert "that the server runs" in answer.text
+        assert "hush" not in answer.text
+        assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+
+
+def test_a_catalog_that_is_damaged_or_old_is_said_so(tmp_path: Path) -> None:
+    project = one_view(tmp_path)
+    client = TestClient(create_app(lambda: [project], anyone))
+    file = project.state / "catalog.db"
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        database.execute("UPDATE alembic_version SET version_num = '0005'")
+        database.commit()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    answer = client.get("/test/")
+    assert (answer.status_code, "`cumulus init` brings" in answer.text) == (503, True)
+    file.write_bytes(b"not a database at all" * 1000)
+    answer = client.get("/test/")
+    assert (answer.status_code, "restore it from a backup" in answer.text) == (503, True)
+
+
+def test_a_defect_is_a_page_too_and_its_details_are_for_the_log(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> list[Project]:
+        raise ZeroDivisionError("something inside")
+
+    answer = TestClient(create_app(broken, anyone)).get("/test/")
+    assert answer.status_code == 500
+    assert "cumulus doctor" in answer.text
+    assert "something inside" not in answer.text
+    assert "something inside" in caplog.text
+
+
+def test_errors_of_who_guards_the_pages_are_not_told(project: Project) -> None:
+    async def failing(request: Request, name: str) -> None:
+        raise FileNotFoundError(2, "gone", "/etc/airflow/secret.db")
+
+    answer = TestClient(create_app(lambda: [project], failing)).get("/test/")
+    assert (answer.status_code, "secret" in answer.text) == (500, False)
+
+
+def test_rows_without_an_order_are_sorted_and_can_be_downloaded(tmp_path: Path) -> None:
+    project = one_view(tmp_path)
+    with open_runtime(project) as rt:
+        append_events(rt, 0, [("sales", 1, (region, 1)) for region in ("west", "east", "a,b")], "d")
+        run_minibatch(rt, 0, ["d"])
+        for epoch in (0, 1):
+            for coordinator in range(3):
+                seal(rt, coordinator, epoch)
+            commit(rt, epoch)
+        publish(rt, 0)
+    client = TestClient(create_app(lambda: [project], anyone))
+    said = words(client, "views/v")
+    assert "region STRING n INT a,b 1 east 1 west 1" in said
+    assert "All 3 rows, of epoch 0; nothing has come in since" in said, said
+    assert str(tmp_path / "published" / "v") in said
+    csv = client.get("/test/views/v/rows.csv")
+    assert csv.text.replace('"', "") == "region,n\na,b,1\neast,1\nwest,1\n"
+    assert "attachment" in csv.headers["content-disposition"]
+    parquet = client.get("/test/views/v/rows.parquet").content
+    assert pq.read_table(io.BytesIO(parquet)).to_pylist()[0] == {"region": "a,b", "n": 1}
+    assert client.get("/test/views/v/rows.exe").status_code == 404
+    assert client.get("/test/views/w/rows.csv").status_code == 404
+    for file in (tmp_path / "published" / "v").glob("*.parquet"):
+        file.write_bytes(b"damaged")
+    assert "move the folder away" in client.get("/test/views/v/rows.csv").text
+
+
+def test_a_large_view_is_not_downloaded(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cumulus_ops.web.rows.READ_ENTRIES", 3)
+    answer = TestClient(create_app(lambda: [project], anyone)).get("/test/views/by_region/rows.csv")
+    assert (answer.status_code, "cumulus query by_region --output rows.csv" in answer.text) == (503, True)
+
+
+def test_corrections_are_shown_where_a_view_had_some(tmp_path: Path) -> None:
+    views = {"a": "SELECT SUM(amount) AS s FROM sales", "b": "SELECT COUNT(*) AS n FROM other"}
+    other = Relation("other", (Column("x", INT),))
+    project = make_project(tmp_path, [SALES, other], views=views, coordinators=1)
+    initialise(project)
+    with open_runtime(project) as rt:
+        append_events(rt, 0, [("sales", 1, ("r", 1))], "d")
+        run_minibatch(rt, 0, ["d"])
+        group = next(g.name for g in rt.plan.groups.values() if any(m.startswith("a_") for m in g.members))
+        seal(rt, 0, 0)
+        commit(rt, 0)
+        publish(rt, 0)
+    with contextlib.closing(sqlite3.connect(project.state / "catalog.db")) as database:
+        database.execute("INSERT INTO correction VALUES (9, 0, 5, ?)", (json.dumps([group]),))
+        database.commit()
+    text = TestClient(create_app(lambda: [project], anyone)).get("/test/").text
+    titles = dict(re.findall(r'views/(a|b)">.*?<title>([^<]*)</title>', text, re.DOTALL))
+    assert titles == {"a": "1 row in epoch 0; corrected in 1 of these epochs", "b": "1 row in epoch 0"}
+
+
 def test_pages_are_quick_for_a_long_history_and_wait_for_no_writer(tmp_path: Path) -> None:
     views = {f"v{i}": f"SELECT region, SUM(amount) + {i} AS total FROM sales GROUP BY region" for i in range(50)}
     project = make_project(tmp_path, [SALES], views=views, coordinators=3)
@@ -302,8 +416,8 @@ def long_history(database: sqlite3.Connection, views: dict[str, str], epochs: in
     database.execute("BEGIN")
     for epoch in range(epochs):
         database.execute(SNAPSHOT, (epoch, epoch, epoch + 1, at))
-        database.execute("INSERT INTO validation VALUES (?, 1, '[]', '', 1.0, ?)", (epoch, at))
-        database.execute("INSERT INTO correction VALUES (?, ?, 12)", (epoch + 1, epoch))
+        database.execute("INSERT INTO validation VALUES (?, '[]', '', 1.0, ?, 'passed', NULL, NULL)", (epoch, at))
+        database.execute("INSERT INTO correction VALUES (?, ?, 12, NULL)", (epoch + 1, epoch))
         for c in range(3):
             database.execute("INSERT INTO boundary VALUES (?, ?, ?, 'clock')", (epoch, c, 1767225600.0 + epoch * 60))
             database.execute("INSERT INTO seal VALUES (?, ?, ?, NULL, NULL)", (c, epoch, at))
@@ -319,7 +433,8 @@ def long_history(database: sqlite3.Connection, views: dict[str, str], epochs: in
 SNAPSHOT = """INSERT INTO snapshot (epoch, version, "commit", entries, seconds, committed_at)
     VALUES (?, ?, ?, 1000, 0.5, ?)"""
 BATCH = """INSERT INTO batch (coordinator, "drop", epoch, first_sequence, next_sequence, inserts, deletes, quarantined,
-    duplicates, state, seconds, part, failures, unended) VALUES (?, ?, ?, 0, 10, 10, 0, 1, 1, 'retired', 0.1, ?, 0, 0)"""
+    duplicates, state, seconds, part, failures, unended, space, deaths)
+    VALUES (?, ?, ?, 0, 10, 10, 0, 1, 1, 'retired', 0.1, ?, 0, 0, '', 0)"""
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 SECOND = datetime.timedelta(seconds=1)
 
@@ -328,7 +443,7 @@ def test_a_timeline_is_staggered_as_it_was() -> None:
     rhythm = Rhythm(START, 30 * SECOND, 3)
     ends = [Transition(e, c, rhythm.end(c, e), "clock", rhythm.end(c, e) + SECOND) for e in (0, 1) for c in range(3)]
     ends[4] = dataclasses.replace(ends[4], fenced="gone for 1 h")
-    numbers = [EpochNumbers(0, committed_at=START + 52 * SECOND, validated_at=START + 55 * SECOND, success=True)]
+    numbers = [EpochNumbers(0, committed_at=START + 52 * SECOND, validated_at=START + 55 * SECOND, outcome="passed")]
     drawn = draw_timeline(ends, numbers, rhythm, START + 90 * SECOND)
     assert drawn is not None
     begins = {(b.title.split(",")[0], b.epoch): b.x for b in drawn.bars}
@@ -352,8 +467,8 @@ def test_a_timeline_of_who_catches_up_follows_the_seals() -> None:
 
 
 def test_a_sparkline_has_gaps_where_there_are_no_rows() -> None:
-    drawn = sparkline([3, 4, 5, 6], [(3, 10), (5, 20)], {4: 7, 9: 1})
+    drawn = sparkline([3, 4, 5, 6], [(3, 10), (5, 20)], {4, 9})
     assert len(drawn.line.split()) == 2
     assert drawn.bars.count("M") == 1
-    assert drawn.title == "20 rows in epoch 5; 8 corrected entries in these epochs"
-    assert sparkline([], [], {}).line == ""
+    assert drawn.title == "20 rows in epoch 5; corrected in 2 of these epochs"
+    assert sparkline([], [], set()).line == ""

@@ -1,0 +1,98 @@
+"""A new generation of an installation: what follows from the event log is forgotten, and made again from it; or all is forgotten.
+
+What was decided stays in the first case: the log and its stamps, epochs, seals, members, where sources are, what was put aside or dropped. So the snapshots
+of a new generation are those of the same epochs over the same events. Whatever the old one has computed is retired, and goes when nobody can be reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.control import program_values
+from cumulus_ops.catalog.identity import Identity
+from cumulus_ops.catalog.leases import Leases
+from cumulus_ops.catalog.records import LEFT_OUT, NewRun, ProgramRecord
+
+__all__ = ["Generations"]
+
+#: What a generation has computed, or made of what it has computed.
+COMPUTED = (
+    t.reading_clock,
+    t.correction,
+    t.snapshot,
+    t.consumption,
+    t.published,
+    t.view_error,
+    t.validation,
+    t.final_partition,
+)
+#: Of a batch, as it is when it was appended.
+UNAPPLIED = {
+    "ticket": None,
+    "read_at": None,
+    "commit": None,
+    "clock": None,
+    "lease": None,
+    "step": None,
+    "retracted_by": None,
+    "failures": 0,
+    "unended": 0,
+    "seconds": 0.0,
+}
+
+
+class Generations(Leases):
+    """Their beginning."""
+
+    def begin_generation(self, identity: Identity, record: ProgramRecord, start: Sequence[NewRun]) -> None:
+        """Let every batch that counts wait to be applied again, for a program that may be another one. Processes that have opened the generation before commit
+        nothing any more.
+
+        Args:
+            identity: whose the catalog is from now on.
+            record: the program; its version scheme may be another one, too.
+            start: the runs with what is there before the first event.
+        """
+        b, v = t.batch.c, t.seal_value.c
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            self._end_others(connection)
+            number = self._commit(connection, program, "start", start)
+            others = (t.run.c.retired_by.is_(None), t.run.c.commit < number)
+            connection.execute(update(t.run).where(*others).values(retired_by=number))
+            for table in COMPUTED:
+                connection.execute(delete(table))
+            connection.execute(update(t.batch).values(**UNAPPLIED))
+            connection.execute(update(t.batch).where(b.state.not_in(LEFT_OUT)).values(state="appended", reason=None))
+            connection.execute(update(t.seal_value).where(v.finalised.is_not(None)).values(finalised=None))
+            values = program_values(record)
+            del values["coordinators"]  # who they are, `member` says
+            refreshed = None if record.refreshed is None else number - 1
+            values |= {"refreshed": refreshed, "source": "", "next_ticket": 1, "oldest_readable": 0}
+            connection.execute(update(t.program).values(**values, generation=identity.generation))
+            self._become(connection, identity)
+
+    def forget_everything(self, identity: Identity) -> None:
+        """Be as a new catalog is, of ``identity``: the log, and where sources are, are forgotten, too. Numbers of leases are not given out again."""
+        with self._engine.begin() as connection:
+            if connection.execute(select(t.program.c.id)).first() is not None:
+                self._lock(connection)
+            for table in reversed(t.metadata.sorted_tables):
+                if table is not t.installation:
+                    connection.execute(delete(table))
+            self._become(connection, identity)
+            connection.execute(update(t.installation).values(home=None))
+            self._lease = None
+
+    def _end_others(self, connection: Connection) -> None:
+        mine = self._lease.id if self._lease is not None else 0
+        connection.execute(delete(t.lease).where(t.lease.c.id != mine))
+
+    def _become(self, connection: Connection, identity: Identity) -> None:
+        values = {"name": identity.installation, "generation": identity.generation}
+        if connection.execute(update(t.installation).values(**values)).rowcount == 0:
+            connection.execute(insert(t.installation).values(id=1, **values))
+        self._identity = identity
