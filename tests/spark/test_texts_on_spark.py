@@ -24,6 +24,10 @@ HOSTILE = ["a" * 45, "a" * 3_000 + "!", "%a_%" * 500 + "b", "a\nb", "", "日本�
 ROWS = [("hello", "h%o", i, j) for i, j in itertools.product(range(-6, 7), range(-6, 7))]
 ROWS += [(s, p, 2, 3) for s in HOSTILE for p in [*HOSTILE, "a%_%a%b", None] if not (p or "").endswith("\\")]
 ROWS += [(s, None, 2, 3) for s in ODD_TEXTS]
+#: Texts that are there in some rows only; those of them that are have a value.
+SOMETIMES = {
+    "INT": "'1'", "DECIMAL(9, 2)": "'1.50'", "DOUBLE": "'1.5'", "DATE": "'2024-01-31'", "TIMESTAMP": "'2024-01-31 10:00:00'", "BOOLEAN": "'true'",
+}  # fmt: skip
 KINDS = ("INT", "DECIMAL(9, 2)", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN")
 PARTS = "SUBSTRING(s, i, {j}) AS a, SUBSTRING(s, i) AS b, LEFT(s, i) AS c, RIGHT(s, i) AS d, SUBSTRING(s, 2, {j}) AS e, LEFT(s, -2) AS f"
 LONG = "%a_" * 60
@@ -46,6 +50,10 @@ VIEWS = {
         "duckdb",
         "casts",
     ): f"SELECT s, {', '.join(f'TRY_CAST(s AS {kind}) AS c{i}' for i, kind in enumerate(KINDS))} FROM t",
+    (
+        "postgres",
+        "casts of NULL",
+    ): f"SELECT s, i, j, {', '.join(f'CAST(CASE WHEN i > 0 THEN {text} END AS {kind}) AS c{n}' for n, (kind, text) in enumerate(SOMETIMES.items()))} FROM t",
 }
 BEYOND = [
     "REPLACE(s, 'h', RPAD('', 2000000 - 951425 + i, 'x'))",

@@ -121,7 +121,8 @@ def _from_text(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
     if isinstance(node, exp.Literal):  # the compiler has seen it
         return cast(node, to)
     inner = fn("regexp_replace", node, text(f"^{SPACES}+|{SPACES}+$"), text(""))
-    return cast(when(fn("rlike", inner, text(f"^({FORMS[to.kind]})$")), inner, text("?")), to)
+    has_form = fn("rlike", inner, text(f"^({FORMS[to.kind]})$"))
+    return cast(when(exp.Not(this=has_form), text("?"), inner), to)  # of NULL, neither: it stays NULL
 
 
 def _stamp_to_text(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
