@@ -38,20 +38,20 @@ bench: $(VENV)/.installed-bench ## measure beside recomputation and other system
 	$(BIN)/python -m benchmarks run $(ARGS)
 
 clean: ## remove what runs and tools left (not .venv)
-	rm -rf var build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf var build *.egg-info papers/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or newer is needed: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "make: python -m venv failed: on Debian, apt-get install python3-venv" >&2; exit 1; }
 
-$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/bin/python
 	@VENV=$(VENV) scripts/install .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.installed-dev: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/bin/python
 	@VENV=$(VENV) scripts/install '.[dev]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-bench: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.installed-bench: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/bin/python
 	@VENV=$(VENV) scripts/install '.[bench]'
 	@touch $@ $(VENV)/.installed

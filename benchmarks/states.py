@@ -16,15 +16,15 @@ from benchmarks.processes import run_worker
 from benchmarks.progress import say
 from benchmarks.settings import REPOSITORY
 from benchmarks.workload import count_rows, drops_of, forget, relations_of, sql_of
-from cumulus_ops.config import ExecutorSettings, KeySettings, Project, load_project
-from cumulus_ops.engine import build_program
+from cumulus_ops.opening.runtime import build_program
+from cumulus_ops.project.settings import ExecutorSettings, KeySettings, Project, load_project
 from m3 import format_program
 
 __all__ = ["State", "copied", "load_state", "loaded", "project_of", "scratch"]
 
 LOAD_EVENTS = 1_000_000
 #: What decides how a state looks on disk; engine and compiler show in the program's text.
-FORMAT_SOURCES = ("catalog", "coordination", "eventlog", "keys", "layout", "mapstore", "versions.py")
+FORMAT_SOURCES = ("append", "catalog", "coordination", "files", "keys", "layout", "maps", "project/versions.py")
 
 
 @dataclass(frozen=True)

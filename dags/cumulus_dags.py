@@ -3,8 +3,8 @@
 (Airflow only looks into files that contain the words "airflow" and "dag"; this one does.)
 """
 
-from cumulus_ops.config import load_project
-from cumulus_ops.orchestration import build_dags
-from cumulus_ops.orchestration.projects import project_folder
+from cumulus_ops.orchestration.assets import project_folder
+from cumulus_ops.orchestration.factory import build_dags
+from cumulus_ops.project.settings import load_project
 
 globals().update(build_dags(load_project(project_folder())))

@@ -29,19 +29,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from cumulus_ops.config import Project, load_project
+from cumulus_ops.append.append import append_delivery
 from cumulus_ops.coordination.labelling.analysis import analyse
-from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
+from cumulus_ops.coordination.labelling.annotations import read_dataflow
 from cumulus_ops.coordination.labelling.strategies import coordinate
 from cumulus_ops.coordination.plan import COMMITTED
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.errors import NotYet
-from cumulus_ops.eventlog import append_delivery
-from cumulus_ops.query import read_view
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.finals import finalise
+from cumulus_ops.epochs.minibatch import compute_batch, current_epoch, run_minibatch
+from cumulus_ops.epochs.sealing import seal, sealed
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import NotYet
+from cumulus_ops.project.settings import Project, load_project
 from cumulus_ops.query.answers import read_answer
-from cumulus_ops.snapshot import commit, current_epoch, run_minibatch, seal, sealed
-from cumulus_ops.snapshot.finals import finalise
-from cumulus_ops.snapshot.minibatch import compute_batch
+from cumulus_ops.query.read import read_view
 
 HERE = Path(__file__).parent
 DEATHS = 3  # of each replica's processes in a run

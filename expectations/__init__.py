@@ -10,11 +10,11 @@ import os
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
 logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
-from expectations import metrics  # noqa: E402, F401  registers them
-from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity  # noqa: E402
 from expectations.snapshot import (  # noqa: E402
+    ExpectEpochsToBeComplete,
     ExpectFinalRowsToEqualRecomputation,
     ExpectNoGroupWithoutRows,
+    ExpectNoNegativeMultiplicity,
     ExpectSnapshotToEqualRecomputation,
 )
 from expectations.suites import epoch_suite, finals_suite, groups_suite, log_suite, views_suite  # noqa: E402

@@ -1,13 +1,110 @@
-"""What a view's snapshot must be: its recomputation, and nothing but groups that have rows."""
+"""What is expected of a snapshot, of the log and of the vote on an epoch; the metrics behind it, and how it reads in a report."""
 
 from __future__ import annotations
 
+from abc import ABC
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from cumulus_ops.verdicts import EQUAL, IN_ERROR, UNPROVED
-from expectations.rendering import ReadableExpectation, verdict
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.execution_engine import PandasExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
-__all__ = ["ExpectFinalRowsToEqualRecomputation", "ExpectNoGroupWithoutRows", "ExpectSnapshotToEqualRecomputation"]
+from cumulus_ops.project.verdicts import EQUAL, IN_ERROR, UNPROVED
+from cumulus_ops.validation.judge import judge
+
+__all__ = [
+    "ComparisonMetric",
+    "ExpectEpochsToBeComplete",
+    "ExpectFinalRowsToEqualRecomputation",
+    "ExpectNoGroupWithoutRows",
+    "ExpectNoNegativeMultiplicity",
+    "ExpectSnapshotToEqualRecomputation",
+    "ReadableExpectation",
+    "RowsBelowMetric",
+    "SealedEpochsMetric",
+    "verdict",
+]
+
+
+# How our expectations read in a report: a sentence, what was observed, and a table of what is wrong.
+
+
+def verdict(
+    success: bool, observed: str, header: Sequence[str] = (), table: Sequence[Sequence[str]] = (), **details: Any
+) -> dict[str, Any]:
+    """An expectation's result.
+
+    Args:
+        success: whether it holds.
+        observed: what was found, in a few words.
+        header: the table's columns, shown when there are rows.
+        table: what is wrong, as text.
+        details: numbers for programs.
+    """
+    shown = {"header": list(header), "table": [list(row) for row in table]}
+    return {"success": success, "result": {"observed_value": observed, "details": {**details, **shown}}}
+
+
+class ReadableExpectation(BatchExpectation, ABC):
+    """Base of the expectations here: ``sentence`` is a template over the expectation's arguments (``$name``)."""
+
+    sentence: ClassVar[str] = ""
+
+
+# The metrics behind the expectations: what a batch, a small table, says.
+
+
+SAMPLE_ROWS = 20
+
+
+def _batch(engine: PandasExecutionEngine, domain: dict[str, Any]) -> Any:
+    frame, _, _ = engine.get_compute_domain(domain_kwargs=domain, domain_type=MetricDomainTypes.TABLE)
+    return frame
+
+
+class ComparisonMetric(TableMetricProvider):
+    """The tables of one view, compared: the verdict on them (:class:`~cumulus_ops.validation.request.ViewVerdict`); None if the batch has no row
+    for the view. Its cells are handles, so the tables are in memory for as long as this takes."""
+
+    metric_name = "cumulus.comparison"
+    value_keys = ("view",)
+
+    @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:
+        rows = _batch(execution_engine, metric_domain_kwargs).to_dict("records")
+        mine = next((row for row in rows if row["view"] == metric_value_kwargs["view"]), None)
+        return None if mine is None else judge(mine)
+
+
+class RowsBelowMetric(TableMetricProvider):
+    """Rows of the batch whose ``column`` is NULL or below ``minimum``: their number, and some of them as text."""
+
+    metric_name = "cumulus.rows_below"
+    value_keys = ("column", "minimum")
+
+    @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:
+        batch = _batch(execution_engine, metric_domain_kwargs)
+        value = batch[metric_value_kwargs["column"]]
+        wrong = batch[(value.isna() | (value < metric_value_kwargs["minimum"])).astype(bool)]
+        sample = wrong.head(SAMPLE_ROWS).astype(object)
+        rows = sample.where(sample.notna(), "NULL").values.tolist()
+        return len(wrong), list(batch.columns), [[str(value) for value in row] for row in rows]
+
+
+class SealedEpochsMetric(TableMetricProvider):
+    """coordinator -> last sealed epoch, of a batch with these two columns."""
+
+    metric_name = "cumulus.sealed_epochs"
+
+    @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, **_: Any) -> dict[int, int]:
+        batch = _batch(execution_engine, metric_domain_kwargs)
+        return {int(c): int(e) for c, e in zip(batch["coordinator"], batch["sealed_epoch"], strict=True)}
+
 
 HEADER = ("what", "group", "column", "snapshot", "recomputed")
 
@@ -81,3 +178,57 @@ class ExpectNoGroupWithoutRows(ReadableExpectation):
         return verdict(
             count == 0, f"{count} groups without rows" if count else "all groups have rows", header, rows, count=count
         )
+
+
+# What the event log must be for a snapshot to mean anything: sealed by everybody, and a possible history.
+
+
+class ExpectEpochsToBeComplete(ReadableExpectation):
+    """Expect every member of the snapshot's epoch to have sealed it (the unanimous vote).
+
+    The batch has the columns ``coordinator`` and ``sealed_epoch`` (the last one, inclusive).
+
+    Args:
+        epoch: the snapshot's epoch.
+        members: the numbers of the coordinators that take part in it.
+    """
+
+    epoch: int
+    members: list[int]
+
+    sentence: ClassVar[str] = "The members of epoch $epoch, coordinators $members, have all sealed it."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.sealed_epochs",)
+    success_keys: ClassVar[tuple[str, ...]] = ("epoch", "members")
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> dict[str, Any]:
+        sealed: dict[int, int] = metrics["cumulus.sealed_epochs"]
+        late = [c for c in self.members if sealed.get(c, -1) < self.epoch]
+        rows = [(str(c), str(sealed.get(c, "none"))) for c in late]
+        observed = f"not sealed by {', '.join(map(str, late))}" if late else "sealed by all"
+        return verdict(not late, observed, ("coordinator", "last sealed epoch"), rows, late=late)
+
+
+class ExpectNoNegativeMultiplicity(ReadableExpectation):
+    """Expect that no row was deleted more often than it was inserted.
+
+    The batch has the columns ``relation``, ``row`` (JSON text) and :attr:`column`, bigint.
+
+    Args:
+        column: the column that holds a row's multiplicity.
+    """
+
+    column: str = "_multiplicity"
+    minimum: int = 0
+
+    sentence: ClassVar[str] = "No row of a base table was deleted more often than it was inserted."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.rows_below",)
+    success_keys: ClassVar[tuple[str, ...]] = ("column", "minimum")
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> dict[str, Any]:
+        count, header, rows = metrics["cumulus.rows_below"]
+        observed = f"{count} rows deleted more often than inserted" if count else "none"
+        return verdict(count == 0, observed, header, rows, count=count)

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import great_expectations as gx
 
-from expectations.log import ExpectEpochsToBeComplete, ExpectNoNegativeMultiplicity
 from expectations.snapshot import (
+    ExpectEpochsToBeComplete,
     ExpectFinalRowsToEqualRecomputation,
     ExpectNoGroupWithoutRows,
+    ExpectNoNegativeMultiplicity,
     ExpectSnapshotToEqualRecomputation,
 )
 

@@ -17,7 +17,8 @@ from m3.datatypes import Type
 from m3.functions import Value
 from m3.program import Input
 
-__all__ = ["COLLECTED", "INPUTS", "collected", "interpolated", "misfit", "rank"]
+__all__ = ["COLLECTED", "INPUTS", "collected", "interpolated", "misfit", "place_of_fraction", "rank", "rounded_sum"]
+
 
 #: A value and how often it is there.
 Counted = Sequence[tuple[Any, int]]
@@ -56,7 +57,7 @@ class _Place:
         return bool(other.size < self.size if self.descending else self.size < other.size)
 
 
-def rank(fraction: Decimal | str | None, rows: int) -> tuple[int, Fraction]:
+def place_of_fraction(fraction: Decimal | str | None, rows: int) -> tuple[int, Fraction]:
     """Where a fraction of the way from the first of some rows to the last is: the row before, and how far to the next."""
     place = Fraction(fraction or 0) * (rows - 1)
     return math.floor(place), place - math.floor(place)
@@ -80,7 +81,7 @@ def _at(values: Counted, place: int) -> Any:
 
 
 def _continuous(values: Counted, fraction: Decimal | str | None) -> Value:
-    below, part = rank(fraction, sum(count for _, count in values))
+    below, part = place_of_fraction(fraction, sum(count for _, count in values))
     return interpolated(_at(values, below), _at(values, below + bool(part)), part)
 
 
@@ -141,3 +142,28 @@ def misfit(kind: str, value: Type, parameter: Decimal | str | None) -> str:
     if kind == "list" and not isinstance(parameter, str):
         return "no separator"
     return ""
+
+
+# Floating-point numbers: sums that do not depend on the order, computed exactly and rounded once; and the order with NaN.
+
+
+def rank(value: Any) -> Any:
+    """What a value is ordered by among those of its type: NaN equals itself and is the greatest number.
+
+    >>> sorted([math.nan, math.inf, 1.0], key=rank)
+    [1.0, inf, nan]
+    """
+    return (value != value, 0.0 if value != value else value) if isinstance(value, float) else value
+
+
+def rounded_sum(terms: Sequence[tuple[float, int]]) -> float | None:
+    """The sum of value times count, as the nearest float; infinities and NaN as IEEE 754 adds them; None of nothing."""
+    if not terms:
+        return None
+    if not all(math.isfinite(value) for value, _ in terms):
+        return sum(value * count for value, count in terms if not math.isfinite(value))
+    total = sum((Fraction(value) * count for value, count in terms), Fraction(0))
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from m3.check import check
-from m3.collected import COLLECTED, collected
+from m3.collected import COLLECTED, collected, rank, rounded_sum
 from m3.dataflow import strata
 from m3.datatypes import from_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import FAILURES, Value, coerce, evaluate
-from m3.floats import rank, rounded_sum
 from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
 from m3.scalars import Scalar, call
 from m3.statements import Env, Key, contributions

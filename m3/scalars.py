@@ -21,8 +21,7 @@ from decimal import Decimal
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
 from m3.errors import ProgramError, Span
 from m3.functions import FUNCTIONS
-from m3.functions.spec import ACCEPTED, CONVERTED
-from m3.functions.types import arithmetic_type, as_decimal, common_type, numeric_as_decimal
+from m3.functions.spec import ACCEPTED, CONVERTED, arithmetic_type, as_decimal, common_type, numeric_as_decimal
 
 __all__ = [
     "OPERATIONS",

@@ -17,10 +17,12 @@ from benchmarks.rows import Label, Row
 from benchmarks.settings import ALL_QUERIES, Settings
 from benchmarks.states import State, copied, loaded, project_of
 from benchmarks.workload import forget, relations_of, tables_of
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import collect_garbage, commit, run_minibatch, seal
+from cumulus_ops.epochs.checkpoint import collect_garbage, commit
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.query.read import read_view
 
 __all__ = ["run"]
 

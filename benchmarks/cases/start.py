@@ -17,8 +17,9 @@ from benchmarks.rows import Label, Row
 from benchmarks.settings import Settings
 from benchmarks.states import scratch
 from cumulus_ops.cli.scaffold import write_project
-from cumulus_ops.config import load_project
-from cumulus_ops.snapshot import initialise, open_runtime, run_epochs
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import load_project
 
 __all__ = ["run"]
 
@@ -27,7 +28,7 @@ COMMAND = "from cumulus_ops.cli.main import main; main()"
 AIRFLOW = "import airflow.sdk.execution_time.task_runner"
 SPARK = "import pyspark.daemon, pyspark.worker"
 TASK = "; from cumulus_ops.orchestration import steps; steps.seal_epoch('.', 0, 0, patience_s=0)"
-WORKER = "; import cumulus_ops.engine.staged, cumulus_ops.engine.steps"
+WORKER = "; import cumulus_ops.compute.staged, cumulus_ops.compute.steps"
 #: What is measured: the name of its row -> the code of a process, and its arguments. What Cumulus adds to a task or a worker is the difference
 #: to the row with what Airflow, or Spark, need by themselves.
 STARTS: Mapping[str, tuple[str, Sequence[str]]] = {

@@ -17,10 +17,10 @@ from benchmarks.contest import Contestant, Turn, compete
 from benchmarks.rows import Label, Row
 from benchmarks.settings import REPOSITORY, Settings
 from benchmarks.states import scratch
-from cumulus_ops.config import ExecutorSettings, Project, load_project
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings, Project, load_project
+from cumulus_ops.query.read import read_view
 from m3.datatypes import INT, decimal
 from m3.program import Column, Relation
 
@@ -107,7 +107,7 @@ def _many(home: Path) -> Iterator[Contestant]:
 
 def _forget_plans() -> None:
     """As in a new process."""
-    from cumulus_ops.layout import plan_json
+    from cumulus_ops.layout.plans import plan_json
 
     plan_json.cache_clear()
 

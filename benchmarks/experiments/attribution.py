@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cumulus_ops.catalog import Run
-from cumulus_ops.engine import Runtime
-from cumulus_ops.mapstore import VERSION, open_run
-from cumulus_ops.versions import (
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.maps.deltas import VERSION
+from cumulus_ops.maps.packs import open_run
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.versions import (
     COORDINATORS_MAX,
     RANKS_MAX,
     SEQUENCES_MAX,

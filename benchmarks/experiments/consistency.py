@@ -28,8 +28,9 @@ from benchmarks.progress import say
 from benchmarks.rows import machine
 from benchmarks.settings import HOME
 from benchmarks.states import scratch
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.snapshot import commit, run_minibatch
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import initialise, open_runtime
 
 __all__ = ["Scenario", "plot", "run", "run_race", "run_views"]
 

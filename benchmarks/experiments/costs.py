@@ -23,14 +23,16 @@ from benchmarks.progress import say
 from benchmarks.rows import machine
 from benchmarks.settings import HOME
 from benchmarks.states import scratch
-from cumulus_ops.catalog import LogFile, NewBatch
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.eventlog.files import write_parquet
-from cumulus_ops.mapstore import VERSION, AccessPath, build_run, merge_runs, open_run, value_column, write_runs
-from cumulus_ops.query import read_map
-from cumulus_ops.snapshot import correct, merge
-from cumulus_ops.snapshot.minibatch import commit_batch, compute_batch
-from cumulus_ops.versions import STATEMENT_BITS, event_version
+from cumulus_ops.catalog.records import LogFile, NewBatch
+from cumulus_ops.epochs.checkpoint import correct, merge
+from cumulus_ops.epochs.minibatch import commit_batch, compute_batch
+from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.maps.deltas import VERSION, value_column
+from cumulus_ops.maps.packs import open_run, write_runs
+from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.versions import STATEMENT_BITS, event_version
+from cumulus_ops.query.read import read_map
 
 __all__ = ["run_costs", "slope"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import NotYet
-from cumulus_ops.snapshot import current_epoch, seal, sealed
+from cumulus_ops.epochs.minibatch import current_epoch
+from cumulus_ops.epochs.sealing import seal, sealed
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import NotYet
 
 __all__ = ["Rounds", "staggered"]
 

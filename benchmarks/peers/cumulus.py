@@ -18,10 +18,10 @@ from benchmarks.contest import Contestant, Turn
 from benchmarks.processes import run_worker
 from benchmarks.states import State, copied, project_of, scratch
 from benchmarks.workload import relations_of
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.query.read import read_view
 
 __all__ = ["on_state", "whole_stream"]
 
@@ -84,7 +84,7 @@ def on_state(
 
 def _on_spark(rt: Runtime, cores: int) -> Runtime:
     from benchmarks.peers.spark import session_of
-    from cumulus_ops.engine.spark import SparkExecutor
+    from cumulus_ops.compute.spark import SparkExecutor
 
     settings = ExecutorSettings(kind="spark", master=f"local[{cores}]")
     return dataclasses.replace(rt, executor=SparkExecutor(settings, session_of(cores)))

@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 
 from benchmarks.peers.spark import session_of
 from benchmarks.states import project_of
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import collect_garbage, commit, run_minibatch, seal
+from cumulus_ops.epochs.checkpoint import collect_garbage, commit
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.query.read import read_view
 
 __all__ = ["apply_all"]
 
@@ -41,7 +43,7 @@ def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
     with open_runtime(project, "inprocess") as opened:
         rt = opened
         if spec["kind"] == "spark":
-            from cumulus_ops.engine.spark import SparkExecutor
+            from cumulus_ops.compute.spark import SparkExecutor
 
             rt = dataclasses.replace(opened, executor=SparkExecutor(executor, session_of(cores)))
         result = _measure(rt, spec["batches"])

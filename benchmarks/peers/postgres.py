@@ -24,8 +24,7 @@ from benchmarks.peers.postgres_views import QUERIES, Incremental, incremental
 from benchmarks.processes import watch_memory
 from benchmarks.workload import drops_of, relations_of
 from cumulus_ops.demo.tpch import plain_schema
-from cumulus_ops.local.children import Child, stop_all
-from cumulus_ops.local.machine import LOOPBACK, free_port
+from cumulus_ops.local.processes import LOOPBACK, Child, free_port, stop_all
 from cumulus_ops.local.spark_service import wait_for_port
 
 __all__ = ["postgres_stream"]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from benchmarks.answers import check_answer, net_tables
 from benchmarks.contest import Contestant, Turn
 from benchmarks.workload import relations_of, sql_of, without_order
-from cumulus_ops.config import ExecutorSettings
+from cumulus_ops.project.settings import ExecutorSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ DRIVER_MEMORY = "4g"
 
 def session_of(cores: int) -> SparkSession:
     """The engine's own session on ``local[cores]``, warmed up by a few small jobs; one at a time in a process."""
-    from cumulus_ops.engine.spark import spark_session
+    from cumulus_ops.compute.spark import spark_session
 
     os.environ.setdefault(
         "PYSPARK_SUBMIT_ARGS",

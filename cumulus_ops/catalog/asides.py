@@ -16,13 +16,13 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.clocks import forget_clocks
+from cumulus_ops.catalog.commits import forget_clocks
 from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.deliveries import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.finals import refuse_below_finals
-from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import read_membership
 from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun
-from cumulus_ops.errors import Conflict, InputProblem
+from cumulus_ops.project.errors import Conflict, InputProblem
 
 __all__ = ["FAILURES", "RETRIES", "UNENDED", "Asides", "not_aside"]
 

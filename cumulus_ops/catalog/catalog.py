@@ -1,28 +1,22 @@
 """The catalog's reads and transactions.
 
 Every method that changes something is one transaction, and can be run twice: the second run finds its work done and
-says so, or raises :class:`~cumulus_ops.errors.Conflict` and changes nothing.
+says so, or raises :class:`~cumulus_ops.project.errors.Conflict` and changes nothing.
 """
 
 from __future__ import annotations
 
 from cumulus_ops.catalog.asides import Asides
-from cumulus_ops.catalog.boundaries import Boundaries
 from cumulus_ops.catalog.commits import Commits
-from cumulus_ops.catalog.control import Control
-from cumulus_ops.catalog.deliveries import Deliveries
+from cumulus_ops.catalog.control import Control, StepProblems
+from cumulus_ops.catalog.deliveries import Deliveries, KeyIndexes, SourceProblems
 from cumulus_ops.catalog.finals import Finals
 from cumulus_ops.catalog.generations import Generations
 from cumulus_ops.catalog.history import History
-from cumulus_ops.catalog.key_indexes import KeyIndexes
 from cumulus_ops.catalog.log import EventLog
-from cumulus_ops.catalog.members import Members
-from cumulus_ops.catalog.results import Results
-from cumulus_ops.catalog.retention import Retention
+from cumulus_ops.catalog.members import Boundaries, Members
+from cumulus_ops.catalog.results import Results, Retention, ViewErrors
 from cumulus_ops.catalog.seals import Seals
-from cumulus_ops.catalog.source_problems import SourceProblems
-from cumulus_ops.catalog.step_problems import StepProblems
-from cumulus_ops.catalog.view_errors import ViewErrors
 
 __all__ = ["Catalog"]
 

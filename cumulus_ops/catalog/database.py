@@ -76,32 +76,286 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    URL,
     Connection,
+    Engine,
     Executable,
+    Float,
     Row,
     Table,
     bindparam,
+    create_engine,
+    event,
     insert,
     inspect,
     literal_column,
     select,
     table,
+    text,
     update,
 )
+from sqlalchemy.engine import ExceptionContext, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.expression import FunctionElement
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.connection import READ_ONLY, SCHEMA, connect, is_missing, migrate, retry_busy, schema_version
 from cumulus_ops.catalog.identity import Identity, generation_over
 from cumulus_ops.catalog.records import NewRun, step_of
-from cumulus_ops.errors import Conflict, SetupProblem
-from cumulus_ops.urls import shown_url
+from cumulus_ops.project.errors import Conflict, SetupProblem
+from cumulus_ops.project.names import hide, require_clear, shown_url
 
-__all__ = ["Database", "insert_new", "not_initialised", "now", "read_identity"]
+__all__ = [
+    "READ_ONLY",
+    "SCHEMA",
+    "ClockS",
+    "Database",
+    "clock_s",
+    "connect",
+    "database_problem",
+    "insert_new",
+    "is_missing",
+    "migrate",
+    "not_initialised",
+    "now",
+    "read_identity",
+    "retry_busy",
+    "say_where",
+    "schema_version",
+]
+
+
+# What a database's errors mean for a person: which catalog, what is wrong with it, what to do.
+
+
+#: The state folder is the catalog's, so one that is new in its place deletes nothing, and is refused until it is declared.
+RESTORE = (
+    "restore it from a backup, and then `cumulus anew`; without a backup, rename it, and `cumulus anew --from-sources` keeps the event log aside and reads "
+    "the landing folder and the sources again"
+)
+#: What SQLite and PostgreSQL say, and what that means: words of theirs, kind, message, hint.
+MEANINGS = (
+    ("not a database", "catalog-damaged", "the catalog is no database", RESTORE),
+    ("malformed", "catalog-damaged", "the catalog is damaged", RESTORE),
+    ("locked", "catalog-busy", "another process has held the catalog for too long", "see who does, and try again"),
+    ("readonly", "catalog-read-only", "the catalog cannot be written", "see who may write the file and its folder"),
+    (
+        "unable to open",
+        "catalog-unreachable",
+        "the catalog cannot be opened",
+        "see who may read the file and its folder",
+    ),
+    ("disk is full", "disk-full", "there is no room left for the catalog", "make room, and run it again"),
+    ("password authentication", "catalog-refused", "the server refuses the password", "check the catalog's URL"),
+    (
+        "does not exist",
+        "catalog-refused",
+        "the server does not know it",
+        "check the catalog's URL, or create the database",
+    ),
+)
+UNREACHABLE = (
+    "catalog-unreachable",
+    "the catalog cannot be reached",
+    "check the catalog's URL in cumulus.yaml, and that the server runs",
+)
+
+
+def say_where(engine: Engine) -> Engine:
+    """Let the errors of an engine say of which database they are."""
+    url = engine.url.render_as_string(hide_password=False)
+    where = shown_url(url)
+
+    def remember(context: ExceptionContext) -> None:
+        if context.sqlalchemy_exception is not None:
+            context.sqlalchemy_exception.catalog_url = where  # type: ignore[attr-defined]
+            said = str(context.sqlalchemy_exception.orig)
+            context.sqlalchemy_exception.said = hide(said, [url])  # type: ignore[attr-defined]
+
+    event.listen(engine, "handle_error", remember)
+    return engine
+
+
+def database_problem(error: BaseException) -> SetupProblem | None:
+    """A database's error in plain words; None if it is none, or not the surroundings' fault.
+
+    What is a defect of ours, such as a statement that the database does not understand, is left as it is.
+    """
+    if not isinstance(error, DatabaseError) or type(error) not in (DatabaseError, OperationalError):
+        return None
+    said = str(getattr(error, "said", error.orig))
+    found = next((meaning for meaning in MEANINGS if meaning[0] in said), None)
+    if found is None and type(error) is DatabaseError:
+        return None
+    kind, message, hint = UNREACHABLE if found is None else found[1:]
+    line = next(iter(said.splitlines()), "").strip()
+    return SetupProblem(f"{message}: {line}", kind=kind, place=getattr(error, "catalog_url", ""), hint=hint)
+
+
+# The database's clock: the one that all processes share.
+
+
+class ClockS(FunctionElement[float]):
+    """The database's clock, in seconds since 1970, at this moment (not when the transaction began)."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(ClockS, "sqlite")
+def _sqlite_clock(_element: Any, _compiler: Any, **_: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(ClockS, "postgresql")
+def _postgresql_clock(_element: Any, _compiler: Any, **_: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+
+
+def clock_s(connection: Connection) -> float:
+    """What it shows now."""
+    return float(connection.execute(select(ClockS())).scalar_one())
+
+
+# Opening the catalog's database: SQLite embedded, PostgreSQL served; and bringing its schema up to date.
+
+
+#: The newest migration.
+SCHEMA = "0024"
+
+Result = TypeVar("Result")
+BUSY_TIMEOUT_MS = 60_000
+#: A process that stands still in the midst of a transaction has its locks so long, which others may wait for: as long as its lease.
+IDLE_MS = 60_000
+READ_ONLY = "cumulus_read_only"  # execution option of connections that will not write
+MIGRATIONS = Path(__file__).parent / "migrations"
+MIGRATION_LOCK = 0x43554D55  # one number for PostgreSQL's advisory lock
+
+
+def connect(url: str) -> Engine:
+    """An engine for ``url``. SQLite files get WAL and a busy timeout; writing transactions take the write lock
+    at their beginning, so that a reader never has to become a writer half-way."""
+    parsed = read_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        served = create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
+        event.listen(served, "connect", _configure_postgresql)
+        return say_where(served)
+    if parsed.database in (None, "", ":memory:"):
+        raise SetupProblem(
+            "the catalog must outlive a process", kind="catalog-memory", hint="use sqlite:///FILE or PostgreSQL"
+        )
+    engine = create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
+    event.listen(engine, "connect", _configure_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return say_where(engine)
+
+
+def read_url(url: str) -> URL:
+    """The URL of a catalog. The driver need not be named; PostgreSQL's scheme may have either of its usual names.
+
+    >>> read_url("postgres://me@db/cumulus").drivername
+    'postgresql+psycopg2'
+
+    Raises:
+        SetupProblem: it is none, or of another database.
+    """
+    if not url.startswith("sqlite"):
+        require_clear(url, "catalog", "catalog-url")
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        parsed = None
+    if parsed is None or parsed.get_backend_name() not in ("sqlite", "postgresql", "postgres"):
+        hint = "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+        raise SetupProblem("this is no catalog's URL", kind="catalog-url", place=shown_url(url), hint=hint) from None
+    return parsed.set(drivername="postgresql+psycopg2") if parsed.drivername in ("postgresql", "postgres") else parsed
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    only_reads = connection.get_execution_options().get(READ_ONLY, False)
+    connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
+
+
+def _configure_postgresql(connection: object, _record: object) -> None:
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE_MS}")
+    cursor.close()
+    connection.commit()  # type: ignore[attr-defined]  # else the first rollback takes it back
+
+
+def _configure_sqlite(connection: object, _record: object) -> None:
+    connection.isolation_level = None  # type: ignore[attr-defined]  # transactions are begun by the listener
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def migrate(engine: Engine) -> None:
+    """Bring the schema to the current version; safe to run from several processes at once.
+
+    Raises:
+        SetupProblem: the database cannot be reached, or another version has made its tables, from which no migration leads here.
+    """
+    from alembic import command  # most often nothing is to be migrated
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    if engine.dialect.name == "sqlite":
+        Path(str(engine.url.database)).parent.mkdir(parents=True, exist_ok=True)
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    try:
+        with engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))  # a migration may compute
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except CommandError as error:
+        raise SetupProblem(
+            f"this version of Cumulus cannot go on with the catalog: {error}",
+            kind="catalog-schema",
+            place=shown_url(engine.url.render_as_string(hide_password=False)),
+            hint="use the version that made it; or move catalog and state folder away, and let `cumulus init` begin with what has landed",
+        ) from error
+    except OperationalError as error:
+        raise database_problem(error) or error from error
+
+
+def is_missing(engine: Engine) -> bool:
+    """Whether the catalog is a file that is not there."""
+    return engine.dialect.name == "sqlite" and not Path(str(engine.url.database)).exists()
+
+
+def schema_version(engine: Engine) -> str | None:
+    """The version of the catalog's schema; None for a database without one. Nothing is made by looking."""
+    if is_missing(engine):
+        return None
+    with engine.begin() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def retry_busy(action: Callable[[], Result], attempts: int = 5) -> Result:
+    """Run a whole transaction again when the database says it is busy (SQLite under many writers)."""
+    for attempt in range(attempts):
+        try:
+            return action()
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or attempt == attempts - 1:
+                raise
+            time.sleep(0.1 * 2**attempt)
+    raise AssertionError("unreachable")
+
 
 T = TypeVar("T")
 
@@ -151,7 +405,7 @@ class Database:
         return self._identity
 
     def migrate(self) -> None:
-        """Bring the schema up to date (see :func:`~cumulus_ops.catalog.connection.migrate`)."""
+        """Bring the schema up to date (see :func:`~cumulus_ops.catalog.database.migrate`)."""
         migrate(self._engine)
 
     def state_format(self) -> int | None:

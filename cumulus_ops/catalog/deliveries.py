@@ -1,4 +1,4 @@
-"""Deliveries that were seen, where their sources are, and what of them was put aside."""
+"""Deliveries that were seen, where their sources are, what of them was put aside, and the key indexes that they have changed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,39 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_, 
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, insert_new, now
-from cumulus_ops.catalog.intake import (
+from cumulus_ops.catalog.epochs import moment_of
+from cumulus_ops.catalog.members import read_membership
+from cumulus_ops.catalog.records import (
+    Advance,
     FileAside,
     Intake,
+    KeyChange,
+    KeyIndex,
+    KeyRun,
     KnownDelivery,
+    LogFile,
     NewFileAside,
+    NewKeyRun,
     QuarantinedRows,
     Repeats,
+    StandingSource,
     Taken,
     TakenFile,
 )
-from cumulus_ops.catalog.membership import moment_of
-from cumulus_ops.catalog.records import Advance
-from cumulus_ops.errors import Conflict, InputProblem
+from cumulus_ops.project.errors import Conflict, InputProblem
 
-__all__ = ["Deliveries", "forget_positions", "move", "record_intake"]
+__all__ = [
+    "Deliveries",
+    "KeyIndexes",
+    "SourceProblems",
+    "change_key_indexes",
+    "forget_key_runs",
+    "forget_positions",
+    "lock_key_indexes",
+    "move",
+    "record_intake",
+]
+
 
 #: So many names are asked for one by one, of more all are read.
 FEW = 1000
@@ -277,3 +295,199 @@ def _reasons(text: str, rows: int) -> dict[str, int]:
 
 def _files(text: str) -> dict[str, TakenFile]:
     return {name: TakenFile(*fields) for name, fields in json.loads(text).items()}
+
+
+# Sources that stand still: whoever asks a source says so here, and whoever looks at the project need not ask it.
+
+
+class SourceProblems(Database):
+    """What is the matter with sources, by their names."""
+
+    def standing_sources(self) -> list[StandingSource]:
+        """Those that stand still, by name."""
+        p = t.source_problem.c
+        rows = self._read(select(p.source, p.problem, p.since).order_by(p.source))
+        return [StandingSource(source, problem, moment_of(since)) for source, problem, since in rows]
+
+    def source_stands_still(self, source: str, problem: str) -> None:
+        """Record that it does; since when, is what it was if it did before."""
+        p = t.source_problem.c
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            if (
+                connection.execute(update(t.source_problem).where(p.source == source).values(problem=problem)).rowcount
+                == 0
+            ):
+                values = {"source": source, "problem": problem, "since": now().timestamp()}
+                connection.execute(insert(t.source_problem).values(**values))
+
+    def source_goes_on(self, source: str) -> None:
+        """Record that it does; costs a read if it had not stood still."""
+        p = t.source_problem.c
+        if self._read(select(p.source).where(p.source == source)):
+            with self._engine.begin() as connection:
+                connection.execute(delete(t.source_problem).where(p.source == source))
+
+    def last_epochs_of_sources(self) -> dict[str, int]:
+        """source -> the last epoch that something of it is in."""
+        s = t.source_epoch.c
+        return {row[0]: int(row[1]) for row in self._read(select(s.source, func.max(s.epoch)).group_by(s.source))}
+
+
+# The key indexes' rows: which runs they consist of, and what they know of the log.
+#
+# An append changes the indexes that it has judged events by in its own transaction, if they are as they were: so of two appends to one
+# relation the second finds out, and looks whether the first has changed its keys. A merge changes nothing that is known.
+
+
+#: States of batches whose events are not in the log any more: of a retried one the retry has them.
+WITHOUT = ("retried", "dropped")
+
+
+def _moved(relation: str) -> Conflict:
+    return Conflict("the key index moved on", kind="keys-moved", place=f"relation {relation}", hint="run it again")
+
+
+def lock_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> None:
+    """Lock the indexes, in the order of their names, and see that they are as they were when events were judged by them.
+
+    Raises:
+        Conflict: one is not, or something was appended to its relation without it.
+    """
+    i, f = t.key_index.c, t.log_file.c
+    for change in sorted(changes, key=lambda change: change.relation):
+        query = select(i.version, i.signature, i.covers).where(i.relation == change.relation).with_for_update()
+        version, signature, covers = connection.execute(query).first() or (None, None, 0)
+        beyond = select(f.id).where(f.id > covers, f.relation == change.relation).limit(1)
+        if (version, signature) != (change.version, change.signature) or connection.execute(beyond).first():
+            raise _moved(change.relation)
+
+
+def change_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> None:
+    """Add what an append has written, which are locked; its log files are in them from now on."""
+    newest = connection.execute(select(func.max(t.log_file.c.id))).scalar() or 0 if changes else 0
+    for change in changes:
+        values = {"version": change.version + len(change.runs), "covers": newest}
+        connection.execute(update(t.key_index).where(t.key_index.c.relation == change.relation).values(**values))
+        _insert(connection, change.runs, [change.version + 1 + n for n in range(len(change.runs))])
+
+
+def _insert(
+    connection: Connection, runs: Sequence[NewKeyRun], versions: Sequence[int], first: int | None = None
+) -> None:
+    rows = [
+        {**vars(run), "first": version if first is None else first, "last": version}
+        for run, version in zip(runs, versions, strict=True)
+    ]
+    if rows:
+        connection.execute(insert(t.key_run), rows)
+
+
+def _retire(connection: Connection, relation: str, last_commit: int) -> None:
+    counting = (t.key_run.c.relation == relation, t.key_run.c.retired_by.is_(None))
+    connection.execute(update(t.key_run).where(*counting).values(retired_by=last_commit + 1))
+
+
+def forget_key_runs(connection: Connection, floor: int) -> set[str]:
+    """Drop the rows of runs that were replaced before a commit that all who read read at, or later; the files that may go."""
+    r = t.key_run.c
+    gone = r.retired_by <= floor
+    paths = set(connection.execute(select(r.path).where(gone)).scalars())
+    if not paths:
+        return paths
+    connection.execute(delete(t.key_run).where(gone))
+    return paths - set(connection.execute(select(r.path).where(r.path.in_(paths))).scalars())
+
+
+class KeyIndexes(Database):
+    """What is known of keys."""
+
+    def key_index(self, relation: str) -> KeyIndex | None:
+        """The key index of a relation; None if there is none."""
+        i, r, f = t.key_index.c, t.key_run.c, t.log_file.c
+        beyond = select(f.id).where(f.id > i.covers, f.relation == i.relation).exists()
+        fields = (i.version, i.signature, i.covers, beyond, *[r[name] for name in KeyRun.__dataclass_fields__])
+        here = (r.relation == i.relation) & r.retired_by.is_(None)
+        query = select(*fields).select_from(t.key_index.outerjoin(t.key_run, here)).where(i.relation == relation)
+        rows = self._read(query)  # one statement: all of it is as of one moment
+        if not rows:
+            return None
+        version, signature, covers, is_behind = rows[0][:4]
+        runs = tuple(KeyRun(*row[4:]) for row in rows if row[4] is not None)
+        return KeyIndex(relation, version, signature, covers, bool(is_behind), runs)
+
+    def key_runs(self) -> dict[str, list[tuple[int, int]]]:
+        """relation -> (the latest version of its index that is in it, rows) of each run of its index."""
+        r = t.key_run.c
+        found: dict[str, list[tuple[int, int]]] = {}
+        for relation, last, rows in self._read(select(r.relation, r.last, r.rows).where(r.retired_by.is_(None))):
+            found.setdefault(relation, []).append((last, rows))
+        return found
+
+    def key_log(self, relation: str) -> tuple[int, list[tuple[LogFile, int, int, str]]]:
+        """(the highest id of the relation's log files, those files with the epochs, coordinators and states of their batches), without those of
+        batches that were dropped or retried; those that are set aside belong to it."""
+        f, b = t.log_file.c, t.batch.c
+        query = select(f.id, b.epoch, b.coordinator, b.state, *[f[name] for name in LogFile.__dataclass_fields__])
+        rows = self._read(query.join(t.batch, b.id == f.batch).where(f.relation == relation).order_by(f.id))
+        files = [(LogFile(*row[4:]), row[1], row[2], row[3]) for row in rows if row[3] not in WITHOUT]
+        return max((row[0] for row in rows), default=0), files
+
+    def lowest_open_epoch(self) -> int:
+        """Nothing is appended to an earlier one any more."""
+        return self._reading(lambda connection: min((m.epoch for m in read_membership(connection).active()), default=0))
+
+    def put_key_index(
+        self, relation: str, signature: str, covers: int, runs: Sequence[NewKeyRun], replaced: KeyIndex | None
+    ) -> None:
+        """Name the runs of a relation's index that was built from the log.
+
+        Args:
+            relation: its name.
+            signature: what it is an index of.
+            covers: the highest id of the log files that it was built from.
+            runs: its runs, which have no key in common.
+            replaced: the index that there was before.
+
+        Raises:
+            Conflict: there is another one by now, or more of the log; or files are gone.
+        """
+        i, f = t.key_index.c, t.log_file.c
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            now = connection.execute(select(i.version).where(i.relation == relation).with_for_update()).scalar()
+            more = connection.execute(select(f.id).where(f.id > covers, f.relation == relation).limit(1)).first()
+            if more is not None or now != (replaced.version if replaced else None):
+                raise _moved(relation)
+            self._require_files(connection, {run.path for run in runs})
+            version = 1 if now is None else int(now) + 1
+            connection.execute(delete(t.key_index).where(i.relation == relation))
+            _retire(connection, relation, int(program.last_commit))
+            values = {"relation": relation, "version": version, "signature": signature, "covers": covers}
+            connection.execute(insert(t.key_index).values(**values))
+            _insert(connection, runs, [version] * len(runs))
+
+    def forget_key_index(self, relation: str) -> None:
+        """Let the index of a relation be built anew with the next append. Its versions go on: who has judged events by it finds out."""
+        i = t.key_index.c
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            nothing = {"version": i.version + 1, "signature": "", "covers": -1}
+            connection.execute(update(t.key_index).where(i.relation == relation).values(**nothing))
+            _retire(connection, relation, int(program.last_commit))
+
+    def commit_key_merge(self, runs: Sequence[KeyRun], new: Sequence[NewKeyRun]) -> None:
+        """Replace runs of one index by others that say the same.
+
+        Raises:
+            Conflict: one of them was replaced by somebody else; or files are gone.
+        """
+        r = t.key_run.c
+        with self._engine.begin() as connection:
+            program = self._lock(connection)
+            counting = (r.id.in_([run.id for run in runs]), r.retired_by.is_(None))
+            gone = update(t.key_run).where(*counting).values(retired_by=int(program.last_commit) + 1)
+            if connection.execute(gone).rowcount != len(runs):
+                raise _moved(runs[0].relation)
+            self._require_files(connection, {run.path for run in new})
+            _insert(connection, new, [max(run.last for run in runs)] * len(new), min(run.first for run in runs))

@@ -1,18 +1,141 @@
-"""What has happened in an epoch, and to a view: immutable records for people who look."""
+"""Who is in which epoch, and what has happened in one, and to a view: immutable records, and what follows from them."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["AppliedBatch", "EpochNumbers", "Newest", "Quarantined", "StepProblem", "Transition"]
+from cumulus_ops.catalog.records import Batch, ViewError
+
+__all__ = [
+    "AppliedBatch",
+    "Boundary",
+    "EpochNumbers",
+    "FencedSeal",
+    "InError",
+    "LeftOut",
+    "Member",
+    "Membership",
+    "Newest",
+    "Quarantined",
+    "StepProblem",
+    "Token",
+    "Transition",
+    "failed_batches",
+    "in_error",
+    "left_out",
+    "moment_of",
+    "seconds_of",
+]
+
+
+# Who is a coordinator in which epoch, when it leaves the epoch, and who has the token: immutable records.
+
+
+@dataclass(frozen=True)
+class Member:
+    """A coordinator, from its ``first`` epoch to its ``last`` (both inclusive; None: there is no last one yet). ``epoch`` is the one
+    it has open; ``awaited_since``: since when others wait for its seal, in seconds since 1970."""
+
+    coordinator: int
+    first: int
+    last: int | None
+    epoch: int
+    awaited_since: float | None = None
+
+    def is_in(self, epoch: int) -> bool:
+        """Whether it takes part in the epoch, and thus in the vote on it."""
+        return self.first <= epoch and (self.last is None or epoch <= self.last)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has sealed its last epoch."""
+        return self.last is not None and self.epoch > self.last
+
+
+@dataclass(frozen=True)
+class Membership:
+    """All memberships that there have been; one coordinator may have had several.
+
+    >>> who = Membership((Member(0, 0, None, 3), Member(1, 0, 2, 3), Member(2, 4, None, 4)))
+    >>> [who.of(epoch) for epoch in (2, 3, 4)]
+    [(0, 1), (0,), (0, 2)]
+    """
+
+    all: tuple[Member, ...]
+
+    def of(self, epoch: int) -> tuple[int, ...]:
+        """The coordinators that take part in an epoch, ascending, which is the order of their priorities."""
+        return tuple(sorted(m.coordinator for m in self.all if m.is_in(epoch)))
+
+    def active(self) -> Iterator[Member]:
+        """Those who have an epoch to work in, now or soon."""
+        return (m for m in self.all if m.is_in(m.epoch))
+
+    def find(self, coordinator: int) -> Member | None:
+        """The membership that a coordinator has now, or had last."""
+        return max((m for m in self.all if m.coordinator == coordinator), key=lambda m: m.first, default=None)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """When a coordinator leaves an epoch: ``ends_at`` (exclusive). ``reason``: ``clock`` when it was time; or early: ``sealed`` before
+    it was, on ``request``, for too many ``events``, by a ``fence``; None while the time is only proposed."""
+
+    epoch: int
+    coordinator: int
+    ends_at: datetime.datetime
+    reason: str | None = None
+
+    @property
+    def is_early(self) -> bool:
+        """Whether what was not appended by then belongs to the next epoch, whenever it landed."""
+        return self.reason not in (None, "clock")
+
+
+@dataclass(frozen=True)
+class Token:
+    """The right to seal: its ``holder``, and the ``number`` that grows with each hand-over."""
+
+    holder: int
+    number: int
+
+
+@dataclass(frozen=True)
+class FencedSeal:
+    """That ``by`` (None: a person) has sealed the epoch in the name of ``coordinator``, and why."""
+
+    epoch: int
+    coordinator: int
+    by: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        who = "a person" if self.by is None else f"coordinator {self.by}"
+        return f"coordinator {self.coordinator} was fenced in epoch {self.epoch} by {who}: {self.reason}"
+
+
+def seconds_of(moment: datetime.datetime) -> float:
+    """A point in time as whole microseconds, in seconds since 1970.
+
+    >>> moment_of(seconds_of(moment_of(1767225600.000001)))
+    datetime.datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=datetime.timezone.utc)
+    """
+    return round(moment.timestamp() * 1e6) / 1e6
+
+
+def moment_of(seconds: float) -> datetime.datetime:
+    """Inverse of :func:`seconds_of`."""
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return epoch + datetime.timedelta(microseconds=round(seconds * 1e6))
 
 
 @dataclass(frozen=True)
 class EpochNumbers:
     """An epoch in numbers: events that count, what was left out of them while reading, corrected map entries, ``entries`` of its snapshot,
-    ``seconds`` of work; and when its snapshot was committed (None: not yet) and validated, with which ``outcome`` (:mod:`cumulus_ops.verdicts`).
+    ``seconds`` of work; and when its snapshot was committed (None: not yet) and validated, with which ``outcome`` (:mod:`cumulus_ops.project.verdicts`).
     ``repeats``: the epoch that its snapshot is the same as, for nothing was appended since. ``errors``: how many views are in error in it."""
 
     epoch: int
@@ -98,3 +221,120 @@ class StepProblem:
     def name(self) -> str:
         """Which step of whom."""
         return self.step if self.coordinator is None else f"{self.step} of coordinator {self.coordinator}"
+
+
+# Which views are in error in a snapshot, since when, and why: for everybody who reports about one.
+
+
+@dataclass(frozen=True)
+class InError:
+    """A view that has no rows in the snapshot of ``epoch``, nor in any since that of ``since`` (inclusive)."""
+
+    view: str
+    epoch: int
+    since: int
+    kind: str
+    message: str
+    place: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"since epoch {self.since}: {self.reason}"
+
+    @property
+    def reason(self) -> str:
+        """Which expression fails, where it is written, and for which row."""
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+def in_error(errors: Sequence[ViewError], epoch: int) -> tuple[InError, ...]:
+    """The views that are in error in the snapshot of ``epoch``, by their names.
+
+    >>> why = ("division-by-zero", "view q is in error: a / b fails", "q.sql:1:8", "")
+    >>> [str(e) for e in in_error([ViewError("q", e, *why) for e in (1, 3, 4)], 4)]
+    ['since epoch 3: q.sql:1:8: view q is in error: a / b fails']
+
+    Args:
+        errors: all recorded errors.
+        epoch: the snapshot's epoch.
+    """
+    known = {(e.view, e.epoch) for e in errors}
+    here = sorted((e for e in errors if e.epoch == epoch), key=lambda e: e.view)
+    return tuple(InError(e.view, epoch, _since(known, e), e.kind, e.message, e.place, e.hint) for e in here)
+
+
+def _since(known: set[tuple[str, int]], error: ViewError) -> int:
+    first = error.epoch
+    while (error.view, first - 1) in known:
+        first -= 1
+    return first
+
+
+# Which batches a snapshot is without, and why: for everybody who reports about one.
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A batch that failed. ``state``: aside, retried (as batch ``retried_as``, in ``retried_in``, an epoch) or dropped. ``retry_at``: when one that is
+    aside is tried again by itself, in seconds since 1970; None if somebody has to decide."""
+
+    batch: int
+    coordinator: int
+    drop: str
+    epoch: int
+    events: int
+    state: str
+    reason: str
+    retried_as: int | None = None
+    retried_in: int | None = None
+    retry_at: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}, which is {self.fate}: {self.reason}"
+
+    @property
+    def name(self) -> str:
+        """Which batch it is."""
+        return f"batch {self.batch} (coordinator {self.coordinator}, drop {self.drop}, {self.events:,} events)"
+
+    @property
+    def fate(self) -> str:
+        """What has become of it."""
+        if self.state == "retried":
+            return f"retried as batch {self.retried_as} in epoch {self.retried_in}"
+        if self.state != "aside" or self.retry_at is None:
+            return "set aside" if self.state == "aside" else self.state
+        at = datetime.datetime.fromtimestamp(self.retry_at, datetime.UTC)
+        return f"set aside, and tried again by its coordinator after {at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def left_out(failed: Sequence[LeftOut], epoch: int) -> tuple[LeftOut, ...]:
+    """The batches that the snapshot of ``epoch`` is without. One that is set aside is missing from its own epoch on; one that
+    was retried, up to the epoch before its retry's; one that was dropped is named in its own epoch only: no later one is to
+    have it.
+
+    Args:
+        failed: all batches that failed, as the catalog says.
+        epoch: the snapshot's epoch.
+    """
+    return tuple(b for b in failed if b.epoch <= epoch and _is_missed(b, epoch))
+
+
+def _is_missed(batch: LeftOut, epoch: int) -> bool:
+    if batch.state == "dropped":
+        return batch.epoch == epoch
+    return batch.retried_in is None or epoch < batch.retried_in
+
+
+def failed_batches(batches: Sequence[Batch]) -> list[LeftOut]:
+    """All batches that failed, whatever was decided about them since."""
+    retries = {b.retry_of: b for b in batches if b.retry_of is not None}
+    return [_left_out(b, retries.get(b.id)) for b in batches if not b.counts]
+
+
+def _left_out(batch: Batch, retry: Batch | None) -> LeftOut:
+    reason = (batch.reason or "no reason is known").splitlines()[0]
+    what = (batch.id, batch.coordinator, batch.drop, batch.epoch, batch.events, batch.state, reason)
+    if retry is not None:
+        return LeftOut(*what, retry.id, retry.epoch)
+    return LeftOut(*what, retry_at=batch.retry_at if batch.state == "aside" else None)

@@ -12,30 +12,43 @@ goes back: a batch that is applied later does not count for it, and the clocks o
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, case, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    and_,
+    case,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.clocks import NEWS
-from cumulus_ops.catalog.closed_elsewhere import Seals, only_waiting
+from cumulus_ops.catalog.commits import NEWS
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.punctuations import lock_values, portions
 from cumulus_ops.catalog.results import record_table
 from cumulus_ops.catalog.values import ClosedValue, shown_value
-from cumulus_ops.errors import Conflict
-from cumulus_ops.verdicts import DIFFERS, UNPROVED
+from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.verdicts import DIFFERS, UNPROVED
 
-__all__ = ["FinalCounts", "FinalPartition", "Finals", "refuse_below_finals"]
+__all__ = ["FinalCounts", "FinalPartition", "Finals", "Seals", "only_waiting", "refuse_below_finals"]
 
 
 @dataclass(frozen=True)
 class FinalPartition:
     """The rows of a ``view`` with the value ``id`` of a seal, and their number. ``commit``: all batches with such rows were applied by then.
     ``delta_version``: the version of its table that has them first; None: none has yet, or nothing is published. ``verdict``: what was found when they were
-    compared with their recomputation (:mod:`cumulus_ops.verdicts`), None as long as they were not looked at."""
+    compared with their recomputation (:mod:`cumulus_ops.project.verdicts`), None as long as they were not looked at."""
 
     view: str
     id: int
@@ -107,7 +120,7 @@ class Finals(Database):
         """The closed values that are not done with, in the order of their ids. One indexed look.
 
         Args:
-            views: without those that only wait for other seals of these views, see :func:`~cumulus_ops.catalog.closed_elsewhere.only_waiting`.
+            views: without those that only wait for other seals of these views, see :func:`~cumulus_ops.catalog.finals.only_waiting`.
             sealed: False takes all that is known for closed, whoever has yet to seal it. For tests.
         """
         v = t.seal_value.c
@@ -312,3 +325,53 @@ def _end_of_retraction(connection: Connection, number: int) -> int:
     c = t.commit.c
     also = select(c.number).where(and_(c.number == number + 1, c.kind == "retract"))
     return number + 1 if connection.execute(also).first() else number
+
+
+# Which closed values still wait for a seal of another relation: they are not worth a look until that has closed them, too.
+#
+# A view over several relations needs one seal of each. A value that is closed in one of them, and for long in no other, stays undone; the
+# database passes it over by its index, so that a look costs what there is to do.
+
+
+#: The seals of a view as (relation, seal), the first one first, where their values are the same texts.
+Seals = Sequence[tuple[str, str]]
+
+
+def only_waiting(views: Mapping[str, Seals]) -> ColumnElement[bool]:
+    """The condition that all that a value of ``seal_value`` makes final, and is not final yet, waits for other seals of the same value.
+
+    Args:
+        views: the seals of each view that is sealed.
+    """
+    concerned: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for view, seals in views.items():
+        for seal in seals:
+            concerned[seal].append(view)
+    alone = {seal for seal, names in concerned.items() if all(len(views[name]) == 1 for name in names)}
+    each = (_waits(seal, {n: views[n] for n in names}) for seal, names in concerned.items() if seal not in alone)
+    return or_(false(), *each)
+
+
+def _waits(seal: tuple[str, str], views: Mapping[str, Seals]) -> ColumnElement[bool]:
+    """The same for the values of one seal, which concerns these views."""
+    v = t.seal_value.c
+    ready = {name: and_(*(_closed(other) for other in seals if other != seal)) for name, seals in views.items()}
+    final = {name: _final(name, seals[0]) for name, seals in views.items()}
+    some = or_(*(~ready[name] & ~final[name] for name, seals in views.items() if len(seals) > 1))
+    others = [final[name] if len(seals) == 1 else ~ready[name] | final[name] for name, seals in views.items()]
+    return and_(v.relation == seal[0], v.seal == seal[1], some, *others)
+
+
+def _closed(seal: tuple[str, str]) -> ColumnElement[bool]:
+    p = t.seal_value.alias()
+    return select(p.c.id).where(*_same(p, seal), p.c.closed_at.is_not(None)).correlate(t.seal_value).exists()
+
+
+def _final(view: str, first: tuple[str, str]) -> ColumnElement[bool]:
+    p, f = t.seal_value.alias(), t.final_partition.c
+    mine = select(f.value).join(p, p.c.id == f.value).where(f.view == view, *_same(p, first))
+    return mine.correlate(t.seal_value).exists()
+
+
+def _same(p: FromClause, seal: tuple[str, str]) -> list[ColumnElement[bool]]:
+    return [p.c.relation == seal[0], p.c.seal == seal[1], p.c.value == t.seal_value.c.value]

@@ -12,12 +12,18 @@ from typing import Any
 from sqlalchemy import Connection, case, func, select
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.clock import ClockS
-from cumulus_ops.catalog.database import Database
-from cumulus_ops.catalog.epochs import AppliedBatch, EpochNumbers, Newest, Quarantined, Transition
-from cumulus_ops.catalog.left_out import LeftOut, failed_batches
+from cumulus_ops.catalog.database import ClockS, Database
+from cumulus_ops.catalog.epochs import (
+    AppliedBatch,
+    EpochNumbers,
+    LeftOut,
+    Newest,
+    Quarantined,
+    Transition,
+    failed_batches,
+    moment_of,
+)
 from cumulus_ops.catalog.log import BATCH_FIELDS
-from cumulus_ops.catalog.membership import moment_of
 from cumulus_ops.catalog.records import LEFT_OUT, Batch
 
 __all__ = ["History"]

@@ -14,14 +14,14 @@ written when a process takes its lease, renews it and ends it, so a backup that 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cumulus_ops.errors import SetupProblem
+from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.small_files import create_file, replace_file
 
 __all__ = [
     "Beginning",
@@ -136,13 +136,11 @@ def claim(root: Path, identity: Identity, *, instead: bool = False) -> Identity:
         whose it is now.
     """
     root.mkdir(parents=True, exist_ok=True)
-    draft = _written(root / CLAIM, asdict(identity))
+    text = json.dumps(asdict(identity))
     if instead:
-        os.replace(draft, root / CLAIM)
+        replace_file(root / CLAIM, text, durable=True)
     else:
-        with suppress(FileExistsError):
-            os.link(draft, root / CLAIM)  # of several at once, one
-        draft.unlink()
+        create_file(root / CLAIM, text)
     found = claimed_by(root)
     return identity if found is None else found
 
@@ -151,7 +149,7 @@ def note_beginning(root: Path, beginning: Beginning) -> None:
     """Note that a generation is being begun in this folder, before anything else is done for it. Who is killed leaves the note; it is replaced by
     that of the next."""
     root.mkdir(parents=True, exist_ok=True)
-    os.replace(_written(root / BEGINS, asdict(beginning)), root / BEGINS)
+    replace_file(root / BEGINS, json.dumps(asdict(beginning)), durable=True)
 
 
 def read_beginning(root: Path) -> Beginning | None:
@@ -188,7 +186,7 @@ def write_mark(root: Path | None, mark: Mark) -> None:
     if root is None or not (root / CLAIM).exists():
         return
     with suppress(OSError):
-        os.replace(_written(root / MARK, asdict(mark), durable=False), root / MARK)
+        replace_file(root / MARK, json.dumps(asdict(mark)))
 
 
 def has_log(root: Path) -> bool:
@@ -247,14 +245,3 @@ def _read(file: Path, *, strict: bool = True) -> dict[str, Any] | None:
 def _unreadable(file: Path) -> SetupProblem:
     hint = "restore this file from a backup of the state folder; nothing else is wrong as far as is known"
     return SetupProblem("whose this state folder is cannot be read", kind="bad-claim", place=str(file), hint=hint)
-
-
-def _written(file: Path, content: dict[str, Any], *, durable: bool = True) -> Path:
-    """A draft beside a file, which takes its place by one rename."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    with draft.open("w") as text:
-        text.write(json.dumps(content))
-        text.flush()
-        if durable:
-            os.fsync(text.fileno())
-    return draft

@@ -33,12 +33,10 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.clock import ClockS
-from cumulus_ops.catalog.connection import retry_busy
-from cumulus_ops.catalog.database import Database, read_identity
+from cumulus_ops.catalog.database import ClockS, Database, read_identity, retry_busy
 from cumulus_ops.catalog.identity import Mark, generation_over, older_catalog, read_mark, write_mark
 from cumulus_ops.catalog.records import Step
-from cumulus_ops.errors import Conflict
+from cumulus_ops.project.errors import Conflict
 
 __all__ = ["LEASE_S", "Leases"]
 

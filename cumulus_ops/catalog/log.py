@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.clock import ClockS
-from cumulus_ops.catalog.deliveries import move, record_intake
-from cumulus_ops.catalog.intake import Intake
-from cumulus_ops.catalog.key_indexes import WITHOUT, change_key_indexes, lock_key_indexes
+from cumulus_ops.catalog.database import ClockS
+from cumulus_ops.catalog.deliveries import WITHOUT, change_key_indexes, lock_key_indexes, move, record_intake
 from cumulus_ops.catalog.members import not_a_member, read_membership
 from cumulus_ops.catalog.punctuations import Punctuations, record_sealing
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
     Advance,
     Batch,
+    Intake,
     KeyChange,
     LogFile,
     NewBatch,
     step_of,
 )
 from cumulus_ops.catalog.values import Sealing
-from cumulus_ops.errors import Conflict, SetupProblem
+from cumulus_ops.project.errors import Conflict, SetupProblem
 
 __all__ = ["BATCH_FIELDS", "EventLog"]
 
@@ -35,15 +34,25 @@ BATCH_FIELDS = [t.batch.c[name] for name in Batch.__dataclass_fields__]
 
 #: Batches named in one query: databases limit how many values a query may have.
 AT_ONCE = 10_000
+#: So many names are looked up one by one; for more, all are read.
+FEW_NAMES = 1_000
 
 
 class EventLog(Punctuations):
     """What has been appended."""
 
-    def drops(self, coordinator: int, space: str = "") -> set[str]:
-        """Names of the deliveries that have been appended for a coordinator: of the drops of its landing folder, or of another space."""
-        mine = (t.batch.c.coordinator == coordinator, t.batch.c.space == space)
-        return {row[0] for row in self._read(select(t.batch.c.drop).where(*mine))}
+    def drops(self, coordinator: int, space: str = "", *, among: Collection[str] | None = None) -> set[str]:
+        """Names of the deliveries that have been appended for a coordinator: of the drops of its landing folder, or of another space.
+
+        Args:
+            coordinator: whose.
+            space: whose names they are among.
+            among: the names that are asked for; None for all. A few are looked up, which costs nothing however many there ever were.
+        """
+        query = select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator, t.batch.c.space == space)
+        if among is not None and len(among) <= FEW_NAMES:
+            query = query.where(t.batch.c.drop.in_(among))
+        return {row[0] for row in self._read(query)}
 
     def append(
         self,
@@ -140,13 +149,25 @@ class EventLog(Punctuations):
         """The batch with the given id."""
         return Batch(*self._read(select(*BATCH_FIELDS).where(t.batch.c.id == number))[0])
 
-    def batches(self, *, state: str | None = None, coordinator: int | None = None) -> list[Batch]:
-        """Batches in the order of their ids, filtered by state and coordinator."""
+    def batches(
+        self,
+        *,
+        state: str | None = None,
+        coordinator: int | None = None,
+        epoch: int | None = None,
+        since: int | None = None,
+    ) -> list[Batch]:
+        """Batches in the order of their ids, filtered by state, coordinator, and epoch, or the first of the epochs that are asked for. All there ever were
+        are many: what is done again and again asks for some."""
         query = select(*BATCH_FIELDS).order_by(t.batch.c.id)
         if state is not None:
             query = query.where(t.batch.c.state == state)
         if coordinator is not None:
             query = query.where(t.batch.c.coordinator == coordinator)
+        if epoch is not None:
+            query = query.where(t.batch.c.epoch == epoch)
+        if since is not None:
+            query = query.where(t.batch.c.epoch >= since)
         return [Batch(*row) for row in self._read(query)]
 
     def waiting_batches(self, coordinator: int) -> list[Batch]:

@@ -21,10 +21,9 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.clock import clock_s
-from cumulus_ops.catalog.database import Database, insert_new
+from cumulus_ops.catalog.database import Database, clock_s, insert_new
+from cumulus_ops.catalog.epochs import Membership
 from cumulus_ops.catalog.members import lock_coordinator, read_membership, unknown_coordinator
-from cumulus_ops.catalog.membership import Membership
 from cumulus_ops.catalog.values import (
     ClosedValue,
     OpenValue,
@@ -34,7 +33,7 @@ from cumulus_ops.catalog.values import (
     UnsettledBatch,
     ValueState,
 )
-from cumulus_ops.errors import Conflict
+from cumulus_ops.project.errors import Conflict
 
 __all__ = ["Punctuations", "close_without", "lock_values", "portions", "record_sealing"]
 

@@ -6,9 +6,9 @@ import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from cumulus_ops.catalog.intake import NewQuarantine
-from cumulus_ops.verdicts import summary
+from cumulus_ops.project.verdicts import summary
 
 __all__ = [
     "EVER",
@@ -17,25 +17,185 @@ __all__ = [
     "Advance",
     "Batch",
     "Clock",
+    "FileAside",
     "HistoryEntry",
+    "Intake",
     "KeyChange",
     "KeyIndex",
     "KeyRun",
+    "KnownDelivery",
     "LogFile",
     "NewBatch",
+    "NewFileAside",
     "NewKeyRun",
+    "NewQuarantine",
     "NewRun",
     "ProgramRecord",
+    "QuarantinedRows",
     "Refresh",
+    "Repeats",
     "Run",
     "SharedClock",
     "Snapshot",
+    "StandingSource",
     "Step",
+    "Taken",
+    "TakenFile",
     "Unsettled",
     "Validation",
     "ViewError",
     "step_of",
 ]
+
+
+# Records of what comes in: deliveries, and what of them was put aside.
+#
+# Rows that are not accepted are in the **quarantine**, whole, with a reason each; files that are not taken are **set aside**. Both stay
+# until somebody decides:
+#
+# kept, aside ──► retried     read again, as a delivery of its own
+#             └─► dropped     it will never count
+
+
+class TakenFile(NamedTuple):
+    """A file that was taken: its size, when it was changed (nanoseconds since 1970), and the hash of its contents."""
+
+    bytes: int
+    changed: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class KnownDelivery:
+    """A drop that was seen: its number, when it ``arrived`` (seconds since 1970), and, once it was appended, what was taken: ``identity``
+    of its folder, its ``files`` by name, ``digest`` of their contents."""
+
+    id: int
+    name: str
+    arrived: float
+    identity: str = ""
+    files: Mapping[str, TakenFile] = field(default_factory=dict)
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was taken of a drop, for :class:`KnownDelivery`; ``files`` are added to those that were taken before."""
+
+    coordinator: int
+    name: str
+    identity: str
+    files: Mapping[str, TakenFile]
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class NewQuarantine:
+    """A file with rejected rows of a relation, relative to the state folder. ``source`` is that of their events, ``reasons`` kind of reason ->
+    rows; ``transactional``: their events are whole transactions, with rows of other relations."""
+
+    relation: str
+    path: str
+    rows: int
+    source: str = ""
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    transactional: bool = False
+    checksums: str | None = None
+
+
+@dataclass(frozen=True)
+class NewFileAside:
+    """A file that was not taken, in words: where it is, the kind of reason, the reason, and what to do. ``relation`` is None if it belongs to
+    none, or is a whole delivery; of a file with values of a seal it is ``clicks.campaign.seal``."""
+
+    coordinator: int
+    delivery: str
+    relation: str | None
+    place: str
+    kind: str
+    reason: str
+    hint: str
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class FileAside(NewFileAside):
+    """A file that is set aside, or was (``state``: aside, retried, dropped). ``epoch`` is that of the delivery's batch, None if it has none;
+    ``recorded_at`` is when that was found."""
+
+    id: int = 0
+    state: str = "aside"
+    epoch: int | None = None
+    recorded_at: datetime.datetime = datetime.datetime.min
+
+    @property
+    def label(self) -> str:
+        """What ``cumulus quarantine`` calls it.
+
+        >>> FileAside(0, "d1", None, "x.txt", "unknown-file", "belongs to no relation", "", id=3).label
+        'F3'
+        """
+        return f"F{self.id}"
+
+
+@dataclass(frozen=True)
+class QuarantinedRows:
+    """Rejected rows of one relation of a batch (``state``: kept, retried, dropped)."""
+
+    id: int
+    batch: int
+    coordinator: int
+    delivery: str
+    epoch: int
+    relation: str
+    rows: int
+    reasons: Mapping[str, int]
+    state: str
+    path: str
+    source: str
+    transactional: bool
+    checksums: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What ``cumulus quarantine`` calls them: ``R7``."""
+        return f"R{self.id}"
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Rows of a delivery that had been accepted before, in the same words: they count once."""
+
+    coordinator: int
+    epoch: int
+    delivery: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class StandingSource:
+    """A source that could not be asked, or whose delivery could not be read: why, in the words of the last attempt, and since when,
+    None if that is not known."""
+
+    source: str
+    problem: str
+    since: datetime.datetime | None
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What an append records beside its batches. ``retried_rows`` and ``retried_files`` are the quarantined rows and the files set aside that it
+    has read again: each is retried once."""
+
+    taken: Taken | None = None
+    asides: tuple[NewFileAside, ...] = ()
+    retried_rows: tuple[int, ...] = ()
+    retried_files: tuple[int, ...] = ()
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether somebody has asked for it, who wants to know why it cannot be."""
+        return bool(self.retried_rows or self.retried_files)
 
 
 OWNED = re.compile(r"(?:.*/)?(?:([0-9a-f]+\.\d+)\.)?(\d+)\.(\d+)-[^/]*")
@@ -83,7 +243,7 @@ class ProgramRecord:
 
     ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
     derivations (0 at first); None for a program without derivations. ``format`` is that of the runs; ``compiled`` is the
-    program as JSON (:mod:`m3.serial`), ``copies`` identifies the tables that its maps are kept in. ``coordination`` is its coordination
+    program as JSON (:mod:`m3.formatting`), ``copies`` identifies the tables that its maps are kept in. ``coordination`` is its coordination
     plan as JSON, None if it was registered before there were plans."""
 
     name: str
@@ -101,7 +261,7 @@ class ProgramRecord:
 @dataclass(frozen=True)
 class LogFile:
     """One relation's events of one batch; ``path`` is relative to the state folder, offsets are inclusive. ``checksums``: of its blocks, see
-    :mod:`cumulus_ops.log_files`; None of a file of old."""
+    :mod:`cumulus_ops.files.log_files`; None of a file of old."""
 
     batch: int
     relation: str
@@ -292,7 +452,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Validation:
-    """The ``outcome`` of validating the snapshot of ``epoch`` (passed, failed, unproved; see :mod:`cumulus_ops.verdicts`). ``verdicts``: view ->
+    """The ``outcome`` of validating the snapshot of ``epoch`` (passed, failed, unproved; see :mod:`cumulus_ops.project.verdicts`). ``verdicts``: view ->
     what was found of it, and a sentence where it does not just equal its recomputation; ``failures``: a sentence for everything else that
     is wrong; ``views``: how many the program has."""
 

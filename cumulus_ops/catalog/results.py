@@ -1,17 +1,20 @@
-"""Snapshots, and what was made of them: published tables and validations; and the garbage they leave."""
+"""Snapshots, how long they stay readable, and what was made of them: published tables, views in error, validations; and the garbage they leave."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import cast
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.clocks import forget_clocks
+from cumulus_ops.catalog.commits import forget_clocks
 from cumulus_ops.catalog.control import complete_epochs, missing_votes, not_sealed
-from cumulus_ops.catalog.database import now
-from cumulus_ops.catalog.key_indexes import forget_key_runs
+from cumulus_ops.catalog.database import Database, now
+from cumulus_ops.catalog.deliveries import forget_key_runs, forget_positions
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.records import (
     SETTLED,
@@ -21,13 +24,21 @@ from cumulus_ops.catalog.records import (
     ViewError,
     step_of,
 )
-from cumulus_ops.catalog.retention import record_outcome
-from cumulus_ops.catalog.view_errors import insert_view_errors, repeat_view_errors
-from cumulus_ops.errors import Conflict, NotYet
-from cumulus_ops.verdicts import outcome_of
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.project.errors import Conflict, NotYet
+from cumulus_ops.project.verdicts import outcome_of
+from cumulus_ops.project.versions import epoch_end
 
-__all__ = ["CHECKS", "Results", "record_table"]
+__all__ = [
+    "CHECKS",
+    "Results",
+    "Retention",
+    "ViewErrors",
+    "insert_view_errors",
+    "record_outcome",
+    "record_table",
+    "repeat_view_errors",
+]
+
 
 #: What a checkpoint makes sure of, by the names of :mod:`cumulus_ops.coordination.barriers`.
 CHECKS = frozenset({"vote", "applied", "settle", "refresh"})
@@ -307,3 +318,136 @@ class Results(Leases):
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
             return sorted(paths - needed | forget_key_runs(connection, program.last_commit if floor is None else floor))
+
+
+# How long snapshots stay readable: until they are used, within a limit; what came too late is recorded as such.
+
+
+def record_outcome(connection: Connection, consumer: str, epoch: int, outcome: str) -> None:
+    """Say what became of a consumer's work on a snapshot (``done`` or ``expired``); the last word counts."""
+    c = t.consumption.c
+    connection.execute(delete(t.consumption).where(c.consumer == consumer, c.epoch == epoch))
+    values = {"consumer": consumer, "epoch": epoch, "outcome": outcome, "recorded_at": now()}
+    connection.execute(insert(t.consumption).values(**values))
+
+
+class Retention(Database):
+    """Snapshots and their consumers: those who have something to do with each of them, such as publishing it."""
+
+    def awaiting(self, consumer: str) -> list[int]:
+        """Epochs of the snapshots that a consumer has neither dealt with nor missed, ascending. Those that repeat another one are none:
+        what becomes of that holds for them."""
+        c, s = t.consumption.c, t.snapshot.c
+        settled = select(c.epoch).where(c.consumer == consumer)
+        waiting = select(s.epoch).where(s.repeats.is_(None), s.epoch.not_in(settled))
+        return [row[0] for row in self._read(waiting.order_by(s.epoch))]
+
+    def last_repeat(self, epoch: int) -> tuple[int, bool]:
+        """The last epoch whose snapshot is the same as that of ``epoch``, and whether another one has come since."""
+        s = t.snapshot.c
+        next_own = select(func.min(s.epoch)).where(s.epoch > epoch, s.repeats.is_(None)).scalar_subquery()
+        following, newest = self._read(select(next_own, select(func.max(s.epoch)).scalar_subquery()))[0]
+        return (int(newest), False) if following is None else (int(following) - 1, True)
+
+    def outcome(self, consumer: str, epoch: int) -> str | None:
+        """``done`` or ``expired``; None while the consumer has yet to deal with the snapshot."""
+        c = t.consumption.c
+        rows = self._read(select(c.outcome).where(c.consumer == consumer, c.epoch == epoch))
+        return cast(str, rows[0][0]) if rows else None
+
+    def record_done(self, consumer: str, epoch: int) -> None:
+        """Say that a consumer needs the snapshot no more."""
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            record_outcome(connection, consumer, epoch, "done")
+
+    def expired(self) -> dict[int, tuple[str, ...]]:
+        """epoch -> the consumers that came too late for its snapshot."""
+        c = t.consumption.c
+        found: dict[int, tuple[str, ...]] = {}
+        for epoch, consumer in self._read(
+            select(c.epoch, c.consumer).where(c.outcome == "expired").order_by(c.epoch, c.consumer)
+        ):
+            found[epoch] = (*found.get(epoch, ()), consumer)
+        return found
+
+    def oldest_readable(self) -> int:
+        """The oldest epoch whose snapshot may still be read; versions of earlier ones may have been folded into it."""
+        return int(self._read(select(t.program.c.oldest_readable))[0][0])
+
+    def release(self, retain: int, pin: int, consumers: Collection[str]) -> int:
+        """Let old snapshots go: those beyond the newest ``retain`` that nobody awaits, and those beyond the newest ``pin``
+        in any case, which is recorded for whoever was still to deal with them. Oldest first: what is newer than one that
+        stays, stays as well.
+
+        Those that repeat another one are not counted: keeping them costs nothing, and a quiet night makes nobody forget the day.
+
+        Args:
+            retain: as many different snapshots stay, the newest.
+            pin: as many stay at the most.
+            consumers: who has to deal with every snapshot.
+
+        Returns:
+            the oldest epoch that stays readable. It never comes down again, so versions before it may be folded.
+        """
+        s, p = t.snapshot.c, t.program.c
+        own = select(s.epoch).where(s.repeats.is_(None), s.epoch >= select(p.oldest_readable).scalar_subquery())
+        if len(self._read(own.limit(retain + 1))) <= retain:
+            return self.oldest_readable()
+        with self._engine.begin() as connection:
+            oldest = self._lock(connection).oldest_readable
+            left = deque(connection.execute(own.order_by(s.epoch)).scalars())
+            while len(left) > retain:
+                missing = self._missing(connection, left[0], consumers)
+                if missing and len(left) <= pin:
+                    break
+                for consumer in missing:
+                    record_outcome(connection, consumer, left[0], "expired")
+                left.popleft()
+                oldest = left[0]
+            connection.execute(update(t.program).values(oldest_readable=oldest))
+            forget_positions(connection, oldest)
+        return int(oldest)
+
+    def _missing(self, connection: Connection, epoch: int, consumers: Collection[str]) -> list[str]:
+        c = t.consumption.c
+        settled = set(connection.execute(select(c.consumer).where(c.epoch == epoch)).scalars())
+        return [consumer for consumer in consumers if consumer not in settled]
+
+
+# Views in error: what each snapshot has instead of their rows.
+
+
+def insert_view_errors(connection: Connection, errors: Iterable[ViewError]) -> None:
+    """Remember errors; of a view that has one in its epoch already the first stays."""
+    e = t.view_error.c
+    for error in errors:
+        if not connection.execute(select(e.view).where(e.view == error.view, e.epoch == error.epoch)).first():
+            connection.execute(insert(t.view_error).values(**vars(error)))
+
+
+def repeat_view_errors(connection: Connection, epoch: int, epochs: Iterable[int]) -> None:
+    """Say of other epochs what is said of one."""
+    found = connection.execute(select(t.view_error).where(t.view_error.c.epoch == epoch)).mappings().all()
+    rows = [{**error, "epoch": e} for e in epochs for error in found]
+    if rows:
+        connection.execute(insert(t.view_error), rows)
+
+
+class ViewErrors(Database):
+    """The errors of views, by epoch. A snapshot never changes, so neither do its errors."""
+
+    def record_view_error(self, error: ViewError) -> None:
+        """Remember that a view is in error in a snapshot; a no-op when that is remembered."""
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            s = t.snapshot.c
+            same = connection.execute(select(s.epoch).where(s.repeats == error.epoch)).scalars()
+            insert_view_errors(connection, [replace(error, epoch=e) for e in (error.epoch, *same)])
+
+    def view_errors(self) -> list[ViewError]:
+        """All errors, by epoch and view: those that counting finds, from the checkpoint on, and those that only reading the
+        view finds, once somebody has read it."""
+        e = t.view_error.c
+        columns = [e[name] for name in ViewError.__dataclass_fields__]
+        return [ViewError(*row) for row in self._read(select(*columns).order_by(e.epoch, e.view))]

@@ -24,15 +24,21 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.boundaries import FENCE, find_boundary, write_boundaries
-from cumulus_ops.catalog.clock import clock_s
-from cumulus_ops.catalog.database import Database, now
-from cumulus_ops.catalog.members import lock_coordinator, not_a_member, read_membership, unknown_coordinator
-from cumulus_ops.catalog.membership import FencedSeal, Member, Membership, Token, seconds_of
+from cumulus_ops.catalog.database import Database, clock_s, now
+from cumulus_ops.catalog.epochs import FencedSeal, Member, Membership, Token, seconds_of
+from cumulus_ops.catalog.members import (
+    FENCE,
+    find_boundary,
+    lock_coordinator,
+    not_a_member,
+    read_membership,
+    unknown_coordinator,
+    write_boundaries,
+)
 from cumulus_ops.catalog.punctuations import close_without
 from cumulus_ops.catalog.records import SETTLED
-from cumulus_ops.errors import NotYet
-from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.project.errors import NotYet
+from cumulus_ops.project.rhythm import Rhythm
 
 __all__ = ["Seals"]
 

@@ -76,7 +76,7 @@ program = Table(
     Column("coordinators", Integer, nullable=False),  # with which it was registered; who they are now, `member` says
     Column("refreshed", BigInteger),  # the maps that depend on derivations incorporate commits <= this; NULL: none do
     Column("format", Integer, nullable=False),  # of the runs, see mapstore
-    Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.serial
+    Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.formatting
     Column("forgotten", BigInteger, nullable=False),  # rows of runs replaced by commits <= this may be gone
     Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
     Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
@@ -182,6 +182,10 @@ batch = Table(
     ),  # how often its events were set aside, because a process that did nothing else died
     Column("retry_at", Float),  # when it is tried again by itself, seconds since 1970; NULL: when somebody says so
     UniqueConstraint("coordinator", "space", "drop", "part"),
+    # what is looked at again and again is some of all batches that there ever were
+    Index("ix_batch_state", "state", "coordinator"),
+    Index("ix_batch_epoch", "epoch"),
+    Index("ix_batch_retry_of", "retry_of"),
 )
 
 log_file = Table(
@@ -426,7 +430,7 @@ validation = Table(
 )
 
 #: A value of a relation's seal for which somebody has registered. Its text is a JSON list of texts and NULLs, one per column
-#: (:mod:`cumulus_ops.eventlog.seal_texts`).
+#: (:mod:`cumulus_ops.append.seals`).
 seal_value = Table(
     "seal_value",
     metadata,

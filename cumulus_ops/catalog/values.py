@@ -28,7 +28,7 @@ __all__ = [
 @dataclass(frozen=True)
 class SealChange:
     """What an append says of values of one seal: those for which its coordinator ``registers``, and those that it ``seals``. ``producers``: whose
-    seals close a value that nobody has registered for yet (:class:`~cumulus_ops.config.SealSettings`); ``columns``: the seal's."""
+    seals close a value that nobody has registered for yet (:class:`~cumulus_ops.project.settings.SealSettings`); ``columns``: the seal's."""
 
     relation: str
     seal: str

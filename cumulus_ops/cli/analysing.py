@@ -2,22 +2,159 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cumulus_ops.cli.options import JSON
+from cumulus_ops.cli.options import JSON, explained
 from cumulus_ops.cli.output import print_json
-from cumulus_ops.cli.problems import explained
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, ViewPlan
+from cumulus_ops.project.errors import InputProblem
 
 if TYPE_CHECKING:
     from cumulus_ops.coordination.labelling.analysis import Analysis, Step
     from cumulus_ops.coordination.labelling.annotations import Dataflow
     from cumulus_ops.coordination.labelling.strategies import Coordination
+    from cumulus_ops.coordination.planning import Planning
+    from cumulus_ops.project.settings import Project
+    from m3 import Program
+    from m3.confluence.proof import Confluence
 
-__all__ = ["analyze"]
+__all__ = [
+    "analyze",
+    "explained_plan",
+    "ordering_json",
+    "ordering_lines",
+    "plan_as_json",
+    "plan_as_text",
+    "planned",
+    "warning_of",
+]
+
+
+# Whether the order of a program's events is free, for people and for scripts.
+
+
+WIDTH = 116
+BATCH = "by batch: an epoch's events may come in any order, and all of a relation in a batch are added up by key"
+EVENT = "by event: each event reads what was stamped before it, because"
+
+
+def ordering_lines(found: Confluence) -> Iterator[str]:
+    """What versions a program's events get, and why."""
+    yield "VERSIONS"
+    if found.grain == "batch":
+        yield f"  {BATCH}"
+        return
+    yield f"  {EVENT}"
+    for reason in found.reasons:
+        yield from textwrap.wrap(reason, WIDTH, initial_indent="    ", subsequent_indent="      ")
+    free = [v.relation for v in found.verdicts.values() if v.grain == "batch"]
+    if free:
+        yield from textwrap.wrap(f"the order of {', '.join(free)} would be free", WIDTH, initial_indent="    ")
+
+
+def ordering_json(found: Confluence) -> dict[str, object]:
+    """The same for scripts: the program's grain and each relation's."""
+    relations = {v.relation: {"grain": v.grain, "reason": v.reason} for v in found.verdicts.values()}
+    return {"grain": found.grain, "confluent": found.is_confluent, "relations": relations}
+
+
+# `cumulus analyze PROJECT`: from when on the rows of a project's views are final, why, and what would change that.
+
+
+def warning_of(project: Project, program: Program) -> str | None:
+    """A line about the views of a program that wait for their epochs; None if none does."""
+    from cumulus_ops.coordination.planning import plan_coordination
+    from m3.confluence.proof import prove
+
+    return plan_coordination(replace(project, dataflow=None), program, prove(program)).warning
+
+
+def planned(project: Project) -> tuple[Planning, CoordinationPlan]:
+    """The plan that a project's files make, whether it is initialised or not.
+
+    Raises:
+        M3Error: a view, or the program, is wrong.
+        InputProblem: the file about what becomes of the answers is.
+    """
+    from cumulus_ops.coordination.planning import Planning
+    from cumulus_ops.opening.runtime import build_program
+    from m3.confluence.proof import prove
+
+    program = build_program(project)
+    planning = Planning(project, program, prove(program))
+    return planning, planning.plan(planning.confluence.grain)
+
+
+def plan_as_json(name: str, plan: CoordinationPlan) -> dict[str, Any]:
+    """For programs to read."""
+    return {"name": name, **asdict(plan)}
+
+
+def plan_as_text(name: str, plan: CoordinationPlan) -> str:
+    """What is final when, and advice for what waits."""
+    lines = [*_views(plan.views), "", *_versions(plan), *_barriers(plan), *_advice(plan.views)]
+    return "\n".join([f"{name}: {len(plan.views)} views", "", *lines]) + "\n"
+
+
+def explained_plan(planning: Planning, plan: CoordinationPlan) -> str:
+    """The same, with the reason for each view, each order and each barrier, and the derivation of the labels."""
+    from cumulus_ops.coordination.labelling.analysis import analyse
+    from cumulus_ops.coordination.labelling.explanation import explain
+    from cumulus_ops.coordination.labelling.strategies import coordinate
+
+    dataflow = planning.dataflow
+    analysis = analyse(dataflow)
+    blocks = [
+        ["WHY", *(f"  {v.view}, {_when(v)}: {v.reason}" for v in plan.views)],
+        ["EVENTS", *(f"  {v.relation}, versions by {v.grain}: {v.reason}" for v in plan.verdicts)],
+        ["BARRIERS", *(f"  {b.name}, {b.about}: without it, {b.reason}" for b in plan.barriers)],
+    ]
+    said = "\n\n".join("\n".join(block) for block in blocks if len(block) > 1)
+    return (
+        f"{plan_as_text(planning.project.name, plan)}\n{said}\n\n"
+        f"{explain(dataflow, analysis, coordinate(dataflow, analysis))}"
+    )
+
+
+def _views(views: Sequence[ViewPlan]) -> Iterator[str]:
+    rows = [("view", "final", "without coordination", "with it")]
+    rows += [(v.view, _when(v), v.label, v.coordinated) for v in views]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for row in rows:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _when(view: ViewPlan) -> str:
+    if view.final == AT_ONCE:
+        return "at once"
+    if view.final == SEALED:
+        columns = tuple(dict.fromkeys(c for s in view.seals for c in s.columns))
+        return f"when {' and '.join(columns)} {'is' if len(columns) == 1 else 'are'} sealed"
+    return "with its epoch"
+
+
+def _versions(plan: CoordinationPlan) -> Iterator[str]:
+    yield f"versions by {plan.scheme}"
+    for reason in dict.fromkeys(v.reason for v in plan.verdicts if v.grain == "event"):
+        yield f"  {reason}"
+
+
+def _barriers(plan: CoordinationPlan) -> Iterator[str]:
+    names = [b.name if b.about == "the program" else f"{b.name} {b.about}" for b in plan.barriers]
+    yield f"barriers: {', '.join(names)}"
+
+
+def _advice(views: Iterable[ViewPlan]) -> Iterator[str]:
+    for view in views:
+        if view.advice is not None:
+            yield f"advice for {view.view}: {view.advice}"
+
 
 #: A dataflow is written in a file that ends so; a project is a folder, or its project file.
 SUFFIXES, PROJECT_FILE = (".yaml", ".yml"), "cumulus.yaml"
@@ -51,8 +188,8 @@ def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tupl
 
 
 def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
-    from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
-    from cumulus_ops.coordination.labelling.folding import fold
+    from cumulus_ops.coordination.labelling.annotations import read_dataflow
+    from cumulus_ops.coordination.labelling.strategies import fold
 
     dataflow = read_dataflow(file)
     for text in folds:
@@ -84,7 +221,7 @@ def _as_text(dataflow: Dataflow, analysis: Analysis, coordination: Coordination,
 
 
 def _as_json(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -> dict[str, Any]:
-    from cumulus_ops.coordination.labelling.advice import advise
+    from cumulus_ops.coordination.labelling.strategies import advise
 
     after = coordination.analysis
     streams = [
@@ -125,7 +262,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, file: Path) -> None:
-    from cumulus_ops.coordination.labelling.picture import to_svg
+    from cumulus_ops.coordination.labelling.explanation import to_svg
 
     try:
         file.write_text(to_svg(dataflow, analysis, coordination), encoding="utf-8")
@@ -137,10 +274,9 @@ def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, fi
 
 def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: bool) -> None:
     """The plan of a project's program, from its files: it need not be initialised."""
-    from cumulus_ops.cli.planned import explained_plan, plan_as_json, plan_as_text, planned
-    from cumulus_ops.config import load_project
     from cumulus_ops.coordination.labelling.analysis import analyse
     from cumulus_ops.coordination.labelling.strategies import coordinate
+    from cumulus_ops.project.settings import load_project
 
     project = load_project(folder)
     planning, plan = planned(project)

@@ -26,13 +26,10 @@ def batch() -> None:
 @JSON
 def list_(everything: bool, folder: Path, as_json: bool) -> None:
     """List the batches that are set aside, and why. With --json, also the traceback of each failure."""
-    from cumulus_ops.catalog import failed_batches
-
     with opened(folder) as runtime:
-        batches = runtime.catalog.batches()
-    found = [b for b in failed_batches(batches) if everything or b.state == "aside"]
+        found = [b for b in runtime.catalog.failed() if everything or b.state == "aside"]
+        traces = {b.batch: runtime.catalog.batch(b.batch).reason for b in found} if as_json else {}
     if as_json:
-        traces = {b.id: b.reason for b in batches}
         print_json([{**dataclasses.asdict(b), "trace": traces[b.batch]} for b in found])
     elif found:
         print_left_out(found)
@@ -47,7 +44,7 @@ def list_(everything: bool, folder: Path, as_json: bool) -> None:
 def retry(numbers: tuple[int, ...], folder: Path, as_json: bool) -> None:
     """Stamp the events of BATCH anew, into the epoch that its coordinator has open now: snapshots have them from that epoch on.
     They are applied with the coordinator's next mini-batch."""
-    from cumulus_ops.snapshot import retry_batch
+    from cumulus_ops.epochs.quarantine import retry_batch
 
     with opened(folder) as runtime:
         done = [(number, retry_batch(runtime, number)) for number in numbers]
@@ -65,7 +62,7 @@ def retry(numbers: tuple[int, ...], folder: Path, as_json: bool) -> None:
 @JSON
 def drop(numbers: tuple[int, ...], yes: bool, folder: Path, as_json: bool) -> None:
     """Decide that the events of BATCH will never count. A source may deliver them again, in a drop of another name."""
-    from cumulus_ops.snapshot import drop_batch
+    from cumulus_ops.epochs.quarantine import drop_batch
 
     if not yes:
         click.confirm(f"Never count the events of batch {', '.join(map(str, numbers))}?", abort=True, err=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from cumulus_ops.config import Project
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.yaml_nodes import read_text
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.yaml_nodes import read_text
 from m3 import Program, check, format_program
 from m3.errors import M3Error
 
@@ -32,7 +32,7 @@ class Source:
         Raises:
             M3Error: the text is wrong, or there is no such view.
         """
-        from m3.explain import restrict
+        from m3.explain.report import restrict
 
         program = self._whole
         return restrict(program, view) if view else program
@@ -59,10 +59,10 @@ class Source:
         Raises:
             M3Error: as :meth:`program`.
         """
-        from cumulus_ops.cli.groups import GROUPS, group_lines, stored_groups
-        from cumulus_ops.cli.ordering import ordering_lines
-        from m3.confluence import prove
-        from m3.explain import explain
+        from cumulus_ops.cli.analysing import ordering_lines
+        from cumulus_ops.cli.explaining import GROUPS, group_lines, stored_groups
+        from m3.confluence.proof import prove
+        from m3.explain.report import explain
 
         text = explain(self.program(view), statistics=rows, full=full)
         found = prove(self._whole)

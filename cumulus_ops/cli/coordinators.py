@@ -1,4 +1,4 @@
-"""`cumulus coordinators`: who takes part, and how that changes while the others go on."""
+"""`cumulus coordinators` and `cumulus epoch`: who takes part, how that changes while the others go on, and epochs that end before their time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, coordinator_table, print_json, shown
 
 if TYPE_CHECKING:
-    from cumulus_ops.config import Project
+    from cumulus_ops.project.settings import Project
 
-__all__ = ["coordinators"]
+__all__ = ["coordinators", "epoch"]
+
 
 NUMBER = click.argument("number", type=click.IntRange(min=0), metavar="COORDINATOR")
 
@@ -26,7 +27,7 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
     """Show who the coordinators are; add one, drain one, remove one, while the others go on."""
     if context.invoked_subcommand is not None:
         return
-    from cumulus_ops.snapshot import status
+    from cumulus_ops.epochs.status import status
 
     with opened(folder) as runtime:
         now = status(runtime)
@@ -43,7 +44,7 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
 def add(number: int | None, folder: Path, as_json: bool) -> None:
     """Add a coordinator, by default with the lowest number that nobody has had. It joins in the next epoch that nobody has begun, and takes what
     lands in the folder of its number."""
-    from cumulus_ops.snapshot import tell_where_coordinators_are
+    from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     with opened(folder) as runtime:
         new = runtime.catalog.add_coordinator(number)
@@ -64,7 +65,7 @@ def add(number: int | None, folder: Path, as_json: bool) -> None:
 @JSON
 def drain(number: int, folder: Path, as_json: bool) -> None:
     """Let COORDINATOR seal the epoch that it has open as its last."""
-    from cumulus_ops.snapshot import tell_where_coordinators_are
+    from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     with opened(folder) as runtime:
         member = runtime.catalog.drain_coordinator(number)
@@ -87,7 +88,8 @@ def drain(number: int, folder: Path, as_json: bool) -> None:
 def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     """Take COORDINATOR out now, because it is gone: apply what it has appended, and seal the epoch that it has open in its name, as its
     last. What has landed for it and was not appended waits in its landing folder until it is added again."""
-    from cumulus_ops.snapshot import remove_coordinator, tell_where_coordinators_are
+    from cumulus_ops.epochs.sealing import remove_coordinator
+    from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     if not yes:
         click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
@@ -114,3 +116,34 @@ def _tell_of_sources(project: Project, number: int) -> None:
     for source in project.sources:
         if source.coordinator == number:
             console().print(f"source {source.name} stands still then; `coordinator:` in cumulus.yaml says whose it is")
+
+
+# `cumulus epoch`: epochs that end before their time.
+
+
+@click.group()
+def epoch() -> None:
+    """End epochs before their time."""
+
+
+@epoch.command()
+@click.argument("number", type=click.IntRange(min=0), metavar="[EPOCH]", required=False)
+@PROJECT
+@JSON
+def end(number: int | None, folder: Path, as_json: bool) -> None:
+    """End EPOCH now, and those before it, for all coordinators that are still in it; by default the oldest epoch that is open. What is
+    appended counts in it, what is not belongs to the next. Each coordinator seals it when it has the token; later epochs follow from now on."""
+    from cumulus_ops.epochs.sealing import open_epoch
+    from cumulus_ops.project.rhythm import Rhythm
+    from cumulus_ops.publishing.telling import tell_where_coordinators_are
+
+    with opened(folder) as runtime:
+        which = open_epoch(runtime) if number is None else number
+        ended = runtime.catalog.end_epoch(which, Rhythm.of(runtime.project))
+        tell_where_coordinators_are(runtime)
+    if as_json:
+        print_json([{"epoch": b.epoch, "coordinator": b.coordinator, "ends_at": b.ends_at} for b in ended])
+    elif not ended:
+        console().print(f"epoch {which} has ended for all coordinators")
+    for b in () if as_json else ended:
+        console().print(f"epoch {b.epoch} ends for coordinator {b.coordinator} at {b.ends_at:%Y-%m-%d %H:%M:%S}")

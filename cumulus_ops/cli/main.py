@@ -9,37 +9,35 @@ from typing import TYPE_CHECKING
 import click
 
 from cumulus_ops.cli.analysing import analyze
-from cumulus_ops.cli.anew import anew
 from cumulus_ops.cli.batches import batch
-from cumulus_ops.cli.coordinators import coordinators
-from cumulus_ops.cli.doctor import doctor
-from cumulus_ops.cli.epochs import epoch
-from cumulus_ops.cli.keys import keys
-from cumulus_ops.cli.options import EXECUTOR, FOLDER, JSON, PROJECT
-from cumulus_ops.cli.output import console, print_json, print_rows, print_status, shown, visible
-from cumulus_ops.cli.problems import (
+from cumulus_ops.cli.coordinators import coordinators, epoch
+from cumulus_ops.cli.options import (
+    EXECUTOR,
     EXIT_IN_ERROR,
     EXIT_INVALID,
     EXIT_SET_ASIDE,
     EXIT_UNPROVED,
     EXIT_USER,
+    FOLDER,
+    JSON,
+    PROJECT,
     explained,
     show,
 )
+from cumulus_ops.cli.output import console, print_json, print_rows, print_status, shown, visible
 from cumulus_ops.cli.quarantine import quarantine
-from cumulus_ops.cli.seals import seals
-from cumulus_ops.cli.serving import down, up
+from cumulus_ops.cli.serving import anew, doctor, down, up
 from cumulus_ops.cli.simulating import simulate
-from cumulus_ops.cli.sources import source
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.verdicts import FAILED, UNPROVED
+from cumulus_ops.cli.sources import keys, seals, source
+from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.verdicts import FAILED, UNPROVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
 
-    from cumulus_ops.query import Answer
+    from cumulus_ops.query.answers import Answer
     from m3 import Program
 
 __all__ = ["main"]
@@ -68,7 +66,7 @@ def main(context: click.Context) -> None:
 def init(folder: Path, name: str | None, empty: bool) -> None:
     """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
     from cumulus_ops.cli.scaffold import land_sample, write_project
-    from cumulus_ops.coordination.stored import read_plan
+    from cumulus_ops.coordination.plan import read_plan
 
     with explained():
         written = write_project(folder, name)
@@ -116,8 +114,8 @@ def compile_(
 ) -> None:
     """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
     what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
+    from cumulus_ops.cli.analysing import warning_of
     from cumulus_ops.cli.compiling import rows_by_relation, source_of
-    from cumulus_ops.cli.planned import warning_of
 
     with explained():
         project = load_project(folder)
@@ -135,8 +133,8 @@ def compile_(
 
 
 def _draw(program: Program, file: Path) -> None:
-    from cumulus_ops.errors import InputProblem
-    from m3.picture import to_svg
+    from cumulus_ops.project.errors import InputProblem
+    from m3.picture.drawing import to_svg
 
     try:
         file.write_text(to_svg(program), encoding="utf-8")
@@ -187,8 +185,9 @@ def explain(folder: Path, relations: str | None, rows: tuple[str, ...], events: 
 def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> None:
     """Begin with existing tables: land the files RELATION.parquet of the folder TABLES as the first drop, and apply it in
     large batches. Run again after an interruption, it goes on; done before, it does nothing."""
-    from cumulus_ops.eventlog import TABLES, land_tables
-    from cumulus_ops.snapshot import open_runtime, run_minibatch, settle
+    from cumulus_ops.append.delivery import TABLES, land_tables
+    from cumulus_ops.epochs.minibatch import run_minibatch, settle
+    from cumulus_ops.opening.runtime import open_runtime
 
     out = console()
     with explained():
@@ -226,7 +225,9 @@ def _progress(out: Console, rows: int, *, silent: bool) -> None:
 def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -> None:
     """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends, after having done the
     rest, with exit code 1 if a snapshot or a final partition is wrong (or unproved, with `validation: {unproved: fail}`), with 2 if a source stands still, and with 3 if a batch was set aside."""
-    from cumulus_ops.snapshot import open_runtime, run_epochs, run_waiting, status
+    from cumulus_ops.epochs.driver import run_epochs, run_waiting
+    from cumulus_ops.epochs.status import status
+    from cumulus_ops.opening.runtime import open_runtime
 
     out = console()
     with explained():
@@ -267,8 +268,8 @@ def validate(epoch: int, views: tuple[str, ...], folder: Path, as_json: bool) ->
     """Prove the snapshot of EPOCH: recompute its views on Spark from the event log, compare, and write the report. Any epoch that
     is retained, at any time, whatever `validation:` in cumulus.yaml says; ends with exit code 1 if a view is wrong, and with 2 if
     nothing that was compared is, but something could not be compared (with `unproved: fail`: 1)."""
-    from cumulus_ops.snapshot import open_runtime
-    from cumulus_ops.snapshot import validate as prove
+    from cumulus_ops.opening.runtime import open_runtime
+    from cumulus_ops.validation.run import validate as prove
 
     with explained():
         project = load_project(folder)
@@ -294,8 +295,8 @@ def _say_view(done: int, count: int, view: str) -> None:
 @JSON
 def status(folder: Path, as_json: bool) -> None:
     """Show where coordinators and epochs are."""
-    from cumulus_ops.snapshot import open_runtime
-    from cumulus_ops.snapshot import status as read_status
+    from cumulus_ops.epochs.status import status as read_status
+    from cumulus_ops.opening.runtime import open_runtime
 
     with explained():
         project = load_project(folder)
@@ -314,9 +315,9 @@ def scrub(folder: Path, as_json: bool) -> None:
     """Verify every byte of the stored maps, the event log, the quarantine and the key indexes against its checksum, also what is seldom
     read, and that each key index says what the log says. What is damaged or differs is listed, with exit code 2. Other processes may go on
     working meanwhile."""
-    from cumulus_ops.cli.scrubbing import progress_lines, require_intact, summary
-    from cumulus_ops.snapshot import open_runtime
-    from cumulus_ops.snapshot import scrub as verify
+    from cumulus_ops.cli.serving import progress_lines, require_intact, summary
+    from cumulus_ops.epochs.scrubbing import scrub as verify
+    from cumulus_ops.opening.runtime import open_runtime
 
     out = console()
     with explained():
@@ -372,9 +373,10 @@ def query(
     expression fails, where it is written, and for which row, and end with exit code 4; partitions that were final before are printed all the same.
 
     Values stay exact: decimals, dates and times are texts in JSON, integers are numbers with all their digits; NULL is nothing in CSV."""
-    from cumulus_ops.errors import ViewInError
-    from cumulus_ops.query import described_error, read_answer
-    from cumulus_ops.snapshot import open_runtime
+    from cumulus_ops.opening.runtime import open_runtime
+    from cumulus_ops.project.errors import ViewInError
+    from cumulus_ops.query.answers import read_answer
+    from cumulus_ops.query.errors import described_error
 
     if tentative and as_of is not None:
         raise click.UsageError("--as-of names a snapshot, --tentative is newer than all: give one of them")
@@ -474,6 +476,6 @@ main.add_command(down)
 
 
 def _initialise(project: Project) -> None:
-    from cumulus_ops.snapshot import initialise
+    from cumulus_ops.opening.runtime import initialise
 
     initialise(project)

@@ -20,8 +20,9 @@ from rich.text import Text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cumulus_ops.catalog import InError, LeftOut, SealCounts
-    from cumulus_ops.snapshot import CoordinatorStatus, Status
+    from cumulus_ops.catalog.epochs import InError, LeftOut
+    from cumulus_ops.catalog.values import SealCounts
+    from cumulus_ops.epochs.status import CoordinatorStatus, Status
 
 __all__ = [
     "age_text",
@@ -36,6 +37,7 @@ __all__ = [
     "size_text",
     "visible",
 ]
+
 
 WIDTH = 130
 #: Control characters, ends of lines, what turns the direction of writing, halves of pairs.

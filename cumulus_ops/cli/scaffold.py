@@ -6,9 +6,9 @@ import datetime
 import re
 from pathlib import Path
 
-from cumulus_ops.config import load_project
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.project_file import FILE_NAME
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.project_file import FILE_NAME
+from cumulus_ops.project.settings import load_project
 
 __all__ = ["land_sample", "write_project"]
 

@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 from rich.progress import Progress
 
+from cumulus_ops.cli.options import explained
 from cumulus_ops.cli.output import console
-from cumulus_ops.cli.problems import explained
+from cumulus_ops.project.errors import SetupProblem
 
 __all__ = ["simulate"]
 
 
 class _Experiments(click.Group):
-    """The group's own commands, and one for each experiment."""
+    """The group's own commands, and one for each experiment. The simulator is a distribution of its own."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        from cumulus_ops.simulation.experiments import EXPERIMENTS
+        with explained():
+            _require_simulator()
+        from cumulus_papers.experiments import EXPERIMENTS
 
         return [*super().list_commands(context), *EXPERIMENTS]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        from cumulus_ops.simulation.experiments import EXPERIMENTS
+        with explained():
+            _require_simulator()
+        from cumulus_papers.experiments import EXPERIMENTS
 
         known = super().get_command(context, name)
         return known if known is not None or name not in EXPERIMENTS else _experiment(name)
+
+
+def _require_simulator() -> None:
+    """Say how the simulator is installed where it is not."""
+    if find_spec("cumulus_papers") is None:
+        hint = "`pip install ./papers` in a checkout of Cumulus (`make install` does it)"
+        raise SetupProblem("the simulator is not installed", kind="no-simulator", place="cumulus_papers", hint=hint)
 
 
 @click.group(cls=_Experiments)
@@ -37,7 +50,7 @@ def simulate() -> None:
 
 
 def _experiment(name: str) -> click.Command:
-    from cumulus_ops.simulation.experiments import EXPERIMENTS
+    from cumulus_papers.experiments import EXPERIMENTS
 
     @click.command(name, help=EXPERIMENTS[name].question)
     @click.option(
@@ -55,7 +68,7 @@ def _experiment(name: str) -> click.Command:
         help="How many events to simulate, relative to the documentation's tables.",
     )
     def run(out: Path, scale: float) -> None:
-        from cumulus_ops.simulation.experiments import run_experiment
+        from cumulus_papers.experiments import run_experiment
 
         with explained():
             for file in run_experiment(
@@ -81,10 +94,10 @@ def trace(
     protocol: str, event: int, svg: Path | None, program: str, nodes: int, coordinators: int, events: int, seed: int
 ) -> None:
     """Follow one event through a protocol: who sends what to whom, when, and what each message carries."""
-    from cumulus_ops.simulation.load import Load
-    from cumulus_ops.simulation.programs import PAPERS, paper
-    from cumulus_ops.simulation.protocols import PROTOCOLS
-    from cumulus_ops.simulation.sequence import described, to_svg, trace_event
+    from cumulus_papers.case import PAPERS, paper
+    from cumulus_papers.load import Load
+    from cumulus_papers.protocols import PROTOCOLS
+    from cumulus_papers.sequence import described, to_svg, trace_event
 
     if protocol not in PROTOCOLS:
         raise click.BadParameter(f"known protocols: {', '.join(PROTOCOLS)}", param_hint="--protocol")
@@ -109,8 +122,8 @@ def trace(
 def check(seeds: int, first: int, protocols: tuple[str, ...], processes: int | None) -> None:
     """Run random cases of all protocols, and compare every state with the serial interpreter's. The first case that fails is made
     as small as possible and shown message by message; the exit code is then 1."""
-    from cumulus_ops.simulation.checking import check_protocols, minimal_failure
-    from cumulus_ops.simulation.protocols import PROTOCOLS
+    from cumulus_papers.protocols import PROTOCOLS
+    from cumulus_papers.sweep import check_protocols, minimal_failure
 
     unknown = [name for name in protocols if name not in PROTOCOLS]
     if unknown:
@@ -132,7 +145,7 @@ def check(seeds: int, first: int, protocols: tuple[str, ...], processes: int | N
 
 
 def _write(file: Path, text: str) -> None:
-    from cumulus_ops.errors import InputProblem
+    from cumulus_ops.project.errors import InputProblem
 
     try:
         file.write_text(text, encoding="utf-8")

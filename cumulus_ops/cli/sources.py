@@ -1,9 +1,11 @@
-"""`cumulus source`: where the sources beside the landing folder are, and what their servers keep for them."""
+"""`cumulus source`, `keys` and `seals`: where sources are, what is known of keys, and which values are open or closed."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import getpass
+import socket
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,216 @@ import click
 from rich.table import Table
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
-from cumulus_ops.cli.output import console, print_json, shown, size_text
+from cumulus_ops.cli.output import age_text, console, print_json, shown, size_text
 
 if TYPE_CHECKING:
-    from cumulus_ops.config import Project
-    from cumulus_ops.sources.postgres import PostgresSettings
+    from collections.abc import Callable
 
-__all__ = ["source"]
+    from rich.table import Table
+
+    from cumulus_ops.catalog.values import OpenValue, SealCounts
+    from cumulus_ops.opening.runtime import Runtime
+    from cumulus_ops.project.settings import Project
+    from cumulus_ops.sources.postgres.connection import PostgresSettings
+
+__all__ = ["keys", "seals", "source"]
+
+
+# `cumulus keys`: what the keys of relations mean, and what is known of them.
+
+
+@click.group(invoke_without_command=True)
+@PROJECT
+@JSON
+@click.pass_context
+def keys(context: click.Context, folder: Path, as_json: bool) -> None:
+    """Show what the keys of relations mean (`mode: trusted`, `strict` or `upsert`), and how large their indexes are."""
+    if context.invoked_subcommand is not None:
+        return
+    with opened(folder) as runtime:
+        found = [_state(runtime, relation.name) for relation in runtime.project.relations]
+    if as_json:
+        print_json(found)
+        return
+    from rich.table import Table
+
+    table = Table("relation", "mode", "writers", "entries", "runs", "size", "index", title="Keys")
+    for state in found:
+        numbers = (f"{state['entries']:,}", str(state["runs"]), size_text(int(str(state["bytes"]))))
+        table.add_row(*(str(state[c]) for c in ("relation", "mode", "writers")), *numbers, str(state["index"]))
+    console().print(table)
+
+
+def _state(runtime: Runtime, relation: str) -> dict[str, object]:
+    settings, index = runtime.project.keys.get(relation), runtime.catalog.key_index(relation)
+    runs = index.runs if index is not None else ()
+    return {
+        "relation": relation,
+        "mode": settings.mode if settings else "trusted",
+        "writers": settings.writers if settings else "any",
+        "entries": sum(run.rows for run in runs),
+        "runs": len(runs),
+        "bytes": sum(run.bytes for run in runs),
+        "index": "none"
+        if settings is None
+        else "up to date"
+        if index is not None and not index.is_behind and index.signature == _signature(runtime, relation)
+        else "built with the next append",
+    }
+
+
+def _signature(runtime: Runtime, relation: str) -> str:
+    """Of an index that this program reads: others are built anew."""
+    from cumulus_ops.keys.building import signature
+
+    return signature(next(r for r in runtime.project.relations if r.name == relation))
+
+
+@keys.command()
+@click.argument("relations", nargs=-1, metavar="[RELATION]...")
+@PROJECT
+@JSON
+def build(relations: tuple[str, ...], folder: Path, as_json: bool) -> None:
+    """Build the key index of RELATION, by default of all that are not trusted, from the event log, and report what is wrong there: keys that
+    have several rows, or a row several times or less than not at all. It stays as it is. The next append would do the same."""
+    from cumulus_ops.keys.building import build as build_index
+    from cumulus_ops.project.errors import InputProblem
+
+    with opened(folder) as runtime:
+        chosen = relations or tuple(runtime.project.keys)
+        for name in chosen:
+            if name not in runtime.project.keys:
+                hint = "write `mode: strict` or `mode: upsert` for the relation in cumulus.yaml"
+                raise InputProblem(f"there is no relation {name} whose keys mean something", kind="no-keys", hint=hint)
+        found = {}
+        for relation in runtime.project.relations:
+            if relation.name in chosen:
+                with runtime.catalog.step() as step:
+                    show = _progress(relation.name)
+                    found[relation.name] = build_index(runtime.project, runtime.catalog, relation, step.label, show)
+    if as_json:
+        print_json({name: {"wrong": wrong.keys, "shown": wrong.shown} for name, wrong in found.items()})
+        return
+    for name, wrong in found.items():
+        console().print(f"{name}: {wrong.keys:,} keys of the log are wrong" if wrong.keys else f"{name}: built")
+        for line in wrong.shown:
+            console().print(f"  {line}", markup=False)
+
+
+def _progress(relation: str) -> Callable[[int, int], None]:
+    """Says how far it has come, on stderr."""
+
+    def show(done: int, total: int) -> None:
+        click.echo(f"{relation}: {done:,} of {total:,} rows", err=True)
+
+    return show
+
+
+# `cumulus seals`: the values of seals, those that are closed, and what the others wait for.
+
+
+@click.group(invoke_without_command=True)
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Open values to show.")
+@PROJECT
+@JSON
+@click.pass_context
+def seals(context: click.Context, limit: int, folder: Path, as_json: bool) -> None:
+    """Show the seals of relations, how many of their values are closed, and the open ones, the oldest first: for whom they wait, and since when."""
+    if context.invoked_subcommand is not None:
+        return
+    from cumulus_ops.query.overview import too_late
+
+    with opened(folder) as runtime:
+        late = too_late(runtime)
+        counts, waiting = runtime.catalog.seal_counts(), runtime.catalog.open_values(limit=limit)
+        project = runtime.project
+    if as_json:
+        shown_counts = [{k: v for k, v in dataclasses.asdict(c).items() if k != "oldest"} for c in counts]
+        print_json(
+            {
+                "seals": shown_counts,
+                "open": [{**dataclasses.asdict(v), "value": v.texts} for v in waiting],
+                "too_late": [dataclasses.asdict(one) for one in late],
+            }
+        )
+    elif not project.seals:
+        console().print("no relation has seals; see docs/landing.md")
+    else:
+        _print_values(project, counts, waiting)
+        for one in late:
+            console().print(str(one), style="yellow", markup=False, soft_wrap=True)
+
+
+@seals.command()
+@click.argument("relation")
+@click.argument("seal")
+@click.argument("values", nargs=-1, required=True, metavar="VALUE...")
+@click.option(
+    "--coordinator", type=click.IntRange(min=0), help="In whose name; by default the only one that they wait for."
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@PROJECT
+@JSON
+def add(
+    relation: str,
+    seal: str,
+    values: tuple[str, ...],
+    coordinator: int | None,
+    yes: bool,
+    folder: Path,
+    as_json: bool,
+) -> None:
+    """Seal VALUE of RELATION in the name of a coordinator that is gone, as a line of a CSV file has it. Events of it that come from that
+    coordinator later are quarantined, and nothing undoes that."""
+    from cumulus_ops.append.seals import seal_by_hand
+
+    if not yes:
+        click.confirm(f"Accept no more events of {', '.join(values)}?", abort=True, err=True)
+    by = f"by hand: {getpass.getuser()}@{socket.gethostname()}"
+    with opened(folder) as runtime:
+        who, count = seal_by_hand(runtime.project, runtime.catalog, relation, seal, values, coordinator, by[:200])
+        still = runtime.catalog.open_values(relation, seal, limit=1)
+    if as_json:
+        print_json({"relation": relation, "seal": seal, "coordinator": who, "sealed": count})
+        return
+    console().print(f"{count} of {len(values)} values sealed in the name of coordinator {who}", highlight=False)
+    if still:
+        console().print("`cumulus seals` shows what other values wait for")
+
+
+def _print_values(project: Project, counts: Sequence[SealCounts], waiting: Sequence[OpenValue]) -> None:
+    out = console()
+    table = _table("Seals", "relation", "seal", "columns", "closed by", "open", "closed", right=("open", "closed"))
+    known = {(c.relation, c.seal): c for c in counts}
+    for relation, of in project.seals.items():
+        for seal in of:
+            found = known.get((relation, seal.name))
+            numbers = (f"{found.open:,}", f"{found.closed:,}") if found else ("0", "0")
+            table.add_row(shown(relation), seal.name, ", ".join(seal.columns), CLOSED_BY[seal.producers], *numbers)
+    out.print(table)
+    if not waiting:
+        return
+    table = _table("Open values, the oldest first", "relation", "seal", "value", "for", "wait for", right=("for",))
+    for value in waiting:
+        table.add_row(shown(value.relation), value.seal, shown(value.shown), age_text(value.age_s), value.who)
+    out.print(table)
+    left = sum(c.open for c in counts) - len(waiting)
+    if left > 0:
+        out.print(f"{left:,} more are not shown (--limit)")
+    if any(value.gone for value in waiting):
+        out.print("Who is gone seals nothing. Decide by: cumulus seals add RELATION SEAL VALUE", style="yellow")
+
+
+CLOSED_BY = {"all": "all coordinators", "registered": "those that are registered", "one": "its one producer"}
+
+
+def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
 
 
 @click.group()
@@ -32,7 +237,7 @@ def source() -> None:
 def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
     """List the sources beside the landing folder: how far they have been read, and, of PostgreSQL's, how much of its log the server
     keeps for them."""
-    from cumulus_ops.query.lag import standing_sources
+    from cumulus_ops.query.overview import standing_sources
 
     with opened(folder) as runtime:
         project, catalog = runtime.project, runtime.catalog
@@ -80,8 +285,8 @@ def _print(found: list[dict[str, Any]]) -> None:
 
 def _held(project: Project, name: str) -> dict[str, Any]:
     """The slots of a PostgreSQL source, or why they are not known."""
-    from cumulus_ops.errors import CumulusError
-    from cumulus_ops.sources.postgres import held_slots
+    from cumulus_ops.project.errors import CumulusError
+    from cumulus_ops.sources.postgres.slot import held_slots
 
     settings = _postgres(project, name)
     if settings is None:
@@ -93,7 +298,7 @@ def _held(project: Project, name: str) -> dict[str, Any]:
 
 
 def _postgres(project: Project, name: str) -> PostgresSettings | None:
-    from cumulus_ops.sources.postgres import postgres_settings
+    from cumulus_ops.sources.postgres.source import postgres_settings
 
     (settings,) = [s for s in project.sources if s.name == name]
     return postgres_settings(project, settings) if settings.kind == "postgres" else None
@@ -107,8 +312,8 @@ def _postgres(project: Project, name: str) -> PostgresSettings | None:
 def drop(name: str, yes: bool, folder: Path, as_json: bool) -> None:
     """Drop what a PostgreSQL server keeps for the source NAME, its replication slots, so that they do not fill its disk. A source that has begun
     cannot go on then: do it when the project, or the source, is not needed any more."""
-    from cumulus_ops.errors import InputProblem
-    from cumulus_ops.sources.postgres import dropped_slots
+    from cumulus_ops.project.errors import InputProblem
+    from cumulus_ops.sources.postgres.slot import dropped_slots
 
     with opened(folder) as runtime:
         project = runtime.project

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.cli.output import plain
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.project.errors import InputProblem
 
 __all__ = ["FORMATS", "write_rows"]
 

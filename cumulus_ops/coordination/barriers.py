@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from cumulus_ops.coordination.plan import SEALED, Barrier, CoordinationPlan, ViewPlan
 
 if TYPE_CHECKING:
-    from cumulus_ops.config import SealSettings
+    from cumulus_ops.project.settings import SealSettings
     from m3.program import Program
 
 __all__ = [

@@ -9,9 +9,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-__all__ = ["AT_ONCE", "COMMITTED", "SEALED", "Barrier", "CoordinationPlan", "EdgePlan", "SealOf", "Verdict", "ViewPlan"]
+from cumulus_ops.project.small_files import replace_file
+
+__all__ = [
+    "AT_ONCE",
+    "COMMITTED",
+    "COORDINATION",
+    "SEALED",
+    "Barrier",
+    "CoordinationPlan",
+    "EdgePlan",
+    "SealOf",
+    "Verdict",
+    "ViewPlan",
+    "read_plan",
+    "write_plan",
+]
+
 
 #: From when on the rows of a view are final.
 AT_ONCE, SEALED, COMMITTED = "at once", "sealed", "committed"
@@ -176,3 +193,25 @@ class CoordinationPlan:
 def _view(known: Mapping[str, Any]) -> ViewPlan:
     seals = tuple(SealOf(s["relation"], s["seal"], tuple(s["columns"]), tuple(s["output"])) for s in known["seals"])
     return ViewPlan(**{**known, "seals": seals})
+
+
+# The plan as a file beside the state: for those who plan without asking the catalog, which has it, too (compare :mod:`cumulus_ops.project.rhythm`).
+
+
+#: In the state folder.
+COORDINATION = "coordination.json"
+
+
+def read_plan(state: Path) -> CoordinationPlan | None:
+    """The plan; None if there is no such file, or none that can be read."""
+    try:
+        return CoordinationPlan.from_json((state / COORDINATION).read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def write_plan(state: Path, plan: CoordinationPlan) -> None:
+    """Write the file anew, by one rename; one that says the same is left alone."""
+    if read_plan(state) != plan:
+        state.mkdir(parents=True, exist_ok=True)
+        replace_file(state / COORDINATION, plan.to_json() + "\n")

@@ -13,21 +13,26 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cumulus_ops.coordination.barriers import barriers_of
-from cumulus_ops.coordination.finality.deciding import Finality
 from cumulus_ops.coordination.finality.lineage import Lineage
-from cumulus_ops.coordination.finality.views import Annotated, connected, edges_beyond, labelled, view_component
-from cumulus_ops.coordination.labelling.advice import locality_of
+from cumulus_ops.coordination.finality.views import (
+    Annotated,
+    Finality,
+    connected,
+    edges_beyond,
+    labelled,
+    view_component,
+)
 from cumulus_ops.coordination.labelling.analysis import LOGGED, analyse
-from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
-from cumulus_ops.coordination.labelling.strategies import coordinate
+from cumulus_ops.coordination.labelling.annotations import read_dataflow
+from cumulus_ops.coordination.labelling.strategies import coordinate, locality_of
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, EdgePlan, Verdict, ViewPlan
-from m3.confluence import Confluence, prove
-from m3.explain import restrict
+from m3.confluence.proof import Confluence, prove
+from m3.explain.report import restrict
 from m3.program import Program
 
 if TYPE_CHECKING:
-    from cumulus_ops.config import Project
     from cumulus_ops.coordination.labelling.annotations import Dataflow
+    from cumulus_ops.project.settings import Project
 
 __all__ = ["ANSWERS", "Planning", "plan_coordination"]
 

@@ -14,7 +14,7 @@ of the same events ends in the same maps, and any total order that respects epoc
 it is with programs compiled from SQL, and with many that are written by hand. Where a relation is joined with itself,
 one of the two reads must be ``AFTER``: events that share a version are joined with the state before all of them once, and with the
 state after all of them once. Then the maps are the paper's at the end of every epoch, which is all that a snapshot shows; in between,
-and in the number of corrections, they are not. :func:`m3.confluence.prove` finds out, from a program's triggers alone, when
+and in the number of corrections, they are not. :func:`m3.confluence.proof.prove` finds out, from a program's triggers alone, when
 a project is initialised; the catalog keeps the scheme from then on.
 
 A program has one scheme. Its two packings share their bits, so a ticket would be compared with a coordinator where both
@@ -29,7 +29,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from cumulus_ops.versions import (
+from cumulus_ops.project.versions import (
     RANK_BITS,
     RANKS_MAX,
     STATEMENT_BITS,

@@ -14,22 +14,59 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cumulus_ops import names
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.demo.feeder import Feeder
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.local import machine
-from cumulus_ops.local.airflow_api import AirflowApi
+from cumulus_ops.local import processes
+from cumulus_ops.local.airflow import AirflowApi
 from cumulus_ops.local.display import Display, epoch_table
-from cumulus_ops.local.interrupts import interruptible
-from cumulus_ops.local.lock import only_one
-from cumulus_ops.local.servers import Servers
-from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.local.processes import interruptible, only_one
+from cumulus_ops.local.up import Servers
+from cumulus_ops.project import names
+from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.settings import Project, load_project
 
 if TYPE_CHECKING:
-    from cumulus_ops.snapshot import Status
+    from cumulus_ops.epochs.status import Status
 
-__all__ = ["DemoOptions", "run_demo"]
+__all__ = ["DemoOptions", "Feeder", "run_demo"]
+
+
+# Data that arrives over time: a thread that lands the drops of each period when its time has come.
+
+
+class Feeder(threading.Thread):
+    """Lands period p's drops at ``rhythm.period_start(p)``; a period whose time is over lands at once.
+
+    Args:
+        staging: the whole stream, made beforehand.
+        landing: where the project looks for drops.
+        rhythm: the project's rhythm.
+        periods: how many periods there are.
+    """
+
+    def __init__(self, staging: Path, landing: Path, rhythm: Rhythm, periods: int) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self.staging, self.landing, self.rhythm, self.periods = staging, landing, rhythm, periods
+        self.error: BaseException | None = None
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """The thread's work; an error is kept in ``error``."""
+        from cumulus_ops.demo.events import deliver_period
+
+        try:
+            for period in range(self.periods):
+                wait = (self.rhythm.period_start(period) - datetime.datetime.now(datetime.UTC)).total_seconds()
+                if self._stopped.wait(max(0.0, wait)):
+                    return
+                deliver_period(self.staging, self.landing, period)
+        except BaseException as error:
+            self.error = error
+
+    def stop(self) -> None:
+        """End the thread and wait for it."""
+        self._stopped.set()
+        self.join()
+
 
 BOOT_S = 20  # Airflow's way from here to healthy; the first epoch begins then (and later does no harm)
 POLL_S = 1.0
@@ -65,11 +102,11 @@ def run_demo(options: DemoOptions, display: Display | None = None) -> int:
         SetupProblem: the machine is not able to, or a process it needs died.
     """
     demo = _Demo(options, display or Display())
-    machine.check_java()
-    machine.check_port(options.port, "the Airflow UI", f"make run PORT={options.port + 1}")
+    processes.check_java()
+    processes.check_port(options.port, "the Airflow UI", f"make run PORT={options.port + 1}")
     options.home.mkdir(parents=True, exist_ok=True)
     needed = int(DISK_BASE_BYTES + options.scale_factor * DISK_PER_SCALE_FACTOR_BYTES)
-    machine.check_disk(
+    processes.check_disk(
         options.home, needed, "choose a smaller scale factor (make run SF=0.01), or another folder (--home)"
     )
     with (
@@ -137,7 +174,7 @@ class _Demo:
 
     def _start(self, servers: Servers) -> Project:
         """Choose the beginning of epoch 0, and start Airflow with a project that knows it."""
-        from cumulus_ops.snapshot import initialise
+        from cumulus_ops.opening.runtime import initialise
 
         start = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=BOOT_S)
         settings = {
@@ -152,7 +189,7 @@ class _Demo:
         return project
 
     def _feed(self, project: Project, staging: Path) -> None:
-        from cumulus_ops.demo.periods import periods
+        from cumulus_ops.demo.events import periods
 
         count = periods(self.options.epochs, project.coordinators)
         self.feeder = Feeder(staging, project.landing, Rhythm.of(project), count)
@@ -160,7 +197,8 @@ class _Demo:
 
     def _watch(self, servers: Servers, project: Project) -> None:
         """Show what happens until every epoch is validated."""
-        from cumulus_ops.snapshot import open_runtime, status
+        from cumulus_ops.epochs.status import status
+        from cumulus_ops.opening.runtime import open_runtime
 
         deadline = time.monotonic() + self.options.timeout_s
         with open_runtime(project, "inprocess") as runtime, self.display.working("epochs are running"):
@@ -198,7 +236,8 @@ class _Demo:
 
     def _report(self, servers: Servers, project: Project) -> None:
         """Print the table and where things are."""
-        from cumulus_ops.snapshot import open_runtime, status
+        from cumulus_ops.epochs.status import status
+        from cumulus_ops.opening.runtime import open_runtime
 
         with open_runtime(project, "inprocess") as runtime:
             now = status(runtime)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumulus_ops.errors import InputProblem, SetupProblem
-from cumulus_ops.eventlog.types import m3_type
+from cumulus_ops.files.columns import m3_type
+from cumulus_ops.project.errors import InputProblem, SetupProblem
 from m3.program import Column, Relation
 
 __all__ = ["TABLES", "generate_tables", "plain_schema", "read_table", "relation_of"]

@@ -15,8 +15,3 @@ and what is new of the keys is committed with the batch. So the event log holds 
 :mod:`.building`       the index of a relation that was trusted so far
 =====================  ==========================================================
 """
-
-from cumulus_ops.keys.stage import KeyStage, Resolved
-from cumulus_ops.keys.tidying import tidy_keys
-
-__all__ = ["KeyStage", "Resolved", "tidy_keys"]

@@ -8,26 +8,178 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog import Catalog, KeyIndex, LogFile, NewKeyRun
-from cumulus_ops.config import Project
-from cumulus_ops.errors import Conflict, IntegrityProblem
-from cumulus_ops.keys.codes import KeyCodes, in_key_order
-from cumulus_ops.keys.columns import plain
-from cumulus_ops.keys.events import SIGN
-from cumulus_ops.keys.merging import RUN_ROWS, sliced
-from cumulus_ops.keys.one_by_one import show
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import KeyIndex, KeyRun, LogFile, NewKeyRun
+from cumulus_ops.files.columns import SIGN
+from cumulus_ops.files.log_files import OpenLog
+from cumulus_ops.keys.columns import KeyCodes, in_key_order, plain
+from cumulus_ops.keys.judging import show
 from cumulus_ops.keys.runs import Entries, KeyFile, Run, open_run, stamp_of, stamped_epoch, together
-from cumulus_ops.log_files import OpenLog
+from cumulus_ops.project.errors import Conflict, IntegrityProblem
+from cumulus_ops.project.settings import Project
 from m3.program import Relation
 
-__all__ = ["SHOWN", "Violations", "build", "signature", "sort_log", "up_to_date"]
+__all__ = [
+    "SHOWN",
+    "Proof",
+    "Violations",
+    "build",
+    "limited",
+    "merged",
+    "newest_first",
+    "pick",
+    "prove_index",
+    "signature",
+    "sliced",
+    "sort_log",
+    "up_to_date",
+]
+
+
+# Merging key runs: as many as there are of a size become one of the next, so that an entry is written again as often as the logarithm
+# of the index's size, and a look-up has few runs to look into.
+
+
+#: So many units of about one size are merged.
+FAN = 8
+CHUNK_ROWS = 1 << 15
+SMALLEST_ROWS = 1 << 12
+#: A merge that has more entries writes several runs, whose codes do not overlap.
+RUN_ROWS = 1 << 20
+
+#: From counts and stamps to which entries stay.
+Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def newest_first(runs: Sequence[KeyRun]) -> list[KeyRun]:
+    """In the order in which they are looked into."""
+    return sorted(runs, key=lambda run: (-run.last, run.lowest))
+
+
+def pick(runs: Sequence[tuple[int, int]]) -> set[int]:
+    """Which runs to merge now: the newest ones, none in between left out, as many as possible; none if there are few of each size.
+
+    >>> sorted(pick([(1, 10**6), (5, 900), *((n, 100) for n in range(6, 13))]))
+    [5, 6, 7, 8, 9, 10, 11, 12]
+
+    Args:
+        runs: of each the latest version of the index that is in it, which those that were written together share, and its rows.
+    """
+    sizes: dict[int, int] = {}
+    for last, rows in sorted(runs, reverse=True):
+        sizes[last] = sizes.get(last, 0) + rows
+    classes = [_size_class(rows) for rows in sizes.values()]
+    best = 0
+    for end in range(1, len(classes) + 1):
+        highest = max(classes[:end])
+        if classes[:end].count(highest) >= FAN or end - classes[:end].count(highest) >= 2 * FAN:
+            best = end
+    return set(list(sizes)[:best])
+
+
+def _size_class(rows: int) -> int:
+    """
+    >>> [_size_class(rows) for rows in (1, 5000, 20000, 10**6)]
+    [0, 1, 1, 3]
+    """
+    return int(np.log2(max(rows, SMALLEST_ROWS) / SMALLEST_ROWS) / np.log2(FAN) + 0.999)
+
+
+def merged(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep | None = None) -> Iterator[Entries]:
+    """The newest entry of each key, in the order of their codes, some thousands at a time.
+
+    Args:
+        key: what they are entries of.
+        runs: newest first.
+        names: the relation's columns.
+        keep: which entries stay; None for all of them.
+    """
+    runs = [run for run in runs if run.rows]
+    if _follow_each_other(runs):
+        yield from _kept(_slices(sorted(runs, key=lambda run: run.lowest), names), keep)
+        return
+    for parts in sliced(runs, names):
+        yield from _kept([_newest(key, parts, names)], keep)
+
+
+def _kept(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
+    for part in parts:
+        stays = None if keep is None else keep(part.counts, part.stamps)
+        if stays is None or stays.all():
+            yield part
+        elif stays.any():
+            rows = part.table.filter(pa.array(stays))
+            yield Entries(part.codes[stays], part.counts[stays], part.stamps[stays], rows)
+
+
+def _follow_each_other(runs: Sequence[Run]) -> bool:
+    """Whether no two overlap, as when keys ascend."""
+    ranges = sorted((run.lowest, run.highest) for run in runs)
+    return all(a[1] < b[0] for a, b in pairwise(ranges))
+
+
+def _slices(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Entries]:
+    for run in runs:
+        for begin in range(0, run.rows, CHUNK_ROWS):
+            yield run.part(begin, min(begin + CHUNK_ROWS, run.rows), names)
+
+
+def sliced(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]:
+    """Parts of all runs for one range of codes after the other, so narrow that there are few entries in each; none divides a code."""
+    if not runs:
+        return
+    step = max(1, CHUNK_ROWS // 8)
+    sample = np.sort(np.concatenate([run.codes_at(np.arange(0, run.rows, step)) for run in runs]))
+    bounds = np.unique(sample[8::8])
+    places = [np.concatenate([[0], _begins(run, bounds), [run.rows]]) for run in runs]
+    for i in range(len(bounds) + 1):
+        parts = [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
+        if parts:
+            yield parts
+
+
+def _begins(run: Run, bounds: np.ndarray) -> np.ndarray:
+    """Where in a run the codes begin that are not below each of some."""
+    begins = np.where(bounds > run.highest, run.rows, 0)
+    inside = (bounds > run.lowest) & (bounds <= run.highest)
+    begins[inside] = run.find(bounds[inside])
+    return begins
+
+
+def _newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> Entries:
+    """The first entry of each key; ``parts`` are newest first."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = together(parts)
+    rows = whole.table
+    order = in_key_order(key, whole.codes, rows)
+    chosen = order.at(np.flatnonzero(order.first))
+    codes = order.codes[order.first]
+    return Entries(codes, whole.counts[chosen], whole.stamps[chosen], rows.select(list(names)).take(pa.array(chosen)))
+
+
+def limited(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
+    """The parts, in lots of about so many entries; each lot has to be used up before the next one."""
+    rest = iter(parts)
+
+    def lot(first: Entries) -> Iterator[Entries]:
+        taken = first.rows
+        yield first
+        while taken < rows and (part := next(rest, None)) is not None:
+            taken += part.rows
+            yield part
+
+    while (first := next(rest, None)) is not None:
+        yield lot(first)
+
 
 log = logging.getLogger(__name__)
 
@@ -233,3 +385,121 @@ def _note(
         records = rows.take(pa.array(here)).to_pylist()
         shown = (f"{count} times {show(record)}" for count, record in zip(counts[here].tolist(), records, strict=True))
         violations.note(", ".join(shown))
+
+
+# Whether a key index says what the log's accepted events say: each row that is there, as often as it is there, and no other one.
+#
+# What the log has of each row (inserted more often than deleted) and what the index says, taken off, have to leave nothing. Keys of which the
+# log itself has not one row once, or none, came in while the relation was trusted, and are left out. So is who has written a key last, and in
+# which epoch: of a batch that was dropped the index remembers that, and the log does not.
+
+
+#: The stamp of what the index says.
+SAID = -1
+#: How often an index is read anew because somebody appends at the same time.
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Of how many ``entries`` of the index of a ``relation``, and of the keys of the log, how many rows ``differ``; of the first some, what
+    differs (``shown``)."""
+
+    relation: str
+    entries: int
+    differ: int
+    shown: tuple[str, ...]
+
+
+def prove_index(project: Project, catalog: Catalog, relation: Relation, label: str) -> Proof | None:
+    """Compare the key index of a relation with the event log.
+
+    Args:
+        project: the project.
+        catalog: its catalog.
+        relation: the relation.
+        label: of the step that does it; for a while it needs as much room in the state folder as the relation's events in the log.
+
+    Returns:
+        what was found; None if there is no index to prove: there is none, or it is one of old, or was left behind, and will be built anew.
+
+    Raises:
+        IntegrityProblem: a file of the log, or of the index, is not what was written.
+        Conflict: others append all the time.
+    """
+    found = _index_and_log(catalog, relation)
+    if found is None:
+        return None
+    index, files = found
+    key, names = KeyCodes.of(relation), [c.name for c in relation.columns]
+    scratch = KeyFile(project.state, label)
+    try:
+        runs = list(sort_log(project.state, relation, key, files, scratch))
+        opened = [open_run(project.state, relation, run) for run in newest_first(index.runs)]
+        for parts in limited(merged(key, opened, names), RUN_ROWS):
+            runs += filter(None, [scratch.write(relation, map(_said, parts))])
+        scratch.close()
+        differences = list(_differences(relation, key, [open_run(project.state, relation, run) for run in runs]))
+    finally:
+        scratch.discard()
+    shown = [text for _, texts in differences for text in texts]
+    entries = sum(run.rows for run in index.runs)
+    return Proof(relation.name, entries, sum(count for count, _ in differences), tuple(shown[:SHOWN]))
+
+
+def _said(part: Entries) -> Entries:
+    """What the index says is there, to be taken off."""
+    there = np.flatnonzero(part.counts)
+    return Entries(part.codes[there], -part.counts[there], np.full(len(there), SAID), part.table.take(pa.array(there)))
+
+
+def _index_and_log(
+    catalog: Catalog, relation: Relation
+) -> tuple[KeyIndex, Sequence[tuple[LogFile, int, int, str]]] | None:
+    """An index, and the log files that are in it, as of one moment."""
+    for _ in range(ATTEMPTS):
+        index = catalog.key_index(relation.name)
+        if index is None or index.signature != signature(relation) or index.is_behind:
+            return None
+        covers, files = catalog.key_log(relation.name)
+        again = catalog.key_index(relation.name)
+        if again == index and covers <= index.covers:
+            return index, files
+    raise Conflict("others append all the time", kind="keys-moved", place=relation.name, hint="run it again")
+
+
+def _differences(relation: Relation, key: KeyCodes, runs: Sequence[Run]) -> Iterator[tuple[int, list[str]]]:
+    """How many rows differ in one range of codes after the other, and which, if they are few."""
+    names = tuple(c.name for c in relation.columns)
+    whole_rows = KeyCodes(names, "hashed", key.by_coordinator)
+    for parts in sliced(runs, names):
+        part = together(parts)
+        row_codes = whole_rows.encode(part.table, 0) ^ (part.codes if key.by_coordinator else 0)
+        order = in_key_order(whole_rows, row_codes, part.table)
+        places, begins = order.all_places(), np.flatnonzero(order.first)
+        counts = part.counts[places]
+        logged = np.add.reduceat(np.where(part.stamps[places] == SAID, 0, counts), begins)
+        left = np.add.reduceat(counts, begins)
+        wrong = np.flatnonzero((left != 0) & ~_excused(relation, key, part, places[begins], logged))
+        if len(wrong):
+            rows = part.table.take(pa.array(places[begins[wrong[:SHOWN]]])).to_pylist()
+            yield len(wrong), [_told(show(row), int(left[i])) for row, i in zip(rows, wrong, strict=False)]
+
+
+def _excused(relation: Relation, key: KeyCodes, part: Entries, places: np.ndarray, logged: np.ndarray) -> np.ndarray:
+    """Which of some rows have a key of which the log has not one row once, or none; ``logged``: how often it has each row."""
+    if not relation.key:
+        return logged < 0
+    keys = in_key_order(key, part.codes[places], part.table.take(pa.array(places)))
+    number = np.empty(len(places), np.int64)
+    number[keys.all_places()] = np.cumsum(keys.first) - 1
+    total, least = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
+    np.add.at(total, number, np.abs(logged))
+    np.minimum.at(least, number, logged)
+    return np.asarray((total[number] > 1) | (least[number] < 0))
+
+
+def _told(row: str, left: int) -> str:
+    if left > 0:
+        return f"the log has {row} {left} times more often than the index"
+    return f"the index has {row} {-left} times more often than the log"

@@ -2,13 +2,13 @@
 
 A run has one entry per key: the row that its latest event has inserted or deleted, how often that row is there (``count``: 0 or 1; any number
 without a key), and the ``stamp`` of that event, its epoch and its coordinator. In a file a run is one of the map store's
-(:mod:`cumulus_ops.mapstore.packs`, ``docs/formats.md``): the relation's columns are its key columns, the stamps its versions, the counts its
+(:mod:`cumulus_ops.maps.packs`, ``docs/formats.md``): the relation's columns are its key columns, the stamps its versions, the counts its
 values, the keys' codes its search codes; so it is encoded, and verified before anything of it is used, as those of maps are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,34 +17,46 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog import KeyRun, NewKeyRun, NewRun
-from cumulus_ops.errors import Conflict
-from cumulus_ops.keys.codes import KeyCodes
-from cumulus_ops.keys.columns import plain
-from cumulus_ops.mapstore.blocks import Place, damaged
-from cumulus_ops.mapstore.columns import to_logical, to_numpy, to_physical
-from cumulus_ops.mapstore.encodings import (
+from cumulus_ops.catalog.records import KeyRun, NewKeyRun, NewRun
+from cumulus_ops.keys.columns import KeyCodes, plain
+from cumulus_ops.maps.columns import to_logical, to_numpy, to_physical
+from cumulus_ops.maps.encodings import (
     NAMES,
     Array,
     Column,
     Frame,
     Numbers,
     Packed,
+    Place,
     Plain,
+    damaged,
     encode_numbers,
     extremes,
     frame_of,
     is_number,
     narrow,
 )
-from cumulus_ops.mapstore.lookup import search_codes
-from cumulus_ops.mapstore.packs import Pack
-from cumulus_ops.mapstore.packs import open_run as open_stored
-from cumulus_ops.mapstore.runs import FENCE_ROWS, AccessPath, Part, RunData, Search
-from cumulus_ops.versions import COORDINATOR_BITS
+from cumulus_ops.maps.lookup import search_codes
+from cumulus_ops.maps.packs import Pack
+from cumulus_ops.maps.packs import open_run as open_stored
+from cumulus_ops.maps.runs import FENCE_ROWS, AccessPath, Part, RunData, Search
+from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.versions import COORDINATOR_BITS
 from m3.program import Relation
 
-__all__ = ["Entries", "KeyFile", "Run", "hint_for", "open_run", "stamp_of", "stamped_epoch", "together"]
+__all__ = [
+    "Entries",
+    "Found",
+    "KeyFile",
+    "Run",
+    "hint_for",
+    "look_up",
+    "open_run",
+    "stamp_of",
+    "stamped_epoch",
+    "together",
+]
+
 
 FOLDER, SUFFIX = "keys", ".keys"
 COUNT = "+count"
@@ -347,3 +359,84 @@ def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     if (data.path.map, data.rows) != (relation.name, run.rows):
         raise damaged(Place(f"{file}, byte {run.offset}", hint_for(relation.name)), "it is another one")
     return _Stored(relation, data, run.lowest, run.highest)
+
+
+# Looking keys up in the runs of an index, set at a time.
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an index knows of some keys: ``run`` and ``place`` of the newest entry (-1: there is none), its ``count`` (0 without an entry)
+    and its ``stamp`` (-1)."""
+
+    runs: Sequence[Run]
+    run: np.ndarray
+    place: np.ndarray
+    count: np.ndarray
+    stamp: np.ndarray
+
+    def rows(self, keys: np.ndarray, names: Sequence[str]) -> pa.Table:
+        """The rows of the entries of some keys, which have one, in their order."""
+        parts, order = [], []
+        for number in np.unique(self.run[keys]).tolist():
+            here = np.flatnonzero(self.run[keys] == number)
+            parts.append(self.runs[number].take(self.place[keys[here]], names))
+            order.append(here)
+        table = parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+        if len(parts) == 1:
+            return table
+        return table.combine_chunks().take(pa.array(np.argsort(np.concatenate(order))))
+
+
+def look_up(key: KeyCodes, runs: Sequence[Run], codes: np.ndarray, keys: Callable[[np.ndarray], pa.Table]) -> Found:
+    """The newest entry of each key.
+
+    Args:
+        key: how keys are coded.
+        runs: newest first.
+        codes: of different keys, ascending.
+        keys: from positions in ``codes`` to the key columns; asked only where equal codes may be of different keys.
+    """
+    n = len(codes)
+    found = Found(
+        runs, np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    )
+    missing = np.arange(n)
+    for number, run in enumerate(runs):
+        if len(missing) == 0:
+            break
+        begin = np.searchsorted(codes[missing], run.lowest)
+        end = np.searchsorted(codes[missing], run.highest, side="right")
+        if begin == end:
+            continue
+        candidates = missing[begin:end]
+        place = _places(key, run, codes, candidates, keys)
+        hit = place >= 0
+        at, where = candidates[hit], place[hit]
+        found.run[at], found.place[at] = number, where
+        found.count[at], found.stamp[at] = run.counts_at(where), run.stamps_at(where)
+        if hit.any():
+            missing = np.concatenate([missing[:begin], candidates[~hit], missing[end:]])
+    return found
+
+
+def _places(
+    key: KeyCodes, run: Run, codes: np.ndarray, wanted: np.ndarray, keys: Callable[[np.ndarray], pa.Table]
+) -> np.ndarray:
+    """Where in the run the wanted keys are; -1 for those that are not there."""
+    sought = codes[wanted]
+    lowest = run.find(sought)
+    has_code = run.codes_at(np.minimum(lowest, run.rows - 1)) == sought
+    place = np.where(has_code, lowest, -1)
+    doubtful = np.flatnonzero(has_code & ~key.exact(sought))
+    names = list(key.columns)
+    while len(doubtful):  # of equal codes most often there is one, so this ends with the first round
+        same = key.equal(keys(wanted[doubtful]), run.take(place[doubtful], names))
+        doubtful = doubtful[~same]
+        place[doubtful] += 1
+        over = (place[doubtful] == run.rows) | (
+            run.codes_at(np.minimum(place[doubtful], run.rows - 1)) != sought[doubtful]
+        )
+        place[doubtful[over]] = -1
+        doubtful = doubtful[~over]
+    return place

@@ -17,24 +17,26 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog import Catalog, KeyChange, KeyRun, NewKeyRun
-from cumulus_ops.config import Project
-from cumulus_ops.errors import Conflict
-from cumulus_ops.keys.building import signature, up_to_date
-from cumulus_ops.keys.codes import KeyCodes
-from cumulus_ops.keys.events import OFFSET, REJECTED_SCHEMA, ROW, SIGN
-from cumulus_ops.keys.merging import merged, newest_first
-from cumulus_ops.keys.one_by_one import PART, Part, Reason, Rejections, reject, show
-from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run
-from cumulus_ops.keys.verdicts import Judge, Judged
-from cumulus_ops.mapstore.blocks import Place, damaged
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import Batch, KeyChange, KeyIndex, KeyRun, NewKeyRun
+from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN
+from cumulus_ops.keys.building import RUN_ROWS, Keep, limited, merged, newest_first, pick, signature, up_to_date
+from cumulus_ops.keys.columns import KeyCodes, equal_rows
+from cumulus_ops.keys.judging import PART, Judge, Judged, Part, Reason, Rejections, reject, show
+from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, stamp_of, stamped_epoch
+from cumulus_ops.maps.encodings import Place, damaged
+from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.processes import reach
+from cumulus_ops.project.settings import Project
 from m3.program import Relation
 
-__all__ = ["KeyStage", "Resolved"]
+__all__ = ["KeyStage", "Resolved", "move", "take_out", "tidy_keys"]
+
 
 T = TypeVar("T")
 #: Of a table of rows, the places of those that must stay, and why.
 Refuse = Callable[[pa.Table], Mapping[int, tuple[str, str]]]
+ROW = "_row"
 #: Entries of one append that are held in memory before they are written.
 HELD_ROWS = 1 << 20
 #: The attempts that an append has before it is done again from its beginning.
@@ -336,3 +338,140 @@ def _intersect(few: np.ndarray, many: np.ndarray) -> bool:
         few, many = many, few
     at = np.minimum(np.searchsorted(many, few), len(many) - 1)
     return bool((many[at] == few).any())
+
+
+# What becomes of keys when somebody decides about a batch that was set aside (docs/adr/0018).
+#
+# While it is aside its events stay in the key index, so that what comes later is judged as if they counted; a retry only moves them to a
+# later epoch. A drop takes them out again. Where later events of a key rest on them, taking them out would leave a delete without its row, and
+# that much of the batch is appended again: of each such key, the row that was there before it and the row that it has left.
+
+
+def move(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch, epoch: int) -> None:
+    """Rows of a batch that is set aside count in a later epoch: what the index knows of their keys by that batch, it knows from there.
+
+    An index that was built while the batch's log could not be read does not know them, and is built anew."""
+    judged = keys.look(relation, rows)
+    if len(rows) and (judged.found.run[judged.sign[judged.order.at(_ends(judged))] == 1] < 0).any():
+        keys.forget(relation)
+        return
+    mine = np.flatnonzero(judged.found.stamp == stamp_of(batch.epoch, batch.coordinator))
+    if len(mine):
+        stamps = np.full(len(mine), stamp_of(epoch, batch.coordinator))
+        found = judged.found.rows(mine, judged.by.names)
+        codes = judged.order.codes[judged.starts[mine]]
+        keys.put(relation, Entries(codes, judged.found.count[mine], stamps, found))
+
+
+def take_out(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch) -> pa.Table:
+    """Rows of a batch that is set aside will not count.
+
+    Args:
+        keys: where the index is changed.
+        relation: whose rows they are.
+        rows: all of the batch, as the log has them, in their order.
+        batch: the batch.
+
+    Returns:
+        those that later events rest on, and that have to be appended again.
+    """
+    judged = keys.look(relation, rows)
+    if len(rows) == 0:
+        return rows
+    by_bag = judged.by.key.by_coordinator
+    back, count, needed = (_bag if by_bag else _rows)(judged)
+    if len(back):
+        first = judged.order.at(judged.starts[back])
+        stamps = np.maximum(judged.found.stamp[back], stamp_of(batch.epoch, batch.coordinator))
+        old = judged.rows.take(pa.array(first))
+        keys.put(relation, Entries(judged.order.codes[judged.starts[back]], count, stamps, old))
+    return rows.take(pa.array(np.sort(needed)))
+
+
+def _ends(judged: Judged) -> np.ndarray:
+    return np.asarray(np.append(judged.starts[1:], len(judged.rows)) - 1)
+
+
+def _rows(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The keys whose row is again what it was before, how often that is there, and the rows that are needed still.
+
+    Without the batch, what is there is what the index says, less the row that the batch has left, more the row that was there before."""
+    names, first, end = list(judged.by.names), judged.order.at(judged.starts), judged.order.at(_ends(judged))
+    before, after = judged.sign[first] == -1, judged.sign[end] == 1  # whether there was one, and whether there is
+    now = judged.found.count > 0
+    old, new = judged.rows.take(pa.array(first)), judged.rows.take(pa.array(end))
+    changes = (before != after) | (before & ~equal_rows(old, new, names))
+    same = now == after
+    there = np.flatnonzero(now & after)
+    if len(there):
+        same[there] = equal_rows(judged.found.rows(there, names), new.take(pa.array(there)), names)
+    back, needed = np.flatnonzero(changes & same), changes & ~same
+    return back, before[back].astype(np.int64), np.concatenate([first[needed & before], end[needed & after]])
+
+
+def _bag(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same for rows without a key: how often each would be there without the batch; less than not at all cannot be."""
+    nets = np.add.reduceat(judged.ordered_sign.astype(np.int64), judged.starts)
+    left = judged.found.count - nets
+    back = np.flatnonzero((nets != 0) & (left >= 0))
+    needed = np.flatnonzero((left < 0)[judged.key])
+    return back, left[back], judged.order.at(needed)
+
+
+# Keeping the number of key runs small, in proportion to what is appended.
+
+
+def tidy_keys(project: Project, catalog: Catalog, label: str) -> int:
+    """Merge runs of the indexes that have too many of one size. When others do the same at the same time, it is left to them.
+
+    Args:
+        project: the project.
+        catalog: its catalog.
+        label: of the step that does it.
+
+    Returns:
+        the number of runs that were replaced.
+    """
+    sizes = catalog.key_runs() if project.keys else {}
+    crowded = [r for r in project.relations if r.name in project.keys and pick(sizes.get(r.name, []))]
+    return sum(_tidy(project, catalog, relation, label) for relation in crowded)
+
+
+def _tidy(project: Project, catalog: Catalog, relation: Relation, label: str) -> int:
+    index = catalog.key_index(relation.name)
+    if index is None or index.signature != signature(relation):
+        return 0
+    chosen = pick([(run.last, run.rows) for run in index.runs])
+    runs = [run for run in index.runs if run.last in chosen]
+    return _merge(project, catalog, relation, index, runs, label) if runs else 0
+
+
+def _merge(
+    project: Project, catalog: Catalog, relation: Relation, index: KeyIndex, runs: list[KeyRun], label: str
+) -> int:
+    file = KeyFile(project.state, label)
+    keep = _living(catalog.lowest_open_epoch()) if len(runs) == len(index.runs) else None
+    try:
+        opened = [open_run(project.state, relation, run) for run in newest_first(runs)]
+        parts = merged(KeyCodes.of(relation), opened, [c.name for c in relation.columns], keep)
+        new = [run for some in limited(parts, RUN_ROWS) if (run := file.write(relation, some)) is not None]
+        file.close()
+        reach("keys.before-merge")
+        catalog.commit_key_merge(runs, new)
+        reach("keys.after-merge")
+    except Conflict:
+        file.discard()
+        return 0
+    except BaseException:
+        file.discard()
+        raise
+    return len(runs)
+
+
+def _living(lowest_open: int) -> Keep:
+    """With the oldest run merged, a key that is gone may be forgotten, unless somebody is still in an epoch before that."""
+
+    def keep(counts: np.ndarray, stamps: np.ndarray) -> np.ndarray:
+        return (counts > 0) | (stamped_epoch(stamps) > lowest_open)
+
+    return keep

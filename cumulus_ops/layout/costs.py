@@ -15,24 +15,214 @@ Each cost is about one relation, or about one relation and one map. That is what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from cumulus_ops.layout.estimates import Estimates
-from cumulus_ops.layout.needs import (
-    Need,
-    Ref,
-    bare_columns,
-    find_cycles,
-    find_needs,
-    statements_of,
-    used_columns,
-)
+from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.layout.statements import StatementPlan
+from cumulus_ops.layout.statements import ReadPlan, StatementPlan
+from cumulus_ops.maps.columns import physical_type
+from cumulus_ops.maps.encodings import is_number
+from cumulus_ops.maps.runs import AccessPath
+from m3.dataflow import components, graph_of
+from m3.datatypes import Type
+from m3.explain.cost import Access, Sizes
+from m3.scalars import Scalar, Var, variables
 
-__all__ = ["ANYWHERE", "IMPOSSIBLE", "REPLICATED", "SMALL_BYTES", "Label", "Labels", "Node", "Problem", "pose"]
+__all__ = [
+    "ANYWHERE",
+    "DEFAULT_ROWS",
+    "FAN_OUT",
+    "IMPOSSIBLE",
+    "REPLICATED",
+    "SELECTIVITY",
+    "SMALL_BYTES",
+    "CopySizes",
+    "Estimates",
+    "Label",
+    "Labels",
+    "Need",
+    "Node",
+    "Problem",
+    "Ref",
+    "bare_columns",
+    "columns_of",
+    "events_per",
+    "find_cycles",
+    "find_needs",
+    "pose",
+    "row_bytes",
+    "statements_of",
+    "used_columns",
+]
+
+
+# Which deltas of a batch the batch itself reads: all that ever has to travel between the tasks of a partitioned apply.
+#
+# Stored runs are files that any task reads. So two statements that are run for the same batch have to meet only where one
+# reads what the other adds *in this batch* to an earlier version; whether it may, the program's version scheme says
+# (:mod:`cumulus_ops.coordination.schemes`). Everything else needs no exchange: a map's deltas may be written by whatever tasks computed them,
+# since runs are multisets that readers add up.
+
+
+#: A statement: its target, and its place in ``plan.statements[target]``.
+Ref = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Need:
+    """Read ``read`` of the statement ``consumer`` finds what ``producer`` has added to ``map`` in the same batch."""
+
+    map: str
+    producer: Ref
+    consumer: Ref
+    read: int
+
+
+def statements_of(plan: ProgramPlan, relations: Collection[str]) -> dict[Ref, StatementPlan]:
+    """The statements that apply runs for a batch with events of ``relations``, in dataflow order of their targets."""
+    names = [name for stratum in plan.strata for name in stratum if name in plan.base]
+    return {(name, i): s for name in names for i, s in enumerate(plan.statements[name]) if s.relation in relations}
+
+
+def find_needs(plan: ProgramPlan, relations: Collection[str]) -> tuple[Need, ...]:
+    """What statements need of each other in a batch with events of ``relations``."""
+    statements = statements_of(plan, relations)
+    producers: dict[str, list[Ref]] = {}
+    for ref in statements:
+        producers.setdefault(ref[0], []).append(ref)
+    return tuple(
+        Need(read.path.map, producer, consumer, index)
+        for consumer, statement in statements.items()
+        for index, read in enumerate(statement.reads)
+        for producer in producers.get(read.path.map, ())
+        if _sees(plan, statement, read, statements[producer])
+    )
+
+
+def find_cycles(needs: Sequence[Need]) -> tuple[frozenset[Ref], ...]:
+    """The sets of statements that need each other's deltas, directly or not: what they add within one batch is a fixpoint.
+
+    That it is reached is sure, since every read finds earlier versions only; after how many rounds depends on the data."""
+    graph = graph_of((), ((n.producer, n.consumer) for n in needs))
+    return tuple(frozenset(c) for c in components(graph) if len(c) > 1 or c[0] in graph[c[0]])
+
+
+def _sees(plan: ProgramPlan, consumer: StatementPlan, read: ReadPlan, producer: StatementPlan) -> bool:
+    """Whether some event of the consumer can be later than some event of the producer."""
+    return plan.versions.reads_own(plan.place(consumer), read.after, plan.place(producer))
+
+
+def columns_of(plan: ProgramPlan, statement: StatementPlan) -> dict[str, str]:
+    """The relation's columns by the parameters of the statement's trigger."""
+    trigger = plan.program.trigger(statement.relation, statement.sign or 1)
+    assert trigger is not None  # it has this statement
+    columns = plan.program.relation_by_name[statement.relation].columns
+    return {param: column.name for param, column in zip(trigger.params, columns, strict=True)}
+
+
+def bare_columns(plan: ProgramPlan, statement: StatementPlan, scalars: Iterable[Scalar]) -> tuple[str | None, ...]:
+    """For each expression the column of the event that it stands for, None where it is anything else."""
+    params, carried = columns_of(plan, statement), dict(statement.carried)
+    expressions = (carried.get(s.name, s) if isinstance(s, Var) else s for s in scalars)
+    return tuple(params.get(e.name) if isinstance(e, Var) else None for e in expressions)
+
+
+def used_columns(plan: ProgramPlan, statement: StatementPlan) -> set[str]:
+    """The columns of its events that a statement looks at."""
+    params = columns_of(plan, statement)
+    scalars = [*statement.conditions, *statement.factors, *(scalar for _, scalar in statement.carried)]
+    return {params[v] for scalar in scalars for v in variables(scalar)}
+
+
+# How many bytes the events and deltas of a batch are: what a layout is chosen by, and nothing else.
+#
+# Numbers of events are known for a batch that is about to be applied. How many entries one event writes follows from
+# declared keys and row counts (:class:`m3.explain.cost.Sizes`) as far as they tell; the rest are the defaults below.
+
+
+#: Rows of a relation of which nothing is known.
+DEFAULT_ROWS = 1_000_000
+#: Entries that a read with loop variables finds, where declared keys and row counts do not tell.
+FAN_OUT = 4.0
+#: Share of the events that satisfy a statement's conditions.
+SELECTIVITY = 0.5
+BYTES = {"date": 4, "bool": 1, "string": 20}  # of one value; anything else is 8
+STAMP_BYTES = 16  # a version, and a value or a sign
+
+
+def row_bytes(types: Iterable[Type]) -> int:
+    """Bytes of one event or delta on its way to another task."""
+    return STAMP_BYTES + sum(BYTES.get(t.kind, 8) for t in types)
+
+
+def events_per(plan: ProgramPlan, events: int, relations: Iterable[str], rows: Mapping[str, float]) -> dict[str, float]:
+    """``events`` events of ``relations``, in proportion to the sizes of the tables.
+
+    Args:
+        plan: the program's plan.
+        events: how many there are together.
+        relations: which relations they are of.
+        rows: rows by relation, where they are known better than the program knows them.
+    """
+    known = {name: float(rows.get(name) or _declared(plan, name) or DEFAULT_ROWS) for name in relations}
+    return {name: events * size / sum(known.values()) for name, size in known.items()}
+
+
+def _declared(plan: ProgramPlan, relation: str) -> float | None:
+    return getattr(plan.program.relation_by_name[relation], "rows", None)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Bytes of one batch. ``events``: how many events of each relation it has; ``rows``: rows of the relations."""
+
+    plan: ProgramPlan
+    events: Mapping[str, float]
+    rows: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = {r.name: float(n) for r in self.plan.program.relations if (n := _declared(self.plan, r.name))}
+        object.__setattr__(self, "_sizes", Sizes(self.plan.program, known | dict(self.rows)))
+
+    def event_bytes(self, relation: str, columns: Iterable[str]) -> float:
+        """All events of a relation, with the given columns."""
+        wanted = set(columns)
+        types = (c.type for c in self.plan.program.relation_by_name[relation].columns if c.name in wanted)
+        return self.events.get(relation, 0.0) * row_bytes(types)
+
+    def delta_bytes(self, ref: Ref) -> float:
+        """What one statement adds to its target, summed by key."""
+        keys = self.plan.program.map_by_name[ref[0]].keys
+        return self.delta_rows(ref) * row_bytes(k.type for k in keys)
+
+    def delta_rows(self, ref: Ref) -> float:
+        """How many entries that is."""
+        statement = self.plan.statements[ref[0]][ref[1]]
+        share = SELECTIVITY if statement.conditions or statement.late_conditions else 1.0
+        rows = self.events.get(statement.relation, 0.0) * share * self._written(statement)
+        size = self._size(ref[0]) if self.plan.versions.summed else None
+        return rows if size is None else min(rows, size)
+
+    def _size(self, name: str) -> float | None:
+        if not self.plan.program.map_by_name[name].keys:
+            return 1.0
+        sizes: Sizes = self._sizes  # type: ignore[attr-defined]
+        return sizes.size(name)
+
+    def _written(self, statement: StatementPlan) -> float:
+        """Entries that one event writes: the product of what those reads find on which the target's keys depend."""
+        sizes: Sizes = self._sizes  # type: ignore[attr-defined]
+        needed, total = {v for key in statement.keys for v in variables(key)}, 1.0
+        for read in reversed(statement.reads):
+            if needed & {name for _, name in read.free}:
+                found = sizes.matches(Access(read.path.map, read.places, read.free)).known
+                total *= FAN_OUT if found is None else found
+                needed |= {v for bound in read.bound for v in variables(bound)}
+        return total
+
 
 #: Columns of a relation, or key columns of a map, by name.
 Label = tuple[str, ...]
@@ -206,3 +396,89 @@ def _candidates(
             of_events[(column,)] = None
             of_map[(key,)] = None
     return {node: tuple(options) for node, options in found.items()}
+
+
+# About how many bytes a row of a copy takes in a merged run: what `cumulus compile` and `cumulus explain` show.
+#
+# What is assumed, for a run's real encodings follow from its rows:
+#
+# - A whole number as a key takes the bits of its type: a BOOL 1, a DATE 12 (11 years), a TIMESTAMP 48 (9 years), a DECIMAL those
+#   of its digits, an INT 32. If declared rows tell how many values an INT has at most, it takes the bits of that many: keys
+#   are taken to be dense.
+# - The numbers that a copy is sorted by are bits of one search code; what is no number, or finds no more room, adds a hash of 32.
+#   The code takes 1, 2, 4 or 8 bytes, and so does a number that is not in it.
+# - A text takes 20 bytes, a DOUBLE 8. (Texts that repeat take 1 or 2 in truth.)
+# - A count takes 1 byte, any other value 4.
+# - The version takes nothing: after an epoch's merge all rows have one.
+#
+# Checksums and headers are left out: they are 5 bytes in 65,536, and some kB a run.
+
+
+CODE_BITS, HASH_BITS = 64, 32
+TEXT_BYTES, DOUBLE_BYTES = 20, 8
+COUNT_BYTES, VALUE_BYTES = 1, 4
+BITS = {"bool": 1, "date": 12, "timestamp": 48, "int": 32}
+
+
+class CopySizes:
+    """Estimates for the copies of a plan's groups.
+
+    Args:
+        plan: the plan.
+        rows: rows by relation, where they are known better than the program knows them.
+    """
+
+    def __init__(self, plan: ProgramPlan, rows: Mapping[str, float] | None = None) -> None:
+        self._plan, self._sizes = plan, Sizes(plan.program, rows)
+
+    def row_bytes(self, path: AccessPath) -> int:
+        """The bytes of a row of a copy."""
+        group = self._plan.groups[path.map]
+        kept = range(len(group.keys)) if path.keys is None else path.keys
+        bits = {i: self._bits(group, i) for i in kept if is_number(physical_type(group.keys[i].type))}
+        packed: list[int] = []
+        for place in path.bound:
+            if place not in bits or sum(bits[i] for i in [*packed, place]) > CODE_BITS:
+                break
+            packed.append(place)
+        code = sum(bits[i] for i in packed)
+        rest = path.bound[len(packed) :]
+        if rest and path.order not in rest:
+            code += min(HASH_BITS, CODE_BITS - code)
+        others = (_whole_bytes(bits[i]) if i in bits else _bytes(group.keys[i].type) for i in kept if i not in packed)
+        names = group.members if path.values is None else path.values
+        values = (COUNT_BYTES if self._counts(group, name) else VALUE_BYTES for name in names)
+        return _whole_bytes(code) + sum(others) + sum(values)
+
+    def _bits(self, group: Group, place: int) -> int:
+        type_ = group.keys[place].type
+        if type_.kind == "decimal":
+            return min(CODE_BITS, math.ceil(type_.precision * math.log2(10)))
+        values = self._values(group, place) if type_.kind == "int" else None
+        return BITS[type_.kind] if values is None else min(BITS["int"], math.ceil(math.log2(max(values, 1.0))))
+
+    def _values(self, group: Group, place: int) -> float | None:
+        """How many values a key column has at most: the entries, divided by those of one value of it as far as they are
+        known; None where the entries are not."""
+        size = self._sizes.size(group.name)
+        if size is None or len(group.keys) == 1:
+            return size
+        free = tuple((i, key.name) for i, key in enumerate(group.keys) if i != place)
+        found = self._sizes.matches(Access(group.name, (place,), free)).known
+        return size if found is None else size / found
+
+    def _counts(self, group: Group, name: str) -> bool:
+        """Whether a member counts: nothing but constants and other counts goes into it."""
+        products = (p for s in self._plan.statements[group.name] for p in s.products if p.map == name)
+        factors = (factor for product in products for factor in (*product.factors, *product.late_factors))
+        variable = any(True for factor in factors for _ in variables(factor))
+        return self._plan.program.map_by_name[name].value.kind == "int" and not variable
+
+
+def _whole_bytes(bits: int) -> int:
+    """The narrowest of the stored widths that holds so many bits."""
+    return next(size for size in (0, 1, 2, 4, 8) if bits <= 8 * size)
+
+
+def _bytes(type_: Type) -> int:
+    return DOUBLE_BYTES if type_.kind == "double" else TEXT_BYTES

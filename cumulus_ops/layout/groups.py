@@ -10,14 +10,173 @@ or lookups, with the maps they look up taken for their blocks (Moore's minimisat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
+from cumulus_ops.maps.columns import physical_type
+from cumulus_ops.maps.encodings import is_number
+from cumulus_ops.maps.runs import AccessPath
+from m3.explain.cost import Sizes
 from m3.program import Column, Program
-from m3.scalars import rename
+from m3.scalars import Scalar, rename
 
-__all__ = ["Group", "Shape", "find_groups", "group_statements", "loop_names", "reordered", "shape_of", "with_taken"]
+__all__ = [
+    "Group",
+    "Lookup",
+    "Shape",
+    "choose_copies",
+    "find_groups",
+    "group_statements",
+    "loop_names",
+    "project_groups",
+    "reordered",
+    "shape_of",
+    "with_taken",
+]
+
+
+# One copy of what is the same: a group that is another one seen through fewer of its keys is not kept.
+#
+# Several maps hold nearly the rows of one relation, each with the columns that its readers look at: lineitems by order and
+# supplier, and by order, part and supplier. If everything that adds to the narrow group N adds to the wide group W, too, at keys
+# that are N's and more, then N's values become value columns of W, and whoever looks N up looks W up and pays no attention to the
+# other keys: sums over W are sums over N. A lookup then meets W's rows instead of N's. So N is only given up if it has no fewer
+# than a :data:`SHARE` of W's rows, by declared keys and row counts, and if it is only looked up by statements: what views and
+# derivations read stays as they read it.
+
+
+#: The least share of the wide group's rows.
+SHARE = 0.5
+
+Places = tuple[int, ...]
+
+
+def project_groups(
+    program: Program, groups: Sequence[Group], statements: Sequence[StatementPlan]
+) -> tuple[tuple[Group, ...], list[StatementPlan]]:
+    """Groups without those that wider ones can stand in for.
+
+    Args:
+        program: the program.
+        groups: its groups.
+        statements: the statements of the groups.
+
+    Returns:
+        the groups that are left, some with more members; and their statements, which look only these up.
+    """
+    by_target: dict[str, list[StatementPlan]] = {group.name: [] for group in groups}
+    for statement in statements:
+        by_target[statement.target].append(statement)
+    kept = {group.name: group for group in groups}
+    moved: dict[str, tuple[str, Places]] = {}
+    sizes, needed = Sizes(program), _read_as_they_are(program)
+    numbers = {group.name: place for place, group in enumerate(groups)}
+    for narrow in sorted(groups, key=lambda g: len(g.keys)):
+        if needed & set(narrow.members) or not by_target[narrow.name]:
+            continue
+        for wide in sorted(kept.values(), key=lambda g: len(g.keys)):
+            if len(wide.keys) <= len(narrow.keys) or not _worth_it(sizes, narrow, wide):
+                continue
+            pairs = _paired(by_target[narrow.name], by_target[wide.name], numbers)
+            places = None if pairs is None else _places(len(narrow.keys), pairs)
+            if pairs is None or places is None:
+                continue
+            by_target[wide.name] = [_with_products(few, many) for few, many in pairs]
+            kept[wide.name] = _with_members(wide, kept.pop(narrow.name), places)
+            moved[narrow.name] = wide.name, places
+            del by_target[narrow.name]
+            break
+    final = {name: _followed(name, moved) for name in moved}
+    left = [_looked_up_elsewhere(s, final) for group in kept.values() for s in by_target[group.name]]
+    return tuple(kept[group.name] for group in groups if group.name in kept), left
+
+
+def _read_as_they_are(program: Program) -> frozenset[str]:
+    """The maps that views and derivations read, or compute."""
+    views = {v.map for view in program.views for v in view.values}
+    views |= {view.exists for view in program.views if view.exists} | {
+        c.map for view in program.views for c in view.checks
+    }
+    return frozenset(views | {name for d in program.derivations for name in (d.map, *d.reads())})
+
+
+def _worth_it(sizes: Sizes, narrow: Group, wide: Group) -> bool:
+    few, many = sizes.size(narrow.name), sizes.size(wide.name)
+    return few is not None and many is not None and few >= SHARE * many
+
+
+def _paired(
+    narrow: Sequence[StatementPlan], wide: Sequence[StatementPlan], numbers: Mapping[str, int]
+) -> list[tuple[StatementPlan, StatementPlan]] | None:
+    """Each statement of the narrow group with the one of the wide group that does the same at more keys."""
+    ours, theirs = (_by_shape(statements, numbers) for statements in (narrow, wide))
+    if ours is None or theirs is None or ours.keys() != theirs.keys():
+        return None
+    return [(ours[shape], theirs[shape]) for shape in ours]
+
+
+def _by_shape(statements: Sequence[StatementPlan], numbers: Mapping[str, int]) -> dict[Shape, StatementPlan] | None:
+    """The statements by all but their keys and factors; None if that does not tell them apart."""
+    found = {shape_of(replace(statement, keys=()), numbers): statement for statement in statements}
+    return found if len(found) == len(statements) else None
+
+
+def _places(width: int, pairs: Sequence[tuple[StatementPlan, StatementPlan]]) -> Places | None:
+    """The wide group's key that each key of the narrow one is, in all statements."""
+    keys = [(_named(few), _named(many)) for few, many in pairs]
+    places: list[int] = []
+    for i in range(width):
+        same = [
+            place
+            for place in range(len(keys[0][1]))
+            if place not in places and all(ours[i] == theirs[place] for ours, theirs in keys)
+        ]
+        if not same:
+            return None
+        places.append(same[0])
+    return tuple(places)
+
+
+def _named(statement: StatementPlan) -> tuple[Scalar, ...]:
+    names = loop_names(statement)
+    return tuple(rename(key, names) for key in statement.keys)
+
+
+def _with_products(few: StatementPlan, many: StatementPlan) -> StatementPlan:
+    """The wide group's statement with the narrow one's products."""
+    back = {place: name for name, place in loop_names(many).items()}
+    names = {name: back[place] for name, place in loop_names(few).items()}
+    products = [replace(p, late_factors=tuple(rename(f, names) for f in p.late_factors)) for p in few.products]
+    carried = dict(many.carried) | dict(few.carried)
+    return replace(many, carried=tuple(carried.items()), products=(*many.products, *products))
+
+
+def _with_members(wide: Group, narrow: Group, places: Places) -> Group:
+    through = {name: tuple(places[place] for place in narrow.places(name)) for name in narrow.members}
+    return replace(wide, members=(*wide.members, *narrow.members), narrow={**wide.narrow, **through})
+
+
+def _followed(name: str, moved: Mapping[str, tuple[str, Places]]) -> tuple[str, Places]:
+    """Where a group has gone in the end, and what its keys are there: a wide group may have gone into a wider one."""
+    wide, places = moved[name]
+    while wide in moved:
+        wide, onward = moved[wide]
+        places = tuple(onward[place] for place in places)
+    return wide, places
+
+
+def _looked_up_elsewhere(statement: StatementPlan, moved: Mapping[str, tuple[str, Places]]) -> StatementPlan:
+    return replace(statement, reads=tuple(_elsewhere(read, moved) for read in statement.reads))
+
+
+def _elsewhere(read: ReadPlan, moved: Mapping[str, tuple[str, Places]]) -> ReadPlan:
+    if read.path.map not in moved:
+        return read
+    wide, places = moved[read.path.map]
+    path = AccessPath(wide, tuple(places[place] for place in read.path.bound))
+    return replace(read, path=path, free=tuple((places[place], name) for place, name in read.free))
+
 
 #: What two statements must have in common to be one chain of lookups: all but their factors.
 Shape = tuple[object, ...]
@@ -28,7 +187,7 @@ Blocks = Mapping[str, int]
 class Group:
     """A physical table. It is called after its first member, whose key columns it has; ``members`` are its value columns.
     ``narrow``: for members with fewer keys, which of the group's these are, one after the other; such a member is the sum over
-    the other keys (:mod:`cumulus_ops.layout.projections`)."""
+    the other keys (:mod:`cumulus_ops.layout.groups`)."""
 
     name: str
     keys: tuple[Column, ...]
@@ -171,3 +330,89 @@ def reordered(
         for place, i in enumerate(order)
     )
     return reads, columns
+
+
+# Which sorted copies of a group there are, so that every lookup finds the first columns of one known.
+#
+# Statements look a group up by different sets of key columns. A copy sorted by (a, b) serves lookups by a and b, by a, and for
+# everything: so copies are chains of sets, one within the other. Numbers come before texts, which a search code only has as a
+# hash: a lookup by some of the columns can only be served if they are numbers. Copies but the first one keep the columns that
+# their lookups look at, and are summed over the others.
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """How a group is looked up: the known key columns; the one by whose values entries are to be ordered (-1: none); the other
+    key columns and the value columns that are looked at."""
+
+    bound: frozenset[int]
+    order: int = -1
+    free: frozenset[int] = frozenset()
+    values: frozenset[str] = frozenset()
+
+
+@dataclass
+class _Chain:
+    """A copy in the making: its sets of columns, the largest first, and the column by whose values entries are ordered."""
+
+    sets: list[frozenset[int]]
+    order: int = -1
+    lookups: list[Lookup] = field(default_factory=list)
+
+
+def choose_copies(group: Group, lookups: Iterable[Lookup]) -> tuple[tuple[AccessPath, ...], dict[Lookup, AccessPath]]:
+    """The copies of a group, and the one that serves each lookup.
+
+    Args:
+        group: the group; if nobody looks it up, it is kept once, by its whole key.
+        lookups: all that statements and derivations do.
+
+    Returns:
+        the copies, the first one with all columns; and the copy of each lookup.
+    """
+    numbers = frozenset(i for i, key in enumerate(group.keys) if is_number(physical_type(key.type)))
+    chains: list[_Chain] = []
+    wanted = sorted(set(lookups), key=lambda x: (x.order < 0, -len(x.bound), sorted(x.bound), sorted(x.free)))
+    for lookup in wanted or [Lookup(frozenset(range(len(group.keys))))]:
+        chain = next((c for c in chains if _joins(c, lookup, numbers)), None)
+        if chain is None:
+            chain = _new_chain(lookup, numbers)
+            chains.append(chain)
+        elif lookup.bound not in chain.sets:
+            chain.sets.append(lookup.bound)
+        chain.lookups.append(lookup)
+    paths = [_path(group, chain, numbers, first=place == 0) for place, chain in enumerate(chains)]
+    served = {lookup: path for chain, path in zip(chains, paths, strict=True) for lookup in chain.lookups}
+    return tuple(paths), served
+
+
+def _new_chain(lookup: Lookup, numbers: frozenset[int]) -> _Chain:
+    if lookup.order < 0:
+        return _Chain([lookup.bound])
+    if lookup.bound <= numbers and lookup.order in numbers:
+        return _Chain([lookup.bound | {lookup.order}, lookup.bound], lookup.order)
+    return _Chain([lookup.bound], lookup.order)
+
+
+def _joins(chain: _Chain, lookup: Lookup, numbers: frozenset[int]) -> bool:
+    """Whether a copy serves a lookup, too, or can be made to."""
+    if lookup.order >= 0:
+        return lookup.bound in chain.sets and lookup.order == chain.order
+    return lookup.bound in chain.sets or (lookup.bound <= numbers and lookup.bound < chain.sets[-1])
+
+
+def _path(group: Group, chain: _Chain, numbers: frozenset[int], *, first: bool) -> AccessPath:
+    bound: list[int] = []
+    for columns in reversed(chain.sets):
+        bound += sorted(columns - set(bound), key=lambda i: (i not in numbers, i))
+    kept = set(bound) | {chain.order} - {-1}
+    kept = kept.union(*(lookup.free for lookup in chain.lookups))
+    values = frozenset[str]().union(*(lookup.values for lookup in chain.lookups))
+    all_keys, all_values = len(kept) == len(group.keys), values >= set(group.members)
+    return AccessPath(
+        group.name,
+        tuple(bound),
+        chain.order,
+        None if first or all_keys else tuple(sorted(kept)),
+        None if first or all_values else tuple(name for name in group.members if name in values),
+    )

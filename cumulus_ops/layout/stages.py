@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, Label
-from cumulus_ops.layout.needs import Ref, used_columns
+from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, Label, Ref, used_columns
 from cumulus_ops.layout.partitioning import Layout
 from cumulus_ops.layout.plans import ProgramPlan
-from m3.graphs import Graph, condensed, generations, graph_of, in_order, predecessors
+from m3.dataflow import Graph, condensed, generations, graph_of, in_order, predecessors
 
 __all__ = ["Schedule", "Shipment", "Stage", "levels", "schedule"]
 

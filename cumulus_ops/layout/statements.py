@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from cumulus_ops.mapstore import AccessPath
+from cumulus_ops.maps.runs import AccessPath
 from m3.program import Factor, MapRef, Program, Statement, Trigger
 from m3.scalars import Call, Const, Scalar, Var, variables
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cumulus_ops.verdicts import FAILED, PASSED, UNPROVED
+from cumulus_ops.project.verdicts import FAILED, PASSED, UNPROVED
 
 if TYPE_CHECKING:
-    from cumulus_ops.snapshot import EpochReport, Status
+    from cumulus_ops.epochs.status import EpochReport, Status
 
 __all__ = ["Display", "epoch_table"]
 

@@ -1,4 +1,4 @@
-"""What ``cumulus doctor`` looks at: this machine, and a project and how it goes if there is one. Each finding is a line, with what to do."""
+"""What ``cumulus doctor`` looks at: this processes, and a project and how it goes if there is one. Each finding is a line, with what to do."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from pathlib import Path
 import psutil
 from packaging.requirements import Requirement
 
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.errors import CumulusError, SetupProblem
-from cumulus_ops.local import machine
-from cumulus_ops.local.record import read_record
-from cumulus_ops.local.up import servers_folder
-from cumulus_ops.project_file import FILE_NAME
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.urls import hide, shown_url
+from cumulus_ops.local import processes
+from cumulus_ops.local.up import read_record, servers_folder
+from cumulus_ops.project.errors import CumulusError, SetupProblem
+from cumulus_ops.project.names import hide, shown_url
+from cumulus_ops.project.project_file import FILE_NAME
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.settings import Project, load_project
 
 __all__ = ["FIX", "OK", "WARN", "Finding", "examine"]
 
@@ -92,11 +91,11 @@ def _python() -> Finding:
 
 def _java() -> Iterator[Finding]:
     try:
-        version = machine.check_java()
+        version = processes.check_java()
     except CumulusError as error:
         yield _problem("java", error)
     else:
-        yield Finding("java", OK, f"{version}, {machine.find_java()}")
+        yield Finding("java", OK, f"{version}, {processes.find_java()}")
 
 
 def _packages() -> Iterator[Finding]:
@@ -162,10 +161,10 @@ def _localhost() -> Finding:
         addresses, reason = set(), str(error)
     else:
         reason = ", ".join(map(str, sorted(map(str, addresses))))
-    if machine.LOOPBACK in addresses:
+    if processes.LOOPBACK in addresses:
         return Finding("localhost", OK, reason)
-    hint = f"add the line `{machine.LOOPBACK} localhost` to /etc/hosts"
-    return Finding("localhost", FIX, f"does not lead to {machine.LOOPBACK}: {reason}", hint)
+    hint = f"add the line `{processes.LOOPBACK} localhost` to /etc/hosts"
+    return Finding("localhost", FIX, f"does not lead to {processes.LOOPBACK}: {reason}", hint)
 
 
 def _disk(folder: Path) -> Finding:
@@ -211,8 +210,8 @@ def _why_not_writable(folder: Path) -> str:
 
 
 def _catalog(project: Project) -> Finding:
-    from cumulus_ops.catalog import Catalog
-    from cumulus_ops.catalog.connection import read_url
+    from cumulus_ops.catalog.catalog import Catalog
+    from cumulus_ops.catalog.database import read_url
 
     try:
         read_url(project.catalog_url)
@@ -240,7 +239,7 @@ def _catalog(project: Project) -> Finding:
 
 def _state(project: Project) -> Finding:
     """Whether the state is this catalog's, and was made from these views: what opening the project, or running it, would refuse."""
-    from cumulus_ops.engine import look_at_state
+    from cumulus_ops.opening.runtime import look_at_state
     from m3.errors import M3Error
 
     try:
@@ -257,8 +256,8 @@ def _state(project: Project) -> Finding:
 
 def _sources(project: Project) -> Iterator[Finding]:
     """Whether sources stand still, as who asked them last has found; they are not asked."""
-    from cumulus_ops.catalog import Catalog
-    from cumulus_ops.query.lag import source_states
+    from cumulus_ops.catalog.catalog import Catalog
+    from cumulus_ops.query.overview import source_states
 
     if not project.sources:
         return
@@ -277,8 +276,9 @@ def _sources(project: Project) -> Iterator[Finding]:
 
 def _running(project: Project) -> Iterator[Finding]:
     """What its steps, its epochs and its views have said last; nothing is tried."""
-    from cumulus_ops.catalog import Catalog, in_error
-    from cumulus_ops.query.lag import failing_steps, overdue_members
+    from cumulus_ops.catalog.catalog import Catalog
+    from cumulus_ops.catalog.epochs import in_error
+    from cumulus_ops.query.overview import failing_steps, overdue_members
 
     catalog, rhythm = Catalog(project.catalog_url, project.state), Rhythm.of(project)
     try:
@@ -340,7 +340,7 @@ def _port(port: int, project: Project | None) -> Finding:
     if record and record.url.endswith(f":{port}") and record.supervisor.find():
         return Finding("port", OK, f"{port}: the UI of this project")
     try:
-        machine.check_port(port, "the UI", f"cumulus up --port {port + 1}")
+        processes.check_port(port, "the UI", f"cumulus up --port {port + 1}")
     except CumulusError as error:
         return _problem("port", error, WARN)
     return Finding("port", OK, f"{port} is free")

@@ -15,10 +15,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from cumulus_ops.engine.spark import WORKER_DAEMON
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.local.children import Child
-from cumulus_ops.local.machine import LOOPBACK
+from cumulus_ops.compute.spark import WORKER_DAEMON
+from cumulus_ops.local.processes import LOOPBACK, Child
+from cumulus_ops.project.errors import SetupProblem
 
 __all__ = ["connect_token", "spark_environment", "spark_home", "start_connect_server", "wait_for_port"]
 

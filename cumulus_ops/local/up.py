@@ -1,34 +1,189 @@
 """``cumulus up`` and ``down``: the servers of one's own project, started together, watched, and stopped together.
 
 The process that runs :func:`run_up` is their parent; it holds a lock as long as it lives, and writes down what it has started
-(:mod:`cumulus_ops.local.record`). If it is killed, the servers live on, and the next ``up`` or ``down`` ends them.
+(:mod:`cumulus_ops.local.up`). If it is killed, the servers live on, and the next ``up`` or ``down`` ends them.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 import time
-from dataclasses import dataclass, replace
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import psutil
 from rich.markup import escape
 
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.local import machine
-from cumulus_ops.local.airflow_service import Login
-from cumulus_ops.local.children import Child
+from cumulus_ops.coordination.barriers import VALUE_SEAL, VALUE_VOTE, waits_for
+from cumulus_ops.coordination.plan import read_plan
+from cumulus_ops.local import processes
+from cumulus_ops.local.airflow import AirflowApi, Login, airflow_environment, migrate_database, start_components
 from cumulus_ops.local.display import Display
-from cumulus_ops.local.interrupts import interruptible
-from cumulus_ops.local.lock import only_one
-from cumulus_ops.local.processes import KnownProcess, end_all
-from cumulus_ops.local.record import Record, read_record, remove_record, write_record
-from cumulus_ops.local.servers import Servers
+from cumulus_ops.local.processes import Child, KnownProcess, end_all, free_port, interruptible, only_one, stop_all
+from cumulus_ops.local.spark_service import connect_token, start_connect_server, wait_for_port
+from cumulus_ops.project import names
+from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.settings import Project, load_project
 
-__all__ = ["UpOptions", "run_down", "run_up", "servers_folder", "start_detached"]
+__all__ = [
+    "Record",
+    "Servers",
+    "UpOptions",
+    "project_dags",
+    "read_record",
+    "remove_record",
+    "run_down",
+    "run_up",
+    "servers_folder",
+    "start_detached",
+    "write_record",
+]
+
+
+# What ``cumulus up`` has started, in a file beside it: for ``down``, for a second ``up``, and for whoever looks for leftovers.
+
+
+FILE = "running.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """``supervisor`` is the ``cumulus up`` itself; ``servers``: what it has started. ``ready``: Airflow answers and knows the DAGs.
+    ``ended``: why it came to an end that nobody asked for."""
+
+    url: str
+    supervisor: KnownProcess
+    servers: tuple[KnownProcess, ...] = ()
+    ready: bool = False
+    ended: str = ""
+
+    def running(self) -> list[str]:
+        """The names of the servers of which something runs."""
+        return [server.name for server in self.servers if server.family()]
+
+
+def read_record(home: Path) -> Record | None:
+    """The record, None if there is none.
+
+    Raises:
+        SetupProblem: it cannot be read.
+    """
+    file = home / FILE
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        servers = tuple(KnownProcess(**server) for server in found["servers"])
+        return Record(found["url"], KnownProcess(**found["supervisor"]), servers, found["ready"], found["ended"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hint = "look for processes of this project yourself, end them, and remove the file"
+        raise SetupProblem("cannot be read", kind="bad-record", place=str(file), hint=hint) from error
+
+
+def write_record(home: Path, record: Record) -> None:
+    """Write it anew, by one rename; nobody else can read it."""
+    fresh = home / f".{FILE}.{uuid.uuid4().hex}"
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        json.dump(asdict(record), out, indent=1)
+    fresh.replace(home / FILE)
+
+
+def remove_record(home: Path) -> None:
+    """Nothing runs any more."""
+    (home / FILE).unlink(missing_ok=True)
+
+
+# What serves one project on this machine: Airflow's three processes, and a Spark that all tasks share.
+
+
+MIGRATION_S = 180
+
+
+class Servers:
+    """Started in two steps, since the first one takes long and needs no project; in the end all of it is stopped.
+
+    Everything listens on the loopback address only, asks for a login or a token, and writes below one folder.
+
+    Args:
+        home: gets ``airflow/``, ``spark/`` and ``log/``. What Airflow has in there is kept from run to run.
+        port: of the Airflow UI.
+        dags: the folder with DAG files.
+        on_started: called after each process that was started.
+    """
+
+    def __init__(
+        self, home: Path, port: int, dags: Path, on_started: Callable[[Servers], None] = lambda _: None
+    ) -> None:
+        self.home, self.log = home, home / "log"
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.login = Login.kept_in(home / "airflow" / "passwords.json")
+        self.api = AirflowApi(port)
+        self._environment = airflow_environment(home / "airflow", port, dags, self.login)
+        self._on_started = on_started
+        self._migration: Child | None = None
+        self._spark: Child | None = None
+        self._spark_port = 0
+        #: The processes that are to run all the time, in the order in which they were started.
+        self.children: list[Child] = []
+
+    def begin(self, spark: str | None = "local[2]") -> None:
+        """Start what takes long: Airflow's own database is made or brought up to date; and Spark on that master, if there is to be one."""
+        if spark:
+            token, self._spark_port = connect_token(), free_port()
+            self._environment |= {**token, "CUMULUS_SPARK_REMOTE": f"sc://localhost:{self._spark_port}"}
+            self._spark = self._started(start_connect_server(self._spark_port, self.home, spark, token=token))
+        self._migration = migrate_database(self.log, self._environment)
+
+    def _started(self, child: Child) -> Child:
+        self.children.append(child)
+        self._on_started(self)
+        return child
+
+    def start(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        """Start Airflow with the project in ``folder``, which is initialised by now; ``settings`` are more environment."""
+        assert self._migration is not None, "begin comes first"
+        self._migration.wait(MIGRATION_S)
+        environment = {**self._environment, "CUMULUS_PROJECT": str(folder.resolve()), **(settings or {})}
+        for child in start_components(self.log, environment):
+            self._started(child)
+        if self._spark:
+            wait_for_port(self._spark_port, self._spark)
+
+    def wait_ready(self, project: Project) -> None:
+        """Wait until Airflow is healthy and knows the project's DAGs."""
+        self.api.wait_healthy(self.children, self.login)
+        self.api.wait_for_dags(project_dags(project), self.children)
+
+    def require_running(self) -> None:
+        """Raise when one has ended, with the end of its log."""
+        for child in self.children:
+            child.require_running()
+
+    def stop(self) -> float:
+        """Stop all that was started; returns the seconds that took."""
+        started = time.monotonic()
+        stop_all([*self.children[::-1], *([self._migration] if self._migration else [])])
+        return time.monotonic() - started
+
+
+def project_dags(project: Project) -> list[str]:
+    """The DAGs that the project has, those that others start first last."""
+    coordinators = [names.coordinator_dag(project.name, i) for i in range(project.coordinators)]
+    plan = read_plan(project.state)
+    is_sealed = plan is not None and waits_for(plan, VALUE_SEAL, VALUE_VOTE)
+    return [
+        *coordinators,
+        names.commit_dag(project.name),
+        *([names.final_dag(project.name)] if is_sealed else []),
+        names.validate_dag(project.name),
+        names.run_epochs_dag(project.name),
+    ]
+
 
 DISK_BYTES = 1 << 30
 WATCH_S = 1.0
@@ -85,8 +240,8 @@ def start_detached(options: UpOptions, display: Display | None = None) -> None:
     project, home = _prepared(options)
     with _only_up(project, home):
         _end_leftovers(home, display)
-        machine.check_port(options.port, "the Airflow UI", f"--port {options.port + 1}")
-    code = "from cumulus_ops.cli import main; main()"
+        processes.check_port(options.port, "the Airflow UI", f"--port {options.port + 1}")
+    code = "from cumulus_ops.cli.main import main; main()"
     command = [sys.executable, "-c", code, "up", str(options.folder.resolve()), "--port", str(options.port)]
     (home / "log" / "up.log").unlink(missing_ok=True)
     child = Child("up", command, home / "log")
@@ -122,16 +277,16 @@ class _Supervisor:
 
     def __init__(self, project: Project, home: Path, options: UpOptions, display: Display) -> None:
         self.project, self.home, self.options, self.display = project, home, options, display
-        self.record = Record(f"http://{machine.LOOPBACK}:{options.port}", KnownProcess.of("cumulus up", os.getpid()))
+        self.record = Record(f"http://{processes.LOOPBACK}:{options.port}", KnownProcess.of("cumulus up", os.getpid()))
         self.servers: Servers | None = None
         self.ended = ""
 
     def run(self) -> None:
         """Everything, until it is interrupted or a server has died."""
-        from cumulus_ops.snapshot import initialise
+        from cumulus_ops.opening.runtime import initialise
 
         _end_leftovers(self.home, self.display)
-        machine.check_port(self.options.port, "the Airflow UI", f"--port {self.options.port + 1}")
+        processes.check_port(self.options.port, "the Airflow UI", f"--port {self.options.port + 1}")
         initialise(self.project)
         write_record(self.home, self.record)
         self.servers = servers = Servers(self.home, self.options.port, _dag_folder(), self._write_down)
@@ -151,7 +306,8 @@ class _Supervisor:
 
     def _watch(self, servers: Servers) -> None:
         """Show what happens, and see to it that all are alive."""
-        from cumulus_ops.snapshot import open_runtime, status
+        from cumulus_ops.epochs.status import status
+        from cumulus_ops.opening.runtime import open_runtime
 
         with open_runtime(self.project, "inprocess") as runtime:
             self.display.remember(status(runtime))
@@ -178,10 +334,10 @@ def _prepared(options: UpOptions) -> tuple[Project, Path]:
     """The project, and the servers' folder; what the machine lacks is said."""
     project = load_project(options.folder)
     if _spark_master(project):
-        machine.check_java()
+        processes.check_java()
     home = servers_folder(project)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    machine.check_disk(home, DISK_BYTES)
+    processes.check_disk(home, DISK_BYTES)
     return project, home
 
 

@@ -1,13 +1,35 @@
-"""The assets by which DAGs wake each other. An event is a wake-up call; the catalog is the truth."""
+"""The assets by which DAGs wake each other, and links from them to Cumulus's pages. An event is a wake-up call; the catalog is the truth."""
 
 from __future__ import annotations
 
-from airflow.sdk import Asset
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
 
-from cumulus_ops import names
-from cumulus_ops.orchestration.links import absolute_page
+import attrs
+from airflow.sdk import Asset, BaseOperatorLink
+from airflow.sdk.configuration import conf
 
-__all__ = ["epoch_asset", "seal_asset", "snapshot_asset", "value_asset"]
+from cumulus_ops.project import names
+from cumulus_ops.project.settings import load_project
+
+__all__ = [
+    "EPOCH",
+    "MOUNTED",
+    "ROUTE",
+    "ReportLink",
+    "SnapshotLink",
+    "absolute_page",
+    "airflow_root",
+    "epoch_asset",
+    "page",
+    "project_folder",
+    "seal_asset",
+    "snapshot_asset",
+    "value_asset",
+    "web_path",
+]
 
 
 def seal_asset(project: str, coordinator: int) -> Asset:
@@ -41,3 +63,78 @@ def value_asset(project: str, relation: str, seal: str) -> Asset:
         uri=f"cumulus://{project}/closed/{relation}/{seal}",
         group=project,
     )
+
+
+# Which project Airflow works for.
+
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "tpch"
+
+
+def project_folder() -> Path:
+    """The folder that CUMULUS_PROJECT names; without it, that of the TPC-H example."""
+    return Path(os.environ.get("CUMULUS_PROJECT") or EXAMPLE)
+
+
+# From what Airflow shows to Cumulus's own pages: addresses, and the buttons of task instances that lead there.
+
+
+#: Where the pages are served, and by which name Airflow's UI frames them.
+MOUNTED, ROUTE = "/cumulus", "cumulus"
+#: The XCom by which a task says which epoch its button is about.
+EPOCH = "epoch"
+
+
+def web_path(*parts: object) -> str:
+    """The path of a page as it is served: a folder's without parts."""
+    return f"{airflow_root()}{MOUNTED}/{'/'.join(quote(str(part), safe='') for part in parts)}"
+
+
+def page(*parts: object) -> str:
+    """The path of a page within Airflow's UI, which shows it in a frame beside its own navigation."""
+    return f"{airflow_root()}/plugin/{ROUTE}{web_path(*parts)}"
+
+
+def absolute_page(*parts: object) -> str:
+    """The same with Airflow's host, if its configuration names it."""
+    host = urlsplit(_base_url())
+    return f"{host.scheme}://{host.netloc}{page(*parts)}" if host.netloc else page(*parts)
+
+
+def _base_url() -> str:
+    return str(conf.get("api", "base_url", fallback="") or "")
+
+
+def airflow_root() -> str:
+    """The path at which Airflow's UI is served on its host, without a slash at its end."""
+    return urlsplit(_base_url()).path.rstrip("/")
+
+
+@attrs.define()
+class _EpochLink(BaseOperatorLink):  # type: ignore[misc]
+    """A button that leads to a page about the epoch that the task has named; to the list of epochs if it has named none."""
+
+    parts: tuple[str, ...] = ()
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """The page's path, asked when the task has ended, well or not."""
+        from airflow.sdk.execution_time.xcom import XCom
+
+        project = load_project(Path(operator.folder)).name
+        epoch = XCom.get_value(ti_key=ti_key, key=EPOCH)
+        return page(project, "epochs") if epoch is None else page(project, "epochs", epoch, *self.parts)
+
+
+@attrs.define()
+class ReportLink(_EpochLink):
+    """To the report of the epoch."""
+
+    name = "Report"
+    parts: tuple[str, ...] = ("report",)
+
+
+@attrs.define()
+class SnapshotLink(_EpochLink):
+    """To the page about the epoch."""
+
+    name = "Snapshot"

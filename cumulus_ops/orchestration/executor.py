@@ -14,7 +14,7 @@ from airflow.executors.local_executor import LocalExecutor
 __all__ = ["WarmLocalExecutor"]
 
 #: Only importing: nothing here may start a thread, open a connection or fork.
-PRELOADED = ("cumulus_ops.snapshot", "cumulus_ops.engine.spark", "pyspark.sql.connect.session", "deltalake")
+PRELOADED = ("cumulus_ops.epochs", "cumulus_ops.compute.spark", "pyspark.sql.connect.session", "deltalake")
 
 
 class WarmLocalExecutor(LocalExecutor):

@@ -7,29 +7,31 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from airflow.sdk import DAG, PartitionedAssetTimetable
+from airflow.sdk import DAG, Param, PartitionedAssetTimetable, task_group
 
-from cumulus_ops import names
-from cumulus_ops.config import Project
 from cumulus_ops.orchestration import texts
 from cumulus_ops.orchestration.assets import epoch_asset, seal_asset, snapshot_asset, value_asset
 from cumulus_ops.orchestration.operators import (
     ApplyEpoch,
+    ApplyShare,
     CommitEpochs,
     FinaliseValues,
+    PlanEpochs,
     PublishEpochs,
     SealEpoch,
+    SealShare,
     ValidateEpochs,
     ValidateValues,
     Vote,
 )
-from cumulus_ops.orchestration.run_epochs import run_epochs_dag
+from cumulus_ops.orchestration.texts import Waits, waits_of
 from cumulus_ops.orchestration.timetable import PLACES, StaggeredTimetable, TokenOrder
-from cumulus_ops.orchestration.waits import Waits, waits_of
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.timeline import read_timeline
+from cumulus_ops.project import names
+from cumulus_ops.project.rhythm import Rhythm, read_timeline
+from cumulus_ops.project.settings import Project
 
-__all__ = ["build_dags", "commit_dag", "coordinator_dag", "final_dag", "validate_dag"]
+__all__ = ["build_dags", "commit_dag", "coordinator_dag", "final_dag", "run_epochs_dag", "validate_dag"]
+
 
 #: Before what any coordinator has to do.
 URGENT: dict[str, Any] = {"priority_weight": PLACES + 10, "weight_rule": "absolute"}
@@ -84,7 +86,7 @@ def coordinator_dag(project: Project, coordinator: int, waits: Waits) -> DAG:
         apply >> seal
         if waits.votes:
             urgent = {name: mine[name] for name in ("priority_weight", "weight_rule")}
-            seal >> Vote(task_id="vote", complete=seal.output, asset=complete, doc_md=texts.VOTE, **urgent)
+            seal >> Vote(task_id="vote", complete=seal.output, asset=complete, doc_md=texts.ABOUT_VOTE, **urgent)
     return dag
 
 
@@ -132,3 +134,66 @@ def validate_dag(project: Project) -> DAG:
     ) as dag:
         ValidateEpochs(task_id="validate", folder=str(project.folder), doc_md=texts.VALIDATE)
     return dag
+
+
+# The DAG for people: choose epochs in a form and watch the whole job, task by task.
+
+
+EXECUTOR = "{{ params.executor }}"
+
+
+def run_epochs_dag(project: Project, waits: Waits, common: dict[str, Any]) -> DAG:
+    """Everything for the chosen epochs: per epoch the coordinators side by side, then commit, publish, validate."""
+    folder = str(project.folder)
+    with DAG(
+        dag_id=names.run_epochs_dag(project.name),
+        schedule=None,
+        params=form(),
+        render_template_as_native_obj=True,
+        description="Run chosen epochs from beginning to end, now",
+        doc_md=texts.run_epochs(project, waits),
+        **common,
+    ) as dag:
+        plan = PlanEpochs(
+            task_id="plan",
+            folder=folder,
+            first="{{ params.first_epoch }}",
+            epochs="{{ params.epochs }}",
+        )
+
+        def epoch(step: Any) -> None:
+            one: dict[str, Any] = {
+                "max_active_tis_per_dagrun": 1
+            }  # epochs follow each other; the mapped copies start in order
+            commit = CommitEpochs(task_id=waits.commit_task, folder=folder, engine=EXECUTOR, **one)
+            for i in waits.coordinators:
+                work = ApplyShare(task_id=f"apply_{i}", folder=folder, coordinator=i, plan=step, engine=EXECUTOR, **one)
+                work >> SealShare(task_id=f"seal_{i}", folder=folder, coordinator=i, plan=step, **one) >> commit
+            publish = PublishEpochs(task_id="publish", folder=folder, **one)
+            commit >> publish >> ValidateEpochs(task_id="validate", folder=folder, **one)
+
+        task_group(group_id="epoch")(epoch).expand(step=plan.output)
+    return dag
+
+
+def form() -> dict[str, Param]:
+    """The parameters, as the UI's form shows and checks them."""
+    return {
+        "first_epoch": Param(
+            None,
+            type=["null", "integer"],
+            minimum=0,
+            title="First epoch",
+            description="Empty: the first epoch that is still open. An epoch in between that is open is run, too.",
+        ),
+        "epochs": Param(
+            1, type="integer", minimum=1, maximum=100, title="Epochs", description="How many epochs to run."
+        ),
+        "executor": Param(
+            "project",
+            type="string",
+            enum=["project", "spark", "inprocess"],
+            title="Executor",
+            description="Where steps run: as the project's file says, on Spark, or in the task's own process.",
+        ),
+    }

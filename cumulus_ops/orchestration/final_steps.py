@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
-from cumulus_ops.verdicts import EQUAL, outcome_of
+from cumulus_ops.project.verdicts import EQUAL, outcome_of
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.finals import FinalPartition
-    from cumulus_ops.snapshot import Runtime
+    from cumulus_ops.opening.runtime import Runtime
 
 __all__ = ["WAKE_S", "FinalLooks", "closed_values", "finalise_closed", "validate_final"]
 
@@ -30,7 +30,7 @@ class FinalLooks:
 
     def look(self) -> None:
         """Finalise now."""
-        from cumulus_ops.snapshot.finals import finalise
+        from cumulus_ops.epochs.finals import finalise
 
         for partition in finalise(self._runtime).partitions:
             self._untold = partition
@@ -63,7 +63,7 @@ def finalise_closed(folder: str) -> list[str]:
     Returns:
         the partitions that are final now, as text.
     """
-    from cumulus_ops.snapshot.finals import finalise
+    from cumulus_ops.epochs.finals import finalise
 
     with running(folder, None, "finalise") as (_, runtime):
         report = finalise(runtime)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
 
-from cumulus_ops import names
-from cumulus_ops.config import load_project
 from cumulus_ops.orchestration import final_steps, steps
-from cumulus_ops.orchestration.links import EPOCH, ReportLink, SnapshotLink, absolute_page
+from cumulus_ops.orchestration.assets import EPOCH, ReportLink, SnapshotLink, absolute_page
+from cumulus_ops.project import names
+from cumulus_ops.project.settings import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.finals import FinalPartition
@@ -334,7 +334,7 @@ def wake(dag_id: str, run_id: str, key: str) -> None:
 
 
 def say_epoch(context: Context, epochs: Sequence[int]) -> None:
-    """Say which epoch the task's button is about, if any; see :mod:`cumulus_ops.orchestration.links`."""
+    """Say which epoch the task's button is about, if any; see :mod:`cumulus_ops.orchestration.assets`."""
     for epoch in epochs:
         context["ti"].xcom_push(key=EPOCH, value=epoch)
 

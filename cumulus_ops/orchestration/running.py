@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.project.errors import CumulusError
+from cumulus_ops.project.settings import Project, load_project
 
 if TYPE_CHECKING:
-    from cumulus_ops.snapshot import Runtime
+    from cumulus_ops.opening.runtime import Runtime
 
 __all__ = ["Patience", "SnapshotInvalid", "running", "task_address"]
 
@@ -34,7 +34,7 @@ def running(
     Args:
         folder: the project.
         executor: overrides the project's executor.
-        step: what the task does, in one word of :mod:`cumulus_ops.snapshot.watching`.
+        step: what the task does, in one word of :mod:`cumulus_ops.publishing.telling`.
         coordinator: for whom, None if for the whole project.
         frames: whether data frames are made, by what proves snapshots.
     """
@@ -43,8 +43,8 @@ def running(
         from cumulus_ops.light import without_pandas
 
         without_pandas()
-    from cumulus_ops.snapshot import initialise, open_runtime
-    from cumulus_ops.snapshot.watching import watched_task
+    from cumulus_ops.opening.runtime import initialise, open_runtime
+    from cumulus_ops.publishing.telling import watched_task
 
     log_address = task_address(os.environ)
     with watched_task(project, step, coordinator, log_address):

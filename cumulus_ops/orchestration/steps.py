@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from cumulus_ops.errors import NotYet
 from cumulus_ops.orchestration.final_steps import FinalLooks
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.verdicts import PASSED
+from cumulus_ops.project.errors import NotYet
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.verdicts import PASSED
 
 if TYPE_CHECKING:
-    from cumulus_ops.catalog import Boundary
+    from cumulus_ops.append.delivery import Delivery
+    from cumulus_ops.catalog.epochs import Boundary
     from cumulus_ops.catalog.finals import FinalPartition
-    from cumulus_ops.eventlog import Delivery
-    from cumulus_ops.snapshot import BatchReport, Runtime
-    from cumulus_ops.validation import ValidationReport
+    from cumulus_ops.epochs.minibatch import BatchReport
+    from cumulus_ops.opening.runtime import Runtime
+    from cumulus_ops.validation.request import ValidationReport
 
 __all__ = [
     "Published",
@@ -88,7 +89,7 @@ def apply_epoch(
         Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates, set_aside); None when the coordinator
         is still in an earlier epoch.
     """
-    from cumulus_ops.snapshot import run_minibatch, settle
+    from cumulus_ops.epochs.minibatch import run_minibatch, settle
 
     totals = dict.fromkeys(TOTALS, 0)
     with running(folder, executor, "apply", coordinator) as (_, runtime):
@@ -131,7 +132,7 @@ def apply_scheduled(
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
     """
-    from cumulus_ops.snapshot import current_epoch, run_minibatch, settle, settle_if_due
+    from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle, settle_if_due
 
     totals = dict.fromkeys(TOTALS, 0)
     with running(folder, None, "apply", coordinator) as (project, runtime):
@@ -185,7 +186,7 @@ class _Others:
 
     def look(self) -> None:
         """Look now. Costs a few short queries if there is nothing to do."""
-        from cumulus_ops.snapshot import apply_orphans, fence_the_gone
+        from cumulus_ops.epochs.sealing import apply_orphans, fence_the_gone
 
         apply_orphans(self._runtime, self._tried)
         if fence_the_gone(self._runtime, self._coordinator):
@@ -241,7 +242,7 @@ def _quiet_until(runtime: Runtime, coordinator: int, upto: int) -> int:
 
 def _sealed(runtime: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> bool:
     """Seal an epoch, and the empty ones behind it up to ``upto`` that are over; False while the token is elsewhere."""
-    from cumulus_ops.snapshot import seal
+    from cumulus_ops.epochs.sealing import seal
 
     if upto is not None and upto > epoch:
         upto = _quiet_until(runtime, coordinator, upto)
@@ -281,7 +282,9 @@ def seal_scheduled(
 
 def _seal(runtime: Runtime, coordinator: int, epoch: int, upto: int, patience_s: float) -> Sealed | None:
     """Seal the epochs up to ``epoch``, and on as long as they are empty and over, up to ``upto``."""
-    from cumulus_ops.snapshot import apply_orphans, current_epoch, fence_the_gone, settle, tell_where_coordinators_are
+    from cumulus_ops.epochs.minibatch import current_epoch, settle
+    from cumulus_ops.epochs.sealing import apply_orphans, fence_the_gone
+    from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     tried: set[int] = set()
 
@@ -327,8 +330,8 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
     Returns:
         the epochs that have snapshots of their own now, without those that repeat one.
     """
-    from cumulus_ops.snapshot import commit
-    from cumulus_ops.snapshot.sealing import apply_left
+    from cumulus_ops.epochs.checkpoint import commit
+    from cumulus_ops.epochs.sealing import apply_left
 
     done: list[int] = []
     with running(folder, executor, "checkpoint") as (_, runtime):
@@ -354,10 +357,9 @@ def _say_repeated(epochs: range) -> None:
 
 def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
-    from cumulus_ops.query import newest_errors
-    from cumulus_ops.snapshot import awaiting, publish, to_validate
-    from cumulus_ops.snapshot.finals import publish_lost_finals
-    from cumulus_ops.snapshot.publishing import publish_lost
+    from cumulus_ops.epochs.finals import publish_lost_finals
+    from cumulus_ops.publishing.publishing import awaiting, publish, publish_lost, to_validate
+    from cumulus_ops.query.errors import newest_errors
 
     with running(folder, "inprocess", "publish") as (_, runtime):
         for epoch in awaiting(runtime, "publish"):
@@ -387,8 +389,9 @@ def validate_committed(folder: str) -> dict[int, str]:
     Raises:
         SnapshotInvalid: one did not pass, and that is a failure by the project's settings.
     """
-    from cumulus_ops.snapshot import to_validate, validate
-    from cumulus_ops.snapshot.notices import write_notices
+    from cumulus_ops.publishing.publishing import to_validate
+    from cumulus_ops.publishing.telling import write_notices
+    from cumulus_ops.validation.run import validate
 
     with running(folder, None, "validate", frames=True) as (project, runtime):
         settings, names = project.validation, [view.name for view in runtime.program.views]

@@ -2,31 +2,109 @@
 
 from __future__ import annotations
 
-from cumulus_ops.config import Project, ValidationSettings
+from dataclasses import dataclass
+
 from cumulus_ops.coordination import barriers
-from cumulus_ops.coordination.barriers import KINDS
-from cumulus_ops.markdown import code, escaped
-from cumulus_ops.names import NOTICES
-from cumulus_ops.orchestration.links import page
-from cumulus_ops.orchestration.waits import Waits
-from cumulus_ops.rhythm import Rhythm, length_text
+from cumulus_ops.coordination.barriers import (
+    ALL,
+    KINDS,
+    REFRESH,
+    SETTLE,
+    VALUE_SEAL,
+    VALUE_VOTE,
+    VOTE,
+    in_force,
+    left_out,
+    waits_for_any,
+)
+from cumulus_ops.coordination.plan import Barrier, read_plan
+from cumulus_ops.orchestration.assets import page
+from cumulus_ops.project.names import NOTICES, code, escaped
+from cumulus_ops.project.rhythm import Rhythm, length_text, read_timeline
+from cumulus_ops.project.settings import Project, ValidationSettings
 
 __all__ = [
+    "ABOUT_VOTE",
     "APPLY",
     "FINALISE",
     "PUBLISH",
     "SEAL",
     "VALIDATE",
     "VALIDATE_FINAL",
-    "VOTE",
+    "Waits",
     "checkpoint",
     "commit",
     "coordinator",
+    "coordinators_of",
     "final",
     "notices",
     "run_epochs",
     "validate",
+    "waits_of",
 ]
+
+
+# What a project's DAGs have to wait for: the barriers of its plan, as far as they are in force with the coordinators there are.
+#
+# Both are read from small files in the state folder, which the project's steps write; nothing is computed. Before they have, all is waited for.
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The ``planned`` barriers, who works, and how many coordinators may have something to wait for: those that are gone, too."""
+
+    planned: tuple[Barrier, ...]
+    coordinators: tuple[int, ...]
+    ever: int
+
+    @property
+    def barriers(self) -> tuple[Barrier, ...]:
+        """Those that are in force."""
+        return in_force(self.planned, self.ever)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """name -> why, of what is not waited for."""
+        return left_out(self.planned, self.ever)
+
+    def has(self, *names: str) -> bool:
+        """Whether there is a barrier of one of the names."""
+        return waits_for_any(self.barriers, *names)
+
+    @property
+    def votes(self) -> bool:
+        """Whether several have to agree on the end of an epoch."""
+        return self.has(VOTE)
+
+    @property
+    def commit_task(self) -> str:
+        """The task that makes a snapshot, by all that it does.
+
+        >>> Waits(ALL, (0, 1), 2).commit_task, Waits(ALL, (0,), 1).commit_task, Waits((), (0, 1), 2).commit_task
+        ('correct_refresh_and_checkpoint', 'refresh_and_checkpoint', 'checkpoint')
+        """
+        before = [word for name, word in ((SETTLE, "correct"), (REFRESH, "refresh")) if self.has(name)]
+        return "_".join([*before, "and", "checkpoint"] if before else ["checkpoint"])
+
+    @property
+    def seals(self) -> tuple[tuple[str, str], ...]:
+        """The (relation, seal) by which rows of some view become final before their epoch ends."""
+        found = (b.about.partition(".") for b in self.barriers if b.name in (VALUE_SEAL, VALUE_VOTE))
+        return tuple((relation, seal) for relation, _, seal in found)
+
+
+def waits_of(project: Project) -> Waits:
+    """What the project's steps have written last. Who is gone still counts: its last vote may be awaited."""
+    plan, timeline = read_plan(project.state), read_timeline(project.state)
+    barriers = ALL if plan is None else plan.barriers
+    return Waits(barriers, coordinators_of(project), len(timeline) or project.coordinators)
+
+
+def coordinators_of(project: Project) -> tuple[int, ...]:
+    """Who has an epoch to work in, as the project's steps have written it last; before they have, as many as its file says."""
+    timeline = read_timeline(project.state)
+    return tuple(sorted(c for c, stay in timeline.items() if not stay.gone)) or tuple(range(project.coordinators))
+
 
 APPLY = """Takes each drop as it lands: validates, stamps and appends its events to the log, computes the deltas of
 all maps, and commits both. Readers of tentative answers see them at once. A killed task is resumed, not repeated. A
@@ -35,10 +113,10 @@ processes of other coordinators had appended when they died is applied here as w
 SEAL = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
 may seal; the token goes round in the order of the coordinators. A holder that is late loses it to who waits, where versions are by batch after seconds; one that is late
 for long is fenced: what it has appended is applied here, and its epoch is sealed in its name. The log says so, and `cumulus status`."""
-VOTE = """Says that an epoch is complete: that every coordinator that takes part in it has sealed it. Skipped while one has not."""
+ABOUT_VOTE = """Says that an epoch is complete: that every coordinator that takes part in it has sealed it. Skipped while one has not."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
 the difference is pushed."""
-REFRESH = """Brings derived maps (MIN, DISTINCT, HAVING, ...) up to date with what they are derived from."""
+ABOUT_REFRESH = """Brings derived maps (MIN, DISTINCT, HAVING, ...) up to date with what they are derived from."""
 CHECKPOINT = """All versions up to the end of the epoch become one snapshot."""
 FINALISE = """Writes the rows of all values that every producer has sealed into the table of final rows of each view that is final by
 the seal. Nothing can change them any more; their epoch need not have ended."""
@@ -58,7 +136,7 @@ def notices(project: Project) -> str:
 
 def checkpoint(waits: Waits) -> str:
     """Documentation of the task that makes a snapshot."""
-    parts = [(barriers.SETTLE, CORRECT), (barriers.REFRESH, REFRESH)]
+    parts = [(barriers.SETTLE, CORRECT), (barriers.REFRESH, ABOUT_REFRESH)]
     return "\n\n".join([*(text for name, text in parts if waits.has(name)), CHECKPOINT])
 
 

@@ -11,9 +11,8 @@ import pendulum
 from airflow.task.priority_strategy import PriorityWeightStrategy
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 
-from cumulus_ops.rhythm import Rhythm, length_text
-from cumulus_ops.timeline import Stay, read_timeline
-from cumulus_ops.versions import COORDINATORS_MAX
+from cumulus_ops.project.rhythm import Rhythm, Stay, length_text, read_timeline
+from cumulus_ops.project.versions import COORDINATORS_MAX
 
 if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
@@ -37,7 +36,7 @@ class StaggeredTimetable(Timetable):
     they are, they are one run, which does for each of them what is left to do.
 
     When epochs have really ended, the catalog knows. This is evaluated in Airflow's own processes, which need not reach it; they read what
-    the steps have written of it into the file :mod:`cumulus_ops.timeline` in the state folder. Airflow asks again whenever it parses the DAG file, and so
+    the steps have written of it into the file :mod:`cumulus_ops.project.rhythm` in the state folder. Airflow asks again whenever it parses the DAG file, and so
     follows epochs that end early. Without the file, or where the folder is not mounted, epochs are as long as the project says. What
     a run does depends on none of that: it asks the catalog in which epoch its interval begins.
 

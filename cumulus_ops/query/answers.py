@@ -13,6 +13,7 @@ Which it is, the coordination plan says. What is asked for with ``tentative`` is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,16 +22,119 @@ import pyarrow as pa
 
 from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import shown_value
-from cumulus_ops.coordination.plan import AT_ONCE, SEALED
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import ViewInError
-from cumulus_ops.query.entries import Moment
-from cumulus_ops.query.read import all_rows, in_order, read_view, require_retained, snapshot_epoch
-from cumulus_ops.query.sealed import SealedView, final_from, sealed_view
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf
+from cumulus_ops.maps.columns import to_physical
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import IntegrityProblem, ViewInError
+from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.query.read import (
+    Kept,
+    Moment,
+    Partitions,
+    all_rows,
+    in_order,
+    read_view,
+    require_retained,
+    snapshot_epoch,
+    typed_values,
+)
 from m3.program import View
+from m3.scalars import Var
 
-__all__ = ["FINAL_BY", "LABEL", "NOW", "TENTATIVE", "Answer", "read_answer"]
+__all__ = [
+    "FINAL_BY",
+    "LABEL",
+    "NOW",
+    "TENTATIVE",
+    "Answer",
+    "SealedView",
+    "final_from",
+    "final_rows",
+    "read_answer",
+    "require_finals",
+    "sealed_view",
+    "sealed_views",
+]
+
+
+# From when on the rows of a view are final, as its plan says; and which of them a closed value makes final.
+
+
+@dataclass(frozen=True)
+class SealedView:
+    """A view whose rows become final by ``seals``, one for each relation that it is over. They are partitioned by the view's key columns at the places
+    ``keys``; a partition is called by a value of the first seal."""
+
+    view: View
+    seals: tuple[SealOf, ...]
+    keys: tuple[int, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The visible columns that have a partition's values, in the order of the first seal's columns."""
+        return self.seals[0].output
+
+    @property
+    def has_same_texts(self) -> bool:
+        """Whether a partition is called by the same value of each seal."""
+        return all(seal.output == self.columns for seal in self.seals)
+
+    def partition(self, seal: SealOf, value: str) -> str:
+        """The value of the first seal that goes with a value of another one: columns may come in another order there.
+
+        >>> a, b = SealOf("r", "s", ("x", "y"), ("x", "y")), SealOf("q", "s", ("u", "v"), ("y", "x"))
+        >>> SealedView(None, (a, b), (0, 1)).partition(b, '["1","2"]')
+        '["2","1"]'
+        """
+        if seal.output == self.columns:
+            return value
+        texts = dict(zip(seal.output, json.loads(value), strict=True))
+        return json.dumps([texts[name] for name in self.columns], ensure_ascii=False, separators=(",", ":"))
+
+    def partitions(self, values: Sequence[str]) -> Partitions:
+        """Values of the first seal as the view's columns have them."""
+        return typed_values(values, [self.view.keys[k].type for k in self.keys])
+
+    def kept(self, partitions: Partitions) -> Kept:
+        """The same as the maps have them."""
+        types = [self.view.keys[k].type for k in self.keys]
+        physical = [to_physical(column, type_) for column, type_ in zip(partitions.columns, types, strict=True)]
+        return Kept(self.keys, Partitions(tuple(physical)))
+
+    def columns_of(self, rows: pa.Table) -> list[pa.ChunkedArray]:
+        """The columns of rows that say in which partition they are."""
+        return [rows[name] for name in self.columns]
+
+
+def final_from(rt: Runtime, view: View) -> str:
+    """From when on rows of a view are final: ``at once``, ``sealed``, or ``committed``. What comes later may push rows over a LIMIT, whatever a
+    plan says."""
+    planned = rt.coordination.view(view.name).final
+    if view.limit is not None or view.offset or (planned == SEALED and sealed_view(rt, view) is None):
+        return COMMITTED
+    return planned if planned in (AT_ONCE, SEALED) else COMMITTED
+
+
+def sealed_views(rt: Runtime) -> list[SealedView]:
+    """The views of which closed values make rows final."""
+    found = (sealed_view(rt, view) for view in rt.program.views if rt.coordination.view(view.name).final == SEALED)
+    return [view for view in found if view is not None]
+
+
+def sealed_view(rt: Runtime, view: View) -> SealedView | None:
+    """How closed values make rows of a view final; None if they do not. All seals must be about the same columns of the view, and these be its keys."""
+    planned = rt.coordination.view(view.name)
+    if planned.final != SEALED or not planned.seals or view.limit is not None or view.offset:
+        return None
+    output = planned.seals[0].output
+    keys = {c.name: c.expression.name for c in view.visible if isinstance(c.expression, Var)}
+    places = {k.name: i for i, k in enumerate(view.keys)}
+    if any(set(seal.output) != set(output) for seal in planned.seals):
+        return None
+    if not all(keys.get(name) in places for name in output):
+        return None
+    return SealedView(view, planned.seals, tuple(places[keys[name]] for name in output))
+
 
 NOW, TENTATIVE = "now", "tentative"
 #: The column that says of each row by what it is final, and the metadata that says it of all.
@@ -94,7 +198,7 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
         tentative: all that is applied so far instead, which may still be corrected, or be taken back.
 
     Raises:
-        As :func:`~cumulus_ops.query.read_view`.
+        As :func:`~cumulus_ops.query.read.read_view`.
     """
     declared = rt.program.view(view)
     if tentative:
@@ -197,3 +301,52 @@ def _labelled(
 
 def _label(sealed: SealedView, final: FinalPartition) -> str:
     return f"seal {', '.join(sealed.seals[0].columns)}={shown_value(final.value)}"
+
+
+def final_rows(
+    rt: Runtime, view: SealedView, values: Sequence[str], *, checked: bool = True
+) -> tuple[pa.Table, np.ndarray]:
+    """The rows of partitions as they are now, with the view's visible columns, and which of the values each of them has.
+
+    Args:
+        rt: the open project.
+        view: the view.
+        values: the partitions, by values of its first seal.
+        checked: whether a view that is in error for other rows is in error.
+
+    Raises:
+        ViewInError: the view is in error.
+    """
+    wanted = view.partitions(values)
+    with rt.catalog.step():
+        moment = Moment(rt.catalog.last_commit())
+        rows = all_rows(rt, view.view, moment, view.kept(wanted), checked=checked)
+    return rows.select([c.name for c in view.view.visible]), wanted.place(view.columns_of(rows))
+
+
+def require_finals(rt: Runtime, view: str, rows: pa.Table, epoch: int) -> None:
+    """See that a snapshot has of each partition that was final before as many rows as it had then. Costs one query, and only of views that are sealed.
+
+    Args:
+        rt: the open project.
+        view: the view.
+        rows: all its rows in the snapshot.
+        epoch: that of the snapshot. Of one that is not the newest nothing is said: what was final may be in a later one.
+
+    Raises:
+        IntegrityProblem: what was said to be final has changed.
+    """
+    sealed = sealed_view(rt, rt.program.view(view))
+    if sealed is None:
+        return
+    finals, live = rt.catalog.finals(view), rt.catalog.oldest_live()
+    finals = [f for f in finals if live is None or f.commit < live]
+    if not finals or rt.catalog.newest_snapshot() != epoch:
+        return
+    places = sealed.partitions([f.value for f in finals]).place(sealed.columns_of(rows))
+    counts = np.bincount(places[places >= 0], minlength=len(finals))
+    wrong = next((i for i, f in enumerate(finals) if f.rows != counts[i]), None)
+    if wrong is not None:
+        message = f"{finals[wrong]} were said to be final, and the snapshot of epoch {epoch} has {counts[wrong]:,}"
+        hint = "`cumulus validate` says which is right; please report this as a bug"
+        raise IntegrityProblem(message, kind="final-changed", place=f"view {view}", hint=hint)

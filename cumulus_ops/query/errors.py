@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cumulus_ops.catalog import InError, ViewError, in_error
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import ViewInError
+from cumulus_ops.catalog.epochs import InError, in_error
+from cumulus_ops.catalog.records import ViewError
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.query.read import read_view
 
 __all__ = ["described_error", "newest_errors", "view_error", "views_in_error"]
@@ -55,7 +56,7 @@ def described_error(
     Args:
         rt: the open project.
         view: the view.
-        problem: what :func:`~cumulus_ops.query.read_view` has raised.
+        problem: what :func:`~cumulus_ops.query.read.read_view` has raised.
         as_of, tentative: what it was asked for.
 
     Returns:

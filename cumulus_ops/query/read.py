@@ -7,25 +7,36 @@ those runs stay until it is done, however long that takes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.compute.vector import Frame, evaluate, evaluate_logical, select
 from cumulus_ops.coordination.barriers import CHECKPOINT, waits_for
-from cumulus_ops.engine import Frame, Runtime, evaluate, evaluate_logical, select
-from cumulus_ops.errors import InputProblem, NotYet, ViewInError
-from cumulus_ops.mapstore import VALUE, logical_type, stack, sum_exactly, to_logical, to_numpy
-from cumulus_ops.query.entries import Kept, Moment, entries_at, stored_groups, sum_maps
-from cumulus_ops.versions import epoch_end
-from m3.datatypes import from_units
-from m3.program import Check, OutputColumn, View
+from cumulus_ops.maps.columns import alike, logical_type, physical_type, stack, to_column, to_logical, to_numpy
+from cumulus_ops.maps.deltas import VALUE, VERSION, digits_of, sum_exactly, value_column
+from cumulus_ops.maps.encodings import is_number
+from cumulus_ops.maps.lookup import probe, read_slices
+from cumulus_ops.maps.packs import open_run
+from cumulus_ops.maps.runs import AccessPath, RunData
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import InputProblem, NotYet, ViewInError
+from cumulus_ops.project.versions import epoch_end
+from m3.datatypes import Type, from_units
+from m3.program import Check, MapDecl, OutputColumn, View
 from m3.scalars import Scalar, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
 __all__ = [
+    "Kept",
+    "Moment",
+    "Partitions",
     "all_rows",
     "entries_to_read",
     "failed_check_of",
@@ -33,10 +44,199 @@ __all__ = [
     "failed_checks_upto",
     "in_order",
     "read_groups",
+    "read_map",
     "read_view",
     "require_retained",
     "snapshot_epoch",
+    "stored_groups",
+    "sum_maps",
+    "typed_values",
 ]
+
+
+# Which rows belong to which partitions: values of some columns, found for whole columns at a time.
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Distinct values of some columns, by column; partition i has the values at place i. NULL is a value like any other.
+
+    >>> some = Partitions((pa.array([1, None]), pa.array(["a", "b"])))
+    >>> some.place([pa.array([1, 1, None]), pa.array(["a", "b", "b"])]).tolist()
+    [0, -1, 1]
+    """
+
+    columns: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    def place(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> np.ndarray:
+        """Which of the partitions each row is in, given the columns in the same order; -1 for none."""
+        # Column by column, each row and each partition gets a number that says which values it has in the columns so far. It stays below
+        # the number of partitions, however many columns there are; a row that has no partition's values has -1 from then on.
+        mine = np.zeros(len(self), np.int64)
+        theirs = np.zeros(len(columns[0]), np.int64)
+        for values, column in zip(self.columns, columns, strict=True):
+            distinct = values.unique()
+            codes = _codes(values, distinct) + mine * len(distinct)
+            found = _codes(column, distinct)
+            there = np.where((found < 0) | (theirs < 0), -1, found + theirs * len(distinct))
+            known, mine = np.unique(codes, return_inverse=True)
+            theirs = _position(there, known)
+        order = np.argsort(mine)
+        places = np.concatenate([order, [-1]])
+        found_at: np.ndarray = places[_position(theirs, mine[order])]
+        return found_at
+
+
+def _codes(column: pa.Array | pa.ChunkedArray, distinct: pa.Array) -> np.ndarray:
+    """The place of each value among some; -1 for others."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    column, distinct = alike([column, distinct])
+    found = pc.index_in(column, value_set=distinct, skip_nulls=False)
+    places: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return places
+
+
+def _position(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The position of each value among some ascending ones; -1 for others."""
+    if not len(known):
+        return np.full(len(values), -1, np.int64)
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[at] == values, at, -1)
+
+
+def typed_values(texts: Sequence[str], types: Sequence[Type]) -> Partitions:
+    """Values of a seal, as the catalog has them, in the types of their columns.
+
+    >>> typed_values(['["7", null]'], [Type("int"), Type("string")]).columns[0].to_pylist()
+    [7]
+    """
+    rows = [json.loads(text) for text in texts]
+    columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(types))]
+    return Partitions(tuple(c.cast(logical_type(t)) for c, t in zip(columns, types, strict=True)))
+
+
+# The stored entries of maps, summed up: as of a commit, up to a version, of some partitions.
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a read counts: deltas that are visible at ``commit``, with versions up to ``version``, and that were new with a commit up to
+    ``horizon`` (all inclusive; None: all of them)."""
+
+    commit: int
+    version: int | None = None
+    horizon: int | None = None
+
+    def counts(self, run: Run) -> bool:
+        """Whether a run that is visible may have such deltas."""
+        return (self.version is None or run.min_version <= self.version) and (
+            self.horizon is None or run.origin <= self.horizon
+        )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The partitions that a read is about: ``keys`` are the places of their columns among a map's keys, ``values`` physical ones."""
+
+    keys: tuple[int, ...]
+    values: Partitions
+
+
+def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
+    """All non-zero entries of a map: its keys (physical types) and ``_value`` (units, wide if some are beyond 64 bits).
+
+    Args:
+        rt: the open project.
+        name: the map's name.
+        upto: count only versions up to this one (inclusive); None counts all.
+    """
+    with rt.catalog.step():
+        return entries_at(rt, name, Moment(rt.catalog.last_commit(), upto))
+
+
+def entries_at(rt: Runtime, name: str, moment: Moment) -> pa.Table:
+    """The same at a moment, within a step."""
+    decl: MapDecl = rt.program.map_by_name[name]
+    summed = sum_maps(rt, [name], moment).rename_columns([*(k.name for k in decl.keys), VALUE])
+    return summed.filter(pc.not_equal(summed[VALUE], 0))
+
+
+def stored_groups(rt: Runtime, moment: Moment) -> set[str]:
+    """The groups of maps that have runs; most checks never have one."""
+    return {r.map for r in rt.catalog.runs(moment.commit) if moment.counts(r)}
+
+
+def sum_maps(rt: Runtime, names: Sequence[str], moment: Moment, kept: Kept | None = None) -> pa.Table:
+    """The entries of maps of one group: columns ``#0``, ``#1``, ..., and each map's total under its name."""
+    group = rt.plan.groups[rt.plan.group_of[names[0]]]
+    places = group.places(names[0])
+    keys = [f"#{i}" for i in range(len(group.keys))]
+    mine = None if kept is None else Kept(tuple(places[k] for k in kept.keys), kept.values)
+    paths = rt.plan.paths[group.name]
+    path = (None if mine is None else _path_by(paths, mine, names, len(keys))) or paths[0]
+    runs = [r for r in rt.catalog.runs(moment.commit) if (r.map, r.access_path) == (group.name, path.label)]
+    opened = [open_run(rt.project.state / r.path, r.offset, r.bytes) for r in runs if moment.counts(r)]
+    fields = [pa.field(k, physical_type(c.type)) for k, c in zip(keys, group.keys, strict=True)]
+    schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
+    if mine is not None and opened and _is_sorted_for(path, mine) and _has_few_digits(opened, names):
+        tables = [_found(opened, path, mine, names, keys, moment)]
+    else:
+        tables = [_run_entries(run, keys, names, moment, mine) for run in opened]
+    stacked = stack(tables) if tables else schema.empty_table()
+    if len(places) == len(keys):
+        return sum_exactly(stacked, keys, list(names))
+    chosen = [keys[place] for place in places]  # of a map that is kept as a part of a wider one
+    summed = sum_exactly(stacked, chosen, list(names))
+    return summed.select([*chosen, *names]).rename_columns([*keys[: len(chosen)], *names])
+
+
+def _run_entries(run: RunData, keys: list[str], names: Sequence[str], moment: Moment, kept: Kept | None) -> pa.Table:
+    table = run.table(keys, names)
+    if moment.version is not None and run.newest > moment.version:
+        table = table.filter(pc.less_equal(table[VERSION], moment.version))
+    if kept is not None:
+        places = kept.values.place([table[keys[k]] for k in kept.keys])
+        table = table.filter(pa.array(places >= 0))
+    values = [c for name in names for c in digits_of(value_column(name), table.column_names)]
+    return table.select([*keys, *values]).rename_columns([*keys, *(c[1:] for c in values)])
+
+
+def _path_by(paths: Sequence[AccessPath], kept: Kept, names: Sequence[str], width: int) -> AccessPath | None:
+    """A copy in which the partitions' rows lie together, and that has all that is asked for."""
+    for path in paths:
+        whole = path.keys is None or len(path.keys) == width
+        if whole and _is_sorted_for(path, kept) and (path.values is None or {*names} <= {*path.values}):
+            return path
+    return None
+
+
+def _is_sorted_for(path: AccessPath, kept: Kept) -> bool:
+    """Whether a look-up finds the partitions' rows without going through others. Texts are found by their hash, which takes all columns
+    of a path."""
+    first = path.bound[: len(kept.keys)]
+    known = len(first) == len(path.bound) or all(is_number(c.type) for c in kept.values.columns)
+    return known and bool(first) and set(first) == set(kept.keys)
+
+
+def _has_few_digits(runs: Sequence[RunData], names: Sequence[str]) -> bool:
+    """Whether values lie in one column each."""
+    return all(len(digits_of(name, run.values)) <= 1 for run in runs for name in names if name in run.values)
+
+
+def _found(
+    runs: Sequence[RunData], path: AccessPath, kept: Kept, names: Sequence[str], keys: list[str], moment: Moment
+) -> pa.Table:
+    """The entries of the partitions, looked up: a cost of their size, and not of the map's."""
+    bound = tuple(kept.values.columns[kept.keys.index(k)] for k in path.bound[: len(kept.keys)])
+    rows = len(kept.values)
+    before = np.full(rows, np.iinfo(np.int64).max if moment.version is None else moment.version + 1)
+    found = read_slices(runs, names, range(len(keys)), probe(bound, before))
+    values: Mapping[str, np.ndarray] = found.values
+    return pa.table([*found.free, *(to_column(values[name]) for name in names)], [*keys, *names])
 
 
 def read_view(

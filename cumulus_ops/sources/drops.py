@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from cumulus_ops.catalog import NewFileAside, TakenFile
-from cumulus_ops.errors import NotYet
-from cumulus_ops.eventlog.landed import UNFOLDING
+from cumulus_ops.catalog.records import KnownDelivery, NewFileAside, Taken, TakenFile
+from cumulus_ops.files.landed import UNFOLDING
+from cumulus_ops.project.errors import NotYet
 
 __all__ = [
     "COMPLETE",
@@ -35,6 +35,7 @@ __all__ = [
     "Hashes",
     "Ignored",
     "digest_of",
+    "find_changed",
     "hash_file",
     "is_hidden",
     "is_hollow",
@@ -44,6 +45,7 @@ __all__ = [
     "sort_files",
     "subject_of",
 ]
+
 
 COMPLETE = "_SUCCESS"
 SAID_OF_SEALS = ("seal", "producer")
@@ -214,7 +216,7 @@ def sort_files(
 
 def subject_of(name: str, seals: Mapping[str, Sequence[str]]) -> str:
     """The relation that a file belongs to, or the relation, the seal and what is said of it; "" for none."""
-    from cumulus_ops.eventlog.readers import (  # what reads files: who finds no drop needs none of it
+    from cumulus_ops.append.checks import (  # what reads files: who finds no drop needs none of it
         relation_of,
         seal_of,
     )
@@ -260,7 +262,7 @@ def _problem(
 
 def _unknown(name: str, seals: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
     """What is said of a file whose name says nothing."""
-    from cumulus_ops.eventlog.formats import FORMATS
+    from cumulus_ops.files.formats import FORMATS
 
     relation, *rest = name.split(".")
     if relation in seals and len(rest) > 2 and rest[1] in SAID_OF_SEALS:
@@ -359,3 +361,77 @@ def digest_of(files: dict[str, TakenFile]) -> str:
     """The hash of several files' names and contents."""
     lines = "".join(f"{name}\n{files[name].digest}\n" for name in sorted(files))
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+# Whether a drop that was taken is still what it was: a copy that went on, a name that was used again, a restored backup.
+
+
+HINT = "deliver it under a name of its own, or count its events now by `cumulus quarantine retry`"
+
+
+def find_changed(
+    coordinator: int, drop: DropFolder, known: KnownDelivery, names: Mapping[str, Sequence[str]], memory: int
+) -> tuple[list[NewFileAside], Taken | None]:
+    """The files of a drop that are not what was taken; contents are compared only where sizes are equal and times are not.
+
+    Args:
+        coordinator: whose drop it is.
+        drop: its folder as it is now.
+        known: what was taken.
+        names: the relations' names, and those of their seals: what files of others hold is of no interest.
+        memory: see :func:`~cumulus_ops.sources.drops.is_hollow`.
+
+    Returns:
+        the files, and, if there are none, and it looks differently with the same contents, how it looks now.
+    """
+    asides, same = [], dict[str, TakenFile]()
+    for entry in drop.visible:
+        taken = known.files.get(entry.name)
+        found = _again(drop, entry, taken, is_folder_same=drop.identity == known.identity)
+        if found is None:
+            is_read = subject_of(entry.name, names) and not is_hollow(drop.path / entry.name, entry, memory)
+            asides.append(_changed(coordinator, drop, entry, taken, _digest(drop, entry) if is_read else ""))
+        else:
+            same[entry.name] = found
+    if asides or (drop.identity == known.identity and _all_equal(same, known.files)):
+        return asides, None
+    return [], Taken(coordinator, known.name, drop.identity, same)
+
+
+def _again(drop: DropFolder, entry: Entry, taken: TakenFile | None, *, is_folder_same: bool) -> TakenFile | None:
+    """How a file looks now that was taken, if it has the same contents. In another folder a time says nothing: copies keep it."""
+    if taken is None or not entry.is_file or entry.bytes != taken.bytes:
+        return None
+    if is_folder_same and entry.modified == taken.changed:
+        return taken
+    return replace_time(taken, entry.modified) if _digest(drop, entry) == taken.digest else None
+
+
+def _digest(drop: DropFolder, entry: Entry) -> str:
+    """The hash of a file's contents; "" if it cannot be read, or is none."""
+    try:
+        return hash_file(drop.path / entry.name, entry.bytes) if entry.is_file else ""
+    except OSError:
+        return ""
+
+
+def replace_time(taken: TakenFile, changed: int) -> TakenFile:
+    """The same contents, written at another time."""
+    return taken._replace(changed=changed)
+
+
+def _all_equal(found: Mapping[str, TakenFile], known: Mapping[str, TakenFile]) -> bool:
+    return all(known[name] == file for name, file in found.items())
+
+
+def _changed(coordinator: int, drop: DropFolder, entry: Entry, taken: TakenFile | None, digest: str) -> NewFileAside:
+    """What is said of a file; the hash, or else the size, tells its contents from others that may come under the name."""
+    place = printable(drop.path / entry.name)
+    if taken is None:
+        kind, reason = "late-file", "appeared in its drop when that was appended already"
+    else:
+        kind = "changed-file"
+        reason = f"its drop was appended already, and then this file had other contents, of {taken.bytes:,} bytes"
+    told = f"sha256 {digest[:16]}.." if digest else f"{entry.bytes:,} bytes" if entry.is_file else entry.what
+    reason = f"{reason} ({told})"
+    return NewFileAside(coordinator, drop.path.name, None, place, kind, reason, HINT, entry.bytes)

@@ -16,13 +16,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from cumulus_ops.catalog import Catalog, KnownDelivery, NewFileAside, Taken
-from cumulus_ops.config import LandingSettings, Project
-from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.eventlog import Delivery, Part, SealPart
-from cumulus_ops.eventlog.cuts import piece_rows
-from cumulus_ops.eventlog.delivery import PRODUCER
-from cumulus_ops.eventlog.raw import RawFile
+from cumulus_ops.append.delivery import PRODUCER, Delivery, Part, SealPart
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import KnownDelivery, NewFileAside, Taken
+from cumulus_ops.files.columns import RawFile
+from cumulus_ops.files.pieces import piece_rows
+from cumulus_ops.project.errors import InputProblem, NotYet
+from cumulus_ops.project.settings import LandingSettings, Project
 from cumulus_ops.sources.drops import (
     COMPLETE,
     DropFolder,
@@ -30,12 +30,12 @@ from cumulus_ops.sources.drops import (
     Hashes,
     Ignored,
     digest_of,
+    find_changed,
     name_problem,
     natural,
     printable,
     sort_files,
 )
-from cumulus_ops.sources.reuse import find_changed
 from m3.program import Relation
 
 __all__ = ["Landing", "drop_delivery", "ignored_in"]
@@ -68,8 +68,8 @@ class Landing:
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """Landed drops that are complete and not in the log yet, in the order of their names. When they arrived is recorded."""
-        done = self._catalog.drops(self._coordinator)
         folders = self._folders()
+        done = self._catalog.drops(self._coordinator, among=folders)
         waiting = self._complete([name for name in folders if name not in done])
         self._record({name: at for name, at in waiting.items() if name not in self._arrived})
         self._review({name: inode for name, inode in folders.items() if name in done})
@@ -80,8 +80,9 @@ class Landing:
 
     def waiting(self) -> list[str]:
         """The names of complete drops that are not in the log yet; nothing is recorded."""
-        done = self._catalog.drops(self._coordinator)
-        return _in_order(self._complete([name for name in self._folders() if name not in done]))
+        folders = self._folders()
+        done = self._catalog.drops(self._coordinator, among=folders)
+        return _in_order(self._complete([name for name in folders if name not in done]))
 
     def settles_in(self) -> float | None:
         """In how many seconds the next of the drops that are not complete yet may be; None if there is none."""
@@ -216,8 +217,8 @@ class _Opened:
         return SealPart(relation, name, said == PRODUCER, printable(path), here, apart)
 
     def _read(self, relation: Relation, settings: LandingSettings, path: Path, is_apart: bool) -> Iterator[RawFile]:
-        from cumulus_ops.eventlog.apart import read_rows_apart  # imported when a file is read
-        from cumulus_ops.eventlog.readers import read_rows
+        from cumulus_ops.append.attempts import read_rows_apart  # imported when a file is read
+        from cumulus_ops.append.checks import read_rows
 
         assert self._hashes is not None
         self._hashes.start()

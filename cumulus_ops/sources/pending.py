@@ -12,17 +12,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project
-from cumulus_ops.errors import Conflict, CumulusError
-from cumulus_ops.eventlog import Delivery
-from cumulus_ops.eventlog.attempts import DEATHS, attempt
+from cumulus_ops.append.attempts import DEATHS, attempt
+from cumulus_ops.append.delivery import Delivery
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.project.errors import Conflict, CumulusError
+from cumulus_ops.project.settings import Project
 from cumulus_ops.sources.drops import Ignored
-from cumulus_ops.sources.foreign import deliveries_of, told
-from cumulus_ops.sources.kinds import make_source
+from cumulus_ops.sources.foreign import deliveries_of, make_source, told, try_source
 from cumulus_ops.sources.landing import Landing, ignored_in
 from cumulus_ops.sources.source import Source
-from cumulus_ops.sources.trial import try_source
 
 __all__ = ["Sources"]
 

@@ -1,15 +1,80 @@
-"""The interface of a source."""
+"""The interface of a source; who writes one imports what it hands over from here, too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Protocol
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project, SourceSettings
-from cumulus_ops.eventlog import Delivery
+import pyarrow as pa
 
-__all__ = ["Source", "SourceKind"]
+from cumulus_ops.append.delivery import Delivery, Part
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.files.casting import is_readable_as, plain_text
+from cumulus_ops.files.columns import RawFile
+from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.settings import Project, SourceSettings
+from cumulus_ops.project.yaml_nodes import Item
+from m3.program import Relation
+
+__all__ = ["Delivery", "Part", "RawFile", "Source", "SourceKind", "readable", "tables_of"]
+
+
+# Which tables relations follow, as every kind of source says it: ``tables: {relation: table}``.
+
+
+def tables_of(project: Project, item: Item, *, lists: bool = False) -> dict[str, tuple[str, Item]]:
+    """relation -> its table's name, and where the project's file says so.
+
+    Args:
+        project: has the relations.
+        item: a mapping from relations to tables.
+        lists: or else a list of relations whose tables have their names.
+
+    Raises:
+        InputProblem: there is none, one is no relation, or two relations follow one table.
+    """
+    known = [relation.name for relation in project.relations]
+    found: dict[str, tuple[str, Item]] = {}
+    entries = [(n, n, item) for n in item.words()] if lists and item.is_list else _entries(item)
+    for relation, table, entry in entries:
+        if relation not in known:
+            hint = f"write `relation: table`; the relations are {', '.join(known)}"
+            raise entry.problem(f"{relation!r} is not a relation", kind="unknown-relation", hint=hint)
+        if table in (name for name, _ in found.values()):
+            hint = "a table is followed by one relation of a source"
+            raise entry.problem(f"{table!r} is followed by two relations", kind="doubled-table", hint=hint)
+        found[relation] = (table, entry)
+    if not found:
+        raise item.problem("no table is named", kind="no-tables", hint="write `tables: {relation: table}`")
+    return found
+
+
+def _entries(item: Item) -> list[tuple[str, str, Item]]:
+    return [(relation, entry.text(), entry) for relation, entry in item.section().items()]
+
+
+# Columns that come from elsewhere, before the checks see them.
+
+
+def readable(table: pa.Table, relation: Relation, place: str) -> pa.Table:
+    """A table, if each of its columns may hold values of the relation's. What cannot be a value is not the rows' fault: nothing of them may be
+    put aside, so the source stands still until somebody has looked.
+
+    Raises:
+        SetupProblem: a column may not.
+    """
+    for column in relation.columns:
+        if column.name not in table.column_names:
+            continue
+        found = plain_text(table.column(column.name)).type
+        if not is_readable_as(found, column.type):
+            raise SetupProblem(
+                f"column {column.name} is {found}, which cannot hold a {column.type} exactly",
+                kind="wrong-type",
+                place=place,
+                hint=f"declare the column of {relation.name} as what it is, or convert it at the source",
+            )
+    return table
 
 
 class Source(Protocol):

@@ -11,9 +11,8 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.eventlog.cuts import changes
-from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.eventlog.types import EVENT
+from cumulus_ops.files.columns import EVENT, RawFile
+from cumulus_ops.files.pieces import changes
 
 __all__ = ["Spool", "from_start", "temporary"]
 

@@ -21,18 +21,46 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import great_expectations as gx
+import pandas as pd
 import pyarrow as pa
+from great_expectations.checkpoint import Checkpoint
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cumulus_ops.project.verdicts import UNPROVED, outcome_of
 from cumulus_ops.validation.judge import Compared
-from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, own_session
+from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, own_session, recompute_views
 from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate, ViewVerdict
-from cumulus_ops.validation.views_on_spark import recompute_views
-from cumulus_ops.verdicts import UNPROVED, outcome_of
 from m3.program import Relation
 
-__all__ = ["quiet", "run_checkpoint", "used_columns", "validate_snapshot", "verdicts_of"]
+__all__ = ["SnapshotCheckpoint", "frame", "quiet", "run_checkpoint", "used_columns", "validate_snapshot", "verdicts_of"]
+
+
+# How small tables reach Great Expectations: as pandas DataFrames, each to its own suite.
+
+
+class SnapshotCheckpoint(Checkpoint):
+    """A checkpoint whose validation definitions each get their own DataFrame: ``batch_parameters`` is keyed by their
+    names, where Great Expectations would hand one DataFrame to all of them."""
+
+    validation_definitions: list[gx.ValidationDefinition]
+
+    def _run_validation_definitions(self, batch_parameters: dict[str, Any], **options: Any) -> Any:
+        results: dict[Any, Any] = {}
+        everything: list[gx.ValidationDefinition] = self.validation_definitions
+        for definition in everything:
+            self.validation_definitions = [definition]
+            one = {"dataframe": batch_parameters[definition.name]}
+            results.update(super()._run_validation_definitions(batch_parameters=one, **options))
+        self.validation_definitions = everything
+        return results
+
+
+def frame(rows: pa.Table | Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """A table, or rows, as a DataFrame; Arrow's columns stay Arrow's."""
+    return rows.to_pandas(types_mapper=pd.ArrowDtype) if isinstance(rows, pa.Table) else pd.DataFrame(list(rows))
+
 
 SOURCE, CHECKPOINT = "verdicts", "proof"  # older reports may lie in the folder, by other names
 VIEWS, EPOCHS, LOG, GROUPS = "views", "coordinators", "event log", "groups"
@@ -199,8 +227,7 @@ def run_checkpoint(
     from great_expectations.checkpoint import UpdateDataDocsAction
     from great_expectations.core.run_identifier import RunIdentifier
 
-    from cumulus_ops.validation.data_docs import use_plain_site
-    from cumulus_ops.validation.frames import SnapshotCheckpoint, frame
+    from cumulus_ops.validation.reports import use_plain_site
 
     folder.mkdir(parents=True, exist_ok=True)
     context = gx.get_context(mode="file", project_root_dir=str(folder))
@@ -218,7 +245,7 @@ def run_checkpoint(
 
 def _page(request: ValidationRequest, result: Any) -> Path:
     """The page to open: the verdicts on the views."""
-    from cumulus_ops.validation.data_docs import page_path
+    from cumulus_ops.validation.reports import page_path
 
     return page_path(
         request.reports_folder, next(key for key, suite in result.run_results.items() if suite.suite_name == VIEWS)

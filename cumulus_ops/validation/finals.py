@@ -19,20 +19,18 @@ import pyarrow as pa
 
 from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import shown_value
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import IntegrityProblem
-from cumulus_ops.query.partitions import Partitions
-from cumulus_ops.query.sealed import SealedView, sealed_view
-from cumulus_ops.snapshot.final_tables import appended_rows
-from cumulus_ops.snapshot.finals import final_rows, final_table
-from cumulus_ops.snapshot.watching import watched
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.verdicts import DIFFERS, EQUAL, IN_ERROR
+from cumulus_ops.project.versions import EPOCHS_MAX
+from cumulus_ops.publishing.final_tables import appended_rows, final_table
+from cumulus_ops.publishing.telling import watched
+from cumulus_ops.query.answers import SealedView, final_rows, sealed_view
+from cumulus_ops.query.read import Partitions
 from cumulus_ops.validation.comparison import compare, observed
-from cumulus_ops.validation.handles import write_arrow
 from cumulus_ops.validation.judge import Compared
-from cumulus_ops.validation.request import ViewToValidate, ViewVerdict
+from cumulus_ops.validation.request import ViewToValidate, ViewVerdict, write_arrow
 from cumulus_ops.validation.run import session_of, verified_log, view_to_validate
-from cumulus_ops.verdicts import DIFFERS, EQUAL, IN_ERROR
-from cumulus_ops.versions import EPOCHS_MAX
 from m3.program import Relation
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ LAST_EPOCH = EPOCHS_MAX - 1
 
 @dataclass(frozen=True)
 class FinalVerdict:
-    """What was found of one partition (``outcome``, see :mod:`cumulus_ops.verdicts`), and the page that says more."""
+    """What was found of one partition (``outcome``, see :mod:`cumulus_ops.project.verdicts`), and the page that says more."""
 
     partition: FinalPartition
     outcome: str
@@ -102,7 +100,7 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
             compared = _compared(rt, own_session(session_of(rt)), parts, Path(folder))
             imported.result()
         import expectations
-        from cumulus_ops.validation.data_docs import page_path
+        from cumulus_ops.validation.reports import page_path
 
         suite = expectations.finals_suite({p.asked.name: _values(p.finals) for p in parts})
         reports = rt.project.reports / FOLDER
@@ -179,8 +177,7 @@ def _compared(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder
 
 def _compared_alike(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder: Path) -> list[Compared]:
     from cumulus_ops.validation.checkpoint import used_columns
-    from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table
-    from cumulus_ops.validation.views_on_spark import recompute_views
+    from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, recompute_views
 
     texts = {view.name: view.sql for view in rt.program.views if view.sql is not None}
     files = verified_log(rt, LAST_EPOCH)

@@ -13,12 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from cumulus_ops.errors import IntegrityProblem
-from cumulus_ops.validation.comparison import Comparison, compare, difference_lines, observed
-from cumulus_ops.validation.handles import Handle
-from cumulus_ops.validation.order import compare_shown
-from cumulus_ops.validation.request import ViewToValidate, ViewVerdict
-from cumulus_ops.verdicts import DIFFERS, EQUAL, IN_ERROR, UNPROVED
+from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.verdicts import DIFFERS, EQUAL, IN_ERROR, UNPROVED
+from cumulus_ops.validation.comparison import Comparison, compare, compare_shown, difference_lines, observed
+from cumulus_ops.validation.request import Handle, ViewToValidate, ViewVerdict
 
 __all__ = ["Compared", "Terms", "judge"]
 

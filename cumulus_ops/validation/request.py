@@ -5,16 +5,77 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from cumulus_ops.validation.handles import Handle
-from cumulus_ops.verdicts import DIFFERS, FAILED, IN_ERROR, PASSED, UNPROVED, summary
+from cumulus_ops.project.verdicts import DIFFERS, FAILED, IN_ERROR, PASSED, UNPROVED, summary
+from cumulus_ops.publishing.delta_tables import read_version
 from m3.datatypes import Type
 from m3.program import Relation
 
-__all__ = ["ValidationReport", "ValidationRequest", "ViewToValidate", "ViewVerdict"]
+__all__ = [
+    "ArrowFile",
+    "Handle",
+    "PublishedVersion",
+    "ValidationReport",
+    "ValidationRequest",
+    "ViewToValidate",
+    "ViewVerdict",
+    "write_arrow",
+]
+
+
+# Tables that are read where they are compared, and not before.
+#
+# A validation compares view after view. What it is given are handles: small, hashable, and equal if they name the same table, so that a batch of
+# Great Expectations, which hashes its cells (and pickles those that it cannot hash), can have two whole tables in a row. The rows of all views at
+# once would not fit in memory.
+
+
+class Handle(Protocol):
+    """Something that is hashable, and reads a table."""
+
+    def __hash__(self) -> int: ...
+
+    def read(self) -> tuple[pa.Table, bool]:
+        """All rows, and whether they come in the order in which they were written."""
+
+
+@dataclass(frozen=True)
+class ArrowFile:
+    """A file in Arrow's format."""
+
+    path: Path
+
+    def read(self) -> tuple[pa.Table, bool]:
+        """All rows, in order; mapped, so that they take no memory of their own."""
+        with pa.memory_map(str(self.path)) as source:
+            return pa.ipc.open_file(source).read_all(), True
+
+
+@dataclass(frozen=True)
+class PublishedVersion:
+    """A version of a Delta table: its files are read, and nothing that their writer has said of them."""
+
+    path: Path
+    version: int
+
+    def read(self) -> tuple[pa.Table, bool]:
+        """All rows of the version; if they are in several files, these have no order among them.
+
+        Raises:
+            IntegrityProblem: it cannot be read.
+        """
+        parts = read_version(self.path, self.version)
+        return pa.concat_tables(parts), len(parts) == 1
+
+
+def write_arrow(table: pa.Table, path: Path) -> ArrowFile:
+    """Keep a table in a file, which must not exist."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return ArrowFile(path)
 
 
 @dataclass(frozen=True)
@@ -76,7 +137,7 @@ class ValidationRequest:
 
 @dataclass(frozen=True)
 class ViewVerdict:
-    """What was found of one view: ``outcome`` (see :mod:`cumulus_ops.verdicts`), ``observed`` in a few words, and the differing values as
+    """What was found of one view: ``outcome`` (see :mod:`cumulus_ops.project.verdicts`), ``observed`` in a few words, and the differing values as
     rows of (what, group, column, snapshot, recomputed)."""
 
     view: str
@@ -87,7 +148,7 @@ class ViewVerdict:
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """The ``outcome`` for all that was asked for: passed, failed, or unproved (:mod:`cumulus_ops.verdicts`). ``failures``: one sentence per
+    """The ``outcome`` for all that was asked for: passed, failed, or unproved (:mod:`cumulus_ops.project.verdicts`). ``failures``: one sentence per
     expectation that does not hold, naming view, group and values; ``unproved``: one per view that could not be compared; ``verdicts`` one per view.
     ``docs_index``: the page to open, with the verdicts on the views. ``statistics``: numbers of views and expectations, and seconds per part. ``remarks``: what
     else is to be known of the snapshot: views that are in error, a batch that is not in it. ``views``: how many views the project has."""

@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from cumulus_ops.catalog import Batch, FencedSeal, Validation, ViewError, in_error, left_out
-from cumulus_ops.engine import Runtime
-from cumulus_ops.log_files import verify_log
-from cumulus_ops.query import read_groups, read_view, views_in_error
-from cumulus_ops.snapshot.watching import watched
-from cumulus_ops.validation.handles import Handle, PublishedVersion, write_arrow
-from cumulus_ops.validation.index import INDEX, write_index
-from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate
-from cumulus_ops.verdicts import FAILED
+from cumulus_ops.catalog.epochs import FencedSeal, LeftOut, in_error, left_out
+from cumulus_ops.catalog.records import Validation, ViewError
+from cumulus_ops.files.log_files import verify_log
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.verdicts import FAILED
+from cumulus_ops.publishing.telling import watched
+from cumulus_ops.query.errors import views_in_error
+from cumulus_ops.query.read import read_groups, read_view
+from cumulus_ops.validation.reports import INDEX, write_index
+from cumulus_ops.validation.request import (
+    Handle,
+    PublishedVersion,
+    ValidationReport,
+    ValidationRequest,
+    ViewToValidate,
+    write_arrow,
+)
 from m3.program import View
 from m3.scalars import Var
 
@@ -64,29 +72,29 @@ def validate(
         Validation(epoch, report.outcome, others, str(page), report.seconds, found, report.views)
     )
     late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
-    outcomes, batches = rt.catalog.validations(), rt.catalog.batches()
+    outcomes, failed = rt.catalog.validations(), rt.catalog.failed()
     errors, fenced = rt.catalog.view_errors(), rt.catalog.fenced()
-    remarks = {e: _remarks(batches, errors, fenced, e) for e in outcomes}
+    remarks = {e: _remarks(failed, errors, fenced, e) for e in outcomes}
     write_index(rt.project.reports, rt.project.name, outcomes.values(), late, remarks)
     return report
 
 
 def _remarks(
-    batches: Sequence[Batch], errors: Sequence[ViewError], fenced: Sequence[FencedSeal], epoch: int
+    failed: Sequence[LeftOut], errors: Sequence[ViewError], fenced: Sequence[FencedSeal], epoch: int
 ) -> tuple[str, ...]:
-    missing = (f"without {batch}" for batch in left_out(batches, epoch))
+    missing = (f"without {batch}" for batch in left_out(failed, epoch))
     broken = (f"view {e.view} is in error {e}" for e in in_error(errors, epoch))
     return (*missing, *broken, *(str(seal) for seal in fenced if seal.epoch == epoch))
 
 
 def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     """The report with what the snapshot is without, which may be why it failed."""
-    batches = rt.catalog.batches()
+    failed = rt.catalog.failed()
     failures = report.failures
     if report.outcome == FAILED:
-        missing = [b for b in left_out(batches, report.epoch) if b.state == "aside"]
+        missing = [b for b in left_out(failed, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
-    said = _remarks(batches, rt.catalog.view_errors(), rt.catalog.fenced(), report.epoch)
+    said = _remarks(failed, rt.catalog.view_errors(), rt.catalog.fenced(), report.epoch)
     remarks = (*report.remarks, *said)
     return replace(report, failures=failures, remarks=remarks)
 
@@ -213,7 +221,7 @@ def session_of(rt: Runtime) -> SparkSession:
     """The executor's session if it has one, so that a process keeps to one."""
     session = getattr(rt.executor, "session", None)
     if session is None:
-        from cumulus_ops.engine.spark import spark_session
+        from cumulus_ops.compute.spark import spark_session
 
         session = spark_session(rt.project.executor)
     return session

@@ -13,15 +13,13 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Redirect
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from cumulus_ops.cli.problems import problem_of
-from cumulus_ops.config import Project
-from cumulus_ops.errors import CumulusError, InputProblem, IntegrityProblem
+from cumulus_ops.cli.options import problem_of
+from cumulus_ops.project.errors import CumulusError, InputProblem, IntegrityProblem
+from cumulus_ops.project.settings import Project
 from cumulus_ops.web import pages
-from cumulus_ops.web.coordination import coordination_page, coordination_picture
-from cumulus_ops.web.opened import Opened
-from cumulus_ops.web.rendering import render
-from cumulus_ops.web.reports import report_address, report_file
-from cumulus_ops.web.rows import DOWNLOADS
+from cumulus_ops.web.charts import render
+from cumulus_ops.web.pages import coordination_page, coordination_picture, report_address, report_file
+from cumulus_ops.web.rows import DOWNLOADS, Opened
 
 __all__ = ["MayRead", "create_app"]
 

@@ -4,24 +4,139 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from cumulus_ops.catalog import EpochNumbers, ProgramRecord
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.epochs import EpochNumbers
+from cumulus_ops.catalog.records import ProgramRecord
+from cumulus_ops.coordination.barriers import KINDS, PROGRAM, in_force, left_out
+from cumulus_ops.coordination.plan import CoordinationPlan
+from cumulus_ops.epochs.quarantine import put_aside
 from cumulus_ops.layout.plans import plan_json
-from cumulus_ops.query.lag import lags, source_states
-from cumulus_ops.query.overview import ViewState, epoch_story, overview, view_states
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.snapshot import open_runtime, put_aside
-from cumulus_ops.web.opened import Opened, program_of
-from cumulus_ops.web.reports import report_address
-from cumulus_ops.web.rows import READ_ENTRIES, NewestRows, newest_rows, rows_as_file
-from cumulus_ops.web.sparkline import Sparkline, sparkline
-from cumulus_ops.web.timeline import draw_timeline
-from m3.explain import restrict
-from m3.picture import to_svg
+from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.yaml_nodes import read_text
+from cumulus_ops.query.overview import ViewState, epoch_story, lags, overview, source_states, view_states
+from cumulus_ops.validation.reports import report_pages
+from cumulus_ops.web.charts import Sparkline, draw_timeline, sparkline
+from cumulus_ops.web.rows import READ_ENTRIES, NewestRows, Opened, newest_rows, program_of, rows_as_file
+from m3.explain.report import restrict
+from m3.picture.drawing import to_svg
 
-__all__ = ["dataflow", "download", "epoch_page", "epochs_page", "overview_page", "quarantine_page", "view_page"]
+__all__ = [
+    "coordination_page",
+    "coordination_picture",
+    "dataflow",
+    "download",
+    "epoch_page",
+    "epochs_page",
+    "overview_page",
+    "quarantine_page",
+    "report_address",
+    "report_file",
+    "view_page",
+]
+
+
+# Reports as they lie in a project's reports folder: pages only, and nothing outside of the folder.
+
+
+SUITE = "views"
+
+
+def report_file(folder: Path, path: str) -> Path | None:
+    """The page at ``path`` in a folder; None if there is none, or it is somewhere else in truth.
+
+    >>> report_file(Path("/reports"), "../etc/passwd.html") is None
+    True
+    """
+    try:
+        root, file = folder.resolve(), (folder / path).resolve()
+        found = file.suffix == ".html" and file.is_relative_to(root) and file.is_file()
+    except (OSError, ValueError):  # names that are too long, or no names
+        return None
+    return file if found else None
+
+
+def report_address(project: Project, epoch: int) -> str | None:
+    """The address of the verdicts on the views of an epoch, within the reports folder; None while there is no report."""
+    found = report_pages(project.reports, project.name, epoch)
+    page = found.get(SUITE) or next(iter(found.values()), None)
+    return None if page is None else quote(page)
+
+
+# The coordination report of a project: what has to be waited for and why, from when on answers are final, and which sealed values wait for whom.
+
+
+#: Values of each seal that are listed, the oldest first.
+LISTED_VALUES = 100
+
+
+def coordination_page(found: Opened) -> dict[str, Any]:
+    """The report's values."""
+    with found.catalog() as catalog:
+        plan = _plan_of(catalog)
+        members = sorted({m.coordinator for m in catalog.membership().active()})
+        counts, waiting = catalog.seal_counts(), catalog.open_values(limit=LISTED_VALUES)
+        finals = catalog.final_counts()
+    barriers = in_force(plan.barriers, len(members)) if plan else ()
+    needless = left_out(plan.barriers, len(members)) if plan else {}
+    return {
+        "project": found.project.name,
+        "plan": plan,
+        "members": members,
+        "kinds": KINDS,
+        "whole": PROGRAM,
+        "barriers": barriers,
+        "left_out": needless,
+        "counts": counts,
+        "waiting": waiting,
+        "finals": finals,
+        "limit": LISTED_VALUES,
+    }
+
+
+def coordination_picture(found: Opened) -> str:
+    """The dataflow that was analysed, coloured by the labels that its streams have without coordination."""
+    with found.catalog() as catalog:
+        compiled = catalog.program().compiled
+    project = found.project
+    file = "" if project.dataflow is None else read_text(project.dataflow)
+    return _coordination_picture(_Drawn((compiled, repr((project.seals, project.insert_only)), file), project))
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What a picture shows; equal if what it is drawn from is, so that it is drawn once."""
+
+    source: tuple[str, str, str]
+    project: Project = field(compare=False)
+
+
+@lru_cache(8)
+def _coordination_picture(drawn: _Drawn) -> str:
+    from cumulus_ops.coordination.labelling.analysis import analyse
+    from cumulus_ops.coordination.labelling.explanation import to_svg
+    from cumulus_ops.coordination.labelling.strategies import coordinate
+    from cumulus_ops.coordination.planning import Planning
+    from m3.confluence.proof import prove
+
+    program = program_of(drawn.source[0])
+    dataflow = Planning(drawn.project, program, prove(program)).dataflow
+    analysis = analyse(dataflow)
+    return to_svg(dataflow, analysis, coordinate(dataflow, analysis))
+
+
+def _plan_of(catalog: Catalog) -> CoordinationPlan | None:
+    """The plan as the project's steps follow it; None if the program was registered before there were plans."""
+    text = catalog.program().coordination
+    return None if text is None else CoordinationPlan.from_json(text)
+
 
 Values = dict[str, Any]
 #: How many epochs the charts show, and how many of them the timeline.

@@ -3,22 +3,56 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.catalog import Catalog
+from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.cli.writing import FORMATS
-from cumulus_ops.config import Project
-from cumulus_ops.errors import CumulusError, InputProblem
-from cumulus_ops.query import entries_to_read, read_view
-from cumulus_ops.snapshot import open_runtime
-from cumulus_ops.snapshot.delta_tables import count_rows, first_rows
-from m3.program import View
+from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.errors import CumulusError, InputProblem
+from cumulus_ops.project.settings import Project
+from cumulus_ops.publishing.delta_tables import count_rows, first_rows
+from cumulus_ops.query.read import entries_to_read, read_view
+from m3.formatting import program_from_json
+from m3.program import Program, View
 
-__all__ = ["DOWNLOADS", "NewestRows", "newest_rows", "rows_as_file"]
+__all__ = ["DOWNLOADS", "NewestRows", "Opened", "newest_rows", "program_of", "rows_as_file"]
+
+
+# A project as the pages see it: its file, its catalog, its program. Nothing is kept open between requests but what never changes.
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A project of this folder, as its file is now."""
+
+    project: Project
+
+    @contextmanager
+    def catalog(self) -> Iterator[Catalog]:
+        """Its catalog, for a few reads.
+
+        Raises:
+            SetupProblem: it has not been initialised, or by another version.
+        """
+        catalog = Catalog(self.project.catalog_url, self.project.state)
+        try:
+            catalog.check_schema()
+            yield catalog
+        finally:
+            catalog.close()
+
+
+@lru_cache(8)
+def program_of(compiled: str) -> Program:
+    """The registered program; remembered, for it stays the same."""
+    return program_from_json(compiled)
+
 
 #: A view that is not published is read as a whole, and one without an ORDER BY is sorted as a whole; the server of the pages, which is
 #: Airflow's, does so up to here. As many rows can be downloaded.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from m3.algebra.attempts import FAILED
-from m3.algebra.canonical import canonical
+from m3.algebra.normal import canonical
 from m3.algebra.rows import Branch, Source
 from m3.algebra.terms import Polynomial
 from m3.datatypes import INT, MAX_PRECISION

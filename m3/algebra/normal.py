@@ -7,20 +7,22 @@ can compute alone. NULL never joins by ``=``: a nullable side is also required t
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from m3.algebra.rows import Branch, Source, owners
-from m3.algebra.terms import Atom, Monomial, localised
+from m3.algebra.terms import Atom, Monomial, Polynomial, localised
 from m3.datatypes import Type
 from m3.errors import ProgramError
 from m3.failures import may_fail
 from m3.program import Column
-from m3.scalars import Call, Const, Scalar, Scope, Var, bare, call, conjuncts
+from m3.scalars import Call, Const, Scalar, Scope, Var, bare, call, conjuncts, rename
 from m3.simplify import as_filter
 
-__all__ = ["common_type", "to_monomial"]
+__all__ = ["DeltaTerm", "Form", "canonical", "canonical_monomial", "common_type", "delta", "form_of", "to_monomial"]
 
 
 def to_monomial(
@@ -263,3 +265,161 @@ def common_type(*scalars: Scalar) -> Type:
             f"types {' and '.join(str(s.type) for s in scalars)} differ", kind="type-mismatch", hint="add a CAST"
         )
     return call("coalesce", *scalars).type.with_null(nullable)
+
+
+# The canonical form of what a map holds: equal for two polynomials exactly when they are the same map.
+#
+# Polynomials are the same when they differ only in the names of variables (and so of table aliases) and in the order of
+# terms, atoms, conditions, bindings and factors. Views share maps because of it: one map per meaning.
+
+
+#: Orders of look-alike atoms (self-joins) that are tried; beyond, sharing may be missed but nothing is wrong.
+MAX_ORDERS = 720
+#: What a map is, apart from names.
+Form = tuple[tuple[Type, ...], tuple[Monomial, ...]]
+
+
+def canonical(polynomial: Polynomial) -> Form:
+    """The canonical form of a map whose keys keep their order (a view's, or a derivation's input)."""
+    terms = [canonical_monomial(t, ordered=True)[0] for t in polynomial.terms]
+    return form_of([c.type for c in polynomial.columns], polynomial.value, tuple(sorted(terms, key=repr)))
+
+
+def form_of(keys: Iterable[Type], value: Type, terms: tuple[Monomial, ...]) -> Form:
+    """The form of a map: the types of its keys (NULLs or not) and values, and its canonical terms."""
+    return (*(t.with_null(False) for t in keys), value), terms
+
+
+def canonical_monomial(monomial: Monomial, *, ordered: bool) -> tuple[Monomial, dict[str, str]]:
+    """The canonical form of one term.
+
+    Args:
+        monomial: any monomial.
+        ordered: keep the order of the keys; otherwise they are put into canonical order.
+
+    Returns:
+        The canonical monomial and the canonical name of each variable.
+    """
+    keys = {k.name for k in monomial.keys if isinstance(k, Var)}
+    signed = sorted(((_signature(a, keys), a) for a in map(_sorted, monomial.atoms)), key=lambda pair: pair[0])
+    candidates = [_numbered(monomial, order, ordered) for order in _orders(signed)]
+    return candidates[0] if len(candidates) == 1 else min(candidates, key=lambda candidate: repr(candidate[0]))
+
+
+def _sorted(atom: Atom) -> Atom:
+    return Atom(
+        atom.relation,
+        tuple(sorted(atom.bindings, key=lambda b: _text(b[1]))),
+        _unique(atom.conditions),
+        tuple(sorted(atom.factors, key=_text)),
+    )
+
+
+def _unique(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    return tuple(sorted(dict.fromkeys(scalars), key=_text))
+
+
+#: A scalar as text, to sort by.
+_text = functools.lru_cache(maxsize=1 << 16)(repr)
+
+
+def _signature(atom: Atom, keys: set[str]) -> str:
+    """What an atom looks like apart from the names of its variables."""
+    bindings = [(_text(expr), name in keys) for name, expr in atom.bindings]
+    return repr((atom.relation, bindings, *([_text(s) for s in group] for group in (atom.conditions, atom.factors))))
+
+
+def _orders(signed: list[tuple[str, Atom]]) -> Iterator[tuple[Atom, ...]]:
+    """The orders of the atoms that keep them sorted by signature."""
+    groups = [[a for _, a in g] for _, g in itertools.groupby(signed, key=lambda pair: pair[0])]
+    if math.prod(math.factorial(len(g)) for g in groups) > MAX_ORDERS:
+        yield tuple(a for _, a in signed)
+        return
+    for choice in itertools.product(*(itertools.permutations(g) for g in groups)):
+        yield tuple(a for group in choice for a in group)
+
+
+def _numbered(monomial: Monomial, atoms: tuple[Atom, ...], ordered: bool) -> tuple[Monomial, dict[str, str]]:
+    names: dict[str, str] = {}
+    for atom in atoms:
+        for name, _ in atom.bindings:
+            names.setdefault(name, f"v{len(names):03}")
+    renamed = tuple(
+        Atom(a.relation, tuple((names[n], e) for n, e in a.bindings), a.conditions, a.factors) for a in atoms
+    )
+    keys = tuple(rename(k, names) for k in monomial.keys)
+    return (
+        Monomial(
+            keys if ordered else tuple(sorted(keys, key=_text)),
+            renamed,
+            _unique(tuple(rename(c, names) for c in monomial.conditions)),
+            tuple(sorted((rename(f, names) for f in monomial.factors), key=_text)),
+            monomial.coefficient,
+        ),
+        names,
+    )
+
+
+# Deltas: by how much a product changes when rows are inserted into, or deleted from, a relation.
+#
+# For a product of atoms ``A1 * ... * An`` and a change ``dR`` of a relation R, the occurrences of R change one after the
+# other, so the difference telescopes: occurrence i contributes ``dAi`` times the earlier occurrences of R after the change
+# and the later ones before it. Each term has one changed atom, whatever the change, so a delete is an insert times -1, and
+# many rows can change at once.
+#
+# The papers' form is given too, over the state before the event alone: ``prod(Ai + dAi) - prod(Ai)`` expands into a sum
+# over the non-empty sets S of occurrences, of ``sign^|S| * prod(dAi, i in S) * prod(Aj, j not in S)``. It holds for single
+# rows only.
+
+
+@dataclass(frozen=True)
+class DeltaTerm:
+    """One product of a delta.
+
+    ``bound`` gives the variables that the event determines as expressions over its columns, ``conditions`` and
+    ``factors`` are over its columns too. ``rest`` are the atoms that still have to be read, each with ``True`` where it
+    must be read after the event, ``False`` where before, and ``None`` where it makes no difference.
+    """
+
+    coefficient: int
+    bound: tuple[tuple[str, Scalar], ...]
+    conditions: tuple[Scalar, ...]
+    factors: tuple[Scalar, ...]
+    rest: tuple[tuple[Atom, bool | None], ...]
+
+
+def delta(monomial: Monomial, relation: str, sign: int, *, single: bool = False) -> Iterator[DeltaTerm]:
+    """The terms of the change of ``monomial`` when rows of ``relation`` are inserted (1) or deleted (-1).
+
+    Args:
+        monomial: the product.
+        relation: what changes.
+        sign: 1 or -1; 0 for a change whose rows carry their own signs.
+        single: the papers' form for single rows.
+    """
+    places = [i for i, a in enumerate(monomial.atoms) if a.relation == relation]
+    if single:
+        yield from _expanded(monomial, places, sign)
+        return
+    for place in places:
+        rest = [(a, None if i not in places else i < place) for i, a in enumerate(monomial.atoms) if i != place]
+        yield _term([monomial.atoms[place]], tuple(rest), monomial.coefficient * (sign or 1))
+
+
+def _expanded(monomial: Monomial, places: list[int], sign: int) -> Iterator[DeltaTerm]:
+    for size in range(1, len(places) + 1):
+        for chosen in itertools.combinations(places, size):
+            replaced = [monomial.atoms[i] for i in chosen]
+            rest = tuple((a, None) for i, a in enumerate(monomial.atoms) if i not in chosen)
+            yield _term(replaced, rest, monomial.coefficient * sign**size)
+
+
+def _term(replaced: list[Atom], rest: tuple[tuple[Atom, bool | None], ...], coefficient: int) -> DeltaTerm:
+    bound: dict[str, Scalar] = {}
+    conditions = [c for a in replaced for c in a.conditions]
+    for name, expr in (b for a in replaced for b in a.bindings):
+        first = bound.setdefault(name, expr)
+        if first != expr:
+            conditions.append(call("same", first, expr))
+    factors = tuple(f for a in replaced for f in a.factors)
+    return DeltaTerm(coefficient, tuple(bound.items()), tuple(dict.fromkeys(conditions)), factors, rest)

@@ -9,19 +9,29 @@ sources are decided as early as possible: on the event, inside an auxiliary map,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from m3.algebra import Atom, DeltaTerm, Monomial, delta, free, localised
-from m3.compiler.draft import Definition, Draft, Maps
-from m3.compiler.lookups import meetings
-from m3.compiler.split import Part, parts_to_read
+from m3.algebra.normal import DeltaTerm, delta
+from m3.algebra.terms import Atom, Monomial, components, free, localised
+from m3.compiler.maps import Definition, Draft, Maps
 from m3.datatypes import Type
 from m3.program import START, MapRef, Relation, Statement
 from m3.scalars import Scalar, Var, const, substitute, variables
 
-__all__ = ["materialize_deltas", "materialize_restricted"]
+__all__ = [
+    "MEETINGS",
+    "Part",
+    "is_looked_up",
+    "key_variables",
+    "materialize_deltas",
+    "materialize_restricted",
+    "meetings",
+    "parts_to_read",
+]
 
 
 def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
@@ -210,3 +220,184 @@ def _fresh(wish: str, taken: set[str]) -> str:
 
 def _binding_type(part: tuple[Atom, ...], variable: str) -> Type:
     return next(expr.type for atom in part for name, expr in atom.bindings if name == variable)
+
+
+# Which parts of a remaining join become maps: the paper's rule, and where it would explode, lookups instead.
+#
+# Where an event meets few rows, every table is read by itself (:mod:`m3.compiler.materialize`). Otherwise the paper's rule
+# holds: each connected part is materialised as one map. When the part joins two large tables through a small domain, that
+# map is the join of everything with everything: in TPC-H Q5, for an inserted lineitem, orders and suppliers of the same
+# nation, keyed by both. If declared keys prove that the event determines the variable in between (an order has one
+# customer, who has one nation), reading one map per side and meeting in that variable takes constant time, and both maps
+# are no larger than a base table. Only then a part is split; the program is then M3, but no longer restricted M3.
+# Declared keys choose the plan and nothing else: the result is right even where the data break them.
+
+
+Part = tuple[Atom, ...]
+
+
+def parts_to_read(
+    rest: Sequence[tuple[Atom, bool | None]],
+    bound: set[str],
+    targets: set[str],
+    term: Sequence[Atom],
+    relations: Mapping[str, Relation],
+    *,
+    restricted: bool,
+) -> list[tuple[Part, bool]]:
+    """The parts of the remaining join that are each read from one map.
+
+    Args:
+        rest: the atoms that the event leaves, and whether they must be read after it, before it, or either (None).
+        bound: variables that the event binds.
+        targets: variables that the statement needs otherwise.
+        term: all atoms of the product, the event's included.
+        relations: by name, for their keys and rows.
+        restricted: never split a connected part, as the paper's restricted M3 demands.
+
+    Returns:
+        Connected parts, each with whether it is read after the event; unless they were split, no two share a variable
+        outside ``bound``.
+    """
+    when = {id(atom): after for atom, after in rest}
+    whole = [
+        part
+        for component in components([atom for atom, _ in rest], bound)
+        for part in _of_one_time(component, when, bound)
+    ]
+    if not restricted:
+        whole = [
+            part
+            for component in whole
+            for part in (
+                [(atom,) for atom in component]
+                if is_looked_up(component, bound, term, relations)
+                else _split(component, bound, targets, relations)
+            )
+        ]
+    return [(part, any(when[id(atom)] for atom in part)) for part in whole]
+
+
+def _of_one_time(component: Part, when: Mapping[int, bool | None], bound: set[str]) -> list[Part]:
+    """A map is read at one time: atoms before the event are kept apart from those after it."""
+    if len({when[id(atom)] for atom in component} - {None}) < 2:
+        return [component]
+    later = tuple(a for a in component if when[id(a)] is not False)
+    earlier = tuple(a for a in component if when[id(a)] is False)
+    return [part for atoms in (later, earlier) for part in components(atoms, bound)]
+
+
+def _split(component: Part, bound: set[str], targets: set[str], relations: Mapping[str, Relation]) -> list[Part]:
+    """``component`` itself when its map is linear or splitting it is not provably cheap."""
+    if _linear(component, (), bound | targets, relations):
+        return [component]
+    groups = _grouped(component, bound | targets, relations)
+    meeting = {v for a, b in itertools.combinations(groups, 2) for v in _variables(a) & _variables(b)} - bound
+    determined = _closure(bound & _variables(component), component, relations)
+    return groups if meeting <= determined else [component]
+
+
+def _grouped(component: Part, wanted: set[str], relations: Mapping[str, Relation]) -> list[Part]:
+    """Merges atoms, in order, as long as the merged part's map stays linear."""
+    groups: list[Part] = [(atom,) for atom in component]
+    merged = True
+    while merged:
+        merged = False
+        for first, second in itertools.combinations(groups, 2):
+            others = tuple(a for g in groups if g not in (first, second) for a in g)
+            shared = (_variables(first) & _variables(second)) - wanted
+            if shared and _linear(first + second, others, wanted, relations):
+                groups = [first + second if g is first else g for g in groups if g is not second]
+                merged = True
+                break
+    return groups
+
+
+def _linear(part: Part, others: Part, wanted: set[str], relations: Mapping[str, Relation]) -> bool:
+    """Whether the map of ``part`` has at most one entry per row of one of its tables: that row determines all keys."""
+    keys = _variables(part) & (wanted | _variables(others))
+    return any(keys <= _closure(atom.variables(), part, relations) for atom in part)
+
+
+def _variables(part: Part) -> set[str]:
+    return {v for atom in part for v in atom.variables()}
+
+
+def _closure(start: set[str], part: Part, relations: Mapping[str, Relation]) -> set[str]:
+    """All variables that ``start`` determines through the declared keys of the part's relations."""
+    known, before = set(start), -1
+    while len(known) > before:
+        before = len(known)
+        for atom in part:
+            key = key_variables(atom, relations[atom.relation])
+            if key is not None and key <= known:
+                known |= atom.variables()
+    return known
+
+
+# When a remaining join is looked up table by table, instead of being kept as a map of its own.
+#
+# The paper keeps every connected remainder as a map. For a star of many tables that is a map for every subset of them,
+# most as large as the fact table. The alternative is to read each table of the remainder from its own map, one after the
+# other: a lookup where the declared keys say that there is one row, a loop where there may be several. Then a query needs
+# hardly more maps than it has tables, and an event costs as much as the rows it joins with.
+#
+# So: a remainder is looked up when the rows an event is expected to meet are few, by declared keys and numbers of rows; a
+# map is kept where one event would meet many (a nation's orders), which is where a sum that is ready pays. Estimates choose
+# the plan and nothing else: the result is right even where they are wrong.
+
+
+#: As many rows may one event be expected to meet.
+MEETINGS = 1000.0
+
+
+def is_looked_up(
+    component: Sequence[Atom], bound: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]
+) -> bool:
+    """Whether the rows of a connected remainder are few enough to be met one table at a time; see :func:`meetings`."""
+    return meetings(component, bound, term, relations) <= MEETINGS
+
+
+def meetings(atoms: Sequence[Atom], bound: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> float:
+    """How many rows are met, one table after the other, the table with the fewest first.
+
+    Args:
+        atoms: the tables to join.
+        bound: the variables that are known.
+        term: all atoms of the product: whose keys a variable is, tells how many values it has.
+        relations: by name, for their keys and rows.
+
+    Returns:
+        infinity where nothing tells.
+    """
+    known, left, met = set(bound), list(atoms), 1.0
+    while left and met < math.inf:
+        best = min(left, key=lambda atom: matches(atom, known, term, relations))
+        met *= matches(best, known, term, relations)
+        left.remove(best)
+        known |= best.variables()
+    return met
+
+
+def matches(atom: Atom, known: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> float:
+    """How many rows of the atom's relation have given values in the ``known`` variables; infinite if nothing tells."""
+    relation = relations[atom.relation]
+    key = key_variables(atom, relation)
+    if key is not None and key <= known:
+        return 1.0
+    values = max(_values(atom.variables() & known, term, relations), default=0)
+    return relation.rows / values if relation.rows is not None and values else math.inf
+
+
+def _values(variables: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> list[int]:
+    """The rows of the tables that have some of the variables as their key: as many values they take."""
+    keyed = ((key_variables(atom, relations[atom.relation]), relations[atom.relation].rows) for atom in term)
+    return [rows for key, rows in keyed if key and key <= variables and rows]
+
+
+def key_variables(atom: Atom, relation: Relation) -> set[str] | None:
+    """The variables of the relation's key columns; None when it has no key or not all of it is bound."""
+    columns = {expr.name: name for name, expr in atom.bindings if isinstance(expr, Var)}
+    if not relation.key or not set(relation.key) <= set(columns):
+        return None
+    return {columns[c] for c in relation.key}

@@ -6,22 +6,264 @@ After each pass the draft's invariants are checked, and the finished program by 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from m3.algebra import DerivedQuery, Registry, WindowQuery
+from m3.algebra.derive import DerivedQuery, Registry, WindowQuery
+from m3.algebra.rows import ViewQuery
+from m3.algebra.terms import Atom, Failure, Monomial, Polynomial
 from m3.check import check
-from m3.compiler.define import define_maps
-from m3.compiler.draft import Draft
+from m3.compiler.maps import Draft, Maps
 from m3.compiler.materialize import materialize_deltas, materialize_restricted
-from m3.compiler.order import merge_statements, order_statements
-from m3.dataflow import describe_dataflow
+from m3.dataflow import describe_dataflow, graph_of, in_order
 from m3.datatypes import INT
-from m3.errors import CompileError
-from m3.formatting import format_column, format_derived, format_program, format_statement
-from m3.program import START, MapDecl, Program, Relation, Trigger
-from m3.sql import parse_view
+from m3.errors import CompileError, Span
+from m3.failures import may_fail
+from m3.formatting import format_column, format_derived, format_program, format_scalar, format_statement
+from m3.program import (
+    START,
+    Check,
+    Derivation,
+    Derived,
+    Factor,
+    Input,
+    MapDecl,
+    Program,
+    Relation,
+    Statement,
+    Trigger,
+    View,
+    ViewValue,
+    WindowFunction,
+    Windowing,
+)
+from m3.scalars import Call, Const, Scalar, Var, call, const, substitute
+from m3.sql.view import parse_view
 
-__all__ = ["PASSES", "STAGES", "compile_views", "emit"]
+__all__ = ["PASSES", "STAGES", "Checks", "compile_views", "define_maps", "emit", "merge_statements", "order_statements"]
+
+
+# What has to be empty for a view to be right: the maps that count what fails in it, or in what it is made of.
+
+
+class Checks:
+    """The checks of views.
+
+    Args:
+        maps: gets the maps that count failures.
+        derived: the derived relations of the program.
+    """
+
+    def __init__(self, maps: Maps, derived: Sequence[DerivedQuery | WindowQuery]) -> None:
+        self._maps = maps
+        self._derived = {query.relation.name: query for query in derived}
+
+    def of(self, query: ViewQuery) -> tuple[Check, ...]:
+        """The checks of a view: of its own sums, and of the derived relations that it is made of, directly or not."""
+        own = [*(p for _, p in query.values), *query.checks]
+        own += [query.exists] if isinstance(query.exists, Polynomial) else []
+        first = [query.exists.name] if isinstance(query.exists, Relation) else []
+        found = {self._maps.keep(p, f"{query.name}_several"): None for p in query.checks}
+        checks = {name: Check(name) for name in found}
+        for found_check in self._all(query.name, own, first):
+            checks.setdefault(found_check.map, found_check)
+        return tuple(checks.values())
+
+    def _all(self, view: str, polynomials: Sequence[Polynomial], first: Sequence[str]) -> Iterator[Check]:
+        waiting, seen = [*first, *_relations(polynomials)], set[str]()
+        yield from self._failures(view, polynomials)
+        while waiting:
+            name = waiting.pop(0)
+            query = self._derived.get(name)
+            if query is None or name in seen:
+                continue
+            seen.add(name)
+            inputs = list(query.polynomials())
+            yield from self._failures(view, inputs)
+            if query.failing:
+                yield self._rows(view, query)
+            waiting += _relations(inputs)
+
+    def _failures(self, view: str, polynomials: Sequence[Polynomial]) -> Iterator[Check]:
+        for failure in dict.fromkeys(f for p in polynomials for f in p.failures):
+            name = self._maps.keep(failure.polynomial, f"{view}_failed")
+            relations = tuple(r for r in failure.relations if r not in self._derived)
+            yield Check(name, self._over(failure, name), relations, place_of(failure.expression) or Span(1, 1, 1, view))
+
+    def _over(self, failure: Failure, name: str) -> Scalar:
+        """The expression over the keys of its map, which may be older and named otherwise."""
+        pairs = zip(failure.polynomial.columns, self._maps.columns(name), strict=True)
+        return substitute(failure.expression, {old.name: Var(new.name, new.type) for old, new in pairs})
+
+    def _rows(self, view: str, query: DerivedQuery | WindowQuery) -> Check:
+        """The check of a derived relation's rows that could not be computed."""
+        *columns, flag = query.relation.columns
+        keys = columns[: len(query.relation.key)] if isinstance(query, DerivedQuery) else columns[: query.partition]
+        variables = tuple(Var(c.name, c.type) for c in keys)
+        wanted = call("eq", Var(flag.name, flag.type), const(1))
+        atom = Atom(query.relation.name, tuple((v.name, v) for v in variables), (wanted,))
+        name = self._maps.keep(Polynomial(tuple(keys), INT, (Monomial(variables, (atom,)),)), f"{view}_failed")
+        text = " or ".join(dict.fromkeys(map(_text, query.failing)))
+        places = (p for p in map(place_of, query.failing) if p is not None)
+        return Check(name, const(text), (), next(places, Span(1, 1, 1, view)))
+
+
+def _relations(polynomials: Sequence[Polynomial]) -> list[str]:
+    every = [p for polynomial in polynomials for p in (polynomial, *(f.polynomial for f in polynomial.failures))]
+    return list(dict.fromkeys(a.relation for p in every for t in p.terms for a in t.atoms))
+
+
+def _text(scalar: Scalar) -> str:
+    """An expression of a group for people, without the condition that something was added up."""
+    if isinstance(scalar, Call) and scalar.op == "case" and len(scalar.args) == 3:
+        scalar = scalar.args[1]
+    return scalar.name if isinstance(scalar, Var) else format_scalar(scalar)
+
+
+def place_of(scalar: Scalar) -> Span | None:
+    """Where the innermost expression that may fail is written; of several, the first."""
+    if not isinstance(scalar, Call):
+        return None
+    for arg in scalar.args:
+        if may_fail(arg) and (inner := place_of(arg)) is not None:
+            return inner
+    return scalar.span
+
+
+# Pass 1: give everything that is maintained a map, one per meaning.
+
+
+def define_maps(draft: Draft) -> Draft:
+    """Queries -> views and derivations over maps.
+
+    The existence map of a view (its row count per group) is also its COUNT(*), and views that ask for the same
+    aggregate share its map::
+
+        SELECT a, SUM(b) AS total FROM r GROUP BY a   -- view v
+        =>  v_count[a] := COUNT(*), v_total[a] := SUM(b)
+    """
+    maps = Maps.of(draft)
+    derivations = tuple(_derived(query, maps) for query in draft.derived)
+    checks = Checks(maps, draft.derived)
+    views = tuple(_view(query, maps, checks) for query in draft.queries)
+    return replace(draft, definitions=tuple(maps.definitions), views=views, derivations=derivations)
+
+
+def _derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
+    name = query.relation.name
+    if isinstance(query, WindowQuery):
+        source = maps.keep(query.source, f"{name}_rows")
+        kept = zip(query.source.columns, maps.columns(source), strict=True)
+        columns = {old.name: Var(new.name, new.type) for old, new in kept}
+        functions = tuple(_over(f, columns) for f in query.functions)
+        return Windowing(name, source, query.partition, functions, bool(query.failing))
+    inputs = tuple(
+        Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind, x.at, x.order, x.parameter)
+        for x in query.inputs
+    )
+    return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
+
+
+def _over(function: WindowFunction, columns: Mapping[str, Var]) -> WindowFunction:
+    """The function over the columns of the map that holds its rows, which may be older, named otherwise and narrower."""
+    order = tuple((substitute(s, columns), down, first) for s, down, first in function.order)
+    return replace(function, args=tuple(substitute(a, columns) for a in function.args), order=order)
+
+
+def _view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
+    if isinstance(query.exists, Relation):
+        exists = query.exists.name
+    else:
+        exists = maps.keep(query.exists, f"{query.name}_rows" if query.repeated else f"{query.name}_count")
+    values = tuple(ViewValue(name, maps.keep(p, f"{query.name}_{name}")) for name, p in query.values)
+    return View(
+        query.name,
+        query.keys,
+        values,
+        exists,
+        query.columns,
+        query.having,
+        query.order,
+        query.limit,
+        query.sql,
+        query.offset,
+        query.repeated,
+        query.hidden,
+        checks.of(query),
+    )
+
+
+# Pass 3 and 4: sum equal statements, and order the statements of each trigger.
+
+
+Event = tuple[int, str]
+Shape = tuple[Event, str, tuple[Scalar, ...], tuple[Factor, ...], frozenset[Scalar]]
+
+
+def merge_statements(draft: Draft) -> Draft:
+    """Statements of one trigger that differ only in an integer coefficient become one; zero ones vanish.
+
+    The two first-order terms of a symmetric self-join are the same statement::
+
+        q[] += m[a]; q[] += m[a]   =>   q[] += 2 * m[a]
+    """
+    totals: dict[Shape, tuple[int, Statement]] = {}
+    for sign, relation, statement in draft.statements:
+        coefficient, rest = _split(statement.factors)
+        shape = ((sign, relation), statement.target, statement.keys, rest, frozenset(statement.conditions))
+        before, first = totals.get(shape, (0, statement))
+        totals[shape] = (before + coefficient, first)
+    merged = ((shape, total, first) for shape, (total, first) in totals.items() if total)
+    return replace(draft, statements=tuple((*s[0], _scaled(first, s[3], total)) for s, total, first in merged))
+
+
+def _split(factors: tuple[Factor, ...]) -> tuple[int, tuple[Factor, ...]]:
+    """The product of the literal integers, and the other factors."""
+    coefficient, rest = 1, []
+    for factor in factors:
+        if isinstance(factor, Const) and type(factor.value) is int and factor.type.kind == "int":
+            coefficient *= factor.value
+        else:
+            rest.append(factor)
+    return coefficient, tuple(rest)
+
+
+def _scaled(statement: Statement, rest: tuple[Factor, ...], coefficient: int) -> Statement:
+    return replace(statement, factors=rest if coefficient == 1 else (const(coefficient), *rest))
+
+
+def order_statements(draft: Draft) -> Draft:
+    """Within a trigger, a map is written after all statements that read it as before the event, and before those that
+    read it after.
+
+    Then running the statements in order (sequential semantics) and all at once (snapshot semantics) is the same. Only
+    where a relation joins itself three times or more there may be no such order: a statement can then need one map both
+    before and after the event. All programs of the compiler are declared with snapshot semantics, which is right always.
+    """
+    events = list(dict.fromkeys((sign, relation) for sign, relation, _ in draft.statements))
+    ranks = {name: i for i, name in enumerate(["", *draft.sources()])}
+    ordered: list[tuple[int, str, Statement]] = []
+    for event in sorted(events, key=lambda e: (ranks[e[1]], -e[0])):
+        mine = [s for sign, relation, s in draft.statements if (sign, relation) == event]
+        ordered += [(*event, s) for s in _ordered(mine, draft)]
+    return replace(draft, statements=tuple(ordered))
+
+
+def _ordered(statements: list[Statement], draft: Draft) -> list[Statement]:
+    sizes = {d.name: (-d.size, i) for i, d in enumerate(draft.definitions)}
+    writers: dict[str, list[int]] = {}
+    for i, statement in enumerate(statements):
+        writers.setdefault(statement.target, []).append(i)
+    edges = [
+        (w, i) if ref.after else (i, w)
+        for i, statement in enumerate(statements)
+        for ref in statement.reads()
+        for w in writers.get(ref.map, ())
+    ]
+    places = {i: (*sizes[s.target], i) for i, s in enumerate(statements)}
+    order = in_order(graph_of(range(len(statements)), edges), places.__getitem__)
+    return [statements[i] for i in order or sorted(places, key=places.__getitem__)]
+
 
 PASSES: tuple[Callable[[Draft], Draft], ...] = (
     define_maps,
@@ -53,7 +295,7 @@ def compile_views(
         dialect: sqlglot's name of the SQL dialect; None for its generic one.
         others: further views that these may read, but that are not maintained for themselves.
         restricted: insist on the paper's restricted M3, where loop variables never join maps. By default they do where
-            declared keys and numbers of rows make that cheaper (see :mod:`m3.compiler.lookups`).
+            declared keys and numbers of rows make that cheaper (see :mod:`m3.compiler.materialize`).
 
     Returns:
         A program whose statements mean the same under both statement semantics.

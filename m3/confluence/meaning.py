@@ -20,31 +20,52 @@ relation. So is a map of which no meaning is found; it is *opaque*, and what is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from m3.confluence.expansion import Partial, expand
 from m3.confluence.products import (
     CHANGE,
     DELETES,
     DELETES_CHANGE,
+    NULL_TESTED,
     ROWS,
     Atom,
     Coefficient,
     Product,
     Sum,
+    Term,
     add,
+    column,
+    keyed,
     normal,
+    shifted,
     subsets,
+    term,
 )
-from m3.confluence.terms import column
-from m3.moments import moments
-from m3.program import START, Program, Statement, Trigger
-from m3.scalars import Const
+from m3.program import START, MapRef, Program, Statement, Trigger
+from m3.scalars import Call, Const, Scalar, Var, conjuncts
+from m3.statements import moments, reads_between
 
-__all__ = ["CONTENT_OF", "Meanings", "TooLarge", "changes", "content_name", "divided"]
+__all__ = [
+    "CONTENT_OF",
+    "OTHER",
+    "THIS",
+    "Event",
+    "Meanings",
+    "Partial",
+    "TooLarge",
+    "added_once",
+    "changes",
+    "commute",
+    "content_name",
+    "divided",
+    "expand",
+    "summed_once",
+]
+
 
 #: As many products are looked at for a proof; all of TPC-H together has 3,000.
 MAX_PRODUCTS = 50_000
@@ -135,7 +156,7 @@ class Meanings:
             self.add(total, product, coefficient)
 
     def expanded(self, trigger: Trigger, index: int, start: Partial) -> Iterable[tuple[Product, Coefficient]]:
-        """What a statement adds, see :func:`m3.confluence.expansion.expand`."""
+        """What a statement adds, see :func:`m3.confluence.meaning.expand`."""
         statement = trigger.statements[index]
         times = moments(trigger, index, sequential=self.sequential)
         name = content_name(trigger.relation, trigger.sign)
@@ -235,3 +256,227 @@ def _signed(statement: Statement) -> tuple[int, Statement]:
         else:
             rest.append(factor)
     return number, replace(statement, factors=tuple(rest))
+
+
+# A statement as a sum of products: what it adds, with what the maps it reads mean put in.
+
+
+@dataclass
+class Partial:
+    """A product in the making, with the values of the variables that are known so far."""
+
+    coefficient: Coefficient
+    atoms: tuple[Atom, ...]
+    values: dict[str, Term]
+    equations: list[tuple[Term, Term]] = field(default_factory=list)
+    conditions: list[Term] = field(default_factory=list)
+    factors: list[Term] = field(default_factory=list)
+
+
+def expand(
+    statement: Statement, reads: Iterable[Sum], start: Partial, *, multiplied_out: bool
+) -> Iterator[tuple[Product, Coefficient]]:
+    """The products that a statement adds, not yet in normal form, each with its coefficient.
+
+    Args:
+        statement: the statement.
+        reads: what each of the maps it reads means, at the time at which it is read.
+        start: the event, and the values of its parameters.
+        multiplied_out: also take sums within factors apart.
+    """
+    partials = [start]
+    for ref, meaning in zip(statement.reads(), reads, strict=True):
+        partials = [_read(p, ref, product, c) for p in partials for product, c in meaning.items()]
+    scalars = list(statement.scalars())
+    for partial in partials:
+        for condition in statement.conditions:
+            _require(partial, condition)
+        keys = tuple(keyed(k, partial.values) for k in statement.keys)
+        equations, conditions = tuple(partial.equations), tuple(partial.conditions)
+        for coefficient, factors in _products(scalars, partial.values, multiplied_out):
+            product = Product(partial.atoms, keys, equations, conditions, (*partial.factors, *factors))
+            yield product, partial.coefficient * coefficient
+
+
+def _read(partial: Partial, ref: MapRef, product: Product, coefficient: Coefficient) -> Partial:
+    """A partial product joined with one product of what a map means."""
+    by = len(partial.atoms)
+    values = dict(partial.values)
+    equations = [*partial.equations, *((shifted(a, by), shifted(b, by)) for a, b in product.equations)]
+    for key, found in zip(ref.keys, product.keys, strict=True):
+        there = shifted(found, by)
+        if isinstance(key, Var) and key.name not in values:
+            values[key.name] = there
+        else:
+            equations.append((keyed(key, values), there))
+    return Partial(
+        partial.coefficient * coefficient,
+        partial.atoms + product.atoms,
+        values,
+        equations,
+        [*partial.conditions, *(shifted(c, by) for c in product.conditions)],
+        [*partial.factors, *(shifted(f, by) for f in product.factors)],
+    )
+
+
+def _require(partial: Partial, condition: Scalar) -> None:
+    """Add a condition. ``a = b`` of one type is that both are the same and not NULL."""
+    for part in conjuncts(condition):
+        if isinstance(part, Call) and part.op in ("eq", "same") and part.args[0].type.same_as(part.args[1].type):
+            left, right = (keyed(a, partial.values) for a in part.args)
+            partial.equations.append((left, right))
+            if part.op == "eq":
+                partial.conditions.extend((1 + t[0], NULL_TESTED, "BOOL", t) for t in (left, right))
+        elif not (isinstance(part, Const) and part.value is True):
+            partial.conditions.append(term(part, partial.values))
+
+
+def _products(
+    scalars: Sequence[Scalar], values: Mapping[str, Term], multiplied_out: bool
+) -> Iterator[tuple[Coefficient, list[Term]]]:
+    """A product of scalars as a sum of products of terms, numbers apart."""
+    if not scalars:
+        yield 1, []
+        return
+    for coefficient, factors in _factor(scalars[0], values, multiplied_out):
+        for other, more in _products(scalars[1:], values, multiplied_out):
+            yield coefficient * other, [*factors, *more]
+
+
+def _factor(
+    scalar: Scalar, values: Mapping[str, Term], multiplied_out: bool
+) -> Iterator[tuple[Coefficient, list[Term]]]:
+    """One factor as such a sum; what is rounded stays as it is."""
+    match scalar:
+        case Const(value=int() as value) if not isinstance(value, bool):
+            yield value, []
+        case Const(value=Decimal() as value):
+            number = Fraction(value)
+            yield (int(number) if number.denominator == 1 else number), []
+        case Call(op="neg", args=(inner,)):
+            yield from ((-c, f) for c, f in _factor(inner, values, multiplied_out))
+        case Call(op="mul") if _is_exact(scalar, sum(a.type.scale for a in scalar.args)):
+            yield from _products(scalar.args, values, multiplied_out)
+        case Call(op="add" | "sub") if multiplied_out and _is_exact(scalar, max(a.type.scale for a in scalar.args)):
+            yield from _factor(scalar.args[0], values, multiplied_out)
+            sign = 1 if scalar.op == "add" else -1
+            yield from ((sign * c, f) for c, f in _factor(scalar.args[1], values, multiplied_out))
+        case _:
+            yield 1, [term(scalar, values)]
+
+
+def _is_exact(scalar: Call, scale: int) -> bool:
+    return scalar.type.is_numeric and scalar.type.scale == scale
+
+
+# Single events: by how much one event changes a map, and whether two of them may change places.
+#
+# Two events may change places where the second adds the same whether the first has been or not, less what the first adds the less
+# for the second: ``P_e(D + f) - P_e(D) = P_f(D + e) - P_f(D)``, where ``P_e(D)`` is what e adds to a map when the relations contain D.
+# If that holds for all pairs of events of a program, any order of the same events ends in the same maps.
+
+
+#: (relation, 1), (relation, -1), or (derived map, 0).
+Event = tuple[str, int]
+#: The given rows of the event at hand, and of the other one.
+THIS, OTHER = -1, -2
+
+
+def added_once(meanings: Meanings, target: str, event: Event, row: int = THIS) -> Sum:
+    """What one event adds to a map, as a sum of products of the relations' contents before it and of its given row. Statements that
+    read in the middle of what their trigger adds are left out."""
+    total: Sum = {}
+    for trigger, index in meanings.statements[target].get(event, ()):
+        if reads_between(trigger, index, sequential=meanings.sequential):
+            continue
+        values = {param: column(row, i) for i, param in enumerate(trigger.params)}
+        start = Partial(1, (), values, factors=[_weight(row)] if trigger.sign == 0 else [])
+        for product, coefficient in meanings.expanded(trigger, index, start):
+            _collapse(meanings, total, product, coefficient, row, {row: event})
+    return total
+
+
+def commute(meanings: Meanings, first: Event, adds_first: Sum, second: Event, adds_second: Sum) -> bool:
+    """Whether two events may change places; given what each adds, as rows ``THIS`` and ``OTHER``."""
+    rows = {THIS: first, OTHER: second}
+    later = _changed(meanings, adds_first, OTHER, rows)
+    return later == _changed(meanings, adds_second, THIS, rows)
+
+
+def _changed(meanings: Meanings, meaning: Sum, row: int, rows: Mapping[int, Event]) -> Sum:
+    """By how much a sum changes with the event of a given row."""
+    total: Sum = {}
+    name, sign = rows[row]
+    for product, coefficient, _ in changes(meaning, content_name(name, sign)):
+        _collapse(meanings, total, product, coefficient, row, rows)
+    return total
+
+
+def _collapse(
+    meanings: Meanings,
+    total: Sum,
+    product: Product,
+    coefficient: Coefficient,
+    row: int,
+    rows: Mapping[int, Event],
+) -> None:
+    """Add a product with the given row put where the change of a content is; ``rows``: the events of all given rows."""
+    _, sign = rows[row]
+    kept: list[Atom] = []
+    factors: list[Term] = []
+    places: dict[int, int] = {}
+    for place, (name, kind) in enumerate(product.atoms):
+        if kind not in CONTENT_OF:
+            places[place] = len(kept)
+            kept.append((name, kind))
+            continue
+        if kind == DELETES_CHANGE and sign > 0:
+            return  # an insert changes no deletes
+        places[place] = row
+        coefficient *= -1 if sign < 0 and kind != DELETES_CHANGE else 1
+        factors += [_weight(row)] if sign == 0 else []
+    meanings.count()
+    moved = product.moved(places)
+    moved = moved._replace(atoms=tuple(kept), factors=(*moved.factors, *factors))
+    found = normal(moved, meanings.nullable, {r: content_name(*event) for r, event in rows.items()})
+    if found is not None:
+        add(total, found, coefficient)
+
+
+def _weight(row: int) -> Term:
+    """How many times the row of a derived map's change comes, or goes."""
+    return column(row, -1)
+
+
+def summed_once(meanings: Meanings, start: Sum, added: Mapping[Event, Sum]) -> Sum | None:
+    """The sum that single events change by as much as is given (with rows ``THIS``); None where none is found.
+
+    The parts of highest degree determine that of the sum; what that leaves of the differences is of a lower degree, and so on.
+    """
+    if any(sign == 0 for _, sign in added):
+        return None
+    total, left = dict(start), {event: dict(sum_) for event, sum_ in added.items()}
+    while any(left.values()):
+        degree = max(len(product.atoms) for sum_ in left.values() for product in sum_)
+        part: Sum = {}
+        for (name, sign), sum_ in left.items():
+            for product, coefficient in sum_.items():
+                if len(product.atoms) == degree:
+                    for kind, times in ((DELETES, 1), (ROWS, 1 if sign > 0 else 0)):
+                        if times:
+                            grown = _with_row(product, (name, kind))
+                            meanings.add(part, grown, divided(coefficient, degree + 1))
+        for product, coefficient in part.items():
+            add(total, product, coefficient)
+        for event, sum_ in left.items():
+            for product, coefficient in _changed(meanings, part, THIS, {THIS: event}).items():
+                add(sum_, product, -coefficient)
+            if any(len(product.atoms) >= degree for product in sum_):
+                return None
+    return total
+
+
+def _with_row(product: Product, atom: Atom) -> Product:
+    """The product with the given row joined: one more atom."""
+    moved = product.moved({THIS: len(product.atoms)})
+    return moved._replace(atoms=(*product.atoms, atom))

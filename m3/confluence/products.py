@@ -16,30 +16,44 @@ and self-joins have few look-alike atoms, which is what proofs need: one that is
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from m3.confluence.equations import Contradiction, Rules
-from m3.confluence.terms import NULL_TESTED, Term, mapped, nonnull_parts, variables
-from m3.scalars import STRICT
+from m3.evaluate import FAILURES, coerce
+from m3.scalars import STRICT, Call, Const, Scalar, Var
 
 __all__ = [
     "CHANGE",
     "DELETES",
     "DELETES_CHANGE",
+    "NULL_TESTED",
     "ROWS",
     "Atom",
     "Coefficient",
+    "Contradiction",
     "Nullable",
     "Product",
+    "Rules",
     "Sum",
+    "Term",
     "add",
+    "column",
+    "is_column",
+    "is_constant",
+    "keyed",
+    "mapped",
+    "nonnull_parts",
     "normal",
+    "shifted",
+    "term",
+    "variables",
 ]
+
 
 Coefficient = int | Fraction
 #: What a relation contains: its inserts less its deletes.
@@ -196,3 +210,216 @@ def _closed(nonnull: set[Term], rules: Rules) -> set[Term]:
 def subsets(places: Sequence[int]) -> Iterable[tuple[int, ...]]:
     """All that are not empty."""
     return itertools.chain.from_iterable(itertools.combinations(places, n) for n in range(1, len(places) + 1))
+
+
+# Scalar expressions over the rows of a join, as plain tuples that are quick to compare, to sort and to rewrite.
+#
+# Grammar::
+#
+#     Term := (1, 0, type, value)                -- a constant
+#           | (1, 1, atom, column)               -- a column of one of the joined rows
+#           | (size, operation, type, Term*)     -- an operation; size = 1 + the sizes of its arguments, at least 2
+#
+# Operations are not interpreted: two are equal where they are applied to equal arguments. Only the order of arguments that does
+# not matter is made one (``a = b`` and ``b = a``), and ``a > b`` is ``b < a``. Whether a value may be NULL is no part of its type
+# here, except where it decides the value (ATTEMPT).
+
+
+Term = tuple[Any, ...]
+COMMUTATIVE = frozenset({"eq", "ne", "same", "and", "or", "add", "mul"})
+TURNED = {"gt": "lt", "ge": "le"}
+#: Operations that take -0.0 for 0.0.
+COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "same", "in", "is_null"})
+#: The operation that makes -0.0 0.0.
+ONE_ZERO = "one_zero"
+#: The operation that stands for NOT (x IS NULL).
+NULL_TESTED = "is_not_null"
+
+
+def column(atom: int, place: int) -> Term:
+    """A column of a joined row."""
+    return (1, 1, atom, place)
+
+
+def is_column(given: Term) -> bool:
+    """Whether a term is a column."""
+    return bool(given[0] == 1 and given[1] == 1)
+
+
+def is_constant(given: Term) -> bool:
+    """Whether a term is a literal."""
+    return bool(given[0] == 1 and given[1] == 0)
+
+
+def term(scalar: Scalar, values: Mapping[str, Term]) -> Term:
+    """A scalar as a term.
+
+    >>> from m3.datatypes import INT
+    >>> from m3.scalars import call
+    >>> a, b = Var("a", INT), Var("b", INT)
+    >>> places = {"a": column(0, 0), "b": column(1, 0)}
+    >>> term(call("gt", a, b), places) == term(call("lt", b, a), places)
+    True
+
+    Args:
+        scalar: any scalar.
+        values: what its variables are.
+    """
+    if isinstance(scalar, Var):
+        return values[scalar.name]
+    if isinstance(scalar, Const):
+        return _literal(scalar)
+    args = [(keyed if scalar.op in COMPARED else term)(a, values) for a in scalar.args]
+    if scalar.op == "not":
+        (inner,) = args
+        if inner[1] == "is_null":
+            return _made(NULL_TESTED, "BOOL", inner[3:])
+    if scalar.op in TURNED:
+        return _made(TURNED[scalar.op], "BOOL", args[::-1])
+    return _made(scalar.op, _type_text(scalar), args)
+
+
+def keyed(scalar: Scalar, values: Mapping[str, Term]) -> Term:
+    """A scalar as what it is as a key of a map, or compared: 0.0 for -0.0, which are equal, and which other operations tell apart. Columns
+    are 0.0 already, as events are taken in and maps are kept.
+
+    >>> from m3.datatypes import DOUBLE
+    >>> from m3.scalars import call
+    >>> x = Var("x", DOUBLE)
+    >>> keyed(x, {"x": column(0, 0)}), keyed(call("neg", x), {"x": column(0, 0)})
+    ((1, 1, 0, 0), (3, 'one_zero', 'DOUBLE', (2, 'neg', 'DOUBLE', (1, 1, 0, 0))))
+    """
+    made = term(scalar, values)
+    if scalar.type.kind != "double" or is_column(made) or made[1] == ONE_ZERO:
+        return made
+    if is_constant(made):
+        return (*made[:3], repr(0.0) if made[3] == repr(-0.0) else made[3])
+    return (1 + made[0], ONE_ZERO, made[2], made)
+
+
+def _literal(scalar: Const) -> Term:
+    """Equal values of one type are one term, however they are written."""
+    try:
+        value = coerce(scalar.value, scalar.type)
+    except FAILURES:
+        return (
+            2,
+            "literal",
+            f"{_type_name(scalar.type)} {scalar.value!r}",
+        )  # not a value that could differ from another one
+    return (1, 0, _type_name(scalar.type), repr(value))
+
+
+def _type_text(scalar: Call) -> str:
+    text = _type_name(scalar.type)
+    return f"{text} NULL" if scalar.op == "attempt" and scalar.type.nullable else text
+
+
+_type_name = functools.lru_cache(maxsize=1 << 10)(str)
+
+
+def _made(op: str, type_: str, args: list[Term] | Term) -> Term:
+    if op in COMMUTATIVE:
+        args = sorted(args)
+    return (1 + max(1, sum(a[0] for a in args)), op, type_, *args)
+
+
+def mapped(given: Term, change: Callable[[Term], Term]) -> Term:
+    """The term with its columns changed."""
+    if given[0] == 1:
+        return change(given) if given[1] == 1 else given
+    return _made(given[1], given[2], [mapped(a, change) for a in given[3:]])
+
+
+def rebuilt(given: Term, args: list[Term]) -> Term:
+    """An operation with other arguments."""
+    return _made(given[1], given[2], args)
+
+
+def shifted(given: Term, by: int) -> Term:
+    """The term with its rows numbered from ``by`` on."""
+    return mapped(given, lambda c: (1, 1, c[2] + by, c[3])) if by else given
+
+
+def variables(given: Term) -> Iterator[Term]:
+    """The columns in a term, each as often as it occurs."""
+    if given[0] == 1:
+        if given[1] == 1:
+            yield given
+    else:
+        for arg in given[3:]:
+            yield from variables(arg)
+
+
+def nonnull_parts(given: Term) -> Iterator[Term]:
+    """What is not NULL where the term is not: an operation that is NULL exactly when an argument is hands the question on."""
+    if given[0] > 1 and (given[1] in STRICT or given[1] == ONE_ZERO):
+        for arg in given[3:]:
+            yield from nonnull_parts(arg)
+    elif not is_constant(given) or given[3] == repr(None):
+        yield given
+
+
+# What equalities between terms imply: one representative for all terms that are equal (ground completion).
+#
+# The rules ``larger -> smaller`` that equations become are applied to each other until none applies to another. Such a set of rules is
+# the same for all sets of equations that imply each other, whatever order they come in: so it is a normal form of them.
+
+
+class Contradiction(Exception):
+    """Two constants would be equal: no row meets that."""
+
+
+class Rules:
+    """The rules of some equations.
+
+    >>> from m3.confluence.products import column
+    >>> a, b, c = column(0, 0), column(1, 0), column(2, 0)
+    >>> Rules([(c, b), (b, a)]).found() == Rules([(c, a), (a, b)]).found()
+    True
+
+    Raises:
+        Contradiction: two constants are equal.
+    """
+
+    def __init__(self, equations: Iterable[tuple[Term, Term]]) -> None:
+        self._by: dict[Term, Term] = {}
+        self._deep = False  # some left side is an operation
+        waiting = list(equations)
+        while waiting:
+            left, right = map(self.of, waiting.pop())
+            if left == right:
+                continue
+            if is_constant(left) and is_constant(right):
+                raise Contradiction
+            if left < right:
+                left, right = right, left
+            waiting += self._reducible(left, right)
+
+    def _reducible(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
+        """Add a rule; the rules that it changes become equations again."""
+        self._by[left] = right
+        self._deep = self._deep or left[0] > 1
+        again = [(a, b) for a, b in self._by.items() if a != left and (_has(a, left) or _has(b, left))]
+        for a, _ in again:
+            del self._by[a]
+        return again
+
+    def of(self, given: Term) -> Term:
+        """The representative of a term."""
+        if not self._by:
+            return given
+        if given[0] > 1:
+            args = [self.of(a) for a in given[3:]]
+            given = rebuilt(given, args)
+            if not self._deep:
+                return given
+        return self._by.get(given, given)
+
+    def found(self) -> tuple[tuple[Term, Term], ...]:
+        """The rules, sorted."""
+        return tuple(sorted(self._by.items()))
+
+
+def _has(given: Term, part: Term) -> bool:
+    return given == part or (given[0] > part[0] and any(_has(a, part) for a in given[3:]))

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from m3.confluence.meaning import Meanings, TooLarge, content_name
+from m3.confluence.meaning import OTHER, THIS, Event, Meanings, TooLarge, added_once, commute, content_name, summed_once
 from m3.confluence.products import ROWS, Sum
-from m3.confluence.single import OTHER, THIS, Event, added_once, commute, summed_once
-from m3.dataflow import is_cyclic, once_per_program, strata
+from m3.dataflow import graph_of, is_cyclic, once_per_program, reachable, strata
 from m3.formatting import format_statement
-from m3.graphs import graph_of, reachable
-from m3.moments import Between, reads_between
 from m3.program import START, Program, Statement
+from m3.statements import Between, reads_between
 
 __all__ = ["Confluence", "Place", "Verdict", "prove"]
 

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from m3.explain.access import accesses
-from m3.explain.cost_table import cost_table
-from m3.explain.restrict import view_maps
-from m3.explain.scans import Scan, scans
-from m3.explain.words import (
-    WARNING,
-    counted,
-    derived_words,
-    events,
-    headline,
-    signature,
-    source_words,
-    view_words,
-)
+from m3.explain.cost import ZERO, Amount, Caused, Sizes, TriggerCost, accesses, costs
 from m3.formatting import format_derived, format_scalar, format_statement
-from m3.program import Derived, MapDecl, Program, Trigger, View
+from m3.program import Derivation, Derived, Input, MapDecl, Program, Trigger, View, Windowing
 
-__all__ = ["explain"]
+__all__ = [
+    "WARNING",
+    "Scan",
+    "cost_table",
+    "counted",
+    "derived_words",
+    "events",
+    "explain",
+    "headline",
+    "restrict",
+    "scans",
+    "signature",
+    "source_words",
+    "view_maps",
+    "view_words",
+]
+
 
 WIDTH = 116
 #: Of a map's meaning in the short report.
@@ -174,3 +178,251 @@ def _scans(program: Program) -> Iterator[str]:
     for (name, target), each in found.items():
         text = f"{WARNING} {', '.join(events(s.event for s in each))} reads all of {name} (no key is known) to write {target}"
         yield from _wrapped(text, "", "    ")
+
+
+# The costs of events as a table for people, with symbols explained below it.
+
+
+HEADS = ("event", "statements", "lookups", "slices", "scans", "entries touched", "re-evaluation")
+TERMS = 3
+NOTE = "reads and writes of map entries; lookups are O(log n), slices touch the entries that match, scans a whole map"
+CHANGES = (
+    "±r: an insert or a delete; ~m: one changed row of the derived map m; m × groups: what re-evaluating m can cost"
+)
+
+
+def cost_table(program: Program, statistics: Mapping[str, float] | None) -> list[str]:
+    """Lines: a row per kind of event, what it can cause downstream, and what the symbols stand for."""
+    names = _Names()
+    rows = list(_rows(program, names, _joined(costs(program, statistics))))
+    unused = [r.name for r in program.relations if not any(t.relation == r.name for t in program.triggers)]
+    lines = [f"  {line}" for line in _aligned([HEADS, *rows])]
+    lines += [f"  no trigger: {', '.join(unused)}"] if unused else []
+    notes = [NOTE, CHANGES] if program.derivations else [NOTE]
+    return [
+        *(f"  {note}" for note in notes),
+        *lines,
+        *(f"    {symbol} = {meaning}" for meaning, symbol in names.known.items()),
+    ]
+
+
+class _Names:
+    """Short names for symbols, given as they are met: s1, s2, .."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+
+    def text(self, amount: Amount) -> str:
+        shown = amount.text(lambda symbol: self.known.setdefault(symbol, f"s{len(self.known) + 1}"), TERMS)
+        return shown
+
+
+def _joined(found: Sequence[TriggerCost]) -> Iterator[TriggerCost]:
+    """The insert and the delete of a relation as one line where they cost the same."""
+    by_event = {c.event: c for c in found}
+    for cost in found:
+        other = by_event.get(("-" if cost.event[0] == "+" else "+") + cost.event[1:])
+        same = other is not None and replace(other, event="") == replace(cost, event="")
+        if not same:
+            yield cost
+        elif cost.event[0] == "+":
+            yield replace(cost, event=events([cost.event, f"-{cost.event[1:]}"])[0])
+
+
+def _rows(program: Program, names: _Names, found: Iterator[TriggerCost]) -> Iterator[tuple[str, ...]]:
+    for cost in found:
+        scans = f"{WARNING} {cost.scans}" if cost.scans else "–"
+        counts = (str(cost.statements), str(cost.lookups or "–"), str(cost.slices or "–"), scans)
+        more = sum((c.touched for c in cost.caused), start=ZERO)
+        yield cost.event, *counts, names.text(cost.touched), f"+ {names.text(more)}" if cost.caused else "–"
+        for caused in cost.caused:
+            yield "", "", "", "", "", "", _caused(program, names, caused)
+
+
+def _caused(program: Program, names: _Names, caused: Caused) -> str:
+    groups = names.text(caused.groups)
+    groups = f"({groups})" if len(caused.groups.terms) > 1 else groups
+    return f"  {caused.map} × {groups}: {names.text(caused.touched)}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Columns padded to equal width: numbers to the right, texts to the left."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
+    return ["   ".join(_cell(i, cell, widths[i]) for i, cell in enumerate(row)).rstrip() for row in rows]
+
+
+def _cell(place: int, text: str, width: int) -> str:
+    return text.rjust(width) if 1 <= place <= 4 else text.ljust(width)
+
+
+# The parts of a program in plain words.
+
+
+#: Stands before everything that grows with a whole map.
+WARNING = "⚠"
+
+
+def counted(count: int, thing: str) -> str:
+    """``1 map``, ``2 maps``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def events(names: Iterable[str]) -> list[str]:
+    """Events with the insert and the delete of one relation joined: ``["+r", "-r", "~m"]`` gives ``["±r", "~m"]``."""
+    found = list(dict.fromkeys(names))
+    both = {n[1:] for n in found if n[0] == "+" and f"-{n[1:]}" in found}
+    return list(dict.fromkeys(f"±{n[1:]}" if n[0] in "+-" and n[1:] in both else n for n in found))
+
+
+def headline(program: Program) -> str:
+    """How much there is of everything."""
+    statements = [len(t.statements) for t in program.triggers]
+    changes = sum(len(t.statements) for t in program.triggers if t.sign == 0)
+    parts = [counted(len(program.views), "view"), counted(len(program.maps), "map")]
+    parts.append(f"{counted(sum(statements), 'statement')} in {counted(len(statements), 'trigger')}")
+    first = f"{program.name}: {', '.join(parts)}."
+    if not program.derivations:
+        return f"{first} All statements are linear: each adds products of map entries, nothing is re-evaluated."
+    return (
+        f"{first} {sum(statements) - changes} statements are linear: each adds products of map entries. "
+        f"{counted(len(program.derivations), 'part')} of the program {'is' if len(program.derivations) == 1 else 'are'} "
+        f"re-evaluated, with {counted(changes, 'statement')} run for the rows that change."
+    )
+
+
+def signature(decl: MapDecl) -> str:
+    """``m[k, x] : INT``."""
+    return f"{decl.name}[{', '.join(k.name for k in decl.keys)}] : {decl.value}"
+
+
+def view_words(program: Program, view: View) -> str:
+    """Where a view's rows come from."""
+    keys = ", ".join(k.name for k in view.keys)
+    if view.repeated and view.exists in program.derivation_by_map:
+        return f"the rows of the derived map {view.exists}"
+    if view.repeated:
+        return f"a bag: each key of {view.exists} stands as often as its entry says"
+    if view.exists is None:
+        return f"read off maps: one row per ({keys}) with an entry in {' or '.join(view_maps(view))}"
+    if not view.keys:
+        return "read off maps: always one row"
+    return f"read off maps: one row per ({keys}) whose entry in {view.exists} is above zero"
+
+
+def derived_words(program: Program, derived: Derived) -> str:
+    """What is re-evaluated, and when."""
+    if isinstance(derived, Windowing):
+        return _window_words(program, derived)
+    if not derived.keys:
+        return "one row, recomputed when an input changed"
+    return f"one row per ({', '.join(derived.keys)}), recomputed for the groups whose inputs changed"
+
+
+def _window_words(program: Program, derived: Windowing) -> str:
+    names = ", ".join(dict.fromkeys(f.op for f in derived.functions))
+    text = f"the rows of {derived.source} with window functions ({names}); "
+    if not derived.partition:
+        return f"{text}{WARNING} there is one partition: any change recomputes all rows"
+    keys = program.map_by_name[derived.source].keys[: derived.partition]
+    return (
+        f"{text}the partition of equal ({', '.join(k.name for k in keys)}) is recomputed when one of its rows changes"
+    )
+
+
+def source_words(derived: Derived) -> list[str]:
+    """What a derivation is computed from, one input each."""
+    if isinstance(derived, Derivation):
+        return [_input_words(i) for i in derived.inputs]
+    return [f"the partition's rows in {derived.source}"]
+
+
+def _input_words(given: Input) -> str:
+    if given.kind == "value":
+        return f"{given.name} = its entry in {given.map}"
+    if given.kind == "sum":
+        return f"{given.name} = the sum of the group's values in {given.map}, read anew"
+    if given.kind not in ("min", "max"):
+        return f"{given.name} = {given.kind.upper()} of the group's values in {given.map}, read anew"
+    at = f" at {', '.join(given.at)}" if given.at else ""
+    end = "least" if given.kind == "min" else "greatest"
+    return f"{given.name} = the {end} value in {given.map}{at} ({given.kind.upper()} by ordered index)"
+
+
+# The statements that read whole maps.
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Statement ``statement`` (from 0) of the trigger ``event``, which writes ``target``, reads all entries of ``map``.
+
+    ``single``: by declared keys there is never more than one, as in a map derived without a group."""
+
+    event: str
+    statement: int
+    target: str
+    map: str
+    single: bool = False
+
+
+def scans(program: Program) -> list[Scan]:
+    """The map reads that know no key of the map, and so touch every entry of it. A map without keys has one entry."""
+    sizes = Sizes(program)
+    return [
+        Scan(trigger.event, index, statement.target, access.map, sizes.unique(access.map, ()))
+        for trigger in program.triggers
+        for index, statement in enumerate(trigger.statements)
+        for access in accesses(trigger, statement)
+        if access.kind == "scan"
+    ]
+
+
+# The part of a program that one view needs.
+
+
+def view_maps(view: View) -> list[str]:
+    """The maps that a view is read from, the one that decides on its rows first."""
+    maps = [*([view.exists] if view.exists else []), *(v.map for v in view.values), *(c.map for c in view.checks)]
+    return list(dict.fromkeys(maps))
+
+
+def restrict(program: Program, view: str) -> Program:
+    """The program that maintains one view only, with all relations still declared.
+
+    Raises:
+        ProgramError: there is no such view.
+    """
+    kept = _ancestors(program, view_maps(program.view(view)))
+    triggers = (replace(t, statements=tuple(s for s in t.statements if s.target in kept)) for t in program.triggers)
+    return replace(
+        program,
+        maps=tuple(m for m in program.maps if m.name in kept),
+        triggers=tuple(t for t in triggers if t.statements),
+        views=(program.view(view),),
+        derivations=tuple(d for d in program.derivations if d.map in kept),
+    )
+
+
+def _ancestors(program: Program, wanted: list[str]) -> set[str]:
+    kept: set[str] = set()
+    waiting = list(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name not in kept:
+            kept.add(name)
+            waiting += _sources(program, name)
+    return kept
+
+
+def _sources(program: Program, name: str) -> list[str]:
+    """The maps that a map is computed from."""
+    derived = program.derivation_by_map.get(name)
+    found = list(derived.reads()) if derived else []
+    for trigger in program.triggers:
+        for statement in trigger.statements:
+            if statement.target == name:
+                found += [ref.map for ref in statement.reads()] + _changing(trigger)
+    return found
+
+
+def _changing(trigger: Trigger) -> list[str]:
+    return [trigger.relation] if trigger.sign == 0 else []

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from m3.functions.doubles import DOUBLES
 from m3.functions.jsons import JSONS
 from m3.functions.moments import MOMENTS
-from m3.functions.numbers import NUMBERS
-from m3.functions.patterns import like_regex, safe_regex, search_with
+from m3.functions.numbers import DOUBLES, NUMBERS
 from m3.functions.spec import EXACT, Function, Operand, Value, constant
-from m3.functions.texts import TEXTS
+from m3.functions.texts import TEXTS, like_regex, safe_regex, search_with
 
 __all__ = [
     "EXACT",

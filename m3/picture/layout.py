@@ -6,16 +6,40 @@ until they part.
 
 from __future__ import annotations
 
+import bisect
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import TypeVar
 
-from m3.picture.nodes import Edge, Key, Node, edges_of, nodes_of
-from m3.picture.ordering import ordered_layers
-from m3.picture.text import height_of, width_of
+from m3.dataflow import depth
+from m3.explain.report import derived_words, events, signature, view_maps, view_words
 from m3.program import Program
 
-__all__ = ["Box", "Layout", "Point", "Route", "arrange", "lay_out"]
+__all__ = [
+    "KEYS_CHARACTERS",
+    "NAME_CHARACTERS",
+    "Box",
+    "Edge",
+    "Key",
+    "Layout",
+    "Node",
+    "Point",
+    "Route",
+    "arrange",
+    "crossings",
+    "edges_of",
+    "height_of",
+    "label_width",
+    "lay_out",
+    "name_lines",
+    "nodes_of",
+    "ordered_layers",
+    "shortened",
+    "width_of",
+]
+
 
 Point = tuple[float, float]
 #: A node's key, or a slot: ("slot", name of the source, layer, kind of the source, dashed).
@@ -190,3 +214,217 @@ class _Ports:
 def _back(edge: Edge, boxes: dict[Key, Box]) -> Route:
     a, b = boxes[edge.source], boxes[edge.target]
     return Route(edge, (((a.x + a.width, a.y + a.height - 7), (b.x, b.y + b.height - 7)),), back=True)
+
+
+# Text in boxes: how wide it is, and what to leave out of long names.
+
+
+NAME_CHARACTERS, KEYS_CHARACTERS = 28, 34
+NAME_WIDTH, KEYS_WIDTH, LABEL_WIDTH = 7.4, 5.7, 5.9
+PADDING, LEAST = 30.0, 96.0
+BOX_HEIGHT, LINE = 38.0, 15.0
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most ``limit`` characters: what is in the middle of a name matters least."""
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) // 3
+    return f"{text[: limit - 1 - tail]}…{text[-tail:]}"
+
+
+def name_lines(name: str) -> list[str]:
+    """A name in one line, or in two that part after an underscore where there is one near the middle."""
+    if len(name) <= NAME_CHARACTERS:
+        return [name]
+    places = [i + 1 for i, c in enumerate(name) if c == "_" and i < NAME_CHARACTERS] or [NAME_CHARACTERS]
+    place = min(places, key=lambda i: abs(i - len(name) / 2))
+    return [shortened(name[:place], NAME_CHARACTERS), shortened(name[place:], NAME_CHARACTERS)]
+
+
+def height_of(node: Node) -> float:
+    """The height of a node's box."""
+    return BOX_HEIGHT + LINE * (len(name_lines(node.key[1])) - 1)
+
+
+def width_of(node: Node) -> float:
+    """The width of a node's box."""
+    name, keys = max(map(len, name_lines(node.key[1]))), min(len(node.keys), KEYS_CHARACTERS)
+    return max(LEAST, PADDING + max(name * NAME_WIDTH, keys * KEYS_WIDTH))
+
+
+def label_width(text: str) -> float:
+    """The width of an edge's label."""
+    return LABEL_WIDTH * len(text)
+
+
+# The order of the nodes within each layer, so that few edges cross: the barycentre heuristic, a few sweeps.
+
+
+N = TypeVar("N")
+SWEEPS = 12
+
+
+def ordered_layers(layers: Sequence[Sequence[N]], links: Sequence[tuple[N, N]]) -> list[list[N]]:
+    """The layers, each in the best order found.
+
+    Args:
+        layers: the nodes of each layer.
+        links: pairs of nodes of adjacent layers, the left one first.
+    """
+    left: dict[N, list[N]] = {}
+    right: dict[N, list[N]] = {}
+    for a, b in links:
+        right.setdefault(a, []).append(b)
+        left.setdefault(b, []).append(a)
+    current = [list(layer) for layer in layers]
+    current = _lonely_last(current, {*left, *right})
+    best, fewest = current, crossings(current, right)
+    for sweep in range(SWEEPS):
+        current = _swept(current, left) if sweep % 2 == 0 else _swept(current[::-1], right)[::-1]
+        current = _lonely_last(current, {*left, *right})
+        count = crossings(current, right)
+        if count < fewest:
+            best, fewest = current, count
+    return best
+
+
+def _lonely_last(layers: list[list[N]], linked: set[N]) -> list[list[N]]:
+    return [sorted(layer, key=lambda n: n not in linked) for layer in layers]
+
+
+def _swept(layers: list[list[N]], neighbours: Mapping[N, list[N]]) -> list[list[N]]:
+    """Each layer in turn sorted by the mean place of its nodes' neighbours in the layer before."""
+    done: list[list[N]] = [list(layers[0])] if layers else []
+    for layer in layers[1:]:
+        places = {node: i for i, node in enumerate(done[-1])}
+        own = {node: float(i) for i, node in enumerate(layer)}
+        wanted = {n: fmean(found) if (found := _places(n, neighbours, places)) else own[n] for n in layer}
+        done.append(sorted(layer, key=lambda n: (wanted[n], own[n])))
+    return done
+
+
+def _places(node: N, neighbours: Mapping[N, list[N]], places: Mapping[N, int]) -> list[int]:
+    return [places[m] for m in neighbours.get(node, ()) if m in places]
+
+
+def crossings(layers: Sequence[Sequence[N]], right: Mapping[N, Sequence[N]]) -> int:
+    """How often links between adjacent layers cross: inversions of their right ends when sorted by their left ends."""
+    total = 0
+    for nodes, after in itertools.pairwise(layers):
+        places = {node: i for i, node in enumerate(after)}
+        seen: list[int] = []
+        for node in nodes:
+            ends = sorted(places[m] for m in right.get(node, ()) if m in places)
+            total += sum(len(seen) - bisect.bisect_right(seen, end) for end in ends)
+            for end in ends:
+                bisect.insort(seen, end)
+    return total
+
+
+# What is drawn: relations, maps, derived maps and views in layers, and one edge per pair that depends on each other.
+
+
+#: (kind, name); kinds are relation, map, derived and view.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A box. ``keys`` is its second line, ``title`` what is shown when one points at it; ``idle``: nothing uses it."""
+
+    key: Key
+    layer: int
+    keys: str
+    title: str
+    idle: bool = False
+
+
+@dataclass(frozen=True)
+class Edge:
+    """``target`` is computed from ``source`` on ``events``. ``dashed``: only by re-evaluation."""
+
+    source: Key
+    target: Key
+    events: tuple[str, ...]
+    dashed: bool
+
+    @property
+    def label(self) -> str:
+        """The events, unless they are just those of the source itself."""
+        name = self.source[1]
+        own = {"relation": {f"±{name}"}, "derived": {f"~{name}"}}.get(self.source[0], set())
+        return "" if set(self.events) <= own else ", ".join(self.events)
+
+
+def nodes_of(program: Program) -> list[Node]:
+    """The nodes: relations in layer 0, maps in layers by their depth, views in the last."""
+    used = {t.relation for t in program.triggers}
+    levels = depth(program)
+    last = max(levels.values(), default=-1) + 2
+    nodes = []
+    for relation in program.relations:
+        key = f"key {', '.join(relation.key)}" if relation.key else "no key"
+        columns = ", ".join(f"{c.name} {c.type}" for c in relation.columns)
+        title = f"relation {relation.name}({columns})"
+        nodes.append(Node(("relation", relation.name), 0, key, title, relation.name not in used))
+    nodes += [_map_node(program, m.name, levels[m.name] + 1) for m in program.maps]
+    for view in program.views:
+        columns = ", ".join(c.name for c in view.visible)
+        title = f"view {view.name}: {view_words(program, view)}\n{columns}"
+        nodes.append(Node(("view", view.name), last, columns, title))
+    return nodes
+
+
+def _map_node(program: Program, name: str, layer: int) -> Node:
+    decl = program.map_by_name[name]
+    title = "\n".join(t for t in (signature(decl), decl.meaning) if t)
+    derived = program.derivation_by_map.get(name)
+    if derived is not None:
+        title = f"{signature(decl)}\nre-evaluated: {derived_words(program, derived)}"
+    return Node(_map_key(program, name), layer, f"[{', '.join(k.name for k in decl.keys)}]", title)
+
+
+def _map_key(program: Program, name: str) -> Key:
+    return ("derived" if name in program.derivation_by_map else "map", name)
+
+
+def edges_of(program: Program) -> list[Edge]:
+    """The edges, one per pair of nodes. A relation has edges to the maps that its events alone change, or to all that
+    they change if there are none of the former."""
+    found: dict[tuple[Key, Key], list[str]] = {}
+    linear: set[tuple[Key, Key]] = set()
+    for source, target, event in _dependencies(program):
+        found.setdefault((source, target), []).append(event)
+        if event[:1] in ("+", "-", ""):
+            linear.add((source, target))
+    return [
+        Edge(*pair, tuple(events(e for e in names if e not in ("", "derive"))), pair not in linear)
+        for pair, names in found.items()
+    ]
+
+
+def _dependencies(program: Program) -> Iterator[tuple[Key, Key, str]]:
+    """(source, target, event): the event is ``derive`` for the inputs of a derivation, and empty for a view's maps."""
+    yield from _direct(program)
+    for trigger in program.triggers:
+        for statement in trigger.statements:
+            target = _map_key(program, statement.target)
+            for ref in statement.reads():
+                yield _map_key(program, ref.map), target, trigger.event
+            if trigger.sign == 0:
+                yield ("derived", trigger.relation), target, trigger.event
+    for derived in program.derivations:
+        for name in derived.reads():
+            yield _map_key(program, name), ("derived", derived.map), "derive"
+    for view in program.views:
+        for name in view_maps(view):
+            yield _map_key(program, name), ("view", view.name), ""
+
+
+def _direct(program: Program) -> Iterator[tuple[Key, Key, str]]:
+    for relation in program.relations:
+        mine = [(t, s) for t in program.triggers if t.relation == relation.name and t.sign for s in t.statements]
+        alone = [(t, s) for t, s in mine if not any(s.reads())]
+        for trigger, statement in alone or mine:
+            yield ("relation", relation.name), _map_key(program, statement.target), trigger.event

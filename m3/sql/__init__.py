@@ -2,22 +2,18 @@
 
 ==============================  ============================================================================
 :mod:`~m3.sql.places`           text -> syntax, and where it stands
-:mod:`~m3.sql.other_views`      the views that it reads become WITH queries
-:mod:`~m3.sql.rewrites`         syntax -> less syntax: one spelling for each aggregate (:mod:`~m3.sql.spelling`) and window
-                                (:mod:`~m3.sql.window_spelling`); :mod:`~m3.sql.series`, spans of time
-                                (:mod:`~m3.sql.event_time`) and :mod:`~m3.sql.asof` joins as plain queries
+:mod:`~m3.sql.tables`      the views that it reads become WITH queries
+:mod:`~m3.sql.rewrites`         syntax -> less syntax: one spelling for each aggregate (:mod:`~m3.sql.rewrites`) and window
+                                (:mod:`~m3.sql.rewrites`); :mod:`~m3.sql.series`, spans of time
+                                (:mod:`~m3.sql.series`) and :mod:`~m3.sql.asof` joins as plain queries
 :mod:`~m3.sql.resolve`          syntax -> resolved queries (:mod:`~m3.sql.block`, immutable): names, types, stars
 :mod:`~m3.sql.normalise`        the same in normal form: single conditions, what is read, what may be done early
-:mod:`~m3.sql.select`           resolved queries -> bags of rows (:class:`m3.algebra.Rows`), clause by clause:
-                                :mod:`~m3.sql.joins`, :mod:`~m3.sql.decide` (subqueries), :mod:`~m3.sql.groups`,
-                                :mod:`~m3.sql.windows`, :mod:`~m3.sql.limits`, :mod:`~m3.sql.bags` (set operations);
+:mod:`~m3.sql.select`           resolved queries -> bags of rows (:class:`m3.algebra.rows.Rows`), clause by clause:
+                                :mod:`~m3.sql.joining`, :mod:`~m3.sql.decide` (subqueries), :mod:`~m3.sql.grouping`,
+                                :mod:`~m3.sql.windows`, :mod:`~m3.sql.windows`, :mod:`~m3.sql.joining` (set operations);
                                 what is correlated is decorrelated by :mod:`~m3.sql.correlation`
 :mod:`~m3.sql.view`             bags and groups -> what is maintained, and what is left for when the view is read
 ==============================  ============================================================================
 
 Each has a before and after in its docstring; :mod:`~m3.sql.show` writes queries as text.
 """
-
-from m3.sql.view import parse_view
-
-__all__ = ["parse_view"]

@@ -2,7 +2,7 @@
 
 SUM and AVG skip NULLs, and are NULL over no non-NULL input: where that can happen, COUNT of the expression is kept next
 to the sum. The types are Spark SQL's: SUM(DECIMAL(p, s)) is DECIMAL(min(38, p + 10), s), SUM(INT) and COUNT are INT. AVG
-is their quotient, rounded half up once, and has its type (:func:`~m3.functions.types.average_type`). VARIANCE and STDDEV keep
+is their quotient, rounded half up once, and has its type (:func:`~m3.functions.spec.average_type`). VARIANCE and STDDEV keep
 the exact count, sum and sum of squares. A DISTINCT aggregate is one over the distinct values, which are a derived relation; MIN and MAX read an ordered map.
 """
 
@@ -15,20 +15,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from m3.algebra import (
-    Branch,
-    InputQuery,
-    Part,
-    Polynomial,
-    add_condition,
-    canonical,
-    owners,
-    sum_type,
-    summed,
-)
+from m3.algebra.attempts import Part, summed
+from m3.algebra.derive import InputQuery
+from m3.algebra.normal import canonical
+from m3.algebra.rows import Branch, add_condition, owners
+from m3.algebra.terms import Polynomial, sum_type
 from m3.collected import COLLECTED
 from m3.datatypes import BOOL, DOUBLE, INT, Type
-from m3.functions.types import average_type
+from m3.functions.spec import average_type
 from m3.program import Input, MapDecl
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
@@ -37,8 +31,8 @@ from m3.sql.expressions import is_bare_null
 from m3.sql.ordered import ORDERED, OrderedCall, Place, read_ordered
 
 if TYPE_CHECKING:
+    from m3.sql.joining import Workspace
     from m3.sql.names import Names
-    from m3.sql.workspace import Workspace
 
 __all__ = ["AggregateCall", "Grouping", "read_call"]
 

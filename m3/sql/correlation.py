@@ -11,18 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from m3.algebra import (
-    Branch,
-    InputQuery,
-    Part,
-    Polynomial,
-    Rows,
-    common_type,
-    is_row,
-    outer,
-    owners,
-    summed,
-)
+from m3.algebra.attempts import Part, summed
+from m3.algebra.derive import InputQuery
+from m3.algebra.normal import common_type
+from m3.algebra.rows import Branch, Rows, is_row, outer, owners
+from m3.algebra.terms import Polynomial
 from m3.datatypes import INT
 from m3.errors import CompileError
 from m3.failures import may_fail
@@ -31,7 +24,7 @@ from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, scopes
 from m3.simplify import as_filter, simplify
 
 if TYPE_CHECKING:
-    from m3.sql.workspace import Workspace
+    from m3.sql.joining import Workspace
 
 __all__ = [
     "Closed",

@@ -7,13 +7,14 @@ contains subqueries anywhere is decided case by case, and cases in which it is n
 
 from __future__ import annotations
 
-from m3.algebra import Branch, Rows, add_conditions, common_type, is_row
+from m3.algebra.normal import common_type
+from m3.algebra.rows import Branch, Rows, add_conditions, is_row
 from m3.datatypes import BOOL
 from m3.scalars import Const, Key, Scalar, Var, call, const, vars_of
 from m3.simplify import simplify
 from m3.sql.block import Subquery
 from m3.sql.correlation import existence, several
-from m3.sql.workspace import Case, Workspace
+from m3.sql.joining import Case, Workspace
 
 __all__ = ["compared", "decide"]
 

@@ -18,7 +18,7 @@ from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRI
 from m3.errors import CompileError, M3Error, ProgramError, ValueProblem
 from m3.evaluate import evaluate
 from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail, wrong_literal
-from m3.functions.types import quotient_type
+from m3.functions.spec import quotient_type
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.simplify import LONGEST_KEPT
 from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random

@@ -8,7 +8,8 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from m3.algebra import Polynomial, Registry
+from m3.algebra.derive import Registry
+from m3.algebra.terms import Polynomial
 from m3.errors import M3Error
 from m3.program import Relation
 from m3.scalars import Scalar, Var

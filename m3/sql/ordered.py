@@ -18,7 +18,7 @@ from sqlglot import exp
 from m3.collected import misfit
 from m3.datatypes import DOUBLE, INT, STRING, Type
 from m3.scalars import Const, Scalar, call
-from m3.sql.spelling import IGNORE_NULLS
+from m3.sql.rewrites import IGNORE_NULLS
 
 if TYPE_CHECKING:
     from m3.sql.names import Names

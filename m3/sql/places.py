@@ -1,16 +1,36 @@
-"""Where in the SQL text a syntax node stands, and the errors that point there."""
+"""Where in the SQL text a syntax node stands, and the errors that point there.
+
+What stands in the parentheses of a call is in the syntax tree, or refused.
+
+sqlglot makes one node of the many spellings of a function, and some of its builders take the arguments that they know and
+forget the others. The text still has them: an argument of which no node of the tree has the place is replaced by another
+one, and if the tree is the same as before, nobody has read it.
+
+>>> from m3.sql.places import Source
+>>> def refused(sql):
+...     try:
+...         Source(sql).parse("postgres")
+...     except Exception as error:
+...         print(error.message)
+>>> refused("SELECT MOD(a, 3), DATE_TRUNC('month', d) FROM r")
+>>> refused("SELECT MOD(a, 3, 4) FROM r")
+MOD takes no argument 4
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from m3.errors import CompileError, Span, SyntaxProblem
-from m3.sql.arguments import FAILURES, find_unread
 
-__all__ = ["Source", "folded"]
+__all__ = ["FAILURES", "Argument", "Source", "find_unread", "folded"]
 
 
 class Source:
@@ -93,3 +113,88 @@ def folded(node: exp.Expr) -> exp.Expr:
         name.set("this", name.name.lower())
         name.set("quoted", True)
     return copy
+
+
+#: How sqlglot says that a text is not SQL; for calls without the arguments that it rewrites in many ways.
+FAILURES = (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, LookupError)
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+#: No column, no unit and no format is called that.
+PROBE = "nobody_reads_this"
+#: Types, whose lengths mean nothing in some dialects (DuckDB, Spark): sqlglot forgets there that one was written, rightly.
+TEXTS = {"bpchar", "string", *(type_.name.lower() for type_ in exp.DataType.TEXT_TYPES)}
+#: Functions that sqlglot reads as others, which take more: name -> most arguments.
+MOST: Mapping[str, int] = {"strpos": 2, "ifnull": 2, "nvl": 2}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a call: the call's name, its number from 1, and its first and its last place in the text, inclusive."""
+
+    function: str
+    number: int
+    start: int
+    end: int
+
+
+def find_unread(sql: str, tree: exp.Expression, dialect: str | None) -> Argument | None:
+    """The first argument of a call that the tree does not depend on.
+
+    Args:
+        sql: the text.
+        tree: what it was parsed to.
+        dialect: sqlglot's name of its dialect.
+    """
+    places = sorted(node.meta["start"] for node in tree.walk() if "start" in node.meta)
+    for argument in _arguments(sqlglot.tokenize(sql, read=dialect)):
+        if argument.number > MOST.get(argument.function.lower(), argument.number):
+            return argument
+        if argument.number == 1 and argument.function.lower() in TEXTS:
+            continue
+        nearest = bisect_left(places, argument.start)
+        if nearest < len(places) and places[nearest] <= argument.end:
+            continue
+        if _parsed_with_another(sql, argument, dialect) == tree:
+            return argument
+    return None
+
+
+def _parsed_with_another(sql: str, argument: Argument, dialect: str | None) -> exp.Expr | None:
+    """The tree of the text with something else in the argument's place; None if nothing else may stand there."""
+    try:
+        return sqlglot.parse_one(f"{sql[: argument.start]}{PROBE}{sql[argument.end + 1 :]}", read=dialect)
+    except FAILURES:
+        return None
+
+
+@dataclass
+class _Open:
+    """A parenthesis that is not closed yet; ``name`` is empty if nothing is called by it. The tokens are those since the comma."""
+
+    name: str
+    number: int = 1
+    first: Token | None = None
+    last: Token | None = None
+
+    def end(self) -> Iterator[Argument]:
+        """The argument that ends here; the next one begins."""
+        if self.name and self.first is not None and self.last is not None:
+            yield Argument(self.name, self.number, self.first.start, self.last.end)
+        self.number, self.first, self.last = self.number + 1, None, None
+
+
+def _arguments(tokens: Sequence[Token]) -> Iterator[Argument]:
+    """What stands between the commas of ``name(..)``, inner calls before the argument that they stand in."""
+    open_ = [_Open("")]
+    called = ""
+    for token in tokens:
+        kind = token.token_type
+        if kind in CLOSING and len(open_) > 1:
+            yield from open_.pop().end()
+        if kind == TokenType.COMMA:
+            yield from open_[-1].end()
+        else:
+            open_[-1].first, open_[-1].last = open_[-1].first or token, token
+        if kind in OPENING:
+            open_.append(_Open(called if kind == TokenType.L_PAREN else ""))
+        called = token.text if token.text.isidentifier() else ""

@@ -17,12 +17,10 @@ from m3.scalars import Scalar, call, const
 from m3.sql.block import Block, From, Join, Limited, Order, Origin, Output, Query, Table, Window
 from m3.sql.expressions import ExpressionReader, is_bare_null
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
-from m3.sql.limits import count_of
 from m3.sql.names import Names
-from m3.sql.operations import read_operation, read_values
 from m3.sql.subqueries import SubqueryReader
-from m3.sql.tables import read_from
-from m3.sql.windows import read_window
+from m3.sql.tables import read_from, read_operation, read_values
+from m3.sql.windows import count_of, read_window
 
 __all__ = ["resolve_query"]
 

@@ -1,20 +1,217 @@
-"""What is said in other SQL before anything is read: an ordered tuple of passes over the syntax tree."""
+"""What is said in other SQL before anything is read: an ordered tuple of passes over the syntax tree.
+
+One spelling for aggregates that dialects call by many names, before anything is read.
+
+>>> import sqlglot
+>>> def show(sql): return respelled(sqlglot.parse_one(sql), "spark").sql()
+>>> show("SELECT EVERY(b), SOME(b) FILTER(WHERE c) FROM r")
+'SELECT LOGICAL_AND(b), LOGICAL_OR(b) FILTER(WHERE c) FROM r'
+>>> show("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC) FROM r")
+'SELECT PERCENTILE_CONT(x ORDER BY x DESC, 0.5) FROM r'
+>>> show("SELECT MEDIAN(x), MODE() WITHIN GROUP (ORDER BY x NULLS LAST) FROM r")
+'SELECT PERCENTILE_CONT(x, 0.5), MODE(x ORDER BY x NULLS LAST) FROM r'
+
+Window functions that are said by others: conditions, FILTER, frames of time.
+
+>>> from m3.sql.places import Source
+>>> def show(sql):
+...     source = Source(sql)
+...     return respelled_windows(source.parse("postgres"), source).sql("duckdb")
+>>> show("SELECT ANY_VALUE(a) OVER (PARTITION BY b) FROM r")
+'SELECT MIN(a) OVER (PARTITION BY b) FROM r'
+>>> show("SELECT ANY_VALUE(a) OVER (ORDER BY b) FROM r")
+'SELECT FIRST_VALUE(a IGNORE NULLS) OVER (ORDER BY b) FROM r'
+>>> show("SELECT COUNT(*) FILTER (WHERE a > 1) OVER () FROM r")
+'SELECT COUNT(CASE WHEN a > 1 THEN 1 END) OVER () FROM r'
+>>> show("SELECT SUM(a) OVER (ORDER BY t RANGE INTERVAL '2' MINUTE PRECEDING) FROM r")
+'SELECT SUM(a) OVER (ORDER BY EPOCH_US(t) RANGE BETWEEN 120000000 PRECEDING AND CURRENT ROW) FROM r'
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from m3.scalars import Const
 from m3.sql.asof import nearest_joined
 from m3.sql.clauses import REWRITTEN, refuse_unread
-from m3.sql.event_time import spans_joined
+from m3.sql.expressions import ExpressionReader
+from m3.sql.functions_dates import interval_seconds
 from m3.sql.places import Source
-from m3.sql.series import written_out
-from m3.sql.spelling import respelled
-from m3.sql.window_spelling import respelled_windows
+from m3.sql.series import spans_joined, written_out
 
-__all__ = ["REWRITES", "rewritten"]
+__all__ = ["IGNORE_NULLS", "REWRITES", "respelled", "respelled_windows", "rewritten"]
+
+
+#: The argument of FIRST and LAST that says that they skip NULLs.
+IGNORE_NULLS = "skips_nulls"
+#: Aggregates that some dialects of sqlglot do not know by name, with one argument.
+NAMED: Mapping[str, type[exp.Expression]] = {
+    "every": exp.LogicalAnd, "some": exp.LogicalOr, "bool_and": exp.LogicalAnd, "bool_or": exp.LogicalOr,
+    "bit_and": exp.BitwiseAndAgg, "bit_or": exp.BitwiseOrAgg, "bit_xor": exp.BitwiseXorAgg, "arbitrary": exp.AnyValue,
+    "median": exp.Median,
+}  # fmt: skip
+#: The same, with a value and a fraction.
+FRACTIONS: Mapping[str, type[exp.Expression]] = {
+    "quantile_cont": exp.PercentileCont, "quantile_disc": exp.PercentileDisc, "percentile": exp.PercentileCont,
+}  # fmt: skip
+#: Dialects in which E'..' is a text.
+ESCAPED_TEXTS = ("postgres", "redshift", "risingwave", "materialize", "duckdb")
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
+FIRSTS = (exp.First, exp.Last, exp.FirstValue, exp.LastValue)
+
+
+def respelled(tree: exp.Expr, dialect: str | None) -> exp.Expr:
+    """A query whose aggregates have one spelling each.
+
+    Args:
+        tree: the query; it is changed.
+        dialect: sqlglot's name of its dialect.
+    """
+    return tree.transform(lambda node: _respelled(_respelled(node, dialect), dialect), copy=False)
+
+
+def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
+    if isinstance(node, exp.Anonymous):
+        return _named(node)
+    if isinstance(node, exp.ByteString) and dialect in ESCAPED_TEXTS:
+        return _placed(exp.Literal.string(str(node.this)), node)
+    if type(node) is exp.Quantile:  # approximate ones are subclasses
+        kind = exp.PercentileDisc if dialect == "duckdb" else exp.PercentileCont
+        return kind(this=node.this, expression=node.args.get("quantile"))
+    change = _CHANGES.get(type(node))
+    return node if change is None else change(node)
+
+
+def _named(node: exp.Anonymous) -> exp.Expr:
+    name, args = str(node.this).lower(), node.expressions
+    if name == "row":
+        return exp.Tuple(expressions=args)
+    if name in NAMED and len(args) == 1:
+        return NAMED[name](this=args[0])
+    if name in FRACTIONS and len(args) == 2:
+        return FRACTIONS[name](this=args[0], expression=args[1])
+    if name in ("listagg", "string_agg") and len(args) in (1, 2):
+        return exp.GroupConcat(this=args[0], separator=args[1] if len(args) > 1 else exp.Literal.string(""))
+    return node
+
+
+def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
+    made.meta.update(node.meta)
+    return made
+
+
+def _median(node: exp.Expr) -> exp.Expr:
+    return exp.PercentileCont(this=node.this, expression=exp.Literal.number("0.5"))
+
+
+def _any(node: exp.Expr) -> exp.Expr:
+    """Spark's ANY(condition); next to a comparison it is a quantifier."""
+    inner = node.this.unnest()
+    quantifier = isinstance(inner, exp.Query) or isinstance(node.parent, COMPARISONS)
+    return node if quantifier else exp.LogicalOr(this=inner)
+
+
+def _within_group(node: exp.Expr) -> exp.Expr:
+    """``f(..) WITHIN GROUP (ORDER BY x)`` orders its argument, or is a function of what it orders."""
+    inner, order = node.this, node.expression
+    if isinstance(inner, exp.Anonymous):
+        inner = _named(inner)
+    first = order.expressions[0].this.copy()
+    if isinstance(inner, exp.PercentileCont | exp.PercentileDisc) and inner.args.get("expression") is None:
+        return type(inner)(this=exp.Order(this=first, expressions=order.expressions), expression=inner.this)
+    if isinstance(inner, exp.Mode) and inner.this is None:
+        return exp.Mode(this=exp.Order(this=first, expressions=order.expressions))
+    if isinstance(inner, exp.GroupConcat) and not isinstance(inner.this, exp.Order):
+        inner.set("this", exp.Order(this=inner.this, expressions=order.expressions))
+        return inner
+    return node
+
+
+def _ignore_nulls(node: exp.Expr) -> exp.Expr:
+    """ANY_VALUE skips NULLs anyhow; FIRST and LAST as aggregates remember it."""
+    inner = node.this
+    if isinstance(inner, exp.AnyValue):
+        return inner
+    if isinstance(inner, FIRSTS) and not isinstance(node.parent, exp.Window):
+        inner.set(IGNORE_NULLS, isinstance(node, exp.IgnoreNulls))
+        return inner
+    return node
+
+
+_CHANGES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
+    exp.Median: _median,
+    exp.Any: _any,
+    exp.WithinGroup: _within_group,
+    exp.IgnoreNulls: _ignore_nulls,
+    exp.RespectNulls: _ignore_nulls,
+}
+
+
+#: Aggregate -> the one that says the same over a frame.
+SAME: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.AnyValue: exp.Min, exp.First: exp.FirstValue, exp.Last: exp.LastValue, exp.LogicalAnd: exp.Min,
+    exp.LogicalOr: exp.Max,
+}  # fmt: skip
+#: Aggregates that do not see NULLs, so that a filter is a CASE.
+FILTERED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+MICROSECONDS = 1_000_000
+
+
+def respelled_windows(tree: exp.Expr, source: Source) -> exp.Expr:
+    """A query whose window functions are fewer.
+
+    Args:
+        tree: the query; it is changed.
+        source: its text.
+    """
+    for window in list(tree.find_all(exp.Window)):
+        _function(window)
+        _frame(window, source)
+    return tree
+
+
+def _function(window: exp.Window) -> None:
+    inner, where = window.this, None
+    if isinstance(inner, exp.Filter):
+        inner, where = inner.this, inner.expression.this
+    if isinstance(inner, exp.CountIf):
+        inner, where = exp.Count(this=exp.Star()), inner.this if where is None else exp.and_(where, inner.this)
+    if isinstance(inner, exp.AnyValue) and window.args.get("order") is not None and where is None:
+        inner = exp.IgnoreNulls(this=exp.FirstValue(this=inner.this))  # what DuckDB and Spark take
+    if type(inner) in SAME:
+        condition = isinstance(inner, exp.LogicalAnd | exp.LogicalOr)
+        argument = exp.And(this=inner.this, expression=exp.true()) if condition else inner.this
+        inner = SAME[type(inner)](this=argument)
+    if where is not None:
+        if not isinstance(inner, FILTERED) or isinstance(inner.this, exp.Distinct):
+            return
+        counted = inner.this is None or isinstance(inner.this, exp.Star)
+        value = exp.Literal.number(1) if counted else inner.this
+        inner = type(inner)(this=exp.Case(ifs=[exp.If(this=where, true=value)]))
+    if inner is not window.this:
+        window.set("this", inner)
+
+
+def _frame(window: exp.Window, source: Source) -> None:
+    """``RANGE`` of an interval over a date or timestamp is one of microseconds over microseconds since 1970."""
+    spec, order = window.args.get("spec"), window.args.get("order")
+    if spec is None or order is None or len(order.expressions) != 1:
+        return
+    reader = ExpressionReader(source, lambda _: None)
+    bounds = {name: spec.args.get(name) for name in ("start", "end")}
+    spans = {name: interval_seconds(reader, bound) for name, bound in bounds.items() if isinstance(bound, exp.Interval)}
+    if not spans:
+        return
+    (key,) = order.expressions
+    key.set("this", exp.Anonymous(this="epoch_us", expressions=[key.this]))
+    for name, seconds in spans.items():
+        if not isinstance(seconds, Const) or not isinstance(seconds.value, int):
+            hint = "RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW"
+            source.fail(bounds[name], "a frame of an interval that is not constant", "unsupported-window", hint)
+        spec.set(name, exp.Literal.number(seconds.value * MICROSECONDS))
+
 
 #: Each is given the tree, which it may change, and its text.
 REWRITES: tuple[Callable[[exp.Expr, Source], exp.Expr], ...] = (

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from m3.algebra import Branch, Rows
+from m3.algebra.rows import Branch, Rows
 from m3.datatypes import INT
 from m3.program import WindowFunction
 from m3.scalars import Key, Scalar, Var, call, const, vars_of
-from m3.sql.bags import combined_rows, constant_rows
 from m3.sql.block import Block, Combined, Constants, Limited, Order, Query, Window
 from m3.sql.correlation import close, converted, distinct
-from m3.sql.groups import derived_groups
-from m3.sql.joins import join_tables
-from m3.sql.limits import limited
+from m3.sql.grouping import derived_groups
+from m3.sql.joining import Workspace, combined_rows, constant_rows, join_tables
 from m3.sql.names import Context
-from m3.sql.windows import spread
-from m3.sql.workspace import Workspace
+from m3.sql.windows import limited, spread
 
 __all__ = ["distinct_rows", "filtered", "listed", "rows_of", "selected"]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from m3.algebra import Branch, Registry, Rows
+from m3.algebra.derive import Registry
+from m3.algebra.rows import Branch, Rows
 from m3.datatypes import INT
 from m3.formatting import format_scalar
 from m3.program import Column, Relation
@@ -33,9 +34,9 @@ def example(sql: str) -> Query:
 
 def joined(sql: str) -> Rows:
     """The rows of a query over the tables of the examples."""
+    from m3.sql.joining import Workspace
     from m3.sql.normalise import normalise
     from m3.sql.select import rows_of
-    from m3.sql.workspace import Workspace
 
     source = Source(sql, "example")
     context = Context(source, {r.name: r for r in EXAMPLE}, Registry(), "v")

@@ -1,21 +1,36 @@
-"""FROM: base tables, derived tables, common table expressions and joins, resolved to a tree of :class:`Table` and ``Join``."""
+"""FROM: base tables, derived tables, common table expressions and joins, resolved to a tree of :class:`Table` and ``Join``.
+
+Views that read other views of the project: a name that is no table is a WITH query in front.
+
+    >>> from m3.sql.places import Source
+    >>> views = {"totals": "SELECT k, SUM(x) AS s FROM r GROUP BY k", "v": "SELECT MAX(s) FROM totals"}
+    >>> tree, source = with_views("v", views, ["r"], None)
+    >>> source.complete
+    'WITH totals AS (SELECT k, SUM(x) AS s FROM r GROUP BY k) SELECT MAX(s) FROM totals'
+
+Maps and derived relations that mean the same are kept once, so that the other view costs nothing twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from m3.algebra import common_type
+from m3.algebra.normal import common_type
+from m3.errors import CompileError, ProgramError
 from m3.program import Relation
-from m3.scalars import Key, Scalar, Var, call
+from m3.scalars import Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
 from m3.sql.clauses import is_wrapper
+from m3.sql.correlation import converted
 from m3.sql.expressions import is_bare_null
 from m3.sql.names import Column, Known, Names
+from m3.sql.places import Source
 
-__all__ = ["read_from", "unite", "untyped"]
+__all__ = ["read_from", "read_operation", "read_values", "unite", "untyped", "with_views"]
+
 
 ResolveQuery = Callable[[exp.Expr, Names], Query]
 Read = Callable[[exp.Expr], Scalar]
@@ -273,3 +288,122 @@ def unite(columns: Sequence[Var], others: Sequence[Var]) -> list[Var]:
         kind = a.type if a.type.same_as(b.type) else common_type(Var("", a.type), Var("", b.type))
         united.append(Var(a.name, kind.with_null(a.type.nullable or b.type.nullable)))
     return united
+
+
+# UNION, EXCEPT, INTERSECT and VALUES, resolved: both sides get the same columns.
+
+
+def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable[[exp.Expr, Names], Query]) -> Combined:
+    """A set operation, without its ORDER BY and LIMIT."""
+    if any(node.args.get(x) for x in ("by_name", "side", "kind", "on")):
+        names.fail(node, f"{node.key.upper()} BY NAME", "unsupported-set-operation", "name the columns in one order")
+    left, right = (resolve_query(_operand(side), names) for side in (node.left, node.right))
+    if len(left.columns) != len(right.columns):
+        message = f"{node.key.upper()} of {len(left.columns)} and {len(right.columns)} columns"
+        names.fail(node, message, "set-columns", "select as many columns on both sides")
+    try:
+        columns = unite(*_typed(left, right))
+    except ProgramError as error:
+        names.fail(node, error.message, error.kind, error.hint)
+    return Combined(node.key, bool(node.args.get("distinct")), left, right, tuple(columns))
+
+
+def _typed(left: Query, right: Query) -> tuple[list[Var], list[Var]]:
+    """The columns of both sides; one that is nothing but NULL takes the other side's type."""
+    ours, theirs = list(left.columns), list(right.columns)
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if b.type.kind == "string" and untyped(right, i):
+            theirs[i] = Var(b.name, a.type.with_null())
+        elif a.type.kind == "string" and untyped(left, i):
+            ours[i] = Var(a.name, b.type.with_null())
+    return ours, theirs
+
+
+def _operand(node: exp.Expr) -> exp.Expr:
+    return node.this if is_wrapper(node, "order") else node
+
+
+def read_values(node: exp.Values, names: Names, read: Callable[[exp.Expr], Scalar]) -> Constants:
+    """VALUES, which are constants."""
+    rows = [[read(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions]
+    if len({len(row) for row in rows}) != 1:
+        names.fail(node, "VALUES with rows of different lengths", "values", "give every row as many values")
+    columns = [
+        Var(f"column_{i + 1}", next((s.type for s in values if not is_bare_null(s)), values[0].type))
+        for i, values in enumerate(zip(*rows, strict=True))
+    ]
+    for row in rows:
+        typed = (c.type.with_null() if is_bare_null(s) else s.type for c, s in zip(columns, row, strict=True))
+        try:
+            columns = unite(columns, [Var("", t) for t in typed])
+        except ProgramError as error:
+            names.fail(node, error.message, error.kind, error.hint)
+    made = tuple(tuple(converted(s, c) for c, s in zip(columns, row, strict=True)) for row in rows)
+    if not all(isinstance(s, Const) for row in made for s in row):
+        names.fail(node, "VALUES that are not constant", "values", "constants only")
+    return Constants(tuple(columns), made)
+
+
+def with_views(
+    name: str, views: Mapping[str, str], tables: Iterable[str], dialect: str | None
+) -> tuple[exp.Expression, Source]:
+    """The tree of a view with the views that it reads, and its text.
+
+    Args:
+        name: the view.
+        views: the text of all views by name.
+        tables: names of the base tables; they hide views of the same names.
+        dialect: sqlglot's name of the SQL dialect.
+
+    Raises:
+        SyntaxProblem: one of the texts is not SQL.
+        CompileError: a view reads itself, by way of others or at once.
+    """
+    known = {v.lower(): v for v in views if v.lower() not in {t.lower() for t in tables}}
+    needed: dict[str, exp.Expression] = {}
+    source = Source(views[name], name)
+    tree = source.parse(dialect)
+    _collect(name, tree, views, known, (name,), needed, dialect)
+    for other, query in reversed(needed.items()):
+        _prepend(tree, other, query)
+    if needed:
+        source.complete = tree.sql(dialect)
+    return tree, source
+
+
+def _collect(
+    name: str,
+    tree: exp.Expression,
+    views: Mapping[str, str],
+    known: Mapping[str, str],
+    path: tuple[str, ...],
+    needed: dict[str, exp.Expression],
+    dialect: str | None,
+) -> None:
+    """The views that a tree reads, those that they read before them."""
+    hidden = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        other = known.get(table.name.lower())
+        if other is None or table.args.get("db") or table.name.lower() in hidden or other in needed:
+            continue
+        if other in path:
+            hint = "a view reads tables, and views that do not read it"
+            span = Source(views[name], name).span(table)
+            raise CompileError(
+                f"view {other!r} reads itself: {' > '.join([*path, other])}", kind="recursive", span=span, hint=hint
+            )
+        inner = Source(views[other], other).parse(dialect)
+        _collect(other, inner, views, known, (*path, other), needed, dialect)
+        needed[other] = inner
+
+
+def _prepend(tree: exp.Expression, name: str, query: exp.Expression) -> None:
+    """One more WITH query, before all others. Its nodes stand in another text: they have no place in this one."""
+    for node in query.walk():
+        node.meta.clear()
+    cte = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
+    with_ = tree.args.get("with_")
+    if with_ is None:
+        tree.set("with_", exp.With(expressions=[cte]))
+    else:
+        with_.set("expressions", [cte, *with_.expressions])

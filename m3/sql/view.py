@@ -1,4 +1,4 @@
-"""A query -> :class:`~m3.algebra.ViewQuery`: what is maintained, and what is computed when the view is read.
+"""A query -> :class:`~m3.algebra.rows.ViewQuery`: what is maintained, and what is computed when the view is read.
 
 A grouping with linear aggregates is read off its maps: one per aggregate, keyed by the group. Anything else is a bag of
 rows: the map of a derived relation if it is one, else a map of its own. HAVING over groups, expressions over aggregates,
@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from m3.algebra import Polynomial, Registry, Rows, ViewQuery
+from m3.algebra.derive import Registry
+from m3.algebra.rows import Rows, ViewQuery
+from m3.algebra.terms import Polynomial
 from m3.errors import CompileError, M3Error
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
@@ -20,14 +22,14 @@ from m3.simplify import simplify
 from m3.sql.block import Block, Constants, Order, placeholders, unique_names
 from m3.sql.clauses import is_wrapper
 from m3.sql.correlation import counted, plain
-from m3.sql.groups import linear_groups
+from m3.sql.grouping import linear_groups
+from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
 from m3.sql.normalise import normalise
-from m3.sql.other_views import with_views
 from m3.sql.resolve import resolve_query
 from m3.sql.rewrites import rewritten
 from m3.sql.select import distinct_rows, filtered, listed, rows_of, selected
-from m3.sql.workspace import Workspace
+from m3.sql.tables import with_views
 
 __all__ = ["parse_view"]
 

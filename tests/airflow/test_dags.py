@@ -9,14 +9,12 @@ from airflow.sdk import PartitionedAssetTimetable
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow.utils.types import DagRunType
 
-from cumulus_ops.config import load_project
 from cumulus_ops.coordination.barriers import APPLIED, CHECKPOINT, KINDS, PROGRAM, SETTLE, VALUE_VOTE, VOTE
-from cumulus_ops.coordination.plan import Barrier, CoordinationPlan
-from cumulus_ops.coordination.stored import COORDINATION, write_plan
-from cumulus_ops.orchestration import StaggeredTimetable, build_dags
-from cumulus_ops.orchestration.timetable import PLACES
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.timeline import TIMELINE, Stay, write_timeline
+from cumulus_ops.coordination.plan import COORDINATION, Barrier, CoordinationPlan, write_plan
+from cumulus_ops.orchestration.factory import build_dags
+from cumulus_ops.orchestration.timetable import PLACES, StaggeredTimetable
+from cumulus_ops.project.rhythm import TIMELINE, Rhythm, Stay, write_timeline
+from cumulus_ops.project.settings import load_project
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "tpch"
 

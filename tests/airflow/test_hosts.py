@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from cumulus_ops.orchestration.hosts import host_check
+from cumulus_ops.orchestration.plugin import host_check
 
 
 async def hello(scope, receive, send):

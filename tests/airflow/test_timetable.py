@@ -6,9 +6,8 @@ import pendulum
 import pytest
 from airflow.timetables.base import DataInterval, TimeRestriction
 
-from cumulus_ops.orchestration import StaggeredTimetable
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.timeline import Stay, write_timeline
+from cumulus_ops.orchestration.timetable import StaggeredTimetable
+from cumulus_ops.project.rhythm import Rhythm, Stay, write_timeline
 
 #: Yet to come, however long the tests are kept.
 START = datetime.datetime(2126, 1, 1, 6, tzinfo=datetime.UTC)

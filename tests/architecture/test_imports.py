@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from cumulus_ops.coordination.barriers import ALL
-from cumulus_ops.coordination.plan import CoordinationPlan
-from cumulus_ops.coordination.stored import write_plan
+from cumulus_ops.coordination.plan import CoordinationPlan, write_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("pyspark", "great_expectations", "pyarrow", "pandas", "deltalake", "sqlglot", "numpy")

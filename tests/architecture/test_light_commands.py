@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from cumulus_ops.cli.scaffold import write_project
-from cumulus_ops.config import load_project
-from cumulus_ops.engine import initialise
+from cumulus_ops.opening.runtime import initialise
+from cumulus_ops.project.settings import load_project
 from tests.support.golden import GOLDEN
 
 HEAVY = {
@@ -37,7 +37,7 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 WORKER = """
 import json, sys
-import cumulus_ops.engine.staged, cumulus_ops.engine.steps
+import cumulus_ops.compute.staged, cumulus_ops.compute.steps
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 

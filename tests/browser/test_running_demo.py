@@ -20,8 +20,8 @@ import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import SparkConnectClient
 
-from cumulus_ops.local.airflow_api import AirflowApi
-from cumulus_ops.local.machine import free_port
+from cumulus_ops.local.airflow import AirflowApi
+from cumulus_ops.local.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The demo's views, each with a verdict of its own.

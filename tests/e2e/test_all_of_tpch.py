@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from cumulus_ops.config import ExecutorSettings
 from cumulus_ops.demo.tpch import generate_tables
-from cumulus_ops.engine import Runtime
-from cumulus_ops.query import read_map, read_view
-from cumulus_ops.snapshot import run_minibatch
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.query.read import read_map, read_view
 from tests.fuzz.compare import same_rows
 from tests.support.tpch_mixed import Batch, batches, land, replay
 from tests.support.tpch_stream import EXAMPLE, make_project, started, table_rows

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from cumulus_ops.config import load_project
-from cumulus_ops.local.airflow_api import AirflowApi
-from cumulus_ops.local.children import Child, stop_all
-from cumulus_ops.local.machine import LOOPBACK
+from cumulus_ops.local.airflow import AirflowApi
+from cumulus_ops.local.processes import LOOPBACK, Child, stop_all
 from cumulus_ops.local.spark_service import spark_environment, wait_for_port
+from cumulus_ops.project.settings import load_project
 from tests.support.compose import COMPOSE, Loopback, services
 from tests.support.services import postgresql, wait_for_log
 
@@ -81,7 +80,8 @@ def start_all(here, state, children):
 @pytest.mark.timeout(600)
 def test_the_services_work_together(served):
     """Airflow is healthy on PostgreSQL, Spark computes through Connect, and the catalog is on PostgreSQL."""
-    from cumulus_ops.snapshot import initialise, open_runtime, status
+    from cumulus_ops.epochs.status import status
+    from cumulus_ops.opening.runtime import initialise, open_runtime
 
     environment = served.environment("airflow-scheduler")
     project = load_project(Path(environment["CUMULUS_PROJECT"]), environment)

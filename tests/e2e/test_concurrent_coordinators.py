@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import Project
-from cumulus_ops.snapshot import commit, initialise, open_runtime
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.versions import epoch_end
 from tests.support.children import start, wait, work_as_coordinator
 from tests.support.drops import make_shop
 from tests.support.projects import engine_maps
@@ -39,7 +40,8 @@ def test_racing_coordinators_end_like_a_quiet_run(seed: int, tmp_path: Path) -> 
     quiet = make_shop(tmp_path / "quiet", periods=EPOCHS * DROPS, seed=seed)
     initialise(quiet)
     with open_runtime(quiet, "inprocess") as rt:
-        from cumulus_ops.snapshot import run_minibatch, seal
+        from cumulus_ops.epochs.minibatch import run_minibatch
+        from cumulus_ops.epochs.sealing import seal
 
         for epoch in range(EPOCHS):
             for coordinator in range(3):

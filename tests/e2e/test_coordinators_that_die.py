@@ -11,25 +11,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from cumulus_ops.catalog import connection
+from cumulus_ops.catalog import database
 from cumulus_ops.catalog.members import lock_coordinator
-from cumulus_ops.config import Project
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.snapshot import (
-    apply_orphans,
-    commit,
-    current_epoch,
-    fence_the_gone,
-    initialise,
-    open_runtime,
-    remove_coordinator,
-    run_minibatch,
-    seal,
-    sealed,
-    settle,
-)
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle
+from cumulus_ops.epochs.sealing import apply_orphans, fence_the_gone, remove_coordinator, seal, sealed
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem, NotYet
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.versions import epoch_end
 from tests.support.children import start, wait, wait_until_stopped, work_through_epochs
 from tests.support.drops import make_shop
 from tests.support.leases import has_been_awaited, lapse
@@ -242,9 +232,9 @@ def test_who_stands_still_in_the_midst_of_a_transaction_holds_its_locks_for_a_wh
 ) -> None:
     """Else all who look after the others would wait for it, and for ever: the server knows no leases."""
     project = make_project(tmp_path / "shop")
-    engine = connection.connect(project.catalog_url)
+    engine = database.connect(project.catalog_url)
     with monkeypatch.context() as patch:
-        patch.setattr(connection, "IDLE_MS", 100)
+        patch.setattr(database, "IDLE_MS", 100)
         stopped = engine.connect()
     assert lock_coordinator(stopped, 0) == 0
     with open_runtime(project, "inprocess") as rt:

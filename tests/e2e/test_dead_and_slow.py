@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import Project
-from cumulus_ops.engine import Runtime
-from cumulus_ops.snapshot import collect_garbage, commit, initialise, merge, open_runtime, run_minibatch, seal
-from cumulus_ops.snapshot.tidying import RUNS
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.epochs.checkpoint import collect_garbage, commit, merge
+from cumulus_ops.epochs.minibatch import RUNS, run_minibatch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.versions import epoch_end
 from tests.support.children import apply_drops, start, wait, wait_until_stopped
 from tests.support.drops import make_shop
 from tests.support.leases import lapse

@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog, set_aside
 from cumulus_ops.catalog.asides import RETRIES, UNENDED
-from cumulus_ops.config import Project
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.names import NOTICES
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.snapshot import dying, run_minibatch, run_waiting, status
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.epochs import setting_aside
+from cumulus_ops.epochs.driver import run_waiting
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.status import status
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.names import NOTICES
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.settings import Project
 from tests.support.catalogs import NOBODY, append, make_catalog
 from tests.support.children import start, wait
 from tests.support.projects import make_project
@@ -78,7 +81,7 @@ def test_a_batch_that_kills_is_set_aside_and_tried_again_at_doubling_intervals(
     begun = time.time()
     assert wait(start(work, project, fault=fault)) == -signal.SIGKILL
     clock = [begun]
-    monkeypatch.setattr(dying, "clock_s", lambda: clock[0])
+    monkeypatch.setattr(setting_aside, "clock_s", lambda: clock[0])
     monkeypatch.setenv("CUMULUS_FAULT", fault)
     with open_runtime(project) as rt:
         rt.catalog.begin_apply(1, NOBODY)  # as if another process had died of it
@@ -99,13 +102,13 @@ def test_a_batch_that_kills_is_set_aside_and_tried_again_at_doubling_intervals(
         again = rt.catalog.batch(report.batch)
         assert (report.set_aside, again.deaths, again.retry_of) == ((again.id,), 2, first.id)
         assert again.retry_at == clock[0] + 600
-        assert [b.batch for b in set_aside(rt.catalog.batches())] == [again.id]
+        assert [b.batch for b in rt.catalog.failed() if b.state == "aside"] == [again.id]
         monkeypatch.setenv("CUMULUS_FAULT", "")  # there is enough memory now, say
         clock[0] = again.retry_at
         assert run_waiting(rt, validating=False) == 1, "it is something that waits"
         counted = [b for b in rt.catalog.batches() if b.counts]
         assert sorted((b.drop, b.state, b.events) for b in counted) == [("d1", "retired", 1), ("d2", "retired", 1)]
-        assert set_aside(rt.catalog.batches()) == ()
+        assert [b for b in rt.catalog.failed() if b.state == "aside"] == []
 
 
 def test_what_has_died_often_enough_waits_for_somebody(tmp_path: Path) -> None:
@@ -150,9 +153,9 @@ def test_only_two_attempts_without_an_end_make_a_batch_suspect(tmp_path: Path) -
     catalog = make_catalog(tmp_path)
     batch = append(catalog, 0, "d1")
     for attempts in range(UNENDED):
-        assert (catalog.batch(batch).unended, dying.is_suspect(catalog.batch(batch))) == (attempts, False)
+        assert (catalog.batch(batch).unended, setting_aside.is_suspect(catalog.batch(batch))) == (attempts, False)
         catalog.begin_apply(batch, NOBODY)
-    assert dying.is_suspect(catalog.batch(batch))
+    assert setting_aside.is_suspect(catalog.batch(batch))
     catalog.excuse(batch)
-    assert not dying.is_suspect(catalog.batch(batch))
+    assert not setting_aside.is_suspect(catalog.batch(batch))
     catalog.close()

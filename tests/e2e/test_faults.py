@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project
-from cumulus_ops.faults import FAULT_POINTS
-from cumulus_ops.snapshot import collect_garbage, initialise, open_runtime
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.epochs.checkpoint import collect_garbage
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.processes import FAULT_POINTS
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.versions import epoch_end
 from tests.support.children import finish_epochs, start, wait
 from tests.support.derived_programs import SHOP
 from tests.support.drops import VIEWS, make_shop

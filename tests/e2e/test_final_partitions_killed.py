@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from cumulus_ops.config import Project
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.faults import FINAL_POINTS
-from cumulus_ops.query import read_answer, read_view
-from cumulus_ops.snapshot.finals import final_table
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.processes import FINAL_POINTS
+from cumulus_ops.project.settings import Project
+from cumulus_ops.publishing.final_tables import final_table
+from cumulus_ops.query.answers import read_answer
+from cumulus_ops.query.read import read_view
 from tests.support.children import finish_epochs, start, wait
 from tests.support.sealed import SEALED, append_sealing, sealed_settings
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from tests.model.test_engine_against_interpreter import PROGRAMS
 from tests.model.test_engine_under_histories import agree
 from tests.support.eventual import Eventual

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import KeySettings, Project
-from cumulus_ops.faults import KEY_POINTS
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import initialise, open_runtime
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.processes import KEY_POINTS
+from cumulus_ops.project.settings import KeySettings, Project
+from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.query.read import read_view
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 from tests.support.children import finish_epochs, start, wait

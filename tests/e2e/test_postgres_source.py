@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from cumulus_ops.cli import main
-from cumulus_ops.config import load_project
-from cumulus_ops.engine import initialise
-from cumulus_ops.errors import Conflict, NotYet, SetupProblem
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import open_runtime, run_epochs
+from cumulus_ops.cli.main import main
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import Conflict, NotYet, SetupProblem
+from cumulus_ops.project.settings import load_project
+from cumulus_ops.query.read import read_view
 from cumulus_ops.sources.postgres.connection import connect, opened
-from cumulus_ops.sources.postgres.position import Position
 from cumulus_ops.sources.postgres.slot import our_slots
+from cumulus_ops.sources.postgres.tables import Position
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from tests.support.banking import Bank
 from tests.support.following import Database, Follower, table

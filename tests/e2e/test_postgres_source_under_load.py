@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.engine import initialise
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.opening.runtime import initialise
+from cumulus_ops.project.settings import Project, load_project
 from tests.support.banking import Bank, follow
 from tests.support.children import start, wait
 from tests.support.services import PostgreSQL

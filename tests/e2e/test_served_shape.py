@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.snapshot import initialise
-from cumulus_ops.verdicts import PASSED
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.opening.runtime import initialise
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.project.verdicts import PASSED
 from tests.e2e.test_concurrent_coordinators import maps_at, race
 from tests.support.children import finish_epochs, finish_epochs_on_spark, start, wait
 from tests.support.drops import make_shop

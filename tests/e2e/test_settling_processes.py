@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import CorrectionSettings, Project
-from cumulus_ops.snapshot import initialise, open_runtime, run_minibatch, seal, settle, settle_if_due
+from cumulus_ops.epochs.minibatch import run_minibatch, settle, settle_if_due
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import CorrectionSettings, Project
 from tests.support.children import apply_drops, start, wait
 from tests.support.drops import make_shop
 from tests.support.projects import engine_maps

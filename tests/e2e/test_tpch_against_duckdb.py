@@ -10,10 +10,11 @@ import pytest
 
 from cumulus_ops.demo.events import make_events
 from cumulus_ops.demo.tpch import generate_tables
-from cumulus_ops.engine import Runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import commits, run_epochs, settling, tidying
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.epochs import checkpoint, minibatch
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.query.read import read_view
 from tests.support.tpch_stream import (
     VIEWS,
     all_maps,
@@ -99,9 +100,9 @@ def test_without_corrections_snapshots_are_wrong(
         rt.catalog.commit_correction([c for c in rt.catalog.clocks(at) if c.clock.prefix < at], at, (), {})
         return 0
 
-    monkeypatch.setattr(commits, "correct", advance)
-    monkeypatch.setattr(settling, "correct", advance)
-    monkeypatch.setattr(tidying, "correct", advance)
+    monkeypatch.setattr(checkpoint, "correct", advance)
+    monkeypatch.setattr(minibatch, "correct", advance)
+    monkeypatch.setattr(minibatch, "correct", advance)
     with started(make_project(tmp_path, stream)) as rt:
         run_epochs(rt, 2, validating=False)
         assert rt.catalog.corrections() == {}

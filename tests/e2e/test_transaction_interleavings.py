@@ -22,9 +22,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from cumulus_ops.catalog import (
+from cumulus_ops.catalog.asides import FAILURES
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import (
     Advance,
-    Catalog,
     HistoryEntry,
     Intake,
     KeyChange,
@@ -35,8 +36,6 @@ from cumulus_ops.catalog import (
     NewKeyRun,
     NewQuarantine,
     Run,
-    SealChange,
-    Sealing,
     SharedClock,
     Snapshot,
     Step,
@@ -45,10 +44,10 @@ from cumulus_ops.catalog import (
     Validation,
     ViewError,
 )
-from cumulus_ops.catalog.asides import FAILURES
 from cumulus_ops.catalog.tables import metadata
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.values import SealChange, Sealing
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.versions import epoch_end
 from tests.support.catalogs import NOBODY, PROGRAM, append, new_run
 from tests.support.interleaving import Actor, Operation, Played, Watch, explore, play
 from tests.support.services import postgresql

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.local.airflow_api import AirflowApi
-from cumulus_ops.local.machine import free_port
+from cumulus_ops.local.airflow import AirflowApi
+from cumulus_ops.local.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "docs" / "tutorial.md"

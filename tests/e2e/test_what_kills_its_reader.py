@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cumulus_ops.apart import ChildDied, ChildFailed, run_apart
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import LEAST_MEMORY, LandingSettings, Project, SourceSettings
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.eventlog import Delivery, Part
-from cumulus_ops.eventlog.apart import _decoded, _encoded, read_rows_apart
-from cumulus_ops.eventlog.attempts import FOLDER, attempt
-from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.eventlog.readers import read_rows
-from cumulus_ops.snapshot import put_aside, retry_put_aside, run_minibatch
+from cumulus_ops.append.attempts import FOLDER, _decoded, _encoded, attempt, read_rows_apart
+from cumulus_ops.append.checks import read_rows
+from cumulus_ops.append.delivery import Delivery, Part
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.quarantine import put_aside, retry_put_aside
+from cumulus_ops.files.columns import RawFile
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem, NotYet
+from cumulus_ops.project.processes import ChildDied, ChildFailed, run_apart
+from cumulus_ops.project.settings import LEAST_MEMORY, LandingSettings, Project, SourceSettings
 from tests.support.children import start, wait
 from tests.support.projects import make_project
 from tests.unit.sources.test_landing import SALE, STOCK, aside, ids, land, lines, take_all
@@ -36,7 +36,7 @@ from tests.unit.sources.test_named_sources import NOON, project_with
 TURN_BITS = """
 import sys
 from pathlib import Path
-from cumulus_ops.eventlog.readers import read_rows
+from cumulus_ops.append.checks import read_rows
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 sale = Relation("sale", (Column("id", INT), Column("shop", STRING.with_null())))

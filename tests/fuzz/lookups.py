@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from m3.compiler import lookups
+from m3.compiler import materialize
 
 __all__ = ["is_turn", "looked_up"]
 
@@ -23,5 +23,5 @@ def is_turn(number: int) -> bool:
 @contextmanager
 def looked_up(all_of_it: bool = True) -> Iterator[None]:
     """What is compiled meanwhile looks up every remainder, if ``all_of_it``; otherwise as always."""
-    with mock.patch.object(lookups, "MEETINGS", math.inf if all_of_it else lookups.MEETINGS):
+    with mock.patch.object(materialize, "MEETINGS", math.inf if all_of_it else materialize.MEETINGS):
         yield

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import Executor, Runtime, initialise, open_runtime
-from cumulus_ops.snapshot import commit, refresh, seal
-from cumulus_ops.snapshot.minibatch import apply_batch
+from cumulus_ops.compute.steps import Executor
+from cumulus_ops.epochs.checkpoint import commit, refresh
+from cumulus_ops.epochs.minibatch import apply_batch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from m3 import CompileError, Interpreter, compile_views
 from tests.fuzz.lookups import is_turn, looked_up
 from tests.fuzz.queries import make_query

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.snapshot import refresh
+from cumulus_ops.epochs.checkpoint import refresh
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3 import Interpreter, compile_views
 from m3.formatting import format_program
 from tests.fuzz.test_engine import compare, feed

@@ -18,10 +18,12 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from cumulus_ops.config import Project, SealSettings
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import CumulusError
-from cumulus_ops.snapshot import begin_anew, collect_garbage, run_waiting
+from cumulus_ops.epochs.checkpoint import collect_garbage
+from cumulus_ops.epochs.driver import run_waiting
+from cumulus_ops.epochs.generations import begin_anew
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import CumulusError
+from cumulus_ops.project.settings import Project, SealSettings
 from tests.support.projects import make_project
 from tests.support.sealed import CLICKS
 

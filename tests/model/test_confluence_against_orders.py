@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, event, given, reject, settings
 from hypothesis import strategies as st
 
 from m3 import ValueProblem, check, compile_views, format_program, parse
-from m3.confluence import prove
+from m3.confluence.proof import prove
 from m3.program import Program
 from tests.support.derived_programs import DERIVED
 from tests.support.mutations import mutated

@@ -19,13 +19,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import Token
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import Conflict, CumulusError, InputProblem, NotYet
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.snapshot import apply_orphans, commit, merge, remove_coordinator
-from cumulus_ops.snapshot.minibatch import commit_batch
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.epochs import Token
+from cumulus_ops.epochs.checkpoint import commit, merge
+from cumulus_ops.epochs.minibatch import commit_batch
+from cumulus_ops.epochs.sealing import apply_orphans, remove_coordinator
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import Conflict, CumulusError, InputProblem, NotYet
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.versions import epoch_end
 from tests.model.test_engine_against_interpreter import ORDERED, QUICK, VIEWS, World, _exact
 from tests.support.leases import another_process, lapse
 from tests.support.logs import logged_events

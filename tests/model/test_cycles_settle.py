@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3 import check, parse
 from tests.support.executions import History
 from tests.support.papers import ATOMICITY

@@ -16,9 +16,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.eventlog.checks import Checks
-from cumulus_ops.eventlog.types import SIGN, UPDATE
-from cumulus_ops.sources.debezium import DebeziumSettings, DebeziumStream
+from cumulus_ops.append.checks import Checks
+from cumulus_ops.files.columns import SIGN, UPDATE
+from cumulus_ops.sources.debezium.source import DebeziumSettings, DebeziumStream
 from tests.support.debezium import LINES, ORDERS, TABLES, Change, Connector, text_of
 from tests.support.source_contract import parts_of
 

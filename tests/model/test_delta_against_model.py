@@ -13,8 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.eventlog.checks import Checks
-from cumulus_ops.eventlog.types import SIGN
+from cumulus_ops.append.checks import Checks
+from cumulus_ops.files.columns import SIGN
 from cumulus_ops.sources.delta import DeltaTables
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation

@@ -19,17 +19,19 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import event as hypothesis_event
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import Step
-from cumulus_ops.engine import CorrectTask, Runtime, StepResult, grouping, initialise, kernel, open_runtime, sources
-from cumulus_ops.errors import Conflict, InputProblem, NotYet
-from cumulus_ops.mapstore import multiply
-from cumulus_ops.snapshot import collect_garbage, commit, merge, seal
-from cumulus_ops.snapshot.commits import _by_clock
-from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
-from cumulus_ops.snapshot.refreshing import refresh_task, try_refresh
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.records import Step
+from cumulus_ops.compute import grouping, kernel, reading
+from cumulus_ops.compute.correct import CorrectTask
+from cumulus_ops.compute.steps import StepResult
+from cumulus_ops.epochs.checkpoint import _by_clock, collect_garbage, commit, merge, refresh_task, try_refresh
+from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.maps.deltas import multiply
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
+from cumulus_ops.project.versions import epoch_end
 from m3 import check, format_program
-from m3.confluence import prove
+from m3.confluence.proof import prove
 from m3.errors import ValueProblem
 from m3.program import Program
 from tests.support.derived_programs import DERIVED
@@ -335,7 +337,7 @@ def _play(world: World, data: st.DataObject) -> None:
     small = data.draw(st.booleans())
     with (
         unittest.mock.patch.object(grouping, "FEWEST", 1 if small else grouping.FEWEST),
-        unittest.mock.patch.object(sources, "WRITTEN_ROWS", 1 if small else sources.WRITTEN_ROWS),
+        unittest.mock.patch.object(reading, "WRITTEN_ROWS", 1 if small else reading.WRITTEN_ROWS),
         unittest.mock.patch.object(kernel, "multiply", _bounded),
     ):
         _play_on(world, data)

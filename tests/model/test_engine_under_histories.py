@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3.program import Program
 from tests.model.test_engine_against_interpreter import PROGRAMS
 from tests.support.eventual import Eventual

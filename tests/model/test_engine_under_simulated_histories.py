@@ -1,5 +1,5 @@
 """The engine under what the simulator has played: the same events get the same versions, every epoch ends in the interpreter's maps (as
-the simulated snapshots do, see :mod:`cumulus_ops.simulation.judge`), and every correction is the protocol's."""
+the simulated snapshots do, see :mod:`cumulus_papers.run`), and every correction is the protocol's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.simulation.judge import serial
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_papers.run import serial
 from m3 import format_program
 from m3.program import Program
 from tests.support.eventual import Eventual

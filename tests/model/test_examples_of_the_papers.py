@@ -13,7 +13,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3 import check, compile_views, parse, restricted_violations
 from m3.dataflow import dataflow, depth
 from m3.datatypes import from_units

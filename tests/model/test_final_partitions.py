@@ -18,25 +18,19 @@ import pytest
 from deltalake import DeltaTable
 
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import Conflict, IntegrityProblem, NotYet
-from cumulus_ops.faults import FINAL_POINTS
-from cumulus_ops.query import read_answer, read_view
-from cumulus_ops.snapshot import (
-    awaiting,
-    commit,
-    correct,
-    drop_batch,
-    merge,
-    publish,
-    refresh,
-    retry_batch,
-    run_minibatch,
-    seal,
-)
-from cumulus_ops.snapshot.finals import final_table, finalise
-from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
-from cumulus_ops.snapshot.setting_aside import retract
+from cumulus_ops.epochs.checkpoint import commit, correct, merge, refresh
+from cumulus_ops.epochs.finals import finalise
+from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch, run_minibatch
+from cumulus_ops.epochs.quarantine import drop_batch, retry_batch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.setting_aside import retract
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import Conflict, IntegrityProblem, NotYet
+from cumulus_ops.project.processes import FINAL_POINTS
+from cumulus_ops.publishing.final_tables import final_table
+from cumulus_ops.publishing.publishing import awaiting, publish
+from cumulus_ops.query.answers import read_answer
+from cumulus_ops.query.read import read_view
 from tests.support.catalogs import set_aside
 from tests.support.projects import Event, interpret
 from tests.support.sealed import append_sealing, sealed_project
@@ -169,12 +163,12 @@ class World:
                 raise Killed
             if name == "finalise.before-commit" and (what := once.pop() if once else None):
                 if what == "finalise":
-                    with patch("cumulus_ops.snapshot.finals.reach"):
+                    with patch("cumulus_ops.epochs.finals.reach"):
                         finalise(self.rt)
                 else:
                     getattr(self, what)()
 
-        with patch("cumulus_ops.snapshot.finals.reach", reached), contextlib.suppress(Killed):
+        with patch("cumulus_ops.epochs.finals.reach", reached), contextlib.suppress(Killed):
             finalise(self.rt)
 
     def act(self, action: str) -> None:

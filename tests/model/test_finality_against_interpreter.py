@@ -13,11 +13,10 @@ from random import Random
 
 import pytest
 
-from cumulus_ops.coordination.finality import deciding, lineage, monotone, trends
-from cumulus_ops.coordination.finality.deciding import Finality
+from cumulus_ops.coordination.finality import lineage, monotone, views
 from cumulus_ops.coordination.finality.lineage import Carrier, Lineage
-from cumulus_ops.coordination.finality.monotone import Growth, why_retracted
-from cumulus_ops.coordination.finality.trends import Known, Trend
+from cumulus_ops.coordination.finality.monotone import Growth, Known, Trend, why_retracted
+from cumulus_ops.coordination.finality.views import Finality
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, ViewPlan
 from m3 import Interpreter, compile_views, format_program, parse
 from m3.errors import CompileError, ValueProblem
@@ -80,31 +79,31 @@ def own_whatever_is_read(self: lineage._Partitions, trigger: object, statement: 
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], object]] = {
     "totals count as fixed": lambda m: m.setattr(monotone, "COUNT", Known(Trend.FIXED)),
     "what is added counts as positive": lambda m: m.setattr(monotone, "_product", lambda *_: monotone.COUNT),
-    "NaN has a place on the other side of zero": lambda m: m.setattr(trends, "_ARITHMETIC", frozenset()),
-    "less is as good as more": lambda m: m.setitem(trends._RULES, "lt", trends._RULES["gt"]),
-    "NOT keeps its direction": lambda m: m.setitem(trends._RULES, "not", trends._all),
-    "NULL turns round": lambda m: m.setattr(trends, "_is_null", lambda *_: Known(Trend.RISING)) or m.setitem(trends._RULES, "is_null", lambda *_: Known(Trend.RISING)),
+    "NaN has a place on the other side of zero": lambda m: m.setattr(monotone, "_ARITHMETIC", frozenset()),
+    "less is as good as more": lambda m: m.setitem(monotone._RULES, "lt", monotone._RULES["gt"]),
+    "NOT keeps its direction": lambda m: m.setitem(monotone._RULES, "not", monotone._all),
+    "NULL turns round": lambda m: m.setattr(monotone, "_is_null", lambda *_: Known(Trend.RISING)) or m.setitem(monotone._RULES, "is_null", lambda *_: Known(Trend.RISING)),
     "rows that follow each other only grow": lambda m: m.setattr(Growth, "_follows", lambda *_: True),
     "derived maps rise": lambda m: m.setattr(Growth, "_rises", lambda self, name, r, p: name in self._derived or all(self._adds(t, s, r, p) for t, s in self._writers[name])),
     "nothing fails": lambda m: m.setattr(monotone, "_failures", lambda *_: iter(())),
-    "any seal will do": lambda m: m.setattr(deciding.Finality, "_seal_on", _any_seal),
+    "any seal will do": lambda m: m.setattr(views.Finality, "_seal_on", _any_seal),
     "reads may be of other partitions": lambda m: m.setattr(lineage._Partitions, "own", own_whatever_is_read),
     "any key carries": lambda m: m.setattr(lineage._Partitions, "_written", lambda self, t, s, _, found: self.own(t, s, found) is not None),
     "groups do not matter": lambda m: m.setattr(lineage._Partitions, "_derived", lambda *_: True),
     "all positions are alike": lambda m: m.setattr(lineage._Partitions, "_alike", lambda *_: True),
-    "LIMIT does not matter": lambda m: m.setattr(deciding.Finality, "of", _unlimited),
+    "LIMIT does not matter": lambda m: m.setattr(views.Finality, "of", _unlimited),
 }  # fmt: skip
 
 
-def _any_seal(self: deciding.Finality, relation: str, outputs: dict[str, str]) -> SealOf:
+def _any_seal(self: views.Finality, relation: str, outputs: dict[str, str]) -> SealOf:
     seal = self.seals[relation][0]
     return SealOf(relation, seal.name, seal.columns, tuple(outputs.values()))
 
 
-_of = deciding.Finality.of
+_of = views.Finality.of
 
 
-def _unlimited(self: deciding.Finality, view: object) -> ViewPlan:
+def _unlimited(self: views.Finality, view: object) -> ViewPlan:
     return _of(self, replace(view, limit=None))  # type: ignore[type-var]
 
 

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.engine import initialise, open_runtime, opened
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.layout import Group, plan_json, plans, projections
+from cumulus_ops.compute import reading
+from cumulus_ops.layout import groups, plans
+from cumulus_ops.layout.groups import Group
+from cumulus_ops.layout.plans import plan_json
 from cumulus_ops.layout.statements import StatementPlan
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem
 from m3 import check, format_program
 from m3.errors import ValueProblem
 from m3.program import Program
@@ -41,9 +44,9 @@ def kept(how: str, data: st.DataObject) -> Iterator[None]:
         if how == "apart":
             stack.enter_context(unittest.mock.patch.object(plans, "find_groups", apart))
         if how == "in wide groups":
-            stack.enter_context(unittest.mock.patch.object(projections, "_worth_it", return_value=True))
-        stack.enter_context(unittest.mock.patch.object(opened, "FANOUT", 2))
-        stack.enter_context(unittest.mock.patch.object(opened, "WORTH", data.draw(st.sampled_from([1, 1000]))))
+            stack.enter_context(unittest.mock.patch.object(groups, "_worth_it", return_value=True))
+        stack.enter_context(unittest.mock.patch.object(reading, "FANOUT", 2))
+        stack.enter_context(unittest.mock.patch.object(reading, "WORTH", data.draw(st.sampled_from([1, 1000]))))
         stack.enter_context(forced(data.draw(st.sampled_from(sorted(CODES)))))
         stack.enter_context(small_blocks())
         yield

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project
-from cumulus_ops.engine import initialise
-from cumulus_ops.eventlog import append, append_delivery
-from cumulus_ops.sources import Sources
+from cumulus_ops.append import append
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.opening.runtime import initialise
+from cumulus_ops.project.settings import Project
+from cumulus_ops.sources.pending import Sources
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project

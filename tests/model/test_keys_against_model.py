@@ -14,11 +14,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import KeySettings, Project
-from cumulus_ops.eventlog.restamp import drop, restamp
-from cumulus_ops.keys import codes as key_codes
+from cumulus_ops.append.rejected import drop, restamp
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.keys import columns as key_codes
 from cumulus_ops.keys.building import build
+from cumulus_ops.project.settings import KeySettings, Project
 from m3.datatypes import DOUBLE, INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.catalogs import PROGRAM, set_aside
@@ -55,11 +55,10 @@ VALUES = {"one": [None, 1, 2], "two": [None, "", "b"], "text": [None, 1, 2], "ba
 def _small_sizes(collisions: bool) -> Iterator[None]:
     """Everything is cut, written and merged after some rows; with ``collisions``, hashes are few."""
     sizes = {
-        "cumulus_ops.keys.merging.CHUNK_ROWS": 8,
-        "cumulus_ops.keys.proving.RUN_ROWS": 3,
-        "cumulus_ops.keys.merging.FAN": 2,
-        "cumulus_ops.keys.merging.SMALLEST_ROWS": 1,
-        "cumulus_ops.keys.tidying.RUN_ROWS": 3,
+        "cumulus_ops.keys.building.CHUNK_ROWS": 8,
+        "cumulus_ops.keys.building.FAN": 2,
+        "cumulus_ops.keys.building.SMALLEST_ROWS": 1,
+        "cumulus_ops.keys.stage.RUN_ROWS": 3,
         "cumulus_ops.keys.building.RUN_ROWS": 3,
         "cumulus_ops.keys.building.SORTED_ROWS": 4,
         "cumulus_ops.keys.stage.HELD_ROWS": 3,

@@ -17,11 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.coordination.labelling import analysis, dependencies, inference
+from cumulus_ops.coordination.labelling import analysis, labels
 from cumulus_ops.coordination.labelling.analysis import ARRIVAL, LOGGED, analyse
 from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
-from cumulus_ops.coordination.labelling.dependencies import Attributes
-from cumulus_ops.coordination.labelling.labels import ASYNC, RUN, SEAL, Label
+from cumulus_ops.coordination.labelling.labels import ASYNC, RUN, SEAL, Attributes, Label
 from cumulus_ops.coordination.labelling.strategies import coordinate
 from tests.support.dataflow_judge import Judgement, Refuted, judge
 from tests.support.dataflow_worlds import draw_dataflow
@@ -145,33 +144,33 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 def _ruled(kind: str, label: str) -> Patch:
     """A rule of inference is left out: what it concerns is preserved."""
-    right = inference._ruled
+    right = labels._ruled
 
     def wrong(p: Annotation, came: Label, *rest: object) -> tuple[Label, str, str]:
         if (came.kind, p.label) == (kind, label):
             return came.bare, "p", "preserved"
         return right(p, came, *rest)
 
-    return lambda patch: patch.setattr(inference, "_ruled", wrong)
+    return lambda patch: patch.setattr(labels, "_ruled", wrong)
 
 
 def _seal_through_or(patch: pytest.MonkeyPatch) -> None:
     _ruled("Seal", "OR")(patch)
     used = property(lambda self: self.label.kind == SEAL and self.path.label == "OW")
-    patch.setattr(inference.Inference, "used_seal", used)
+    patch.setattr(labels.Inference, "used_seal", used)
 
 
-def _infer_without_run(p: Annotation, *rest: object) -> inference.Inference:
+def _infer_without_run(p: Annotation, *rest: object) -> labels.Inference:
     return replace(_right_infer(p, *rest), beside=None)
 
 
-def _seal_stays(one: inference.Inference, *rest: object) -> inference.Outcome:
+def _seal_stays(one: labels.Inference, *rest: object) -> labels.Outcome:
     found = _right_read(one, *rest)
     sealed = [label for label in found.labels if label.kind == SEAL]
     return replace(found, label=sealed[0]) if found.label.kind == ASYNC and sealed else found
 
 
-def _own_only(one: inference.Inference, *rest: Any) -> Iterator[inference.Outcome]:
+def _own_only(one: labels.Inference, *rest: Any) -> Iterator[labels.Outcome]:
     if one.counts or one.label.kind not in ("Run", "Inst", "Diverge"):
         yield from _right_reconciled(one, *rest)
 
@@ -192,32 +191,32 @@ def _by_name(
 
 def _compatible_if(which: Callable[[frozenset[str] | None], bool]) -> Patch:
     def wrong(
-        self: Attributes, gate: frozenset[str] | None, key: frozenset[str], rules: frozenset[dependencies.Rule]
+        self: Attributes, gate: frozenset[str] | None, key: frozenset[str], rules: frozenset[labels.Rule]
     ) -> bool:
         return which(gate) or _right_compatible(self, gate, key, rules)
 
     return lambda patch: patch.setattr(Attributes, "compatible", wrong)
 
 
-_right_compatible, _right_reconciled = Attributes.compatible, inference._reconciled
-_right_infer, _right_read, _right_collapsed = inference.infer, inference._read, analysis._collapsed
+_right_compatible, _right_reconciled = Attributes.compatible, labels._reconciled
+_right_infer, _right_read, _right_collapsed = labels.infer, labels._read, analysis._collapsed
 
 #: Mistakes in the analysis, each of which an execution has to refute.
 MUTANTS: dict[str, Patch] = {
-    "any seal protects a read": lambda p: p.setattr(inference, "_completes", lambda o, *_: o.label.kind == SEAL),
-    "every read is protected": lambda p: p.setattr(inference, "_completes", lambda *_: True),
+    "any seal protects a read": lambda p: p.setattr(labels, "_completes", lambda o, *_: o.label.kind == SEAL),
+    "every read is protected": lambda p: p.setattr(labels, "_completes", lambda *_: True),
     "every seal is compatible": lambda p: p.setattr(Attributes, "compatible", lambda *_: True),
     "one attribute of the key is enough": lambda p: p.setattr(Attributes, "compatible", _whole_key),
     "a seal completes what has no gate": _compatible_if(lambda gate: gate is None),
     "a seal completes a single partition": _compatible_if(lambda gate: gate == frozenset()),
     "every dependency is injective": lambda p: p.setattr(
-        analysis, "rules_of", lambda ds: dependencies.rules_of(replace(d, injective=True) for d in ds)
+        analysis, "rules_of", lambda ds: labels.rules_of(replace(d, injective=True) for d in ds)
     ),
     "Rep is lost": lambda p: p.setattr(analysis, "_replicated", lambda _: frozenset()),
     "Rep is not inherited": lambda p: p.setattr(
         analysis, "_replicated", lambda dataflow: frozenset(c.name for c in dataflow.components if c.replicated)
     ),
-    "a Taint never diverges": lambda p: p.setattr(inference, "_tainted", lambda _: Label(RUN)),
+    "a Taint never diverges": lambda p: p.setattr(labels, "_tainted", lambda _: Label(RUN)),
     "Inst through CW is preserved": _ruled("Inst", "CW"),
     "Inst through OW is preserved": _ruled("Inst", "OW"),
     "Run through OR is preserved": _ruled("Run", "OR"),
@@ -226,9 +225,9 @@ MUTANTS: dict[str, Patch] = {
     "Async through OW is preserved": _ruled("Async", "OW"),
     "a Seal through OR is preserved": _seal_through_or,
     "a Run is consumed by a read": lambda p: p.setattr(analysis, "infer", _infer_without_run),
-    "a protected read keeps the seal": lambda p: p.setattr(inference, "_read", _seal_stays),
+    "a protected read keeps the seal": lambda p: p.setattr(labels, "_read", _seal_stays),
     "a sealed write meets nothing": lambda p: p.setattr(
-        inference, "_sealed_write", lambda one, *_: inference.Outcome((one.label,), Label(ASYNC), "")
+        labels, "_sealed_write", lambda one, *_: labels.Outcome((one.label,), Label(ASYNC), "")
     ),
     "different seals are one": lambda p: p.setattr(analysis, "most_severe", _severest),
     "a seal survives a projection": lambda p: p.setattr(Attributes, "carried", lambda self, key, *_: key),
@@ -236,7 +235,7 @@ MUTANTS: dict[str, Patch] = {
     "outputs share no state": lambda p: p.setattr(
         analysis, "into", lambda c, out: [(q, True) for q in c.paths if q.target == out]
     ),
-    "what is written for another output is harmless": lambda p: p.setattr(inference, "_reconciled", _own_only),
+    "what is written for another output is harmless": lambda p: p.setattr(labels, "_reconciled", _own_only),
     "a cycle reads only": lambda p: p.setattr(
         analysis, "_collapsed", lambda paths: max(paths, key=lambda q: q.severity)
     ),

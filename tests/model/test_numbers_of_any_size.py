@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.query import read_view
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.query.read import read_view
 from m3.datatypes import INT, decimal
 from m3.errors import ValueProblem
 from m3.program import Column, Relation

@@ -21,9 +21,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import Catalog, SealChange
-from cumulus_ops.config import KeySettings, Project, SealSettings
-from cumulus_ops.eventlog import Delivery, Part, RawFile, SealPart, append_delivery
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.append.delivery import Delivery, Part, SealPart
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.values import SealChange
+from cumulus_ops.files.columns import RawFile
+from cumulus_ops.project.settings import KeySettings, Project, SealSettings
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.catalogs import PROGRAM, set_aside
@@ -302,7 +305,7 @@ class World:
     def deliver(self, number: int, delivered: Said, process: int, reach: Callable[[str], None]) -> None:
         if delivered.coordinator not in self.model.members:
             return
-        with patch("cumulus_ops.eventlog.append.reach", reach):
+        with patch("cumulus_ops.append.append.reach", reach):
             append_delivery(
                 self.project, self.processes[process], delivered.coordinator, delivery_of(number, delivered)
             )

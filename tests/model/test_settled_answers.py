@@ -15,13 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
-from cumulus_ops.catalog import Batch, NewBatch
-from cumulus_ops.config import CorrectionSettings
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import correct, refresh, run_minibatch, seal, settle_if_due, status
-from cumulus_ops.snapshot.minibatch import apply_batch
-from cumulus_ops.snapshot.setting_aside import retract
+from cumulus_ops.catalog.records import Batch, NewBatch
+from cumulus_ops.epochs.checkpoint import correct, refresh
+from cumulus_ops.epochs.minibatch import apply_batch, run_minibatch, settle_if_due
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.setting_aside import retract
+from cumulus_ops.epochs.status import status
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import CorrectionSettings
+from cumulus_ops.query.read import read_view
 from tests.model.test_engine_against_interpreter import BEYOND_RINGS, CYCLIC, ORDERED, QUICK, VIEWS, World, _act, rows
 from tests.support.derived_programs import DERIVED
 from tests.support.projects import Event, append_events, engine_maps, interpret, make_project, oracle_maps

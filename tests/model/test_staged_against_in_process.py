@@ -10,14 +10,14 @@ from pathlib import Path
 from hypothesis import HealthCheck, assume, event, given, reject, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.catalog import Run
-from cumulus_ops.engine.apply import ApplyTask
-from cumulus_ops.engine.staged import plan_stages
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.layout import ANYWHERE, Labels, ProgramPlan, levels, plan_program
-from cumulus_ops.layout.costs import IMPOSSIBLE, pose
-from cumulus_ops.layout.estimates import Estimates
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.staged import plan_stages
+from cumulus_ops.layout.costs import ANYWHERE, IMPOSSIBLE, Estimates, Labels, pose
 from cumulus_ops.layout.partitioning import choose_labels
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
+from cumulus_ops.layout.stages import levels
+from cumulus_ops.project.errors import InputProblem
 from m3 import check, compile_views, parse
 from m3.errors import M3Error
 from m3.program import Program, Trigger

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine.spark import spark_session
+from cumulus_ops.compute.spark import spark_session
+from cumulus_ops.project.settings import ExecutorSettings
 
 
 @pytest.fixture(scope="session")

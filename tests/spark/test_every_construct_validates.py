@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.validation import ViewToValidate
 from cumulus_ops.validation.comparison import compare
 from cumulus_ops.validation.recompute import own_session, spark_schema, view_table
+from cumulus_ops.validation.request import ViewToValidate
 from m3 import compile_views
 from m3.errors import M3Error
 from m3.interpreter import Interpreter

@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings, LayoutChoice, LayoutSettings, Project
-from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.engine.spark import SparkExecutor
-from cumulus_ops.eventlog import append_delivery
-from cumulus_ops.layout import REPLICATED, ProgramPlan, choose_layout, levels
-from cumulus_ops.snapshot import initialise, run_epochs, status
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.epochs.status import status
+from cumulus_ops.layout.costs import REPLICATED
+from cumulus_ops.layout.partitioning import choose_layout
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.layout.stages import levels
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings, LayoutChoice, LayoutSettings, Project
+from cumulus_ops.project.versions import epoch_end
 from tests.support.derived_programs import SHOP
 from tests.support.drops import make_shop
 from tests.support.projects import engine_maps

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.project.settings import ExecutorSettings
 from tests.support.views_in_error import follow
 from tests.unit.m3.failing import CASES
 

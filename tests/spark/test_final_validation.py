@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from cumulus_ops.cli import main
-from cumulus_ops.engine import Runtime
-from cumulus_ops.engine.executor import InProcess
-from cumulus_ops.query.sealed import SealedView
-from cumulus_ops.snapshot import run_minibatch
-from cumulus_ops.snapshot.finals import final_rows, finalise
+from cumulus_ops.cli.main import main
+from cumulus_ops.compute.steps import InProcess
+from cumulus_ops.epochs.finals import finalise
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.query.answers import SealedView, final_rows
 from cumulus_ops.validation import finals
 from cumulus_ops.validation.finals import validate_finals
 from tests.support.projects import Event

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.project.settings import ExecutorSettings
 from tests.fuzz.test_engine import BASE, follow
 
 pytestmark = pytest.mark.spark

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
 from tests.model.test_engine_against_interpreter import PROGRAMS
 from tests.model.test_engine_under_histories import agree
 from tests.support.eventual import Eventual

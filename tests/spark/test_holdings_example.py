@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.catalog import Batch
-from cumulus_ops.config import ExecutorSettings, LayoutChoice, LayoutSettings, Project, load_project
-from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.engine.apply import ApplyTask
-from cumulus_ops.engine.spark import SparkExecutor
-from cumulus_ops.engine.staged import plan_stages
-from cumulus_ops.layout import fixed_labels
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import initialise, run_epochs, status
+from cumulus_ops.catalog.records import Batch
+from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.compute.staged import plan_stages
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.epochs.status import status
+from cumulus_ops.layout.partitioning import fixed_labels
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings, LayoutChoice, LayoutSettings, Project, load_project
+from cumulus_ops.query.read import read_view
 from cumulus_ops.validation.recompute import recompute_m3
 
 pytestmark = pytest.mark.spark

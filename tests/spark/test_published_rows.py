@@ -15,12 +15,13 @@ from click.testing import CliRunner, Result
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cumulus_ops.cli import main
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.engine.executor import InProcess
-from cumulus_ops.snapshot import status, validate
-from cumulus_ops.validation import ValidationReport
+from cumulus_ops.cli.main import main
+from cumulus_ops.compute.steps import InProcess
+from cumulus_ops.epochs.status import status
+from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.validation.request import ValidationReport
+from cumulus_ops.validation.run import validate
 
 pytestmark = pytest.mark.spark
 
@@ -135,7 +136,7 @@ def test_without_published_rows_what_is_read_is_compared_and_said(rt: Runtime) -
 
 
 def test_what_spark_cannot_run_is_unproved_wherever_it_is_shown(project: Project, rt: Runtime) -> None:
-    refused = patch("cumulus_ops.validation.views_on_spark.written_out", side_effect=_refuse("totals", VIEWS["totals"]))
+    refused = patch("cumulus_ops.validation.recompute.written_out", side_effect=_refuse("totals", VIEWS["totals"]))
     with refused:
         done = call(project.folder, "validate", "0")
     assert done.exit_code == 2, done.output

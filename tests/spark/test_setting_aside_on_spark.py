@@ -11,14 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cumulus_ops.catalog.asides import FAILURES
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import Runtime
-from cumulus_ops.engine.failures import explain, verdict
-from cumulus_ops.engine.spark import SparkExecutor
-from cumulus_ops.snapshot import initialise, open_runtime, retry_batch, run_minibatch, validate
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.compute.steps import explain, verdict
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.quarantine import retry_batch
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.validation.run import validate
 from tests.support.projects import append_events, engine_maps, interpret, make_project, oracle_maps
-from tests.unit.snapshot.test_setting_aside import VIEWS, R, S, damage, end_epoch, rows
+from tests.unit.epochs.test_setting_aside import VIEWS, R, S, damage, end_epoch, rows
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from pyspark import SparkConf
 
-from cumulus_ops.engine.spark_log import launch_logged, log_lines, quiet_client
+from cumulus_ops.compute.spark import launch_logged, log_lines, quiet_client
 
 pytestmark = pytest.mark.spark
 

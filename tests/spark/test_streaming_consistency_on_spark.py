@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.experiments.bank import VIEWS, Scenario, bank_project, play
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.engine.spark import SparkExecutor
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
 
 pytestmark = pytest.mark.spark
 

@@ -8,9 +8,9 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.validation import ViewToValidate
 from cumulus_ops.validation.meaning import written_out
 from cumulus_ops.validation.recompute import own_session, spark_schema, view_table
+from cumulus_ops.validation.request import ViewToValidate
 from m3 import Interpreter, compile_views
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation

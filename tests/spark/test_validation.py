@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.validation import ValidationReport, ValidationRequest, ViewToValidate, ViewVerdict
+from cumulus_ops.project.verdicts import DIFFERS, EQUAL, IN_ERROR, UNPROVED
+from cumulus_ops.project.versions import event_version
 from cumulus_ops.validation.checkpoint import validate_snapshot
 from cumulus_ops.validation.recompute import (
     MULTIPLICITY,
@@ -23,8 +24,7 @@ from cumulus_ops.validation.recompute import (
     recompute_m3,
     spark_schema,
 )
-from cumulus_ops.verdicts import DIFFERS, EQUAL, IN_ERROR, UNPROVED
-from cumulus_ops.versions import event_version
+from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewToValidate, ViewVerdict
 from m3.datatypes import DOUBLE, INT, STRING, decimal
 from m3.program import Column, MapDecl, OutputColumn, Program, Relation, Statement, Trigger, View, ViewValue
 from m3.scalars import Var, call, const

@@ -12,11 +12,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import Runtime, open_runtime
-from cumulus_ops.engine.spark import SparkExecutor
-from cumulus_ops.mapstore import build_run, open_run, value_column, write_runs
-from cumulus_ops.snapshot import commit, initialise, run_epochs, validate
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.maps.deltas import value_column
+from cumulus_ops.maps.packs import open_run, write_runs
+from cumulus_ops.maps.runs import build_run
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.validation.run import validate
 from tests.support.drops import make_shop
 
 pytestmark = pytest.mark.spark
@@ -71,8 +75,8 @@ def test_without_corrections_validation_fails(
         rt.catalog.commit_correction([c for c in rt.catalog.clocks(at) if c.clock.prefix < at], at, (), {})
         return 0
 
-    for module in ("commits", "settling", "tidying"):
-        monkeypatch.setattr(f"cumulus_ops.snapshot.{module}.correct", only_advance_clocks)
+    for module in ("checkpoint", "minibatch"):
+        monkeypatch.setattr(f"cumulus_ops.epochs.{module}.correct", only_advance_clocks)
     project = make_shop(tmp_path)
     initialise(project)
     with open_runtime(project, "inprocess") as inner:

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.config import ExecutorSettings
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.engine.spark import SparkExecutor
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import commit, seal, validate
-from cumulus_ops.snapshot.minibatch import apply_batch
+from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import apply_batch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.query.read import read_view
+from cumulus_ops.validation.run import validate
 from tests.support.projects import append_events
 from tests.support.wide_totals import expected, large_batch, make
 

@@ -8,11 +8,11 @@ from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
 
-from cumulus_ops.config import load_project
-from cumulus_ops.engine import Runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import open_runtime, run_epochs
-from cumulus_ops.sources.postgres.position import Position
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.project.settings import load_project
+from cumulus_ops.query.read import read_view
+from cumulus_ops.sources.postgres.tables import Position
 from tests.support.following import Database
 from tests.support.services import LOOPBACK, USER, PostgreSQL
 

@@ -6,13 +6,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Engine
-
-from cumulus_ops.catalog import Advance, Catalog, LogFile, NewBatch, NewRun, ProgramRecord, Step
-from cumulus_ops.catalog.connection import MIGRATIONS, connect
-from cumulus_ops.versions import epoch_start
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import Advance, LogFile, NewBatch, NewRun, ProgramRecord, Step
+from cumulus_ops.project.versions import epoch_start
 
 #: A step of no lease: what it announces holds nobody back.
 NOBODY = Step(0, 0)
@@ -39,16 +35,6 @@ def put_migrated(url: str) -> None:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_migrated())
-
-
-def older_catalog(folder: Path, revision: str) -> Engine:
-    """The database of a catalog as a version before this one has made it: by all migrations up to ``revision``, "head" for all."""
-    engine, config = connect(url_of(folder)), Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    return engine
 
 
 def make_catalog(folder: Path) -> Catalog:

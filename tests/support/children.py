@@ -11,10 +11,12 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from cumulus_ops.config import Patience, Project
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import InputProblem, NotYet
-from cumulus_ops.snapshot import current_epoch, fence_the_gone, open_runtime, run_epochs, run_minibatch, seal, settle
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle
+from cumulus_ops.epochs.sealing import fence_the_gone, seal
+from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.project.errors import InputProblem, NotYet
+from cumulus_ops.project.settings import Patience, Project
 
 TIMEOUT_S = 600
 
@@ -22,7 +24,7 @@ TIMEOUT_S = 600
 def context() -> ForkServerContext:
     """A fork server with the heavy modules loaded: children start in milliseconds and inherit no threads."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["cumulus_ops.snapshot", "tests.support.children", "tests.support.banking"])
+    server.set_forkserver_preload(["cumulus_ops.epochs", "tests.support.children", "tests.support.banking"])
     return server
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from cumulus_ops.local.machine import LOOPBACK, free_port
+from cumulus_ops.local.processes import LOOPBACK, free_port
 from cumulus_ops.local.spark_service import spark_home
 
 __all__ = ["COMPOSE", "Loopback", "services"]

@@ -8,9 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cumulus_ops.eventlog.checks import Checks
-from cumulus_ops.eventlog.types import OFFSET, SIGN
-from cumulus_ops.sources.debezium import DebeziumSettings, DebeziumStream
+from cumulus_ops.append.checks import Checks
+from cumulus_ops.files.columns import OFFSET, SIGN
+from cumulus_ops.sources.debezium.source import DebeziumSettings, DebeziumStream
 from tests.support.debezium import LINES, ORDERS, TABLES, Change
 from tests.support.source_contract import parts_of
 

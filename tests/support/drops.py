@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumulus_ops.config import Project
-from cumulus_ops.mapstore import logical_type
+from cumulus_ops.maps.columns import logical_type
+from cumulus_ops.project.settings import Project
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.projects import make_project

@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cumulus_ops.versions import STATEMENTS_MAX, event_version
+from cumulus_ops.project.versions import STATEMENTS_MAX, event_version
 from m3.dataflow import strata
 from m3.interpreter import Interpreter
 from m3.program import MapRef, Program, Statement

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from cumulus_ops.engine import Runtime
-from cumulus_ops.snapshot.commits import correct
-from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
+from cumulus_ops.epochs.checkpoint import correct
+from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch
+from cumulus_ops.opening.runtime import Runtime
 from tests.support.projects import Event, append_events, engine_maps, interpret, oracle_maps
 from tests.support.staging import summed
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from cumulus_ops.config import SealSettings
-from cumulus_ops.coordination.finality.deciding import Finality
 from cumulus_ops.coordination.finality.lineage import Lineage
+from cumulus_ops.coordination.finality.views import Finality
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, SealOf, ViewPlan
+from cumulus_ops.project.settings import SealSettings
 from m3 import Interpreter, compile_views, parse
 from m3.errors import ValueProblem
 from m3.program import Column, Program

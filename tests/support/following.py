@@ -11,8 +11,9 @@ from typing import Any
 
 import psycopg2
 
-from cumulus_ops.eventlog import Delivery
-from cumulus_ops.sources.postgres import PostgresSettings, PostgresSource, TableSettings
+from cumulus_ops.append.delivery import Delivery
+from cumulus_ops.sources.postgres.connection import PostgresSettings, TableSettings
+from cumulus_ops.sources.postgres.source import PostgresSource
 from m3.datatypes import Type
 from m3.program import Column, Relation
 from tests.support.services import PostgreSQL

@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
 
-from cumulus_ops.catalog import Run
-from cumulus_ops.engine import Runtime
-from cumulus_ops.errors import Conflict, NotYet
-from cumulus_ops.mapstore import VERSION, delta_values, open_run, value_column
-from cumulus_ops.snapshot import commit, correct, current_epoch, merge, refresh, seal
-from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.epochs.checkpoint import commit, correct, merge, refresh
+from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch, current_epoch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.maps.deltas import VERSION, delta_values, value_column
+from cumulus_ops.maps.packs import open_run
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import Conflict, NotYet
+from cumulus_ops.project.versions import epoch_end
 from tests.support.projects import Event, Row, append_events, engine_maps
 
 __all__ = [

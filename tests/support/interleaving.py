@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.project.errors import CumulusError
 
 __all__ = ["Actor", "Played", "Watch", "explore", "play"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cumulus_ops.validation import ViewToValidate, ViewVerdict
 from cumulus_ops.validation.judge import judge
-from cumulus_ops.validation.views_on_spark import recompute_views
+from cumulus_ops.validation.recompute import recompute_views
+from cumulus_ops.validation.request import ViewToValidate, ViewVerdict
 from m3.program import Relation
 
 __all__ = ["judged"]

@@ -12,18 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import update
 
-from cumulus_ops.catalog import Catalog
+from cumulus_ops.append.batches import DropBatches
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.config import Project
-from cumulus_ops.errors import Conflict
-from cumulus_ops.eventlog.batches import DropBatches
-from cumulus_ops.eventlog.types import event_schema
-from cumulus_ops.keys import KeyStage, tidy_keys
-from cumulus_ops.keys.building import build, up_to_date
-from cumulus_ops.keys.codes import KeyCodes
-from cumulus_ops.keys.merging import merged, newest_first
-from cumulus_ops.keys.proving import prove_index
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.files.columns import event_schema
+from cumulus_ops.keys.building import build, merged, newest_first, prove_index, up_to_date
+from cumulus_ops.keys.columns import KeyCodes
 from cumulus_ops.keys.runs import open_run
+from cumulus_ops.keys.stage import KeyStage, tidy_keys
+from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.settings import Project
 from m3.program import Relation
 
 Row = tuple[object, ...]

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from sqlalchemy import create_engine, text
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.engine import Runtime
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.opening.runtime import Runtime
 
 __all__ = ["another_process", "has_been_awaited", "lapse"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
-from cumulus_ops.catalog import Catalog
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.engine import Runtime
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.opening.runtime import Runtime
 from tests.support.projects import Event, Row, interpret, oracle_maps
 
 __all__ = ["forget_checksums", "logged_events", "logged_maps"]

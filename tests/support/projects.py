@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cumulus_ops.catalog import LogFile, NewBatch
+from cumulus_ops.catalog.records import LogFile, NewBatch
 from cumulus_ops.catalog.values import Sealing
-from cumulus_ops.config import EpochSettings, ExecutorSettings, Project
-from cumulus_ops.engine import Runtime
-from cumulus_ops.eventlog.files import write_parquet
-from cumulus_ops.mapstore import logical_type
-from cumulus_ops.query import read_map
-from cumulus_ops.versions import STATEMENT_BITS, event_version
+from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.maps.columns import logical_type
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.settings import EpochSettings, ExecutorSettings, Project
+from cumulus_ops.project.versions import STATEMENT_BITS, event_version
+from cumulus_ops.query.read import read_map
 from m3 import Interpreter
 from m3.datatypes import from_units
 from m3.program import Program, Relation

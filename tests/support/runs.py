@@ -15,22 +15,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from cumulus_ops.mapstore import (
-    VERSION,
-    AccessPath,
-    RunData,
-    build_run,
-    open_run,
-    to_column,
-    value_column,
-    with_values,
-    write_runs,
-)
-from cumulus_ops.mapstore import blocks as blocks_module
-from cumulus_ops.mapstore import lookup as lookup_module
-from cumulus_ops.mapstore import packs as packs_module
-from cumulus_ops.mapstore import runs as runs_module
-from cumulus_ops.mapstore.hashing import hash_columns
+from cumulus_ops.maps import encodings as blocks_module
+from cumulus_ops.maps import lookup as lookup_module
+from cumulus_ops.maps import packs as packs_module
+from cumulus_ops.maps import runs as runs_module
+from cumulus_ops.maps.columns import hash_columns, to_column
+from cumulus_ops.maps.deltas import VERSION, value_column, with_values
+from cumulus_ops.maps.packs import open_run, write_runs
+from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import INT64_MAX, INT64_MIN
 
 __all__ = [

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from cumulus_ops.catalog import LogFile, NewBatch
+from cumulus_ops.catalog.records import LogFile, NewBatch
 from cumulus_ops.catalog.values import SealChange, Sealing
-from cumulus_ops.config import CorrectionSettings, Project, SealSettings
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.eventlog.files import write_parquet
+from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import CorrectionSettings, Project, SealSettings
 from m3.datatypes import Type
 from m3.program import Column, Relation
 from tests.support.projects import Event, log_table, make_project

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.local.children import Child, stop_all
-from cumulus_ops.local.machine import LOOPBACK, free_port
+from cumulus_ops.local.processes import LOOPBACK, Child, free_port, stop_all
 from cumulus_ops.local.spark_service import spark_environment, spark_home, start_connect_server, wait_for_port
 
 __all__ = ["PostgreSQL", "connect_server", "postgresql", "spark_cluster", "start"]

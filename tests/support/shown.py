@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cumulus_ops.catalog import NewFileAside, Validation
-from cumulus_ops.config import Project
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.snapshot import commit, publish, run_minibatch, seal
-from cumulus_ops.validation.index import write_index
+from cumulus_ops.catalog.records import NewFileAside, Validation
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import Project
+from cumulus_ops.publishing.publishing import publish
+from cumulus_ops.validation.reports import write_index
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 from tests.support.projects import append_events, make_project

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cumulus_ops.simulation.case import Case, Event, Version
-from cumulus_ops.simulation.draw import draw_case
-from cumulus_ops.simulation.judge import Committed, Stamped
-from cumulus_ops.simulation.kernel import Simulation
-from cumulus_ops.simulation.protocols.eventual import EVENTUAL, Eventual
-from cumulus_ops.simulation.protocols.eventual.messages import Changed, Dispatched, Processed, Pushed, Switched
-from cumulus_ops.simulation.run import run_case
+from cumulus_papers.case import Case, Event, Version
+from cumulus_papers.kernel import Simulation
+from cumulus_papers.protocols.eventual.messages import Changed, Dispatched, Processed, Pushed, Switched
+from cumulus_papers.protocols.eventual.system import EVENTUAL, Eventual
+from cumulus_papers.run import Committed, Stamped, run_case
+from cumulus_papers.sweep import draw_case
 from tests.support.histories import Append, Begin, Checkpoint, Commit, Correct, History, Seal, Step
 
 __all__ = ["Simulated", "simulate"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from cumulus_ops.simulation import Arrival, Case, Disorder
-from cumulus_ops.simulation.layout import Layout
-from cumulus_ops.simulation.run import Spec
+from cumulus_papers.case import Arrival, Case
+from cumulus_papers.kernel import Disorder
+from cumulus_papers.layout import Layout
+from cumulus_papers.run import Spec
 from m3 import compile_views
 from m3.program import Program
 from tests.support import tpch_small

@@ -26,12 +26,14 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumulus_ops.catalog import Catalog, ProgramRecord
-from cumulus_ops.config import Project
-from cumulus_ops.eventlog import Delivery, Part, append_delivery
-from cumulus_ops.eventlog.types import OFFSET, SIGN
-from cumulus_ops.faults import FAULT_POINTS
-from cumulus_ops.sources import Source
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.append.delivery import Delivery, Part
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import ProgramRecord
+from cumulus_ops.files.columns import OFFSET, SIGN
+from cumulus_ops.project.processes import FAULT_POINTS
+from cumulus_ops.project.settings import Project
+from cumulus_ops.sources.source import Source
 
 __all__ = ["Handed", "append_all", "check_source", "handed_over", "log_rows", "new_catalog", "parts_of"]
 
@@ -152,7 +154,7 @@ def append_all(project: Project, make: Make, kill_at: str | None = None, number:
         if name == kill_at and reached[name] == number:
             raise Killed
 
-    with mock.patch("cumulus_ops.eventlog.append.reach", reach):
+    with mock.patch("cumulus_ops.append.append.reach", reach):
         while True:
             with new_catalog(project) as catalog:
                 source = make(catalog)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cumulus_ops.errors import NotYet
+from cumulus_ops.project.errors import NotYet
 
 
 def speak(words: list[bytes], end: str) -> Iterator[bytes]:

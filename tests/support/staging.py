@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog import LogFile, NewRun, Run
-from cumulus_ops.engine.apply import ApplyTask
-from cumulus_ops.engine.events import BatchRef
-from cumulus_ops.engine.staged import MESSAGE_ARROW, staged_steps
-from cumulus_ops.engine.steps import StepResult, run_step
-from cumulus_ops.eventlog.files import write_parquet
-from cumulus_ops.layout import Labels, ProgramPlan
-from cumulus_ops.mapstore import VERSION, AccessPath, open_run
+from cumulus_ops.catalog.records import LogFile, NewRun, Run
+from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.reading import BatchRef
+from cumulus_ops.compute.staged import MESSAGE_ARROW, staged_steps
+from cumulus_ops.compute.steps import StepResult, run_step
+from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.layout.costs import Labels
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.maps.deltas import VERSION
+from cumulus_ops.maps.packs import open_run
+from cumulus_ops.maps.runs import AccessPath
 from tests.support.projects import Event, log_table
 
 __all__ = ["Rows", "in_process", "in_stages", "write_batch"]

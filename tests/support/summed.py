@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from m3.dataflow import strata
-from m3.moments import as_snapshot
 from m3.program import MapRef, Program
-from m3.statements import Key, contributions
+from m3.statements import Key, as_snapshot, contributions
 from tests.support.projects import Event
 
 __all__ = ["summed_maps"]

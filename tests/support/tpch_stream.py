@@ -12,10 +12,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumulus_ops.config import ExecutorSettings, Project, load_project
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.mapstore import VALUE
-from cumulus_ops.query import read_map
+from cumulus_ops.maps.deltas import VALUE
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import ExecutorSettings, Project, load_project
+from cumulus_ops.query.read import read_map
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tpch"
 VIEWS = ("q1", "q3", "q5", "q6", "q10", "example21")

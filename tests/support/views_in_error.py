@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from cumulus_ops.engine import Executor, Runtime, initialise, open_runtime
-from cumulus_ops.errors import ViewInError
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import commit, refresh, seal
-from cumulus_ops.snapshot.minibatch import apply_batch
+from cumulus_ops.compute.steps import Executor
+from cumulus_ops.epochs.checkpoint import commit, refresh
+from cumulus_ops.epochs.minibatch import apply_batch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import ViewInError
+from cumulus_ops.query.read import read_view
 from m3 import Interpreter
 from m3.errors import ValueProblem
 from tests.support.projects import append_events, make_project

@@ -16,21 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cumulus_ops.append.seals import distinct_texts
 from cumulus_ops.catalog.values import SealChange, Sealing
-from cumulus_ops.config import Project
+from cumulus_ops.compute.steps import Executor, InProcess, MinibatchTask, StepResult, Task
 from cumulus_ops.coordination.barriers import SEAL, VALUE_SEAL, VALUE_VOTE, VOTE, in_force, without
 from cumulus_ops.coordination.plan import Barrier
-from cumulus_ops.engine import Executor, MinibatchTask, Runtime, StepResult, initialise, open_runtime
-from cumulus_ops.engine.executor import InProcess
-from cumulus_ops.engine.steps import Task
-from cumulus_ops.errors import Conflict, IntegrityProblem, NotYet
-from cumulus_ops.eventlog.seal_texts import distinct_texts
-from cumulus_ops.query.sealed import sealed_views
-from cumulus_ops.snapshot import commit, correct, current_epoch, publish, refresh, seal
-from cumulus_ops.snapshot.delta_tables import first_rows
-from cumulus_ops.snapshot.finals import final_rows, finalise
-from cumulus_ops.snapshot.minibatch import Computed, commit_batch, compute_batch
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.epochs.checkpoint import commit, correct, refresh
+from cumulus_ops.epochs.finals import finalise
+from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch, current_epoch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import Conflict, IntegrityProblem, NotYet
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.publishing.delta_tables import first_rows
+from cumulus_ops.publishing.publishing import publish
+from cumulus_ops.query.answers import final_rows, sealed_views
 from m3 import Interpreter
 from m3.program import Relation
 from tests.support.catalogs import put_migrated
@@ -105,7 +106,7 @@ class InStages(InProcess):
     """Applies each batch as Spark applies a large one: in stages, by several tasks; the refresh follows on its own."""
 
     def run(self, task: Task) -> StepResult:
-        """See :class:`cumulus_ops.engine.Executor`."""
+        """See :class:`cumulus_ops.compute.steps.Executor`."""
         return StepResult(in_stages(task.apply, 2), {}) if isinstance(task, MinibatchTask) else super().run(task)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from pathlib import Path
 
-from cumulus_ops.config import Project
+from cumulus_ops.project.settings import Project
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.projects import Event, make_project

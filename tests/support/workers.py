@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
-from cumulus_ops.config import Project
-from cumulus_ops.snapshot import open_runtime
+from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.settings import Project
 from tests.support.children import context, start, wait
 from tests.support.histories import Corrections, Local, Maps
 from tests.support.projects import Event

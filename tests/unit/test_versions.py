@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.versions import (
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.versions import (
     COORDINATORS_MAX,
     EPOCHS_MAX,
     RANKS_MAX,

@@ -18,9 +18,12 @@ from deltalake import DeltaTable
 
 from benchmarks.experiments.bank.transfers import Scenario, Transfers, land
 from benchmarks.experiments.rounds import Rounds
-from cumulus_ops.engine import Runtime
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import commit, publish, run_minibatch, validate
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.publishing.publishing import publish
+from cumulus_ops.query.read import read_view
+from cumulus_ops.validation.run import validate
 
 __all__ = ["Found", "Reading", "Snapshots", "apart", "balances", "play"]
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection
 from pathlib import Path
 
-from cumulus_ops.config import Project, load_project
+from cumulus_ops.project.settings import Project, load_project
 
 __all__ = ["VIEWS", "bank_project"]
 

@@ -18,10 +18,12 @@ import numpy as np
 from benchmarks.experiments.bank.playing import apart, balances
 from benchmarks.experiments.bank.project import bank_project
 from benchmarks.experiments.bank.transfers import Scenario, Transfers, land
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.errors import Conflict, NotYet
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import commit, current_epoch, run_minibatch, seal, sealed
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch
+from cumulus_ops.epochs.sealing import seal, sealed
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import Conflict, NotYet
+from cumulus_ops.query.read import read_view
 
 __all__ = ["Race", "Raced", "race"]
 
@@ -95,7 +97,7 @@ def race(home: Path, scenario: Scenario) -> Race:
 def _context() -> ForkServerContext:
     """Children start in milliseconds, and inherit no threads."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["cumulus_ops.snapshot"])
+    server.set_forkserver_preload(["cumulus_ops.epochs"])
     return server
 
 

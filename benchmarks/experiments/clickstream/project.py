@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from cumulus_ops.config import Project, SealSettings, load_project
+from cumulus_ops.project.settings import Project, SealSettings, load_project
 
 __all__ = ["REGIMES", "SEALING", "clickstream_project"]
 

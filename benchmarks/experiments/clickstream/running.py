@@ -20,12 +20,12 @@ import numpy as np
 from benchmarks.experiments.clickstream.clicks import Load, write_drop
 from benchmarks.experiments.clickstream.project import SEALING, clickstream_project
 from benchmarks.experiments.clickstream.sequencer import Sequencer
-from cumulus_ops.config import Project
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.eventlog import append_delivery
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import run_minibatch
-from cumulus_ops.snapshot.finals import finalise
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.epochs.finals import finalise
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import Project
+from cumulus_ops.query.read import read_view
 
 __all__ = ["Run", "run_load"]
 

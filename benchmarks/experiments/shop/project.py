@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from cumulus_ops.config import Project, load_project
+from cumulus_ops.project.settings import Project, load_project
 
 __all__ = ["shop_project"]
 

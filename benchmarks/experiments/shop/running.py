@@ -16,12 +16,12 @@ from benchmarks.experiments.attribution import corrected_by_coordinator
 from benchmarks.experiments.rounds import Rounds
 from benchmarks.experiments.shop.project import shop_project
 from benchmarks.experiments.shop.stories import NATIONS, Stories
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.eventlog import append_delivery
-from cumulus_ops.query import read_view
-from cumulus_ops.snapshot import commit, correct, merge
-from cumulus_ops.snapshot.minibatch import commit_batch, compute_batch
-from cumulus_ops.sources import drop_delivery
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.epochs.checkpoint import commit, correct, merge
+from cumulus_ops.epochs.minibatch import commit_batch, compute_batch
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.query.read import read_view
+from cumulus_ops.sources.landing import drop_delivery
 
 __all__ = ["Pass", "Run", "Settings", "run_shop"]
 

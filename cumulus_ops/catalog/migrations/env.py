@@ -1,4 +1,4 @@
-"""Alembic environment: runs the migrations on the connection that :func:`cumulus_ops.catalog.Catalog.migrate` passes."""
+"""Alembic environment: runs the migrations on the connection that :func:`cumulus_ops.catalog.catalog.Catalog.migrate` passes."""
 
 from alembic import context
 

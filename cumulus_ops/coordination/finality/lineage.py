@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from m3.graphs import reachable
+from m3.dataflow import reachable
 from m3.program import Derivation, Derived, Program, Statement, Trigger, View
 from m3.scalars import Call, Scalar, Var, conjuncts
 

@@ -9,15 +9,218 @@ A file of the project may describe what becomes of the rows; it is connected wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from cumulus_ops.coordination.finality.lineage import Carrier, Lineage
+from cumulus_ops.coordination.finality.monotone import Growth, retractions, why_retracted
 from cumulus_ops.coordination.labelling.analysis import LOGGED, analyse
 from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
 from cumulus_ops.coordination.labelling.strategies import coordinate
-from cumulus_ops.coordination.plan import AT_ONCE, EdgePlan, ViewPlan
+from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, EdgePlan, SealOf, ViewPlan
+from m3.program import Program, View
 
-__all__ = ["REQUEST", "ROWS", "Annotated", "connected", "edges_beyond", "labelled", "view_component"]
+if TYPE_CHECKING:
+    from cumulus_ops.project.settings import SealSettings
+
+__all__ = ["REQUEST", "ROWS", "Annotated", "Finality", "connected", "edges_beyond", "labelled", "view_component"]
+
+
+# From when on rows of a view are final: at once, when their partition is sealed, or with their epoch; and what would change that.
+#
+# Rows of a sealed partition are final if every relation that the view depends on is sealed on columns that come through to the same visible
+# columns of the view (:mod:`cumulus_ops.coordination.finality.lineage`): a relation that is not could still change the partition.
+
+
+Seals = Mapping[str, Sequence["SealSettings"]]
+
+
+@dataclass(frozen=True)
+class Finality:
+    """Decides for the views of a program. ``insert_only``: the relations without deletes; ``seals``: relation -> its seals, as declared;
+    ``confluent``: the views whose maps end the same in any order of the same events."""
+
+    program: Program
+    insert_only: frozenset[str]
+    seals: Seals
+    confluent: frozenset[str]
+    lineage: Lineage
+
+    def of(self, view: View) -> ViewPlan:
+        """When rows of a view are final, why, and what the cheapest change is that would avoid waiting for an epoch."""
+        why = self.retracted(view)
+        if why is None:
+            return ViewPlan(view.name, "Async", "Async", AT_ONCE, "no row of it is ever retracted")
+        sealed = self.sealed(view)
+        if sealed:
+            by, others = _named(sealed), [_named(way) for way in self._ways(view) if way != sealed]
+            said = f"{by} {'closes' if len(sealed) == 1 else 'close'} them"
+            reason = f"{why}; but rows of one {' and '.join(sealed[0].output)} depend on no others, and {said}"
+            if others:
+                reason += f" (so would {', or '.join(dict.fromkeys(others))}: the seal that is declared first is taken)"
+            return ViewPlan(view.name, "Run", "Async", SEALED, reason, sealed)
+        reason = f"{why}; {self._unsealed(view)}"
+        return ViewPlan(view.name, "Run", "Async", COMMITTED, reason, advice=self._advice(view))
+
+    def retracted(self, view: View) -> str | None:
+        """Why rows of a view may be retracted; None if they never are."""
+        if view.name not in self.confluent:
+            return "what its maps hold depends on the order of events"
+        return why_retracted(Growth(self.program, self.insert_only), view)
+
+    def sealed(self, view: View) -> tuple[SealOf, ...]:
+        """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none. Of several
+        ways, the one whose seal is declared first."""
+        return next(self._ways(view), ())
+
+    def _ways(self, view: View) -> Iterator[tuple[SealOf, ...]]:
+        """All of them."""
+        relations = self.lineage.relations(view)
+        if not relations or view.limit is not None or view.offset or not self._all_sealed(relations):
+            return
+        carriers = self._visible(view)
+        for seal in self.seals[relations[0]]:
+            yield from self._matching(seal, relations, carriers)
+
+    def _visible(self, view: View) -> list[Carrier]:
+        """The carriers that readers see, with values that are written alike everywhere."""
+        found = []
+        for carrier in self.lineage.carriers(view):
+            type_ = view.keys[carrier.position].type
+            columns = [
+                c
+                for r, name in carrier.columns.items()
+                for c in self.program.relation_by_name[r].columns
+                if c.name == name
+            ]
+            if carrier.output is not None and all(c.type.same_as(type_) for c in columns):
+                found.append(carrier)
+        return found
+
+    def _matching(
+        self, seal: SealSettings, relations: Sequence[str], carriers: Sequence[Carrier]
+    ) -> Iterator[tuple[SealOf, ...]]:
+        """Ways to find a seal of the first relation, and one of each other, in the same columns of a view."""
+        choices = [[c for c in carriers if c.columns[relations[0]] == column] for column in seal.columns]
+        for chosen in itertools.product(*choices):
+            outputs = [c.output for c in chosen]
+            if len(set(outputs)) < len(outputs):
+                continue
+            found = [self._seal_on(r, {c.columns[r]: str(c.output) for c in chosen}) for r in relations[1:]]
+            first = SealOf(relations[0], seal.name, tuple(seal.columns), tuple(map(str, outputs)))
+            if all(found):
+                yield (first, *(s for s in found if s is not None))
+
+    def _seal_on(self, relation: str, outputs: Mapping[str, str]) -> SealOf | None:
+        """The relation's seal on just these columns (column -> output)."""
+        for seal in self.seals[relation]:
+            if set(seal.columns) == set(outputs):
+                return SealOf(relation, seal.name, tuple(seal.columns), tuple(outputs[c] for c in seal.columns))
+        return None
+
+    def _unsealed(self, view: View) -> str:
+        """Why no seals make its partitions final."""
+        relations = self.lineage.relations(view)
+        if view.limit is not None or view.offset:
+            return "LIMIT chooses among the rows of all partitions"
+        carriers = self._visible(view)
+        if not carriers:
+            return "and no column that it shows keeps the rows of " + " and ".join(relations) + " apart"
+        shown = ", ".join(dict.fromkeys(_said(c) for c in carriers))
+        without = [r for r in relations if not self.seals.get(r)]
+        if without:
+            return f"its rows are kept apart by {shown}, but {' and '.join(without)} {_is(without)} not sealed"
+        return (
+            f"its rows are kept apart by {shown}, on which {' and '.join(relations)} {_is(relations)} not sealed alike"
+        )
+
+    def _advice(self, view: View) -> str | None:
+        """The cheapest change that would do without order: a word in the file, a column less, a seal, a column more."""
+        return next(self._changes(view), None)
+
+    def _changes(self, view: View) -> Iterator[str]:
+        relations = self.lineage.relations(view)
+        if view.limit is not None or view.offset:
+            yield from self._unlimited(view)
+            return
+        if view.name in self.confluent:
+            yield from self._fewer_retractions(view, relations)
+        if relations and self._all_sealed(relations):
+            yield from self._new_column(relations)
+        yield from self._new_seals(view, relations)
+        hidden = [c for c in self.lineage.carriers(view) if c.output is None]
+        if hidden:
+            yield f"show {_column(hidden[0], relations)}, and seal {' and '.join(relations)} on it"
+        yield from self._new_column(relations)
+
+    def _fewer_retractions(self, view: View, relations: Sequence[str]) -> Iterator[str]:
+        """Less that may happen, or less that is shown: a column of a view whose rows HAVING chooses."""
+        left = retractions(Growth(self.program, frozenset(self.program.relation_by_name)), view)
+        deleting = [r for r in relations if r not in self.insert_only]
+        said = f"`insert_only: true` for {' and '.join(deleting)}, if nothing is ever deleted there"
+        if not left:
+            yield f"say {said}: then no row of it is ever retracted"
+        elif view.having is not None and all(r.column for r in left):
+            columns = ", ".join(dict.fromkeys(r.column for r in left))
+            yield f"leave out {columns}{', and say ' + said if deleting else ''}: then no row of it is ever retracted"
+
+    def _new_seals(self, view: View, relations: Sequence[str]) -> Iterator[str]:
+        """Seals on one column that is shown; best where most relations have them."""
+        found = []
+        for carrier in self._visible(view):
+            missing = [
+                r for r in relations if (carrier.columns[r],) not in [tuple(s.columns) for s in self.seals.get(r, ())]
+            ]
+            found.append((len(missing), carrier, missing))
+        if found:
+            _, carrier, missing = min(found, key=lambda f: f[0])
+            said = " and ".join(f"{r} on {carrier.columns[r]}" for r in missing)
+            yield f"seal {said} (`seals:` in cumulus.yaml): then rows of one {carrier.output} are final when it is sealed"
+
+    def _unlimited(self, view: View) -> Iterator[str]:
+        """LIMIT left to readers, if that helps."""
+        whole = self.of(replace(view, limit=None, offset=0))
+        said = "leave LIMIT and OFFSET to whoever reads it"
+        if whole.final != COMMITTED:
+            yield said
+        elif whole.advice is not None:
+            yield f"{said}, and {whole.advice}"
+
+    def _new_column(self, relations: Sequence[str]) -> Iterator[str]:
+        """A column that what is sealed, or can be, has in common."""
+        sealed = (
+            [f"{r}.{c}" for r in relations for c in self.seals[r][0].columns] if self._all_sealed(relations) else []
+        )
+        if len(relations) > 1 and sealed:
+            yield f"join by what they are sealed on, too ({' = '.join(sealed)}), and show it"
+        elif sealed:
+            columns = " and ".join(self.seals[relations[0]][0].columns)
+            yield f"group by {columns} of {relations[0]} too, on which it is sealed, and show it"
+        elif len(relations) == 1:
+            yield f"group by something of {relations[0]} that comes to an end, such as a day, show it, and seal on it"
+
+    def _all_sealed(self, relations: Sequence[str]) -> bool:
+        return all(self.seals.get(r) for r in relations)
+
+
+def _named(seals: Sequence[SealOf]) -> str:
+    return " and ".join(f"{s.relation}.{s.seal}" for s in seals)
+
+
+def _said(carrier: Carrier) -> str:
+    columns = ", ".join(f"{r}.{c}" for r, c in carrier.columns.items())
+    return f"{carrier.output} ({columns})"
+
+
+def _column(carrier: Carrier, relations: Sequence[str]) -> str:
+    return f"{carrier.columns[relations[0]]} of {relations[0]}"
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
 
 #: The interfaces of views: what is asked, and what is answered.
 REQUEST, ROWS = "request", "rows"

@@ -11,11 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
-from cumulus_ops.coordination.labelling.dependencies import Attributes, rules_of
-from cumulus_ops.coordination.labelling.inference import Inference, Outcome, infer, reconcile
-from cumulus_ops.coordination.labelling.labels import ASYNC, INST, RUN, SEAL, Label, most_severe
-from cumulus_ops.errors import InputProblem
-from m3.graphs import components, graph_of
+from cumulus_ops.coordination.labelling.labels import (
+    ASYNC,
+    INST,
+    RUN,
+    SEAL,
+    Attributes,
+    Inference,
+    Label,
+    Outcome,
+    infer,
+    most_severe,
+    reconcile,
+    rules_of,
+)
+from cumulus_ops.project.errors import InputProblem
+from m3.dataflow import components, graph_of
 
 __all__ = ["ARRIVAL", "LOGGED", "Analysis", "Flow", "Port", "Step", "analyse", "into"]
 

@@ -10,9 +10,26 @@ component's state is one, and all its paths share it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-__all__ = ["Annotation", "Component", "Dataflow", "Dependency", "Schema", "Stream"]
+from cumulus_ops.project.yaml_nodes import Item, Section, read_yaml
+
+__all__ = [
+    "Annotation",
+    "Component",
+    "Dataflow",
+    "Dependency",
+    "Edge",
+    "Entry",
+    "Schema",
+    "Stream",
+    "connect",
+    "interface_of",
+    "read_dataflow",
+]
 
 
 @dataclass(frozen=True)
@@ -113,3 +130,372 @@ class Dataflow:
     streams: tuple[Stream, ...]
     dependencies: tuple[Dependency, ...] = field(default=())
     schemas: tuple[Schema, ...] = field(default=())
+
+
+# Which interfaces an annotation file connects: as its streams say, or else those of the same name.
+
+
+Interface = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the file says of a stream. ``topology``: where it leads, from ``source`` (None: outside) to ``targets`` (none: it leaves)."""
+
+    name: str
+    item: Item
+    stream: Stream
+    source: Interface | None
+    targets: tuple[Interface, ...]
+    topology: bool
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A stream, and the name of the interface that it comes from or leads to."""
+
+    interface: str
+    stream: Stream
+
+
+def interface_of(components: Sequence[Component], item: Item, text: str, stream: str, kind: str) -> Interface:
+    """The interface that ``Report.click`` names; ``Report`` alone is its interface called like the stream, or its only one.
+
+    Args:
+        components: those of the file.
+        item: where an error points to.
+        text: what is written.
+        stream: the stream's name.
+        kind: ``in`` or ``out``.
+    """
+    component = next((c for c in components if text == c.name or text.startswith(f"{c.name}.")), None)
+    if component is None:
+        known, name = ", ".join(c.name for c in components), text.partition(".")[0]
+        raise item.problem(f"there is no component {name!r}", kind="unknown-component", hint=f"known: {known}")
+    name, interface = component.name, text[len(component.name) + 1 :]
+    there = list(dict.fromkeys(p.source if kind == "in" else p.target for p in component.paths))
+    wanted = interface or (stream if stream in there else there[0] if len(there) == 1 else "")
+    if wanted not in there:
+        what = (
+            f"{name} has no {'input' if kind == 'in' else 'output'} {interface!r}"
+            if interface
+            else f"{name} has several"
+        )
+        raise item.problem(
+            what, kind="unknown-interface", hint=f"write one of {', '.join(f'{name}.{i}' for i in there)}"
+        )
+    return name, wanted
+
+
+def connect(components: Sequence[Component], entries: Sequence[Entry]) -> tuple[Edge, ...]:
+    """All streams. Where no entry says where one leads, an output is connected with the inputs of the same name of other components. What is
+    left over comes from outside, or leaves, under the name of its interface."""
+    said = list(_said(entries)) if entries else list(_by_name(components))
+    loose = list(_loose(components, {s.source for s in said}, {s.target for s in said}))
+    streams = sorted([*said, *loose], key=lambda s: (s.source is not None, s.target is None))  # as they flow
+    count = Counter(s.name for s in said) if entries else Counter[str]()
+    return tuple(_named(streams, {name for name, often in count.items() if often == 1}))
+
+
+def _said(entries: Sequence[Entry]) -> Iterator[Stream]:
+    for entry in entries:
+        for target in dict.fromkeys(entry.targets) or (None,):
+            yield replace(entry.stream, name=entry.name, source=entry.source, target=target)
+
+
+def _by_name(components: Sequence[Component]) -> Iterator[Stream]:
+    for one in components:
+        for name in dict.fromkeys(p.target for p in one.paths):
+            for other in components:
+                if other is not one and name in {p.source for p in other.paths}:
+                    yield Stream(name, (one.name, name), (other.name, name))
+
+
+def _loose(
+    components: Sequence[Component], sources: Collection[Interface | None], targets: Collection[Interface | None]
+) -> Iterator[Stream]:
+    for component in components:
+        for name in dict.fromkeys(p.source for p in component.paths):
+            if (component.name, name) not in targets:
+                yield Stream(name, None, (component.name, name))
+        for name in dict.fromkeys(p.target for p in component.paths):
+            if (component.name, name) not in sources:
+                yield Stream(name, (component.name, name), None)
+
+
+def _named(streams: Sequence[Stream], own: Collection[str]) -> Iterator[Edge]:
+    """Streams with names that no other one has: where several share one, their ends are added, but for the one that the file has named."""
+    count = Counter(s.name for s in streams)
+    taken = set(own)
+    for stream in streams:
+        name = stream.name
+        if count[name] > 1 and name in own:
+            own = set(own) - {name}  # what the file says comes first
+        elif count[name] > 1:
+            name += f" from {'.'.join(stream.source)}" if stream.source else ""
+            name += f" to {'.'.join(stream.target)}" if stream.target else ""
+            while name in taken:
+                name += " again"
+        taken.add(name)
+        yield Edge(stream.name, replace(stream, name=name))
+
+
+# Annotated dataflows from YAML files: the format of the Blazes paper (section VI), and what it takes to say the topology.
+#
+#     Splitter:
+#       annotation:
+#         - { from: tweets, to: words, label: CR }
+#     Count:
+#       annotation: { from: words, to: counts, label: OW, subscript: [word, batch] }
+#     streams:
+#       tweets: { Seal: [batch] }
+#
+# Every key of the file is a component, but for ``name``, ``streams``, ``schema`` and ``dependencies``. The pages of the documentation have the whole of it
+# (docs/coordination.md).
+
+
+RESERVED = ("name", "streams", "schema", "dependencies")
+COMPONENT = ("annotation", "Rep")
+PATH = ("from", "to", "label", "subscript", "lineage", "Rep")
+STREAM = ("from", "to", "Seal", "Rep", "label", "producers")
+DEPENDENCY = ("from", "to", "injective", "stream")
+LABELS = ("CR", "CW", "OR", "OW")
+TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
+EXAMPLE = "write `- { from: words, to: counts, label: OW, subscript: [word, batch] }`"
+FIRST = "write components with their annotations (docs/coordination.md)"
+MANY = 1000
+
+
+def read_dataflow(file: Path, known: Sequence[Component] = ()) -> Dataflow:
+    """The dataflow that a file describes.
+
+    Args:
+        file: where it is.
+        known: components that the file does not describe, and may connect its own with.
+
+    Raises:
+        InputProblem: the file is wrong, with its line and what to write instead.
+    """
+    item = read_yaml(file, {}, FIRST)
+    _refuse_unprintable(item)
+    root = item.section()
+    components = tuple(_component(item) for name, item in root.items() if name not in RESERVED)
+    if not components:
+        raise root.item.problem("there is no component", kind="missing-key", hint=FIRST)
+    components = (*known, *components)
+    _refuse_doubles(root, known)
+    streams = _streams(root, components)
+    schemas = [schema for item in _entries(root, "schema") for schema in _schemas(item, streams)]
+    name = root.get("name")
+    plain = tuple(edge.stream for edge in streams)
+    determined = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
+    return Dataflow(name.text() if name else file.stem, components, plain, determined, tuple(schemas))
+
+
+def _refuse_unprintable(item: Item) -> None:
+    """Names are shown in terminals and pictures."""
+    left, seen = [item.node], set[int]()
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node.value, str) and not node.value.isprintable():
+            raise Item("", node, item.file, {}).problem(
+                f"{node.value!r} cannot be shown", hint="use letters, digits and _"
+            )
+        if not isinstance(node.value, str):
+            left += [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
+
+
+def _refuse_doubles(root: Section, known: Iterable[Component]) -> None:
+    for component in known:
+        double = root.get(component.name)
+        if double is not None:
+            raise double.problem("is called like a view", kind="duplicate", hint="call the component otherwise")
+
+
+def _component(item: Item) -> Component:
+    name = item.name
+    if name == "annotation":
+        hint = "indent it by two spaces more than the component's name above it"
+        raise item.problem("stands beside the components, not in one", kind="unknown-key", hint=hint)
+    if not item.is_mapping:
+        raise item.problem(
+            "is a component without annotations", kind="missing-key", hint=f"indent under it `annotation:`; {EXAMPLE}"
+        )
+    section = item.section(COMPONENT)
+    listed = section.need("annotation", EXAMPLE)
+    replicated, replicas = _rep(section.get("Rep"))
+    paths: dict[tuple[str, str], Annotation] = {}
+    for element in listed.elements() if listed.is_list else (listed,):
+        path, rep = _path(element)
+        replicated = rep if rep is not None else replicated
+        if path is not None and paths.setdefault((path.source, path.target), path) is not path:
+            hint = "keep the more severe one"
+            raise element.problem(f"two paths lead from {path.source} to {path.target}", kind="duplicate", hint=hint)
+    if not paths:
+        raise listed.problem("there is no path", kind="missing-key", hint=EXAMPLE)
+    return Component(name, tuple(paths.values()), replicated, replicas)
+
+
+def _path(item: Item) -> tuple[Annotation | None, bool | None]:
+    """A path, and Rep where it is said beside one; an entry with Rep alone is no path."""
+    section = item.section(PATH)
+    replicated, _ = _rep(section.get("Rep"))
+    if set(section.entries) == {"Rep"}:
+        return None, replicated
+    source, target = section.need("from", EXAMPLE).text(), section.need("to", EXAMPLE).text()
+    label = section.need("label", EXAMPLE).choice(LABELS)
+    subscript, lineage = section.get("subscript"), section.get("lineage")
+    if subscript is not None and label[0] == "C":
+        raise subscript.problem(
+            f"{label} has no subscript", hint="a confluent path is the same over any partitions: leave it out"
+        )
+    gate = _names(subscript) if subscript is not None and not _starred(subscript) else None
+    return Annotation(source, target, label, gate, _lineage(lineage) if lineage is not None else None), replicated
+
+
+def _starred(item: Item) -> bool:
+    return not item.is_list and item.text() == "*"
+
+
+def _lineage(item: Item) -> tuple[tuple[str, str], ...]:
+    """``[batch]``, which keeps its name, or ``{day: batch}``, which is called day in the output."""
+    if item.is_mapping:
+        return tuple((out, name.text()) for out, name in item.section().items())
+    return tuple((name, name) for name in sorted(_names(item)))
+
+
+def _names(item: Item) -> frozenset[str]:
+    """One name, or a list of them."""
+    names = item.words() if item.is_list else (item.text(),)
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise item.problem(f"{name!r} occurs twice" if name else "a name is empty", hint="write [word, batch]")
+    return frozenset(names)
+
+
+def _boolean(item: Item) -> bool:
+    text = item.text().lower()
+    if text not in (*TRUE, *FALSE):
+        raise item.problem(f"{item.text()!r} is neither true nor false", hint="write true or false")
+    return text in TRUE
+
+
+def _rep(item: Item | None) -> tuple[bool | None, int | None]:
+    """``true``, ``false`` or how many instances there are."""
+    if item is None:
+        return None, None
+    text = item.text()
+    if text.isdigit():
+        replicas = item.integer(1, MANY)
+        return replicas > 1, replicas
+    return _boolean(item), None
+
+
+def _entries(root: Section, key: str) -> list[Item]:
+    item = root.get(key)
+    return [] if item is None else [value for _, value in item.section().items()]
+
+
+def _listed(root: Section, key: str) -> tuple[Item, ...]:
+    item = root.get(key)
+    return () if item is None else item.elements()
+
+
+def _streams(root: Section, components: Sequence[Component]) -> tuple[Edge, ...]:
+    item = root.get("streams")
+    named = item.section().items() if item is not None else ()
+    entries = [entry for name, value in named for entry in _entry(name, value, components)]
+    edges = connect(components, [e for e in entries if e.topology])
+    for entry in entries:
+        if not entry.topology:
+            chosen = _called(entry.item, entry.name, edges)
+            edges = tuple(Edge(e.interface, _described(e.stream, entry)) if e in chosen else e for e in edges)
+    return edges
+
+
+def _entry(name: str, item: Item, components: Sequence[Component]) -> list[Entry]:
+    """An entry of ``streams``: with ``from`` or ``to`` it says where a stream leads, without it goes on about one that is known. One that
+    comes from several outputs is a stream from each."""
+    section = item.section(STREAM)
+    sources, targets = _ends(section.get("from")), _ends(section.get("to"))
+    into = tuple(interface_of(components, t, t.text(), name, "in") for t in targets)
+    outs: list[tuple[str, str] | None] = [interface_of(components, s, s.text(), name, "out") for s in sources]
+    leads = bool(sources or targets)
+    return [Entry(name, item, _stream(name, section, out), out, into, leads) for out in outs or [None]]
+
+
+def _ends(item: Item | None) -> tuple[Item, ...]:
+    """One interface, or a list of them."""
+    if item is None:
+        return ()
+    return item.elements() if item.is_list else (item,)
+
+
+def _stream(name: str, section: Section, source: tuple[str, str] | None) -> Stream:
+    seal, label, producers = section.get("Seal"), section.get("label"), section.get("producers")
+    if label is not None and source is not None:
+        raise label.problem(
+            "only a stream from outside has a label of its own", hint="this one's is derived: leave it out"
+        )
+    return Stream(
+        name,
+        None,
+        None,
+        _names(seal) if seal is not None else None,
+        _rep(section.get("Rep"))[0],
+        label.choice(("Async", "Run", "Inst")) if label is not None else "Async",
+        producers.integer(1, MANY) if producers is not None else None,
+    )
+
+
+def _described(stream: Stream, entry: Entry) -> Stream:
+    said = entry.stream
+    if said.label != "Async" and stream.source is not None:
+        raise entry.item.problem("only a stream from outside has a label of its own", hint="leave `label` out")
+    return Stream(stream.name, stream.source, stream.target, said.seal, said.replicated, said.label, said.producers)
+
+
+def _called(item: Item, name: str, edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """The streams of that name, or of an interface of that name: those from outside, if there are any."""
+    edges = tuple(edges)
+    found = tuple(e for e in edges if e.stream.name == name) or tuple(e for e in edges if e.interface == name)
+    if not found:
+        known = ", ".join(dict.fromkeys(e.stream.name for e in edges))
+        raise item.problem(
+            f"there is no stream {name!r}",
+            kind="unknown-stream",
+            hint=f"known: {known}; a new one needs `from:` or `to:`",
+        )
+    return tuple(e for e in found if e.stream.source is None) or found
+
+
+def _schemas(item: Item, edges: Sequence[Edge]) -> list[Schema]:
+    name = item.name.partition(".")[2]
+    keys: tuple[frozenset[str], ...] = ()
+    if item.is_list:
+        columns = item.words()
+    else:
+        section = item.section(("columns", "keys"))
+        columns = section.need("columns", "write `columns: [id, campaign]`").words()
+        listed = section.get("keys")
+        keys = tuple(_names(k) for k in listed.elements()) if listed is not None else ()
+    for unknown in sorted(frozenset().union(*keys) - set(columns)):
+        raise item.problem(f"the key {unknown!r} is no column", hint=f"known: {', '.join(columns)}")
+    return [Schema(e.stream.name, columns, keys) for e in _called(item, name, edges)]
+
+
+def _dependency(item: Item, edges: Sequence[Edge]) -> list[Dependency]:
+    section = item.section(DEPENDENCY)
+    hint = "write `- { from: company, to: symbol, injective: true }`"
+    determinant, dependents = _names(section.need("from", hint)), _names(section.need("to", hint))
+    said, where = section.get("injective"), section.get("stream")
+    injective = said is not None and _boolean(said)
+    if injective and len(dependents) > 1:
+        raise item.problem(
+            "is injective into several attributes", hint="write one entry for each that is injective by itself"
+        )
+    streams = [None] if where is None else [e.stream.name for e in _called(where, where.text(), edges)]
+    return [Dependency(determinant, d, injective, s) for s in streams for d in sorted(dependents)]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from xml.sax.saxutils import escape, quoteattr
 
-from cumulus_ops.coordination.labelling.advice import advise
 from cumulus_ops.coordination.labelling.analysis import Analysis, Step
 from cumulus_ops.coordination.labelling.annotations import Component, Dataflow, Stream
-from cumulus_ops.coordination.labelling.labels import Label
-from cumulus_ops.coordination.labelling.strategies import Coordination
+from cumulus_ops.coordination.labelling.labels import ASYNC, KINDS, Label, most_severe
+from cumulus_ops.coordination.labelling.strategies import Coordination, advise
 from cumulus_ops.coordination.plan import EdgePlan
+from m3.dataflow import components, graph_of
+from m3.picture.drawing import CHARACTERS, curve, place_labels, text_at, tip
+from m3.picture.layout import KEYS_CHARACTERS, LINE, Box, Edge, Key, Layout, Node, Route, arrange, name_lines, shortened
 
-__all__ = ["explain", "meaning_of", "steps_at", "summary"]
+__all__ = ["explain", "meaning_of", "steps_at", "summary", "to_svg"]
+
 
 MEANINGS = {
     "Seal": "the same contents in every run, and punctuations say when a partition is complete",
@@ -144,3 +148,211 @@ def _strategies(dataflow: Dataflow, coordination: Coordination) -> list[str]:
             lines.append(f"  {stream.name} ({edge.source} -> {edge.target}): {_strategy(edge)}")
             lines.append(f"    {edge.reason}")
     return lines if len(lines) > 1 else [*lines, "  none: nothing has to be coordinated"]
+
+
+# The dataflow as a picture, coloured by label: one SVG file, which says why when one points at something.
+
+
+#: Fill and line of each label, on white and on black; the colours differ in brightness, too.
+COLOURS = {
+    "Seal": ("#dcebff", "#2f6fc4", "#17304f", "#6ea8f0"),
+    "Async": ("#dcf5e3", "#2a8a4a", "#143a22", "#5cc583"),
+    "Run": ("#fff3c4", "#a67c00", "#3f3510", "#e0bb3c"),
+    "Inst": ("#ffe0c2", "#c9641a", "#4a2c0f", "#f09a48"),
+    "Diverge": ("#ffd6d6", "#b3202c", "#4d1519", "#f2707a"),
+}
+STYLE = """
+text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1b2430; }
+.page { fill: #ffffff; }
+.heading { font-size: 15px; font-weight: 600; }
+.column { font-size: 11px; fill: #5c6773; }
+.name { font-size: 12px; font-weight: 600; }
+.keys { font-size: 10px; fill: #38424e; }
+.shape { stroke-width: 1.4; }
+.edge { fill: none; stroke-width: 1.6; }
+.edge.order { stroke-dasharray: 7 3; stroke-width: 2.4; }
+.edge.seal { stroke-dasharray: 2 3; stroke-width: 2.4; }
+.tip { stroke: none; }
+.label { font-size: 10px; pointer-events: none; paint-order: stroke; stroke: #ffffff; stroke-width: 3px; stroke-linejoin: round; }
+.link:hover .edge, .node:hover .shape { stroke-width: 3; }
+"""
+DARK = """  text { fill: #e8edf3; }
+  .page { fill: #10151c; }
+  .column { fill: #97a3b0; }
+  .keys { fill: #c9d3de; }
+  .label { stroke: #10151c; }
+"""
+LEAST_WIDTH = 820.0
+#: What edges that lead back need under the boxes.
+BELOW = 44.0
+OUTSIDE, INSIDE, LEAVING = "outside", "component", "leaving"
+
+
+def to_svg(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -> str:
+    """The dataflow as a self-contained SVG document.
+
+    Components have the colour of their worst output without coordination, streams that of their label; a stream that has to be sealed or
+    ordered is dotted or dashed. Pointing at something shows its derivation.
+
+    Returns:
+        XML text ending in a newline.
+    """
+    edges = dict(_edges(dataflow, analysis, coordination))
+    layout = arrange(_nodes(dataflow, analysis), list(edges))
+    below = BELOW if any(route.back for route in layout.routes) else 0.0
+    width, height = max(layout.width, LEAST_WIDTH), layout.height + below
+    label = analysis.label
+    title = f"{dataflow.name}: {label}, {meaning_of(label)}"
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" role="img" aria-label={quoteattr(title)}>'
+    )
+    lines = [head, f"<title>{escape(title)}</title>", f"<style>{_style()}</style>"]
+    lines += [f'<rect class="page" width="{width:.0f}" height="{height:.0f}"/>', text_at(24, 30, "heading", title)]
+    lines += [*_routes(dataflow, analysis, coordination, layout, edges)]
+    lines += [_node(box, _colour(analysis, box.node.key)) for box in layout.boxes]
+    return "\n".join([*lines, *_legend(height - 26), "</svg>"]) + "\n"
+
+
+def _style() -> str:
+    light = "".join(
+        f".{k} .shape {{ fill: {c[0]}; stroke: {c[1]}; }}\n.{k} .edge {{ stroke: {c[1]}; }}\n.{k} .tip {{ fill: {c[1]}; }}\n"
+        for k, c in COLOURS.items()
+    )
+    dark = "".join(
+        f"  .{k} .shape {{ fill: {c[2]}; stroke: {c[3]}; }}\n  .{k} .edge {{ stroke: {c[3]}; }}\n  .{k} .tip {{ fill: {c[3]}; }}\n"
+        for k, c in COLOURS.items()
+    )
+    return f"{STYLE}{light}@media (prefers-color-scheme: dark) {{\n{DARK}{dark}}}\n"
+
+
+def _colour(analysis: Analysis, key: Key) -> str:
+    """The kind of label that gives a box its colour."""
+    kind, name = key
+    if kind != INSIDE:
+        return analysis.labels[name].kind
+    return _worst(label for (component, _), label in analysis.outputs.items() if component == name).kind
+
+
+def _worst(labels: Iterator[Label]) -> Label:
+    return most_severe(list(labels) or [Label(ASYNC)])
+
+
+def _nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
+    layers = _layers(dataflow)
+    last = max(layers.values(), default=0) + 1
+    for stream in dataflow.streams:
+        if stream.source is None:
+            label = str(analysis.labels[stream.name])
+            yield Node(
+                (OUTSIDE, stream.name), 0, label, f"{stream.name}: {label}: {meaning_of(analysis.labels[stream.name])}"
+            )
+    for component in dataflow.components:
+        yield Node((INSIDE, component.name), layers[component.name], _second_line(component), _why(component, analysis))
+    for stream in dataflow.streams:
+        if stream.target is None:
+            label = str(analysis.labels[stream.name])
+            yield Node(
+                (LEAVING, stream.name),
+                last,
+                label,
+                f"{stream.name}: {label}: {meaning_of(analysis.labels[stream.name])}",
+            )
+
+
+def _second_line(component: Component) -> str:
+    paths = ", ".join(dict.fromkeys(p.text for p in component.paths))
+    return f"{paths}, Rep" if component.replicated else paths
+
+
+def _why(component: Component, analysis: Analysis) -> str:
+    outputs = dict.fromkeys(p.target for p in component.paths)
+    lines = [line for output in outputs for line in steps_at(analysis.steps, component.name, output)]
+    return "\n".join([component.name, *lines])
+
+
+def _layers(dataflow: Dataflow) -> dict[str, int]:
+    """The layer of each component: right of all that leads to it, but for what leads back."""
+    names = [c.name for c in dataflow.components]
+    links = [(s.source[0], s.target[0]) for s in dataflow.streams if s.source and s.target]
+    graph = graph_of(names, links)
+    layers: dict[str, int] = {}
+    for group in components(graph):
+        start = 1 + max((layers[a] for a, b in links if b in group and a not in group), default=0)
+        for offset, name in enumerate(group):
+            layers[name] = start + offset
+    return layers
+
+
+def _edges(
+    dataflow: Dataflow, analysis: Analysis, coordination: Coordination
+) -> Iterator[tuple[Edge, list[tuple[Stream, EdgePlan]]]]:
+    """An edge for each pair of boxes with streams between them."""
+    found: dict[tuple[Key, Key], list[tuple[Stream, EdgePlan]]] = {}
+    for stream, plan in zip(dataflow.streams, coordination.edges, strict=True):
+        source = (INSIDE, stream.source[0]) if stream.source else (OUTSIDE, stream.name)
+        target = (INSIDE, stream.target[0]) if stream.target else (LEAVING, stream.name)
+        found.setdefault((source, target), []).append((stream, plan))
+    for (source, target), streams in found.items():
+        shown = source[0] == INSIDE and target[0] == INSIDE
+        texts = tuple(_short(s.name, str(analysis.labels[s.name])) for s, _ in streams) if shown else ()
+        yield Edge(source, target, texts, False), streams
+
+
+def _short(name: str, label: str) -> str:
+    """What is written beside a stream: its label, and its name if there is room."""
+    text = f"{name}: {label}"
+    return text if len(text) <= CHARACTERS else label
+
+
+def _routes(
+    dataflow: Dataflow,
+    analysis: Analysis,
+    coordination: Coordination,
+    layout: Layout,
+    edges: Mapping[Edge, Sequence[tuple[Stream, EdgePlan]]],
+) -> Iterator[str]:
+    for route in layout.routes:
+        streams = edges[route.edge]
+        worst = _worst(analysis.labels[s.name] for s, _ in streams)
+        strategy = next((p.strategy for _, p in streams if p.strategy != "none"), "none")
+        title = "\n".join(_told(s, p, analysis, coordination) for s, p in streams)
+        yield f'<g class="link {worst.kind}"><title>{escape(title)}</title>{_line(route, strategy)}</g>'
+    for (x, y), text in place_labels(layout).values():
+        yield text_at(x, y - 4, "label", text, "middle")
+
+
+def _line(route: Route, strategy: str) -> str:
+    return f'<path class="edge {strategy}" d="{curve(route)}"/>{tip(route.points[-1][1])}'
+
+
+def _told(stream: Stream, plan: EdgePlan, analysis: Analysis, coordination: Coordination) -> str:
+    before, after = analysis.labels[stream.name], coordination.analysis.labels[stream.name]
+    text = f"{stream.name}, {plan.source} → {plan.target}: {before}: {meaning_of(before)}"
+    if plan.strategy != "none":
+        what = f"seal on {', '.join(plan.key)}" if plan.strategy == "seal" else f"order ({plan.order})"
+        text += f"\n{what}: {plan.reason}"
+    return text if after.bare == before.bare else f"{text}\nwith coordination: {after}"
+
+
+def _node(box: Box, colour: str) -> str:
+    kind, name = box.node.key
+    middle, radius = box.x + box.width / 2, 6 if kind == INSIDE else box.height / 2
+    shape = f'<rect class="shape" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="{radius:.1f}"/>'
+    lines = [
+        f'<g class="node {kind} {colour}" data-name={quoteattr(name)}><title>{escape(box.node.title)}</title>{shape}'
+    ]
+    lines += [text_at(middle, box.y + 16 + LINE * i, "name", t, "middle") for i, t in enumerate(name_lines(name))]
+    lines.append(text_at(middle, box.y + box.height - 8, "keys", shortened(box.node.keys, KEYS_CHARACTERS), "middle"))
+    return "".join([*lines, "</g>"])
+
+
+def _legend(y: float) -> Iterator[str]:
+    x = 24.0
+    for kind in KINDS:
+        yield f'<g class="{kind}"><rect class="shape" x="{x:.1f}" y="{y:.1f}" width="26" height="14" rx="4"/></g>'
+        yield text_at(x + 32, y + 11, "column", kind)
+        x += 56 + 6 * len(kind)
+    for strategy, text in (("seal", "waits for seals"), ("order", "in one order")):
+        yield f'<g class="Async"><path class="edge {strategy}" d="M{x:.1f} {y + 7:.1f}h30"/></g>{text_at(x + 36, y + 11, "column", text)}'
+        x += 56 + 6 * len(text)

@@ -12,8 +12,3 @@
 :mod:`.source`          spans of transactions as deliveries
 ======================  ==========================================================
 """
-
-from cumulus_ops.sources.debezium.project import DebeziumSource
-from cumulus_ops.sources.debezium.source import DebeziumSettings, DebeziumStream
-
-__all__ = ["DebeziumSettings", "DebeziumSource", "DebeziumStream"]

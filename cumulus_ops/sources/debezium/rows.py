@@ -12,11 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from cumulus_ops.eventlog.raw import Malformed, RawFile
-from cumulus_ops.eventlog.types import EVENT, OP
-from cumulus_ops.sources.debezium.images import ImageReader, nulls_at
-from cumulus_ops.sources.debezium.messages import is_object
-from cumulus_ops.sources.debezium.transactions import Change, Transaction
+from cumulus_ops.files.columns import EVENT, OP, Malformed, RawFile
+from cumulus_ops.sources.debezium.columns import ImageReader, nulls_at
+from cumulus_ops.sources.debezium.transactions import Change, Transaction, is_object
 
 __all__ = ["PLACEHOLDER", "RowMaker"]
 

@@ -12,17 +12,267 @@ those that come again from the same place on.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
-from cumulus_ops.sources.debezium.messages import BadLine, Message, Origin, decode
-from cumulus_ops.sources.debezium.position import Mark
+__all__ = [
+    "IGNORED",
+    "TOMBSTONE",
+    "Assembler",
+    "BadLine",
+    "Change",
+    "Counted",
+    "Mark",
+    "Message",
+    "Origin",
+    "Position",
+    "Rejected",
+    "Transaction",
+    "TransactionBlock",
+    "decode",
+    "is_object",
+    "name_code",
+    "table_names",
+]
 
-__all__ = ["Assembler", "Change", "Rejected", "Transaction", "table_names"]
+
+# How far a stream has been read, and what of it has to be known to go on.
+
+
+def name_code(name: str) -> str:
+    """Eight characters for a file's name."""
+    return base64.urlsafe_b64encode(
+        hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=6).digest()
+    ).decode()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The place in a database's log of the last transaction, and the highest time of any: what comes again, as it does after
+    a connector was restarted, is not behind it."""
+
+    database: str
+    place: tuple[int | str, ...]
+    ts_ms: int
+
+
+@dataclass(frozen=True)
+class Position:
+    """What is kept in the catalog between two deliveries.
+
+    Attributes:
+        file: the name of the file that is being read; "" before the first.
+        offset: the bytes of it that are in the log; ``line``: the lines. ``tail`` is the digest of its end.
+        event: the number of the next event.
+        done: :func:`name_code` of the files before it, as many as are still there.
+        mark: the last place in the database's log.
+        open: the transaction that was ended by waiting; what comes of it later is too late.
+        ended: the last transaction of which there was an END.
+        counts: rows and messages that were left out, by reason, since the beginning.
+    """
+
+    file: str = ""
+    offset: int = 0
+    line: int = 0
+    tail: str = ""
+    event: int = 1
+    done: tuple[str, ...] = ()
+    mark: Mark | None = None
+    open: str | None = None
+    ended: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str | None) -> Position:
+        """From :meth:`text`; None is the beginning.
+
+        >>> at = Position("a.json", 7, 1, "ab", 5, mark=Mark("postgresql/shop", (1, 2), 9), counts={"tombstone": 1})
+        >>> Position.parse(at.text()) == at
+        True
+        """
+        if text is None:
+            return cls()
+        found = json.loads(text)
+        mark = found.pop("mark", None)
+        if mark:
+            found["mark"] = Mark(mark["database"], tuple(mark["place"]), mark["ts_ms"])
+        return cls(**{**found, "done": tuple(found.get("done", ()))})
+
+    def text(self) -> str:
+        """As it is kept in the catalog."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value or name == "offset"})
+
+    def counted(self, counts: Counter[str]) -> Position:
+        """With more that was left out."""
+        return replace(self, counts=dict(sorted((Counter(self.counts) + counts).items())))
+
+
+# One line of a stream, whatever it is wrapped in, as a message.
+#
+# =============================================  =====================================================
+# a line                                         is
+# =============================================  =====================================================
+# ``{"before": .., "after": .., "op": ..}``      an envelope: a change
+# ``{"status": "END", "id": ..}``                where a transaction begins or ends
+# ``{"schema": .., "payload": ..}``              either of them, with its schema
+# ``{"key": .., "value": ..}``                   either of them, with its key
+# ``null``, or a ``value`` or ``payload`` null   a tombstone, which follows a delete
+# ``{"ts_ms": ..}``, ``{.., "ddl": ..}``         a heartbeat, a change of a schema; neither concerns rows
+# =============================================  =====================================================
+#
+# Only what surrounds the rows is decoded here; rows stay the text that they are (:class:`msgspec.Raw`) until many can be read at once.
+
+
+#: What is counted, and otherwise ignored.
+TOMBSTONE, IGNORED = "tombstone", "ignored"
+
+
+class Origin(msgspec.Struct, gc=False, rename={"transaction_number": "txId"}):
+    """Where in which database a change was made: the envelope's ``source``."""
+
+    connector: str | None = None
+    name: str | None = None
+    db: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    snapshot: Any = None
+    sequence: str | None = None
+    ts_ms: int | None = None
+    transaction_number: Any = None
+    lsn: Any = None
+    gtid: str | None = None
+    file: str | None = None
+    pos: int | None = None
+    row: int | None = None
+    commit_lsn: str | None = None
+    change_lsn: str | None = None
+    event_serial_no: int | None = None
+    server_id: int | None = None
+
+
+class TransactionBlock(msgspec.Struct, gc=False):
+    """Which transaction a change belongs to, and its place there. Numbers may be texts."""
+
+    id: str
+    total_order: int | str | None = None
+    data_collection_order: int | str | None = None
+
+
+class Counted(msgspec.Struct, gc=False):
+    """How many changes of a table a transaction has."""
+
+    data_collection: str
+    event_count: int | str
+
+
+class Message(msgspec.Struct, gc=False):
+    """An envelope, or the begin or end of a transaction (with ``status``)."""
+
+    op: str | None = None
+    before: Raw = Raw()
+    after: Raw = Raw()
+    source: Origin | None = None
+    transaction: TransactionBlock | None = None
+    status: str | None = None
+    id: Any = None
+    event_count: Any = None
+    data_collections: list[Counted] | None = None
+
+
+class _Value(Message, gc=False):
+    """A message, or one wrapped with its schema."""
+
+    schema: Raw = Raw()
+    payload: Message | UnsetType | None = UNSET
+
+
+class _Line(_Value, gc=False):
+    """A value by itself, or with its key."""
+
+    key: Raw = Raw()
+    value: _Value | UnsetType | None = UNSET
+
+
+class BadLine(ValueError):
+    """A line that is no message; says why."""
+
+
+_DECODER = msgspec.json.Decoder(_Line)
+#: What messages that do not concern rows are known by.
+HEARTBEAT = {"ts_ms", "ts_us", "ts_ns"}
+SCHEMA_CHANGE = {"ddl", "tableChanges"}
+UNWRAPPED = {"__op", "__deleted", "__table", "__lsn"}
+
+
+def decode(line: bytes) -> tuple[Message | str, Raw, Raw]:
+    """A line as ``(message, schema, key)``: the message, or :data:`TOMBSTONE` or :data:`IGNORED`; the texts of its schema and key.
+
+    >>> message, schema, key = decode(b'{"key":{"id":1},"value":{"op":"d","before":{"id":1},"after":null}}')
+    >>> message.op, bytes(message.before), bytes(message.after), bytes(schema), bytes(key)
+    ('d', b'{"id":1}', b'null', b'', b'{"id":1}')
+    >>> decode(b"null")[0]
+    'tombstone'
+
+    Raises:
+        BadLine: it is none of these.
+    """
+    try:
+        if not line.isascii():
+            line.decode()  # what is not decoded further is not looked at otherwise
+        found = _DECODER.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        if line.strip() == b"null":
+            return TOMBSTONE, Raw(), Raw()
+        raise BadLine(_why(line, problem)) from None
+    value: _Value | None = found
+    if found.value is not UNSET:
+        value = found.value
+    if value is None:
+        return TOMBSTONE, Raw(), found.key
+    message = value if value.payload is UNSET else value.payload
+    if message is None:
+        return TOMBSTONE, Raw(), found.key
+    if message.op is None and message.status is None:
+        return _without_rows(line), Raw(), Raw()
+    return message, value.schema, found.key
+
+
+def is_object(text: Raw) -> bool:
+    """Whether a JSON text is an object; a row that is not there is empty, or ``null``. Nothing else may come before Arrow's parser, which
+    does not survive a ``null`` in the place of a row."""
+    return bytes(text)[:1] == b"{"
+
+
+def _why(line: bytes, problem: Exception) -> str:
+    if isinstance(problem, msgspec.ValidationError):
+        return f"not a Debezium message: {problem}"
+    if isinstance(problem, RecursionError):
+        return "nested too deeply"
+    return "not UTF-8" if isinstance(problem, UnicodeDecodeError) else "not JSON"
+
+
+def _without_rows(line: bytes) -> str:
+    """:data:`IGNORED`, if it is a message of a kind that has no rows."""
+    found = json.loads(line)
+    for name in ("value", "payload"):
+        if isinstance(found, dict) and isinstance(found.get(name), dict):
+            found = found[name]
+    names = set(found)
+    if names <= HEARTBEAT or names & SCHEMA_CHANGE:
+        return IGNORED
+    if names & UNWRAPPED or not names & {"before", "after", "source"}:
+        raise BadLine("a row without its envelope: take the ExtractNewRecordState transform out of the connector")
+    raise BadLine("an envelope without op")
+
 
 #: PostgreSQL's transactions are called ``number:place``, and the place is that of the single message.
 NUMBER_AND_PLACE = re.compile(r"(\d+):(\d+)")

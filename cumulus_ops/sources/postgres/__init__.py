@@ -15,18 +15,3 @@
 :mod:`.source`        ranges of the log as deliveries
 ====================  ===============================================================
 """
-
-from cumulus_ops.sources.postgres.project import postgres_settings, postgres_source
-from cumulus_ops.sources.postgres.settings import PostgresSettings, TableSettings
-from cumulus_ops.sources.postgres.slot import dropped_slots, held_slots
-from cumulus_ops.sources.postgres.source import PostgresSource
-
-__all__ = [
-    "PostgresSettings",
-    "PostgresSource",
-    "TableSettings",
-    "dropped_slots",
-    "held_slots",
-    "postgres_settings",
-    "postgres_source",
-]

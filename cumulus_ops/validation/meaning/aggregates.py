@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from cumulus_ops.validation.meaning.ordered import ORDERED, first_value
-from cumulus_ops.validation.meaning.pairs import PAIRS, average_of, pair_of, statistic
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import (
     INT_DIGITS,
@@ -20,13 +18,207 @@ from cumulus_ops.validation.meaning.terms import (
     number,
     refused,
     sum_type,
+    text,
+    when,
 )
-from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type, decimal
+from cumulus_ops.validation.meaning.texts import as_text
+from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, STRING, Type, decimal
 
-__all__ = ["AGGREGATES", "NAMED", "Wrap", "aggregate", "is_aggregate"]
+__all__ = [
+    "AGGREGATES",
+    "NAMED",
+    "ORDERED",
+    "PAIRS",
+    "Wrap",
+    "aggregate",
+    "average_of",
+    "first_value",
+    "is_aggregate",
+    "pair_of",
+    "statistic",
+]
+
+
+# Aggregates of pairs: CORR, COVAR and REGR. A pair in which one number is NULL does not count.
+
+
+Wrap = Callable[[exp.Expr], exp.Expr]
+#: Their arguments are x, y; those of the others are y, x.
+SYMMETRIC = (exp.Corr, exp.CovarPop, exp.CovarSamp)
+#: Form -> the name of its statistic.
+OF_PAIRS: Mapping[type[exp.Expr], str] = {
+    exp.Corr: "corr", exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept", exp.RegrR2: "regr_r2", exp.RegrSxx: "regr_sxx", exp.RegrSyy: "regr_syy",
+    exp.RegrSxy: "regr_sxy",
+}  # fmt: skip
+#: Those that DuckDB has as NaN where they are not defined.
+NAN = (exp.Corr, exp.RegrSlope)
+PAIRS = (*OF_PAIRS, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy)
+
+
+def pair_of(reader: Reader, node: exp.Expr) -> tuple[Term, Term]:
+    """The numbers x and y of a call."""
+    first, second = reader.read(node.this), reader.read(node.args["expression"])
+    if not {first.kind, second.kind} <= {"int", "decimal"}:
+        raise refused(f"{node.key.upper()} of {first.known} and {second.known}")
+    return (first, second) if isinstance(node, SYMMETRIC) else (second, first)
+
+
+def average_of(node: exp.Expr, x: Term, y: Term) -> Term:
+    """What REGR_AVGX or REGR_AVGY averages: one number where the other is known."""
+    wanted, other = (x, y) if isinstance(node, exp.RegrAvgx) else (y, x)
+    missing = exp.Is(this=other.node, expression=exp.Null())
+    return Term(when(missing, cast(exp.Null(), wanted.known), wanted.node), wanted.type)
+
+
+def statistic(reader: Reader, node: exp.Expr, x: Term, y: Term, wrap: Wrap) -> Term:
+    """The number of pairs, or a statistic of them: they are collected, and an exact function looks at them."""
+    count = wrap(fn("count", x.node, y.node))
+    if isinstance(node, exp.RegrCount):
+        return Term(count, INT)
+    rows = wrap(fn("collect_list", fn("named_struct", text("x"), x.node, text("y"), y.node)))
+    result = reader.exactly(OF_PAIRS[type(node)], DOUBLE, rows)
+    if reader.dialect == "duckdb" and isinstance(node, NAN):
+        some = exp.GT(this=count, expression=exp.Literal.number(0))
+        result = when(some, fn("coalesce", result, cast(text("NaN"), DOUBLE)), cast(exp.Null(), DOUBLE))
+    return Term(result, DOUBLE)
+
+
+# Aggregates by an order: FIRST, ARG_MAX, percentiles, modes, lists, in the spellings of several dialects.
+#
+# A group's values are collected with what they are ordered by, and an exact function looks at them: Spark's own do not say which of
+# equal rows they take.
+
+
+Build = Callable[[Reader, exp.Expr, Wrap], Term]
+Places = Sequence[exp.Expr]
+BITS: Mapping[type[exp.Expr], str] = {
+    exp.BitwiseAndAgg: "bit_and",
+    exp.BitwiseOrAgg: "bit_or",
+    exp.BitwiseXorAgg: "bit_xor",
+}
+LASTS = (exp.Last, exp.LastValue)
+
+
+def _split(node: exp.Expr) -> tuple[exp.Expr, Places]:
+    """An argument, and what it is ordered by."""
+    return (node.this, node.expressions) if isinstance(node, exp.Order) else (node, ())
+
+
+def _in_order(
+    reader: Reader,
+    function: str,
+    to: Type,
+    value: exp.Expr,
+    keys: Sequence[tuple[exp.Expr, bool, bool]],
+    wrap: Wrap,
+    *,
+    parameter: str = "",
+    skipped: str = "v",
+) -> Term:
+    """A function of the group's rows ``(v, o0, o1, ..)``; ``skipped`` names the columns of which none may be NULL."""
+    fields = [text("v"), value, *(x for i, (n, _, _) in enumerate(keys) for x in (text(f"o{i}"), n))]
+    rows = wrap(fn("collect_list", fn("named_struct", *fields)))
+    order = ",".join(f"{'d' if down else 'a'}{'f' if first else 'l'}" for _, down, first in keys)
+    return Term(reader.exactly(function, to, rows, text(order), text(parameter), text(skipped)), to)
+
+
+def _keys(reader: Reader, places: Places, *, turned: bool = False) -> list[tuple[exp.Expr, bool, bool]]:
+    return [
+        (reader.read(o.this).node, bool(o.args.get("desc")) != turned, bool(o.args.get("nulls_first")) != turned)
+        for o in places
+    ]
+
+
+def _arg_extreme(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    """The value with the greatest or least other; of several the least. Outside of Spark neither may be NULL."""
+    value, by = reader.read(node.this), reader.read(node.args["expression"])
+    if node.args.get("count") is not None:
+        raise refused(f"{node.key.upper()} of several")
+    skipped = "o0" if reader.dialect in ("spark", "databricks") else "v,o0"
+    keys = [(by.node, isinstance(node, exp.ArgMax), False)]
+    return _in_order(reader, "pick", value.known, value.node, keys, wrap, skipped=skipped)
+
+
+def first_value(reader: Reader, node: exp.Expr, wrap: Wrap, *, without_nulls: bool = False) -> Term:
+    """FIRST and LAST; without an order the least value."""
+    inner, places = _split(node.this)
+    value = reader.read(inner)
+    skipped = "v" if without_nulls or not places else ""
+    keys = _keys(reader, places, turned=isinstance(node, LASTS))
+    return _in_order(reader, "pick", value.known, value.node, keys, wrap, skipped=skipped)
+
+
+def _percentile(reader: Reader, function: str, value: exp.Expr, fraction: exp.Expr, down: bool, wrap: Wrap) -> Term:
+    given, term = reader.read(fraction), reader.read(value)
+    if given.value is None or isinstance(given.value, bool | str):
+        raise refused("a fraction that is not a number")
+    to = DOUBLE if function == "percentile_cont" else term.known
+    return _in_order(reader, function, to, term.node, [(term.node, down, False)], wrap, parameter=str(given.value))
+
+
+def _fraction(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    """``MEDIAN(x)``, ``QUANTILE(x, p)`` and ``PERCENTILE_CONT(x, p)``."""
+    discrete = isinstance(node, exp.PercentileDisc) or (isinstance(node, exp.Quantile) and reader.dialect == "duckdb")
+    given = node.args.get("quantile") or node.args.get("expression") or exp.Literal.number("0.5")
+    inner, places = _split(node.this)
+    down = bool(places) and bool(places[0].args.get("desc"))
+    return _percentile(reader, "percentile_disc" if discrete else "percentile_cont", inner, given, down, wrap)
+
+
+def _mode(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    inner, places = _split(node.this)
+    value = reader.read(inner)
+    keys = _keys(reader, places[:1]) or [(value.node, False, True)]
+    return _in_order(reader, "mode", value.known, value.node, keys, wrap)
+
+
+def _list(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    inner, places = _split(node.this)
+    unique = isinstance(inner, exp.Distinct)
+    value = as_text(reader, inner.expressions[0] if unique else inner).node
+    separator = node.args.get("separator")
+    given = reader.read(separator).value if separator is not None else ","
+    if not isinstance(given, str):
+        raise refused("a separator that is not constant")
+    return _in_order(
+        reader, "unique_list" if unique else "list", STRING, value, _keys(reader, places), wrap, parameter=given
+    )
+
+
+def _bits(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    return Term(wrap(fn(BITS[type(node)], as_type(reader.read(node.this), INT))), INT)
+
+
+def _within_group(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    """``f(..) WITHIN GROUP (ORDER BY x)`` orders its argument, or is a function of what it orders."""
+    inner, places = node.this, node.expression.expressions
+    first = places[0].this
+    if isinstance(inner, exp.PercentileCont | exp.PercentileDisc) and inner.args.get("expression") is None:
+        return _fraction(
+            reader, type(inner)(this=exp.Order(this=first, expressions=places), expression=inner.this), wrap
+        )
+    if isinstance(inner, exp.Mode) and inner.this is None:
+        return _mode(reader, exp.Mode(this=exp.Order(this=first, expressions=places)), wrap)
+    if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in ("listagg", "string_agg"):
+        separator = inner.expressions[1] if len(inner.expressions) > 1 else text("")
+        inner = exp.GroupConcat(this=inner.expressions[0], separator=separator)
+    if isinstance(inner, exp.GroupConcat) and not isinstance(inner.this, exp.Order):
+        ordered = exp.Order(this=inner.this, expressions=places)
+        return _list(reader, exp.GroupConcat(this=ordered, separator=inner.args.get("separator")), wrap)
+    raise refused(f"{inner.key.upper()} WITHIN GROUP")
+
+
+#: Form -> what it means as an aggregate.
+ORDERED: Mapping[type[exp.Expr], Build] = {
+    exp.ArgMax: _arg_extreme, exp.ArgMin: _arg_extreme, exp.First: first_value, exp.FirstValue: first_value, exp.Last: first_value,
+    exp.LastValue: first_value, exp.Median: _fraction, exp.Quantile: _fraction, exp.PercentileCont: _fraction,
+    exp.PercentileDisc: _fraction, exp.Mode: _mode, exp.GroupConcat: _list, exp.WithinGroup: _within_group,
+    **dict.fromkeys(BITS, _bits),
+}  # fmt: skip
+
 
 #: Puts FILTER and OVER around an aggregate of Spark's.
-Wrap = Callable[[exp.Expr], exp.Expr]
 EXTREMES: Mapping[type[exp.Expr], str] = {
     exp.Min: "min",
     exp.Max: "max",

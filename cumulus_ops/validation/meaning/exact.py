@@ -2,17 +2,28 @@
 
 Each is an Arrow function over Python values, made for its result's type. A query names those that it needs
 (:class:`Needed`), and :func:`register` makes them known to a session.
+
+Values inside of texts that hold JSON, as the texts that ``->>`` gives.
+
+>>> at_path('{"a": [1.50, {"b": true}]}', '["a", 0]'), at_path('{"a": [1.50, {"b": true}]}', '["a", 1]')
+('1.50', '{"b":true}')
+
+Statistics of pairs of numbers: exact deviations from the means, rounded to a float once.
+
+>>> of_pairs("corr", [{"x": 1, "y": 5}, {"x": 2, "y": 3}, {"x": 3, "y": 1}, {"x": None, "y": 1}])
+-1.0
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +31,132 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.regexes import match
-from cumulus_ops.validation.meaning.json_values import at_path, try_at_path
-from cumulus_ops.validation.meaning.statistics import STATISTICS, WIDE, of_pairs
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, LONGEST_PATTERN, LONGEST_TEXT, STRING, TIMESTAMP, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["FUNCTIONS", "Needed", "register"]
+__all__ = ["FUNCTIONS", "STATISTICS", "WIDE", "Needed", "at_path", "of_pairs", "register", "try_at_path"]
+
+
+#: Objects and arrays within each other.
+DEEPEST = 100
+
+
+class _Written(str):
+    """A number, in the digits that it is written with."""
+
+
+def at_path(text: str, path: str) -> str | None:
+    """What is at a path, a JSON array of keys and places; None for null and for nothing.
+
+    Raises:
+        ValueError: the text is no JSON.
+    """
+    try:
+        value = json.loads(text, parse_int=_Written, parse_float=_Written, parse_constant=_no_number)
+        if text.count("[") + text.count("{") > DEEPEST and _depth(value) > DEEPEST:
+            raise ValueError("JSON that is too deep")
+        _compact(value).encode()  # an escape may be half a character
+    except RecursionError as error:
+        raise ValueError("JSON that is too deep") from error
+    for step in json.loads(path):
+        try:
+            value = value[step] if isinstance(value, dict if isinstance(step, str) else list) else None
+        except LookupError:
+            value = None
+    return value if value is None or isinstance(value, str) else _compact(value)
+
+
+def try_at_path(text: str, path: str) -> str | None:
+    """The same, None where there is no JSON."""
+    try:
+        return at_path(text, path)
+    except ValueError:
+        return None
+
+
+def _depth(value: Any) -> int:
+    """How deep objects and arrays lie within each other."""
+    depth, inside = 0, [value]
+    while inside := [x for x in inside if isinstance(x, dict | list)]:
+        depth += 1
+        inside = [child for x in inside for child in (x.values() if isinstance(x, dict) else x)]
+    return depth
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _compact(value: Any) -> str:
+    match value:
+        case dict():
+            return "{" + ",".join(f"{_compact(k)}:{_compact(v)}" for k, v in value.items()) + "}"
+        case list():
+            return "[" + ",".join(map(_compact, value)) + "]"
+        case _Written():
+            return str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """How many pairs there are, their means, and the sums of the products of deviations from them."""
+
+    n: int
+    x: Fraction
+    y: Fraction
+    xx: Fraction
+    yy: Fraction
+    xy: Fraction
+
+
+def _spread(pairs: Sequence[tuple[Fraction, Fraction]]) -> _Spread:
+    n = len(pairs)
+    x, y = (sum(side, Fraction(0)) / n for side in zip(*pairs, strict=True))
+
+    def products(of: Callable[[Fraction, Fraction], Fraction]) -> Fraction:
+        return sum((of(a - x, b - y) for a, b in pairs), Fraction(0))
+
+    return _Spread(n, x, y, products(lambda a, _: a * a), products(lambda _, b: b * b), products(lambda a, b: a * b))
+
+
+def _correlation(s: _Spread) -> Any:
+    if not s.xx or not s.yy:
+        return None
+    square = s.xy**2 / (s.xx * s.yy)
+    root = WIDE.sqrt(WIDE.divide(Decimal(square.numerator), Decimal(square.denominator)))
+    return math.copysign(float(root), s.xy)
+
+
+def _determination(s: _Spread) -> Any:
+    """1 where the dependent number is always the same."""
+    return (s.xy**2 / (s.xx * s.yy) if s.yy else 1) if s.xx else None
+
+
+#: What each is of a spread; x is the independent number.
+STATISTICS: Mapping[str, Callable[[_Spread], Any]] = {
+    "covar_pop": lambda s: s.xy / s.n,
+    "covar_samp": lambda s: s.xy / (s.n - 1) if s.n > 1 else None,
+    "corr": _correlation,
+    "regr_slope": lambda s: s.xy / s.xx if s.xx else None,
+    "regr_intercept": lambda s: s.y - s.xy / s.xx * s.x if s.xx else None,
+    "regr_r2": _determination,
+    "regr_sxx": lambda s: s.xx,
+    "regr_syy": lambda s: s.yy,
+    "regr_sxy": lambda s: s.xy,
+}
+
+
+def of_pairs(name: str, rows: Any) -> float | None:
+    """A statistic of the rows ``{x, y}`` in which both are known; None where it is not defined."""
+    pairs = [(Fraction(r["x"]), Fraction(r["y"])) for r in rows if r["x"] is not None and r["y"] is not None]
+    result = STATISTICS[name](_spread(pairs)) if pairs else None
+    return None if result is None else float(result)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import is_aggregate
-from cumulus_ops.validation.meaning.lists import has_aggregates, meant
-from cumulus_ops.validation.meaning.pieces import as_table, named, quoted
 from cumulus_ops.validation.meaning.reader import Reader
-from cumulus_ops.validation.meaning.terms import refused
+from cumulus_ops.validation.meaning.tables import has_aggregates, meant
+from cumulus_ops.validation.meaning.terms import as_table, named, quoted, refused
 from m3.datatypes import Type
 
 __all__ = ["group_apart", "group_keys", "grouping_sets", "only_total", "set_group", "total_of", "windowed"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.validation.meaning.exact import Needed
 from cumulus_ops.validation.meaning.grouping import (
     group_apart,
@@ -20,7 +20,9 @@ from cumulus_ops.validation.meaning.grouping import (
     total_of,
     windowed,
 )
-from cumulus_ops.validation.meaning.lists import (
+from cumulus_ops.validation.meaning.reader import Columns, Options, Reader, Scope
+from cumulus_ops.validation.meaning.tables import (
+    Tables,
     by_position,
     expanded,
     item_names,
@@ -29,11 +31,7 @@ from cumulus_ops.validation.meaning.lists import (
     tie_breakers,
     unaliased,
 )
-from cumulus_ops.validation.meaning.pieces import as_table, named, quoted
-from cumulus_ops.validation.meaning.reader import Options, Reader
-from cumulus_ops.validation.meaning.scope import Columns, Scope
-from cumulus_ops.validation.meaning.tables import Tables
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, common, refused
+from cumulus_ops.validation.meaning.terms import Term, as_table, as_type, cast, common, named, quoted, refused
 from cumulus_ops.validation.meaning.windows import ordered
 from m3.datatypes import Type
 from m3.program import Relation

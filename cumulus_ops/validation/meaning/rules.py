@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_aggregate
-from cumulus_ops.validation.meaning.jsons import JSONS
-from cumulus_ops.validation.meaning.logic import LOGIC
+from cumulus_ops.validation.meaning.logic import LOGIC, NAMED
 from cumulus_ops.validation.meaning.moments import MOMENTS
-from cumulus_ops.validation.meaning.named import NAMED
 from cumulus_ops.validation.meaning.numbers import NUMBERS
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import Term, refused
-from cumulus_ops.validation.meaning.texts import TEXTS
+from cumulus_ops.validation.meaning.texts import JSONS, TEXTS
 from cumulus_ops.validation.meaning.values import VALUES
 from cumulus_ops.validation.meaning.windows import WINDOWS
 

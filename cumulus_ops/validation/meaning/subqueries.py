@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.scope import Columns
+from cumulus_ops.validation.meaning.reader import Columns, Reader, Rule
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, common, fn, refused, when
 from m3.datatypes import BOOL
 

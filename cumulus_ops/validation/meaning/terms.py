@@ -7,13 +7,34 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.project.errors import InputProblem
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 
 __all__ = [
-    "SPARK", "Term", "as_type", "average_type", "bounded", "cast", "common", "exact_type", "fn", "literal", "number", "quotient_type", "refused",
-    "same_kind", "spark_type", "sum_type", "text", "unified", "when",
-]  # fmt: skip
+    "SPARK",
+    "Term",
+    "as_table",
+    "as_type",
+    "average_type",
+    "bounded",
+    "cast",
+    "common",
+    "exact_type",
+    "fn",
+    "literal",
+    "named",
+    "number",
+    "quoted",
+    "quotient_type",
+    "refused",
+    "same_kind",
+    "spark_type",
+    "sum_type",
+    "text",
+    "unified",
+    "when",
+]
+
 
 #: Spark's decimal literals and INT operands: an INT has room in 19 digits.
 INT_DIGITS = 19
@@ -174,3 +195,23 @@ def same_kind(term: Term, other: Term) -> Term:
 
 def _decimals(value: str) -> int:
     return min(MAX_PRECISION, len(value.strip().partition(".")[2]))
+
+
+# Small pieces of queries.
+
+
+def quoted(name: str) -> exp.Identifier:
+    """A name as it is written."""
+    return exp.to_identifier(name, quoted=True)
+
+
+def named(name: str, table: str = "") -> exp.Column:
+    """A column, of a table where one is given."""
+    quoted = exp.to_identifier(table, quoted=True) if table else None
+    return exp.column(exp.to_identifier(name, quoted=True), table=quoted)
+
+
+def as_table(query: exp.Expr, alias: str = "q_", names: Sequence[str] = ()) -> exp.Subquery:
+    """A query as a table."""
+    columns = [exp.to_identifier(n, quoted=True) for n in names]
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=columns))

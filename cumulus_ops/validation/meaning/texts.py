@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -13,7 +14,8 @@ from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number
 from cumulus_ops.validation.meaning.values import cast_to
 from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
 
-__all__ = ["TEXTS", "as_text", "trimmed"]
+__all__ = ["JSONS", "TEXTS", "as_text", "trimmed"]
+
 
 Build = Callable[..., exp.Expr]
 BACKSLASH = "\\"
@@ -315,3 +317,34 @@ TEXTS: Mapping[type[exp.Expr], Rule] = {
     exp.Concat: _concat, exp.ConcatWs: _concat_ws, exp.Chr: _character, exp.Like: _like, exp.ILike: _like,
     exp.Escape: _escape, exp.RegexpLike: _regexp, exp.RegexpILike: _regexp,
 }  # fmt: skip
+
+
+# Texts that hold JSON: a value at a constant path is the text that ``->>`` gives.
+
+
+TYPES = ("JSON", "JSONB", "VARIANT")
+
+
+def _value(reader: Reader, node: exp.Expr) -> Term:
+    """``a -> 'b' ->> 0``, JSON_EXTRACT_STRING, GET_JSON_OBJECT. What is no JSON is an error, in Spark NULL."""
+    inner, steps = node, list[str | int]()
+    while isinstance(inner, exp.JSONExtract | exp.JSONExtractScalar):
+        steps = [*_steps(inner.args["expression"]), *steps]
+        inner = inner.this.unnest()
+    if isinstance(inner, exp.Cast) and inner.to.this.value in TYPES:
+        inner = inner.this
+    function = "try_json" if reader.dialect in ("spark", "databricks") else "json"
+    path = text(json.dumps(steps))
+    return Term(reader.exactly(function, STRING, as_text(reader, inner).node, path), STRING)
+
+
+def _steps(path: exp.Expr) -> list[str | int]:
+    if not isinstance(path, exp.JSONPath):
+        raise refused("a path in JSON that is not constant")
+    steps = [part.this for part in path.expressions if not isinstance(part, exp.JSONPathRoot)]
+    if not all(isinstance(step, str | int) for step in steps):
+        raise refused("a path in JSON with more than keys and places")
+    return steps
+
+
+JSONS: Mapping[type[exp.Expr], Rule] = {exp.JSONExtractScalar: _value}

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.experiments.bank import VIEWS, Found, Scenario, Transfers, bank_project, play
-from cumulus_ops.config import Project
-from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import Project
 
 
 def played(project: Project, scenario: Scenario) -> Found:

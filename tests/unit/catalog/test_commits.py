@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from cumulus_ops.catalog import Advance, Catalog, Clock, Snapshot, Validation
-from cumulus_ops.errors import Conflict, InputProblem, NotYet
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import Advance, Clock, Snapshot, Validation
+from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
+from cumulus_ops.project.versions import epoch_end
 from tests.support.catalogs import NOBODY, append, apply_many, apply_same, make_catalog, new_run, url_of
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog, LogFile, NewBatch, NewQuarantine, NewRun, Step, leases, step_of
-from cumulus_ops.errors import Conflict
+from cumulus_ops.catalog import leases
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import LogFile, NewBatch, NewQuarantine, NewRun, Step, step_of
+from cumulus_ops.project.errors import Conflict
 from tests.support.catalogs import NOBODY, append, make_catalog, new_run, url_of
 from tests.support.leases import lapse
 

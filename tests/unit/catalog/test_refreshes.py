@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog, Snapshot
-from cumulus_ops.errors import Conflict, InputProblem
-from cumulus_ops.versions import epoch_end
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import Snapshot
+from cumulus_ops.project.errors import Conflict, InputProblem
+from cumulus_ops.project.versions import epoch_end
 from tests.support.catalogs import NOBODY, PROGRAM, append, new_run, url_of
 
 

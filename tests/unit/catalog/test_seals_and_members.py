@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import Catalog, FencedSeal, Snapshot, Token
-from cumulus_ops.errors import Conflict, InputProblem, NotYet
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.versions import COORDINATORS_MAX, epoch_end
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.epochs import FencedSeal, Token
+from cumulus_ops.catalog.records import Snapshot
+from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.versions import COORDINATORS_MAX, epoch_end
 from tests.support.catalogs import NOBODY, append, make_catalog, new_run, url_of
 from tests.support.leases import has_been_awaited
 

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from cumulus_ops.cli import main
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.eventlog import append_delivery
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.cli.main import main
+from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import steps, texts
-from cumulus_ops.orchestration.waits import waits_of
-from cumulus_ops.snapshot import open_runtime
-from cumulus_ops.validation import ValidationReport
+from cumulus_ops.orchestration.texts import waits_of
+from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.validation.request import ValidationReport
 from cumulus_ops.validation.run import with_remarks
 from tests.support.logs import forget_checksums
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from cumulus_ops.cli import main
-from cumulus_ops.config import load_project
+from cumulus_ops.cli.main import main
+from cumulus_ops.project.settings import load_project
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
 

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cumulus_ops.cli.main import main
-from cumulus_ops.config import load_project
-from cumulus_ops.snapshot import open_runtime, seal
-from cumulus_ops.timeline import read_timeline
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.rhythm import read_timeline
+from cumulus_ops.project.settings import load_project
 
 Call = Callable[..., Result]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cumulus_ops.cli import main
+from cumulus_ops.cli.main import main
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
 Q3 = (EXAMPLE / "views" / "q3.sql").read_text()

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cumulus_ops.cli.main import main
-from cumulus_ops.config import load_project
-from cumulus_ops.snapshot import open_runtime, run_minibatch
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.settings import load_project
 
 PROJECT = """\
 name: shop

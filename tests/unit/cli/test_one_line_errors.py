@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cumulus_ops.catalog import connection
+from cumulus_ops.catalog import database
 from cumulus_ops.cli.main import main
-from cumulus_ops.cli.problems import explained
+from cumulus_ops.cli.options import explained
 from cumulus_ops.cli.scaffold import write_project
-from cumulus_ops.config import load_project
-from cumulus_ops.engine import initialise
+from cumulus_ops.opening.runtime import initialise
+from cumulus_ops.project.settings import load_project
 from tests.support.sleeping import instead_of_sleep
 
 READING = (
@@ -100,8 +100,8 @@ def test_a_catalog_that_is_none(folder, arguments):
 
 @pytest.mark.parametrize("arguments", [["status"], ["coordinators", "add"], ["run"]], ids=" ".join)
 def test_a_catalog_that_somebody_holds(folder, arguments, monkeypatch):
-    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
-    instead_of_sleep(monkeypatch, connection, lambda _: None)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 1)
+    instead_of_sleep(monkeypatch, database, lambda _: None)
     holder = sqlite3.connect(catalog_of(folder), isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     holder.execute("PRAGMA journal_mode = DELETE")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.catalog import FileAside
+from cumulus_ops.catalog.records import FileAside
 from cumulus_ops.cli.output import console
 from cumulus_ops.cli.quarantine import _print
-from cumulus_ops.snapshot import PutAside
-from cumulus_ops.sources import Ignored
+from cumulus_ops.epochs.quarantine import PutAside
+from cumulus_ops.sources.drops import Ignored
 
 
 def test_names_are_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,11 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from cumulus_ops.catalog import Catalog, Run
-from cumulus_ops.cli import main
-from cumulus_ops.cli.scrubbing import progress_lines
-from cumulus_ops.config import load_project
-from cumulus_ops.snapshot import correct, open_runtime, scrub
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.cli.main import main
+from cumulus_ops.cli.serving import progress_lines
+from cumulus_ops.epochs.checkpoint import correct
+from cumulus_ops.epochs.scrubbing import scrub
+from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.settings import load_project
 
 EXIT_USER = 2
 Call = Callable[..., Result]

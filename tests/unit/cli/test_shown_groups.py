@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cumulus_ops.cli import main
-from cumulus_ops.cli.groups import CopyInfo, GroupInfo, group_lines
+from cumulus_ops.cli.explaining import CopyInfo, GroupInfo, group_lines
+from cumulus_ops.cli.main import main
 
 PROJECT = """
 name: shop

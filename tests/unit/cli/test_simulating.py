@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
-from cumulus_ops.cli import main
-from cumulus_ops.simulation.protocols import PROTOCOLS
+from cumulus_ops.cli.main import main
+from cumulus_papers.protocols import PROTOCOLS
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import (
+from cumulus_ops.opening.runtime import build_program
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.settings import (
     SETTLE,
     KeySettings,
     LandingSettings,
@@ -14,8 +16,6 @@ from cumulus_ops.config import (
     ValidationSettings,
     load_project,
 )
-from cumulus_ops.engine import build_program
-from cumulus_ops.errors import InputProblem
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
@@ -429,7 +429,7 @@ def test_what_came_from_the_environment_is_not_shown(write):
 
 
 def test_other_names_of_columns_are_those_of_declared_ones(write):
-    from cumulus_ops.sources.postgres import postgres_settings
+    from cumulus_ops.sources.postgres.source import postgres_settings
 
     relation = load_project(write(MINIMAL), {}).relations[0]
     name, column = relation.name, relation.columns[0].name

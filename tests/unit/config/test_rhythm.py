@@ -6,7 +6,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.project.rhythm import Rhythm
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 rhythms = st.builds(

@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.coordination.labelling.analysis import analyse
-from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
-from cumulus_ops.coordination.labelling.annotations import Annotation, Dependency, Schema, Stream
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.coordination.labelling.annotations import Annotation, Dependency, Schema, Stream, read_dataflow
+from cumulus_ops.project.errors import InputProblem
 
 FULL = """
 name: ads

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from cumulus_ops.config import SealSettings
 from cumulus_ops.coordination.barriers import (
     APPLIED,
     CHECKPOINT,
@@ -24,9 +23,18 @@ from cumulus_ops.coordination.barriers import (
     waits_for,
     without,
 )
-from cumulus_ops.coordination.plan import COMMITTED, SEALED, CoordinationPlan, SealOf, ViewPlan
-from cumulus_ops.coordination.stored import COORDINATION, read_plan, write_plan
-from cumulus_ops.layout import plan_program
+from cumulus_ops.coordination.plan import (
+    COMMITTED,
+    COORDINATION,
+    SEALED,
+    CoordinationPlan,
+    SealOf,
+    ViewPlan,
+    read_plan,
+    write_plan,
+)
+from cumulus_ops.layout.plans import plan_program
+from cumulus_ops.project.settings import SealSettings
 from m3 import compile_views
 from m3.program import Program
 from tests.support.random_programs import RELATIONS, sql_views

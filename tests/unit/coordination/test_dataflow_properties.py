@@ -7,9 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.coordination.labelling.analysis import analyse
-from cumulus_ops.coordination.labelling.folding import fold
 from cumulus_ops.coordination.labelling.labels import KINDS
-from cumulus_ops.coordination.labelling.strategies import coordinate
+from cumulus_ops.coordination.labelling.strategies import coordinate, fold
 from tests.support.annotated_dataflows import ATTRIBUTES, dataflows
 
 EXAMPLES = settings(max_examples=int(os.environ.get("EXAMPLES", "25")), deadline=None)

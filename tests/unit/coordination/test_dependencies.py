@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.coordination.labelling.annotations import Dependency, Schema
-from cumulus_ops.coordination.labelling.dependencies import Attributes, compatible, rules_of
+from cumulus_ops.coordination.labelling.labels import Attributes, compatible, rules_of
 
 
 def names(text):

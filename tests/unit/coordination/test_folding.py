@@ -3,10 +3,9 @@
 import pytest
 
 from cumulus_ops.coordination.labelling.analysis import analyse
-from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
-from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
-from cumulus_ops.coordination.labelling.folding import fold
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream, read_dataflow
+from cumulus_ops.coordination.labelling.strategies import fold
+from cumulus_ops.project.errors import InputProblem
 from tests.support.golden import GOLDEN
 
 

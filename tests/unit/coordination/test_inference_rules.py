@@ -6,10 +6,8 @@ import pytest
 
 from cumulus_ops.coordination.labelling.analysis import analyse
 from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Schema, Stream
-from cumulus_ops.coordination.labelling.dependencies import Attributes
-from cumulus_ops.coordination.labelling.inference import infer
-from cumulus_ops.coordination.labelling.labels import Label, most_severe
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.coordination.labelling.labels import Attributes, Label, infer, most_severe
+from cumulus_ops.project.errors import InputProblem
 
 ID, CAMPAIGN = frozenset({"id"}), frozenset({"campaign"})
 SEAL = Label("Seal", key=ID)

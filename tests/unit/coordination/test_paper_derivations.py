@@ -3,7 +3,7 @@
 import pytest
 
 from cumulus_ops.coordination.labelling.analysis import analyse
-from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
+from cumulus_ops.coordination.labelling.annotations import read_dataflow
 from cumulus_ops.coordination.labelling.explanation import explain
 from cumulus_ops.coordination.labelling.strategies import coordinate
 from tests.support.golden import GOLDEN, compare_golden

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cumulus_ops.config import SealSettings
-from cumulus_ops.coordination.finality.deciding import Finality
 from cumulus_ops.coordination.finality.lineage import Lineage
+from cumulus_ops.coordination.finality.views import Finality
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, ViewPlan
+from cumulus_ops.project.settings import SealSettings
 from m3 import compile_views, format_program, parse
 from m3.program import Program
 

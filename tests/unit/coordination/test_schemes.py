@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from cumulus_ops.coordination import BatchVersions, EventVersions, Place, VersionScheme, scheme_named
-from cumulus_ops.versions import (
+from cumulus_ops.coordination.schemes import BatchVersions, EventVersions, Place, VersionScheme, scheme_named
+from cumulus_ops.project.versions import (
     RANKS_MAX,
     STATEMENTS_MAX,
     batch_version,

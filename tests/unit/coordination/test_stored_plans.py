@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project, SealSettings
-from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, CoordinationPlan
-from cumulus_ops.coordination.stored import COORDINATION, read_plan
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, COORDINATION, SEALED, CoordinationPlan, read_plan
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.settings import Project, SealSettings
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project

@@ -2,8 +2,8 @@
 
 import datetime
 
-from cumulus_ops.demo.feeder import Feeder
-from cumulus_ops.rhythm import Rhythm
+from cumulus_ops.demo.runner import Feeder
+from cumulus_ops.project.rhythm import Rhythm
 
 
 def stage(folder, periods):

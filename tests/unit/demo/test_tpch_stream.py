@@ -9,11 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cumulus_ops.demo.events import count_events, deliver_period, make_events
-from cumulus_ops.demo.periods import drop_name, epoch_of_period, last_period, periods
+from cumulus_ops.append.checks import check, read_rows
+from cumulus_ops.demo.events import (
+    count_events,
+    deliver_period,
+    drop_name,
+    epoch_of_period,
+    last_period,
+    make_events,
+    periods,
+)
 from cumulus_ops.demo.tpch import TABLES, generate_tables, read_table, relation_of
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog.readers import check, read_rows
+from cumulus_ops.project.errors import InputProblem
 
 EPOCHS, COORDINATORS = 3, 3
 VIEWS = Path(__file__).parents[3] / "examples" / "tpch" / "views"

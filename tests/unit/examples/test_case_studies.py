@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from cumulus_ops.coordination.labelling.analysis import analyse
-from cumulus_ops.coordination.labelling.annotation_file import read_dataflow
+from cumulus_ops.coordination.labelling.annotations import read_dataflow
+from cumulus_ops.epochs.finals import finalise
 from cumulus_ops.query.answers import read_answer
-from cumulus_ops.snapshot.finals import finalise
 from examples.replay import (
     DEATHS,
     INDEPENDENT,

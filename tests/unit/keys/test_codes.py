@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.eventlog import types
-from cumulus_ops.keys import events
-from cumulus_ops.keys.codes import KeyCodes, in_key_order
-from cumulus_ops.keys.columns import equal_rows, row_tuples, words
-from cumulus_ops.keys.verdicts import UPSERT
+from cumulus_ops.keys.columns import KeyCodes, equal_rows, in_key_order, row_tuples, words
 from m3.datatypes import DOUBLE, INT, STRING
 from m3.program import Column, Relation
 
@@ -22,11 +18,6 @@ TWO = Relation("r", (Column("a", INT), Column("b", INT)), ("a", "b"))
 INTS = st.one_of(
     st.integers(-2, 8), st.integers(-(2**63), 2**63 - 1), st.sampled_from([2**40 - 1, 2**40, 2**22, 2**22 - 1])
 )
-
-
-def test_the_words_are_those_of_the_event_log() -> None:
-    assert (events.SIGN, events.OFFSET, UPSERT) == (types.SIGN, types.OFFSET, types.UPDATE)
-    assert events.REJECTED_SCHEMA == types.REJECTED_SCHEMA
 
 
 @settings(deadline=None)

@@ -10,11 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import update
 
-from cumulus_ops.catalog import Catalog, KeyChange, tables
-from cumulus_ops.config import KeySettings, Project
-from cumulus_ops.errors import Conflict
-from cumulus_ops.keys import KeyStage, merging, tidy_keys, tidying
+from cumulus_ops.catalog import tables
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import KeyChange
+from cumulus_ops.keys import building, stage
 from cumulus_ops.keys.building import signature, up_to_date
+from cumulus_ops.keys.stage import KeyStage, tidy_keys
+from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.settings import KeySettings, Project
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 from tests.support.catalogs import PROGRAM
@@ -185,8 +188,8 @@ def test_what_was_appended_while_it_was_trusted_is_looked_at(opened: Open, caplo
 
 
 def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "SMALLEST_ROWS", 1)
-    monkeypatch.setattr(merging, "FAN", 4)
+    monkeypatch.setattr(building, "SMALLEST_ROWS", 1)
+    monkeypatch.setattr(building, "FAN", 4)
     project, catalog = opened("upsert")
     for i in range(40):
         append(project, catalog, 0, f"d{i}", _place((2 * i, "U", i, "a"), (2 * i + 1, "D", i - 1, None)))
@@ -194,7 +197,7 @@ def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch
         assert index is not None
         assert len(index.runs) <= 12
     assert found_in_index(project, catalog, PLACE) == {(39, "a"): 1}
-    monkeypatch.setattr(tidying, "pick", lambda runs: {last for last, _ in runs})
+    monkeypatch.setattr(stage, "pick", lambda runs: {last for last, _ in runs})
     with catalog.step() as step:
         assert tidy_keys(project, catalog, step.label) > 0
     index = catalog.key_index("place")

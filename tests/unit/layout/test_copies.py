@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.layout.copies import Lookup, choose_copies
-from cumulus_ops.layout.groups import Group
-from cumulus_ops.mapstore import AccessPath
+from cumulus_ops.layout.groups import Group, Lookup, choose_copies
+from cumulus_ops.maps.runs import AccessPath
 from m3.datatypes import DATE, DOUBLE, INT, STRING, Type, decimal
 from m3.program import Column
 

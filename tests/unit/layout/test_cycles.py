@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import load_project
-from cumulus_ops.engine import build_program
-from cumulus_ops.layout import (
-    REPLICATED,
-    Layout,
-    ProgramPlan,
-    choose_layout,
-    find_needs,
-    levels,
-    plan_program,
-    schedule,
-)
-from cumulus_ops.layout.needs import find_cycles
+from cumulus_ops.layout.costs import REPLICATED, find_cycles, find_needs
+from cumulus_ops.layout.partitioning import Layout, choose_layout
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
+from cumulus_ops.layout.stages import levels, schedule
+from cumulus_ops.opening.runtime import build_program
+from cumulus_ops.project.settings import load_project
 from m3 import check, parse
 
 HOLDINGS = load_project(Path(__file__).parents[3] / "examples" / "holdings", {"CUMULUS_HOME": "nowhere"})

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from cumulus_ops.layout import ProgramPlan, plan_program
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from m3 import check, compile_views, format_program, parse
 from m3.datatypes import INT, STRING, decimal
 from m3.errors import M3Error

@@ -10,19 +10,20 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.layout import (
+from cumulus_ops.layout.costs import (
     ANYWHERE,
+    IMPOSSIBLE,
     REPLICATED,
+    Estimates,
     Labels,
-    ProgramPlan,
-    choose_layout,
+    Problem,
+    events_per,
     find_needs,
-    plan_program,
-    schedule,
+    pose,
 )
-from cumulus_ops.layout.costs import IMPOSSIBLE, Problem, pose
-from cumulus_ops.layout.estimates import Estimates, events_per
-from cumulus_ops.layout.partitioning import choose_labels
+from cumulus_ops.layout.partitioning import choose_labels, choose_layout
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
+from cumulus_ops.layout.stages import schedule
 from m3 import check, compile_views, parse
 from m3.errors import M3Error
 from m3.program import Program

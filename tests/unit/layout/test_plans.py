@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import load_project
-from cumulus_ops.layout import ProgramPlan, StatementPlan, plan_program
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
+from cumulus_ops.layout.statements import StatementPlan
+from cumulus_ops.project.settings import load_project
 from m3 import check, compile_views, parse
 from m3.datatypes import INT, decimal
 from m3.program import Program

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.layout import ProgramPlan, plan_program
-from cumulus_ops.query import read_map
-from cumulus_ops.snapshot.minibatch import apply_batch
+from cumulus_ops.epochs.minibatch import apply_batch
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.query.read import read_map
 from m3 import compile_views
 from m3.datatypes import INT, decimal
 from m3.program import Column, Relation

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cumulus_ops.layout import CopySizes, ProgramPlan, plan_program
-from cumulus_ops.mapstore import VERSION, AccessPath, build_run, value_column
+from cumulus_ops.layout.costs import CopySizes
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
+from cumulus_ops.maps.deltas import VERSION, value_column
+from cumulus_ops.maps.runs import AccessPath, build_run
 from m3 import check, compile_views, parse
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation

@@ -6,8 +6,8 @@ import sys
 import psutil
 import pytest
 
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.local.children import Child, stop_all
+from cumulus_ops.local.processes import Child, stop_all
+from cumulus_ops.project.errors import SetupProblem
 
 WAITS = "import signal, sys; print('ready', flush=True); signal.pause()"
 STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\nwhile True: signal.pause()"

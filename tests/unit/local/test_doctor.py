@@ -9,16 +9,15 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.cli import main
-from cumulus_ops.config import load_project
-from cumulus_ops.engine import initialise, open_runtime
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.cli.main import main
+from cumulus_ops.epochs.generations import begin_anew
+from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.local.doctor import FIX, OK, WARN, examine
-from cumulus_ops.local.machine import LOOPBACK, free_port
-from cumulus_ops.local.processes import KnownProcess
-from cumulus_ops.local.record import Record, write_record
-from cumulus_ops.local.up import servers_folder
-from cumulus_ops.snapshot import begin_anew, run_minibatch
+from cumulus_ops.local.processes import LOOPBACK, KnownProcess, free_port
+from cumulus_ops.local.up import Record, servers_folder, write_record
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import load_project
 from tests.support.failing_shop import land_order, make_failing_shop
 
 

@@ -19,19 +19,18 @@ from click.testing import CliRunner
 from fastapi import Request
 from fastapi.testclient import TestClient
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.cli import main
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.cli.main import main
 from cumulus_ops.cli.scaffold import write_project
-from cumulus_ops.config import ExecutorSettings, load_project
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.engine.spark import spark_session
+from cumulus_ops.compute.spark import spark_session
 from cumulus_ops.local.doctor import examine
-from cumulus_ops.local.machine import free_port
+from cumulus_ops.local.processes import free_port
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.orchestration import steps
-from cumulus_ops.snapshot.watching import described
-from cumulus_ops.sources.postgres.connection import connect
-from cumulus_ops.sources.postgres.settings import PostgresSettings
-from cumulus_ops.urls import hide, shown_url
+from cumulus_ops.project.names import hide, shown_url
+from cumulus_ops.project.settings import ExecutorSettings, load_project
+from cumulus_ops.publishing.telling import described
+from cumulus_ops.sources.postgres.connection import PostgresSettings, connect
 from cumulus_ops.web import create_app
 
 SEED = random.randrange(10_000)

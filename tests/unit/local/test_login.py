@@ -2,8 +2,8 @@
 
 import pytest
 
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.local.airflow_service import Login, airflow_environment
+from cumulus_ops.local.airflow import Login, airflow_environment
+from cumulus_ops.project.errors import SetupProblem
 
 
 def test_it_is_generated_once_and_readable_by_its_owner_only(tmp_path):

@@ -9,10 +9,9 @@ import sys
 import psutil
 import pytest
 
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.local.children import Child
-from cumulus_ops.local.processes import KnownProcess, end_all
-from cumulus_ops.local.record import Record, read_record, remove_record, write_record
+from cumulus_ops.local.processes import Child, KnownProcess, end_all
+from cumulus_ops.local.up import Record, read_record, remove_record, write_record
+from cumulus_ops.project.errors import SetupProblem
 
 WAITS = "import signal; print('ready', flush=True); signal.pause()"
 PARENT = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAITS!r}]).wait()"

@@ -5,13 +5,10 @@ import socket
 import pytest
 from click.testing import CliRunner
 
-from cumulus_ops.cli import main
-from cumulus_ops.config import load_project
-from cumulus_ops.local.lock import only_one
-from cumulus_ops.local.machine import LOOPBACK
-from cumulus_ops.local.processes import KnownProcess
-from cumulus_ops.local.record import Record, read_record, write_record
-from cumulus_ops.local.up import servers_folder
+from cumulus_ops.cli.main import main
+from cumulus_ops.local.processes import LOOPBACK, KnownProcess, only_one
+from cumulus_ops.local.up import Record, read_record, servers_folder, write_record
+from cumulus_ops.project.settings import load_project
 
 
 @pytest.fixture

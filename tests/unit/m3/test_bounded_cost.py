@@ -21,7 +21,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from cumulus_ops.errors import InputProblem
+from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.regexes import search
 from cumulus_ops.validation.comparison import _apart
 from cumulus_ops.validation.meaning.exact import FUNCTIONS as PROVING
@@ -31,7 +31,7 @@ from m3.datatypes import INT, LONGEST_PATTERN, LONGEST_TEXT, STRING
 from m3.errors import LONGEST_MESSAGE, M3Error, ProgramError, ValueProblem
 from m3.evaluate import evaluate
 from m3.functions import FUNCTIONS, safe_regex
-from m3.functions.patterns import like, like_regex
+from m3.functions.texts import like, like_regex
 from m3.program import Column, Relation
 from m3.scalars import Var, call, const
 
@@ -98,8 +98,8 @@ def computed(name: str, args: list[object]) -> int:
 
 def by_engine(name: str, args: list[object]) -> int:
     """The same over a column, whose first argument varies."""
-    from cumulus_ops.engine.vector import Frame
-    from cumulus_ops.engine.vector import evaluate as evaluate_columns
+    from cumulus_ops.compute.vector import Frame
+    from cumulus_ops.compute.vector import evaluate as evaluate_columns
 
     scalars = [as_scalar(a) for a in args]
     varying = isinstance(args[0], str) if args else False

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from m3 import check, compile_views, format_program, parse
-from m3.confluence import Confluence, prove
+from m3.confluence.proof import Confluence, prove
 from m3.errors import CompileError
-from m3.moments import Between, as_snapshot
 from m3.program import Program
+from m3.statements import Between, as_snapshot
 from tests.fuzz.lookups import is_turn, looked_up
 from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS as FUZZED

@@ -10,7 +10,7 @@ import pytest
 
 import m3
 
-PASSES = ("resolve", "normalise", "joins", "decide", "groups", "correlation")
+PASSES = ("resolve", "normalise", "joining", "decide", "grouping", "correlation")
 
 
 def examples(name: str) -> int:

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from cumulus_ops.layout import plan_program
+from cumulus_ops.layout.plans import plan_program
 from m3 import Interpreter, Program, ProgramError, check, compile_views, parse
-from m3.explain import Amount, Scan, accesses, costs, explain, restrict, scans
-from m3.explain.amount import number, symbol
-from m3.explain.sizes import Sizes
+from m3.explain.cost import Amount, Sizes, accesses, costs, number, symbol
+from m3.explain.report import Scan, explain, restrict, scans
 from tests.support.tpch_small import RELATIONS, view_text
 
 LINEAR = ("q1", "q3", "q5", "q6", "q7", "q8", "q9", "q10", "q12", "q14", "q19")

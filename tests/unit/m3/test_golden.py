@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from m3 import check, compile_views, emit, format_program, parse
-from m3.compiler import STAGES
+from m3.compiler.pipeline import STAGES
 from tests.unit.m3.tpch import RELATIONS, VIEWS
 
 

@@ -6,7 +6,7 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3.graphs import components, condensed, connected, generations, graph_of, in_order, predecessors, reachable
+from m3.dataflow import components, condensed, connected, generations, graph_of, in_order, predecessors, reachable
 
 NODES = st.integers(0, 8)
 EDGES = st.lists(st.tuples(NODES, NODES), max_size=20)

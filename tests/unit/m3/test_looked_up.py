@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from m3 import Interpreter, M3Error, Program, check, compile_views, format_program, parse, restricted_violations
-from m3.compiler import lookups
+from m3.compiler import materialize
 from m3.program import Relation
 from tests.fuzz.lookups import looked_up
 from tests.support import tpch_small
@@ -82,7 +82,7 @@ def test_a_loop_over_few_rows_needs_no_map_but_many_rows_do() -> None:
 
 @pytest.mark.parametrize(("most", "maps"), [(599, True), (600, False)])
 def test_the_number_of_meetings_decides(most: float, maps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "MEETINGS", most)
+    monkeypatch.setattr(materialize, "MEETINGS", most)
     assert (frozenset({"lineitem", "orders"}) in read_on(compiled(KNOWN), "+supplier")) == maps
 
 
@@ -110,10 +110,10 @@ def test_restricted_programs_never_look_up(relations: tuple[Relation, ...]) -> N
 
 
 def test_what_is_forced_is_restored() -> None:
-    before = lookups.MEETINGS
+    before = materialize.MEETINGS
     with looked_up():
         assert joins(compiled(UNKNOWN)) == set()
-    assert before == lookups.MEETINGS
+    assert before == materialize.MEETINGS
     assert joins(compiled(UNKNOWN)) != set()
 
 

@@ -9,10 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from m3 import Program, check, compile_views, parse
-from m3.picture import Layout, lay_out, to_svg
-from m3.picture.labels import place_labels
-from m3.picture.ordering import crossings, ordered_layers
-from m3.picture.text import name_lines, shortened
+from m3.picture.drawing import place_labels, to_svg
+from m3.picture.layout import Layout, crossings, lay_out, name_lines, ordered_layers, shortened
 from tests.support.tpch_small import RELATIONS, view_text
 from tests.unit.m3.test_dataflow import CYCLE
 from tests.unit.m3.test_explain import EVERYTHING

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-import m3.serial
+import m3.formatting
 from m3 import check, format_program, parse
 from m3.datatypes import DATE, DOUBLE, INT, TIMESTAMP, decimal
 from m3.errors import ProgramError
+from m3.formatting import program_from_json, program_to_json
 from m3.program import Column, OutputColumn, Program, View
 from m3.scalars import Const
-from m3.serial import program_from_json, program_to_json
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import m3_programs
 
@@ -74,4 +74,4 @@ def test_another_version_is_refused() -> None:
 
 
 def test_the_example_in_the_documentation() -> None:
-    assert doctest.testmod(m3.serial).failed == 0
+    assert doctest.testmod(m3.formatting).failed == 0

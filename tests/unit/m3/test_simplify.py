@@ -14,7 +14,7 @@ from m3.evaluate import evaluate
 from m3.functions import FUNCTIONS
 from m3.scalars import Call, Const, Scalar, Var, call, const
 from m3.simplify import as_filter, simplify
-from tests.unit.engine.test_vector import ROWS, expressions
+from tests.unit.compute.test_vector import ROWS, expressions
 
 D = Decimal
 TRUE, FALSE, UNKNOWN = const(True), const(False), Const(None, BOOL.with_null())

@@ -13,7 +13,7 @@ from m3 import M3Error, compile_views
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP
 from m3.program import Column, Relation
 from m3.scalars import Scalar, Var
-from m3.sql import spelling
+from m3.sql import rewrites
 from m3.sql.aggregates import EXTREMES, MOMENTS, OF_PAIRS
 from m3.sql.expressions import ExpressionReader
 from m3.sql.functions import HANDLERS, NAMED
@@ -37,7 +37,7 @@ MORE = ("7", "s", "7, s", "i, 'x'")
 OF_GROUPS = ("", "s", "i", "b", "i, i", "s, 'a'", "i, 0.5", "i, 2", "i, 1, 0")
 FORMS: tuple[type[exp.Expr], ...] = (*EXTREMES, *MOMENTS, *OF_PAIRS, *ORDERED, *WINDOWED)
 AGGREGATES = sorted({
-    *(name.lower() for form in FORMS if issubclass(form, exp.Func) for name in form.sql_names()), *spelling.NAMED, *spelling.FRACTIONS,
+    *(name.lower() for form in FORMS if issubclass(form, exp.Func) for name in form.sql_names()), *rewrites.NAMED, *rewrites.FRACTIONS,
     "grouping", "listagg", "string_agg", "quantile", "max_by", "min_by", "any", "countif",
 })  # fmt: skip
 

@@ -12,12 +12,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from cumulus_ops.coordination.plan import Barrier
-from cumulus_ops.engine import open_runtime
-from cumulus_ops.markdown import UNSEEN, code, escaped
-from cumulus_ops.names import NOTICES
+from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import texts
-from cumulus_ops.orchestration.waits import Waits
-from cumulus_ops.snapshot.notices import write_notices
+from cumulus_ops.orchestration.texts import Waits
+from cumulus_ops.project.names import NOTICES, UNSEEN, code, escaped
+from cumulus_ops.publishing.telling import write_notices
 from tests.support.payloads import payloads
 from tests.support.shown import shown_project
 

@@ -6,16 +6,16 @@ import re
 
 import pytest
 
-from cumulus_ops import snapshot
+from cumulus_ops.append.append import append_delivery
 from cumulus_ops.cli.scaffold import write_project
-from cumulus_ops.config import load_project
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.eventlog import append_delivery
+from cumulus_ops.epochs.sealing import remove_coordinator
+from cumulus_ops.epochs.status import status
+from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import steps
-from cumulus_ops.query import read_view
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.snapshot import open_runtime, status
-from cumulus_ops.timeline import read_timeline
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.rhythm import Rhythm, read_timeline
+from cumulus_ops.project.settings import load_project
+from cumulus_ops.query.read import read_view
 from tests.support.leases import has_been_awaited
 from tests.support.sleeping import instead_of_sleep
 
@@ -113,12 +113,15 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
     begin(folder, now())
     assert steps.seal_epoch(folder, 0, 0) == [0]
     seen = []
-    monkeypatch.setattr(snapshot, "settle", lambda runtime: seen.append(("end", runtime.catalog.unsettled() is None)))
+    monkeypatch.setattr(
+        "cumulus_ops.epochs.minibatch.settle",
+        lambda runtime: seen.append(("end", runtime.catalog.unsettled() is None)),
+    )
     for coordinator, order in ((0, 1), (1, 2)):
         land(coordinator, "d", order)
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "settle_if_due", lambda _: False)
-            patch.setattr(snapshot.minibatch, "settle_if_due", lambda _: False)
+            patch.setattr("cumulus_ops.epochs.minibatch.settle_if_due", lambda _: False)
+            patch.setattr("cumulus_ops.epochs.minibatch.settle_if_due", lambda _: False)
             steps.apply_epoch(folder, coordinator, 1 - coordinator)
     polls = []
     with monkeypatch.context() as patch:
@@ -199,7 +202,7 @@ def test_who_is_removed_while_ahead_shortens_nobody_elses_epoch(folder):
     assert steps.seal_epoch(folder, 0, 0) == [0]
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         rhythm = Rhythm.of(runtime.project)
-        snapshot.remove_coordinator(runtime, 0)
+        remove_coordinator(runtime, 0)
         stays = [runtime.catalog.stay(1, epoch, rhythm) for epoch in (0, 1)]
     assert [stay.ends_at - stay.begins_at for stay in stays] == [HOUR, HOUR]
 
@@ -333,7 +336,7 @@ def test_commit_takes_every_sealed_epoch_once_and_publish_names_what_awaits_vali
 
 
 def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, land, monkeypatch):
-    from cumulus_ops.validation import ValidationReport
+    from cumulus_ops.validation.request import ValidationReport
 
     land(0, "d1", 1)
     steps.apply_epoch(folder, 0, 0)
@@ -341,7 +344,7 @@ def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, la
         steps.seal_epoch(folder, coordinator, 0)
     steps.commit_sealed(folder)
     report = ValidationReport(0, "failed", {}, ("revenue: 1 group differs",), folder_path("/reports/index.html"), 0.1)
-    monkeypatch.setattr(snapshot, "validate", lambda _runtime, _epoch, _views: report)
+    monkeypatch.setattr("cumulus_ops.validation.run.validate", lambda _runtime, _epoch, _views: report)
     with pytest.raises(steps.SnapshotInvalid) as caught:
         steps.validate_committed(folder)
     assert "revenue: 1 group differs" in str(caught.value)
@@ -395,7 +398,7 @@ def test_an_epoch_that_is_completed_by_a_fence_is_told_of_at_once(folder, land, 
     land(0, "d1", 1)
     assert steps.apply_epoch(folder, 0, 0)["batches"] == 1
     with monkeypatch.context() as patch:
-        patch.setattr(snapshot, "fence_the_gone", lambda *_: [])
+        patch.setattr("cumulus_ops.epochs.sealing.fence_the_gone", lambda *_: [])
         assert (steps.seal_epoch(folder, 1, 0, patience_s=0), steps.seal_epoch(folder, 1, 0)) == (None, [0])
     assert look_after_others(folder, monkeypatch) == [(range(1), 0)]
     assert steps.commit_sealed(folder) == [0]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.errors import CumulusError
+from cumulus_ops.project.errors import CumulusError
 from tests.support.debezium import Connector, text_of
 from tests.support.debezium_stream import CHANGES, SECOND, take
 

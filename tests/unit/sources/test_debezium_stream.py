@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.sources.debezium import DebeziumSettings, DebeziumStream
-from cumulus_ops.sources.debezium.position import Position
+from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.sources.debezium.source import DebeziumSettings, DebeziumStream
+from cumulus_ops.sources.debezium.transactions import Position
 from tests.support.debezium import TABLES, Connector, text_of
 from tests.support.debezium_stream import (
     AS_ROWS,
@@ -296,7 +296,7 @@ def test_a_folder_that_is_not_there(folder: Path) -> None:
 
 
 def test_a_line_that_never_ends(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cumulus_ops.sources.debezium.files.LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("cumulus_ops.sources.debezium.source.LINE_BYTES", 1 << 20)
     (folder / "a.json").write_text("[" + "1," * (2 << 20))
     with pytest.raises(SetupProblem, match="one message per line"):
         take(folder)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cumulus_ops.errors import SetupProblem
+from cumulus_ops.project.errors import SetupProblem
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 from tests.support.debezium import LINES, ORDERS, Connector, base64_of, text_of

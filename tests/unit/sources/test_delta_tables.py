@@ -14,10 +14,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from cumulus_ops.errors import SetupProblem
-from cumulus_ops.eventlog import Delivery
-from cumulus_ops.sources.delta import DeltaTables
-from cumulus_ops.sources.delta.table import ChangingTable
+from cumulus_ops.append.delivery import Delivery
+from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.sources.delta import ChangingTable, DeltaTables
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
 from tests.support.source_contract import parts_of, rows_of

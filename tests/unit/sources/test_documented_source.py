@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import Project, load_project
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.snapshot import run_minibatch
-from cumulus_ops.sources import make_source
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.sources.foreign import make_source
 from tests.support.source_contract import check_source, log_rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "sources.md"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.snapshot import drop_put_aside, put_aside, retry_put_aside
+from cumulus_ops.epochs.quarantine import drop_put_aside, put_aside, retry_put_aside
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.sources import drops
 from cumulus_ops.sources.drops import Entry, hash_file, is_hollow
 from tests.support.projects import make_project

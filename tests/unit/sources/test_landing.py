@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.config import Project
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.eventlog import append_delivery
-from cumulus_ops.snapshot import drop_put_aside, put_aside, run_minibatch
-from cumulus_ops.sources import Sources
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.quarantine import drop_put_aside, put_aside
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import Project
 from cumulus_ops.sources.drops import DropFolder, Entry
+from cumulus_ops.sources.pending import Sources
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -276,7 +277,7 @@ def test_what_changes_while_it_is_read_is_not_appended(rt: Runtime) -> None:
     delivery.parts()
     with (drop / "sale.ndjson").open("a") as file:
         file.write(lines((2, 8)))
-    from cumulus_ops.errors import NotYet
+    from cumulus_ops.project.errors import NotYet
 
     assert delivery.taken is not None
     with pytest.raises(NotYet):

@@ -13,16 +13,18 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.cli import main
-from cumulus_ops.config import Project, SourceSettings, load_project
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.errors import InputProblem, SetupProblem
-from cumulus_ops.eventlog import Delivery, Part
-from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.snapshot import run_epochs, run_minibatch, run_waiting, status
+from cumulus_ops.append.delivery import Delivery, Part
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.cli.main import main
+from cumulus_ops.epochs.driver import run_epochs, run_waiting
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.status import status
+from cumulus_ops.files.columns import RawFile
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem, SetupProblem
+from cumulus_ops.project.settings import Project, SourceSettings, load_project
+from cumulus_ops.project.yaml_nodes import read_yaml
 from cumulus_ops.sources import pending
-from cumulus_ops.yaml_nodes import read_yaml
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project

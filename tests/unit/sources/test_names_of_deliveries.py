@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cumulus_ops.catalog import Catalog
-from cumulus_ops.config import Project, SourceSettings
-from cumulus_ops.engine import Runtime, initialise, open_runtime
-from cumulus_ops.eventlog import Delivery, Part
-from cumulus_ops.eventlog.raw import RawFile
-from cumulus_ops.snapshot import put_aside, retry_put_aside, run_minibatch
-from tests.support.catalogs import make_catalog, older_catalog
+from cumulus_ops.append.delivery import Delivery, Part
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.quarantine import put_aside, retry_put_aside
+from cumulus_ops.files.columns import RawFile
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.settings import Project, SourceSettings
 from tests.unit.sources.test_named_sources import NOON, project_with
 
 #: `NAMES=100 pytest tests/unit/sources/test_names_of_deliveries.py` draws more.
@@ -126,44 +126,6 @@ def test_a_name_that_the_catalog_cannot_keep_stops_its_source_alone(tmp_path: Pa
         "bank": True,
         "bank_1": True,
     }
-
-
-def test_what_was_whose_is_found_out_of_a_catalog_from_before(tmp_path: Path) -> None:
-    """By where rows came from; of a delivery without any, by its folder, or by its name."""
-    engine = older_catalog(tmp_path, "0018")
-    drops = ["d1", "bank-initial", "bank-2", "bank-3", "d1/F1", "bank-4", "bankrupt"]
-    with engine.begin() as connection:
-        run = connection.exec_driver_sql
-        run("INSERT INTO source_position VALUES ('bank', 'x')")
-        run(
-            'INSERT INTO batch (coordinator, "drop", epoch, first_sequence, next_sequence, inserts, deletes, quarantined, duplicates, part, '
-            "failures, unended, state, seconds) VALUES "
-            + ", ".join(
-                f"(0, '{d}', 0, {i}, {i + 1}, 1, 0, 0, 0, 0, 0, 0, 'retired', 0.0)" for i, d in enumerate(drops)
-            )
-        )
-        for batch, source in ((1, "0/number"), (2, "bank/number/rows")):
-            run(f"INSERT INTO log_file VALUES ({batch}, {batch}, 'number', 'p', 1, '{source}', 0, 0)")
-        run("INSERT INTO quarantine VALUES (1, 3, 'number', 'p', 1, 'kept', '{}', 'bank/number', 0)")
-        for name, identity in (("d1", "1:1"), ("bank-initial", ""), ("bank-4", "1:2")):
-            run(
-                f"INSERT INTO delivery (coordinator, name, arrived_at, identity, files) VALUES (0, '{name}', 0.0, '{identity}', '{{}}')"
-            )
-    engine.dispose()
-    catalog = make_catalog(tmp_path)
-    assert {b.drop: b.space for b in catalog.batches()} == {
-        "d1": "",
-        "bank-initial": "bank",  # by its log file
-        "bank-2": "bank",  # by its quarantine
-        "bank-3": "bank",  # by its name
-        "d1/F1": "/",
-        "bank-4": "",  # it was a folder
-        "bankrupt": "",
-    }
-    assert catalog.drops(0) == {"d1", "bank-4", "bankrupt"}
-    assert catalog.number_of(0, "bank", "bank-initial", 0.0) == 2, "the offsets of its rows begin where they did"
-    assert set(catalog.deliveries(0, drops)) == {"d1", "bank-4"}
-    catalog.close()
 
 
 def test_drops_that_come_later_have_other_arrivals_than_sources(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from cumulus_ops.config import Project
-from cumulus_ops.eventlog import Delivery
-from cumulus_ops.sources import Landing
-from cumulus_ops.sources.debezium import DebeziumSettings, DebeziumStream
+from cumulus_ops.append.delivery import Delivery
+from cumulus_ops.project.settings import Project
+from cumulus_ops.sources.debezium.source import DebeziumSettings, DebeziumStream
 from cumulus_ops.sources.delta import DeltaTables
+from cumulus_ops.sources.landing import Landing
 from tests.support.debezium import LINES, ORDERS, TABLES, Change, Connector, text_of
 from tests.support.projects import make_project
 from tests.support.source_contract import check_source

@@ -7,12 +7,11 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from cumulus_ops.validation import data_docs
+from cumulus_ops.validation import reports
 from cumulus_ops.validation.checkpoint import _checked, _Found, _no_rows
-from cumulus_ops.validation.handles import write_arrow
-from cumulus_ops.validation.index import report_pages
 from cumulus_ops.validation.judge import Compared, Terms
-from cumulus_ops.validation.request import ValidationRequest, ViewToValidate
+from cumulus_ops.validation.reports import report_pages
+from cumulus_ops.validation.request import ValidationRequest, ViewToValidate, write_arrow
 
 
 def checked(folder: Path, epoch: int) -> None:
@@ -27,12 +26,12 @@ def checked(folder: Path, epoch: int) -> None:
 
 
 def test_older_pages_are_made_anew_and_newer_ones_are_left_alone(tmp_path: Path) -> None:
-    with patch.object(data_docs, "use_plain_site"):
+    with patch.object(reports, "use_plain_site"):
         checked(tmp_path, 0)  # as Great Expectations makes them
     old = (tmp_path / report_pages(tmp_path, "shop", 0)["views"]).read_text()
     assert "<script" in old
     checked(tmp_path, 1)
-    pages = list((tmp_path / data_docs.FOLDER).rglob("*.html"))
+    pages = list((tmp_path / reports.FOLDER).rglob("*.html"))
     assert len(pages) == 6
     assert not any(word in page.read_text() for page in pages for word in ("<script", "://", "<b>"))
     assert all("region = &lt;b&gt;" in page.read_text() for page in pages if "/views/" in str(page))
@@ -46,4 +45,4 @@ def test_expectations_without_a_sentence_are_named(tmp_path: Path) -> None:
     class Configuration:
         type, kwargs = "expect_nothing", {"column": "<x>", "batch_id": "b"}
 
-    assert data_docs._sentence(Configuration()) == "expect_nothing(column=<x>)"
+    assert reports._sentence(Configuration()) == "expect_nothing(column=<x>)"

@@ -8,11 +8,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cumulus_ops.validation.checkpoint import run_checkpoint, verdicts_of
-from cumulus_ops.validation.frames import frame
-from cumulus_ops.validation.handles import ArrowFile, write_arrow
+from cumulus_ops.validation.checkpoint import frame, run_checkpoint, verdicts_of
 from cumulus_ops.validation.judge import Compared, Terms
-from cumulus_ops.validation.request import ViewVerdict
+from cumulus_ops.validation.request import ArrowFile, ViewVerdict, write_arrow
 
 ROWS = pa.table({"region": ["a", "b"], "total": [1, 2]})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cumulus_ops.validation.order import Shown, compare_shown
+from cumulus_ops.validation.comparison import Shown, compare_shown
 
 NONE = pa.table({"none": pa.array([], pa.int64())}).select([])
 

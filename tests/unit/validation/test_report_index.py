@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from cumulus_ops.catalog import Validation
-from cumulus_ops.validation.index import PAGES, write_index
+from cumulus_ops.catalog.records import Validation
+from cumulus_ops.validation.reports import PAGES, write_index
 
 
 def _page(folder: Path, suite: str, run: str, time: str) -> Path:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cumulus_ops.snapshot import commit, initialise, open_runtime, seal
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.validation.run import validation_request
 from m3.datatypes import INT
 from m3.program import Column, Relation
@@ -18,7 +20,7 @@ def test_a_program_without_views_can_be_validated(tmp_path: Path) -> None:
     project = make_project(tmp_path, (R,), program=PROGRAM, coordinators=1)
     initialise(project)
     with open_runtime(project) as rt:
-        from cumulus_ops.snapshot.minibatch import apply_batch
+        from cumulus_ops.epochs.minibatch import apply_batch
 
         apply_batch(rt, append_events(rt, 0, [("r", 1, (1,))], "d"))
         seal(rt, 0, 0)

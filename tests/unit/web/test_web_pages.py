@@ -17,18 +17,21 @@ import pytest
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
-from cumulus_ops.catalog import Catalog, EpochNumbers, Transition
-from cumulus_ops.config import Project, SourceSettings
-from cumulus_ops.engine import initialise, open_runtime
-from cumulus_ops.errors import InputProblem
-from cumulus_ops.local.machine import free_port
-from cumulus_ops.rhythm import Rhythm
-from cumulus_ops.snapshot import commit, publish, run_minibatch, seal
-from cumulus_ops.validation.index import PAGES
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.epochs import EpochNumbers, Transition
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.local.processes import free_port
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.settings import Project, SourceSettings
+from cumulus_ops.publishing.publishing import publish
+from cumulus_ops.validation.reports import PAGES
 from cumulus_ops.web import create_app
-from cumulus_ops.web.reports import report_file
-from cumulus_ops.web.sparkline import sparkline
-from cumulus_ops.web.timeline import draw_timeline
+from cumulus_ops.web.charts import draw_timeline, sparkline
+from cumulus_ops.web.pages import report_file
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import append_events, make_project

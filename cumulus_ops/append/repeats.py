@@ -1,0 +1,235 @@
+"""Events that come again: with the same rows they are counted as repeats; with others they are rejected, and both are shown.
+
+Only log files whose offsets overlap those of new rows are looked at, first their offsets alone. Where numbers are the same, the
+rows are compared as multisets, all at once: those of the log count -1, the new ones +1, and an event is the same if nothing is left.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.append.rejected import json_records, rejected_rows
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import LogFile
+from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN, event_schema
+from cumulus_ops.files.log_files import read_log
+from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.settings import Project
+from m3.program import Relation
+
+__all__ = ["Known", "split_known"]
+
+
+log = logging.getLogger(__name__)
+
+#: The offsets of log files with at most so many rows are remembered: drops of one source may overlap for long.
+KEPT_ROWS = 8192
+#: If at least so many events of a piece, and half of them, have numbers of others, their source counts anew.
+RESTART_EVENTS = 10
+#: How much of the rows in the log a reason shows.
+SHOWN_CHARACTERS = 500
+WEIGHT, PLACE, JSON, ROW = "__weight", "__place", "__json", "__row"
+
+
+@dataclass(frozen=True)
+class Known:
+    """New rows, told apart: ``fresh`` ones, how many are ``repeated``, and those ``rejected`` whose event's number has other rows."""
+
+    fresh: pa.Table
+    repeated: int
+    rejected: pa.Table
+
+
+def split_known(
+    project: Project, catalog: Catalog, relation: Relation, source: str, rows: pa.Table, *, upsert: bool = False
+) -> Known:
+    """Tell apart the events that the log has from those that it does not have.
+
+    Args:
+        project: the project.
+        catalog: its catalog.
+        relation: whose rows they are.
+        source: within which offsets identify events.
+        rows: :func:`~cumulus_ops.files.columns.event_schema`, their offsets ascending.
+        upsert: whether rows may be updates and deletes by key, which the log has as what they meant.
+    """
+    if len(rows) == 0:
+        return Known(rows, 0, REJECTED_SCHEMA.empty_table())
+    extremes = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
+    found = {f: _offsets_of(project, f) for f in catalog.log_files(source=source, offsets=extremes)}
+    files = {f: numbers for f, numbers in found.items() if numbers is not None}
+    damaged = [f for f, numbers in found.items() if numbers is None]
+    offsets = rows[OFFSET].to_numpy()
+    seen = np.isin(offsets, np.concatenate(list(files.values()))) if files else np.zeros(len(rows), dtype=bool)
+    for file in damaged:
+        seen |= (offsets >= file.min_offset) & (offsets <= file.max_offset)
+    if not seen.any():
+        return Known(rows, 0, REJECTED_SCHEMA.empty_table())
+    old = _LogRows(project, catalog, relation, np.unique(offsets[seen]))
+    old.read(files)
+    old.lose(damaged)
+    again = _plain(rows.filter(pa.array(seen)), relation)
+    fresh, lost = rows.filter(pa.array(~seen)), np.isin(again[OFFSET].to_numpy(), old.lost)
+    other = np.isin(again[OFFSET].to_numpy(), _different(again, old.rows, relation if upsert else None)) & ~lost
+    rejected = [
+        rejected_rows(
+            again.filter(pa.array(lost)),
+            "not-comparable",
+            f"its event may be in {old.damaged} already, whose log cannot be read: `cumulus scrub` names the file",
+        )
+    ]
+    if other.any():
+        rejected.append(_rejected(again.filter(pa.array(other)), old.rows, source, offsets, files))
+    return Known(fresh, int((~(lost | other)).sum()), pa.concat_tables(rejected))
+
+
+def _offsets_of(project: Project, file: LogFile) -> np.ndarray | None:
+    """None if they cannot be read."""
+    try:
+        return (_known_offsets if file.rows <= KEPT_ROWS else _offsets)(project.state, file)
+    except IntegrityProblem as problem:
+        log.error("%s", problem)
+        return None
+
+
+def _offsets(root: Path, file: LogFile) -> np.ndarray:
+    """The offsets of a log file, which never changes."""
+    return np.asarray(read_log(root, file, [OFFSET])[OFFSET].to_numpy())
+
+
+_known_offsets = lru_cache(maxsize=1024)(_offsets)
+
+
+class _LogRows:
+    """The rows of the log with given numbers, and where they are (column :data:`PLACE`). ``lost`` are the numbers in files that cannot be read,
+    those of batches that are ``damaged``."""
+
+    def __init__(self, project: Project, catalog: Catalog, relation: Relation, numbers: np.ndarray) -> None:
+        self._project, self._catalog, self._relation, self._numbers = project, catalog, relation, numbers
+        self._tables = [event_schema(relation).append(pa.field(PLACE, pa.string())).empty_table()]
+        self.lost, self.damaged = np.array([], dtype=np.int64), ""
+
+    @property
+    def rows(self) -> pa.Table:
+        return pa.concat_tables(self._tables)
+
+    def read(self, files: dict[LogFile, np.ndarray]) -> None:
+        for file, offsets in files.items():
+            wanted = np.isin(offsets, self._numbers)
+            if not wanted.any():
+                continue
+            place = self._place(file)
+            try:
+                table = self._read(file).filter(pa.array(wanted))
+            except (IntegrityProblem, pa.ArrowException):  # a file of old may have other types, too
+                self.lost, self.damaged = np.union1d(self.lost, offsets[wanted]), place
+            else:
+                self._tables.append(table.append_column(PLACE, pa.repeat(place, len(table))))
+
+    def lose(self, damaged: Sequence[LogFile]) -> None:
+        """Of files whose numbers nobody knows, all may be there."""
+        for file in damaged:
+            inside = (self._numbers >= file.min_offset) & (self._numbers <= file.max_offset)
+            self.lost, self.damaged = np.union1d(self.lost, self._numbers[inside]), self._place(file)
+
+    def _place(self, file: LogFile) -> str:
+        return f"batch {file.batch} (drop {self._catalog.batch(file.batch).drop})"
+
+    def _read(self, file: LogFile) -> pa.Table:
+        return _plain(read_log(self._project.state, file, event_schema(self._relation).names), self._relation)
+
+
+def _plain(rows: pa.Table, relation: Relation) -> pa.Table:
+    """With the types of the log, and no dictionaries."""
+    schema = event_schema(relation)
+    return rows.select(schema.names).cast(schema)
+
+
+def _different(again: pa.Table, old: pa.Table, upsert: Relation | None) -> np.ndarray:
+    """The numbers of the events that have other rows than in the log; of a relation with updates by key, what they do to each key."""
+    sides = [(again, 1), (old.drop_columns([PLACE]), -1)]
+    if upsert is not None:
+        sides = [(_effects(rows, upsert), weight) for rows, weight in sides]
+    both = pa.concat_tables([t.append_column(WEIGHT, pa.repeat(weight, len(t))) for t, weight in sides])
+    keys = [name for name in both.column_names if name != WEIGHT]
+    sums = both.group_by(keys, use_threads=False).aggregate([(WEIGHT, "sum")])
+    left = sums.filter(pc.not_equal(sums[f"{WEIGHT}_sum"], 0))
+    return np.unique(left[OFFSET].to_numpy())
+
+
+def _effects(rows: pa.Table, relation: Relation) -> pa.Table:
+    """What each event leaves of each key: the last row with it, and of a delete only the key."""
+    numbered = rows.append_column(ROW, pa.array(np.arange(len(rows))))
+    last = numbered.group_by([OFFSET, *relation.key], use_threads=False).aggregate([(ROW, "max")])
+    rows = rows.take(last[f"{ROW}_max"])
+    gone = pc.equal(rows[SIGN], -1)
+    for i, name in enumerate(rows.column_names):
+        if name == SIGN:
+            rows = rows.set_column(i, name, pc.if_else(gone, pa.scalar(-1, pa.int8()), pa.scalar(1, pa.int8())))
+        elif name not in (OFFSET, *relation.key):
+            rows = rows.set_column(i, name, pc.if_else(gone, pa.scalar(None, rows[name].type), rows[name]))
+    return rows
+
+
+def _rejected(
+    rows: pa.Table, old: pa.Table, source: str, offsets: np.ndarray, files: dict[LogFile, np.ndarray]
+) -> pa.Table:
+    """The rows with numbers of other events, with what the log has."""
+    numbers = np.unique(rows[OFFSET].to_numpy())
+    split = _split_event(numbers, offsets, files, rows, old)
+    kind = "number-used"
+    if len(numbers) >= RESTART_EVENTS and 2 * len(numbers) >= len(np.unique(offsets)):
+        kind = "numbers-restarted"
+        log.warning(
+            "%s: %d of %d events have the numbers of others: its source seems to count anew. They are in the quarantine; to count them "
+            "as new events: `cumulus quarantine retry --as-new`, or let another coordinator take what that source delivers",
+            source, len(numbers), len(np.unique(offsets)),
+        )  # fmt: skip
+    texts = _shown(rows[OFFSET], old)
+    reasons = pc.binary_join_element_wise("event ", pc.cast(rows[OFFSET], pa.string()), " is in ", texts, "")
+    if split is None:
+        return rejected_rows(rows, kind, reasons)
+    part = pc.equal(rows[OFFSET], split)
+    rest = pc.binary_join_element_wise("its event began in another delivery, and counts without this: ", reasons, "")
+    return pa.concat_tables(
+        [
+            rejected_rows(rows.filter(part), "split-event", rest.filter(part)),
+            rejected_rows(rows.filter(pc.invert(part)), kind, reasons.filter(pc.invert(part))),
+        ]
+    )
+
+
+def _split_event(
+    numbers: np.ndarray, offsets: np.ndarray, files: dict[LogFile, np.ndarray], rows: pa.Table, old: pa.Table
+) -> int | None:
+    """The event, if there is one, that seems to be split: it is the last one there and the first one here, or the other way round,
+    there are others, and it has no row twice."""
+    if len(np.unique(offsets)) == 1 and all(f.min_offset == f.max_offset for f in files):
+        return None
+    for number, edge in ((offsets[0], "max_offset"), (offsets[-1], "min_offset")):
+        if number in numbers and any(getattr(f, edge) == number for f in files):
+            mine, theirs = (t.filter(pc.equal(t[OFFSET], number)) for t in (rows, old.drop_columns([PLACE])))
+            keys = rows.column_names
+            together = pa.concat_tables([mine, theirs]).group_by(keys, use_threads=False).aggregate([])
+            apart = [len(t.group_by(keys, use_threads=False).aggregate([])) for t in (mine, theirs)]
+            if len(together) == sum(apart):
+                return int(number)
+    return None
+
+
+def _shown(offsets: pa.ChunkedArray, old: pa.Table) -> pa.Array:
+    """For each offset, where the log has it, and what."""
+    texts = pa.table({OFFSET: old[OFFSET], PLACE: old[PLACE], JSON: json_records(old.drop_columns([PLACE]))})
+    events = texts.group_by([OFFSET], use_threads=False).aggregate([(PLACE, "min"), (JSON, "list")])
+    rows = pc.utf8_slice_codeunits(pc.binary_join(events[f"{JSON}_list"], ", "), 0, SHOWN_CHARACTERS)
+    shown = pc.binary_join_element_wise(events[f"{PLACE}_min"], rows, " with other rows: ")
+    found = pc.index_in(offsets, value_set=events[OFFSET])
+    return shown.take(found)

@@ -1,0 +1,263 @@
+"""apply: the optimistic computation of a batch's deltas (``ON Event``, Cumulus paper, Figure 5); and its negative, for a batch that is taken back."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.catalog.records import Batch, NewRun, Run
+from cumulus_ops.compute.kernel import Events, run_statement
+from cumulus_ops.compute.reading import (
+    DEFAULT_MEMORY,
+    BatchRef,
+    OwnDeltas,
+    StoredRuns,
+    load_events,
+    rows_of,
+    rows_within,
+)
+from cumulus_ops.compute.vector import Frame
+from cumulus_ops.layout.costs import Ref
+from cumulus_ops.layout.groups import Group
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.layout.statements import StatementPlan
+from cumulus_ops.maps.columns import to_column, to_units
+from cumulus_ops.maps.deltas import VERSION, delta_schema, multiply, sum_deltas, value_names
+from cumulus_ops.maps.packs import open_run, write_runs
+from cumulus_ops.maps.runs import RunData, build_run
+from cumulus_ops.project.errors import IntegrityProblem
+
+__all__ = [
+    "ApplyTask",
+    "Loaded",
+    "apply_events",
+    "apply_statement",
+    "retracted",
+    "settle",
+    "settle_cycle",
+    "start_deltas",
+]
+
+
+# Going through the maps in dataflow order.
+#
+# The paper's cascades end because a dataflow graph without cycles has a longest path (Cumulus paper, section 4.2); set at
+# a time, that is one visit per stratum. A stratum that reads its own maps is visited until nothing changes: versions only
+# ever read earlier versions, so each visit settles at least the earliest version that was not settled.
+
+
+#: The deltas of one map, given what the step has computed so far.
+Compute = Callable[[str, OwnDeltas], list[pa.Table]]
+
+
+def settle(
+    plan: ProgramPlan, first: Iterable[str], allowed: Collection[str], compute: Compute, events: int, own: OwnDeltas
+) -> None:
+    """Compute the deltas of all maps that have some, shallow ones first.
+
+    Args:
+        plan: the program's plan.
+        first: the maps that may have deltas whatever others have. Where a map gets deltas, those that depend on it follow.
+        allowed: no other maps than these are computed.
+        compute: the unsummed deltas of one map.
+        events: how many events the step is about, which bounds the visits of a cyclic stratum.
+        own: gets the deltas; may have those of other maps already.
+
+    Raises:
+        IntegrityProblem: a cyclic stratum did not settle.
+    """
+    waiting = {name for name in first if name in allowed}
+    strata = sorted({plan.place_of[name] for name in waiting})
+    while strata:
+        place = heapq.heappop(strata)
+        cyclic = plan.cyclic[place]
+        names = [name for name in plan.strata[place] if name in (allowed if cyclic else waiting)]
+        if cyclic:
+            settle_cycle(plan, names, compute, events, own)
+        else:
+            for name in names:
+                _visit(plan, name, own, compute, cyclic=False)
+        for name in names:
+            if own.touches(name):
+                after = {n for n in plan.dependents[name] if n in allowed and plan.place_of[n] > place} - waiting
+                for other in {plan.place_of[n] for n in after} - set(strata):
+                    heapq.heappush(strata, other)
+                waiting |= after
+
+
+def settle_cycle(plan: ProgramPlan, names: Sequence[str], compute: Compute, events: int, own: OwnDeltas) -> None:
+    """Compute the deltas of maps that are computed from each other: visit them until nothing changes.
+
+    Each visit settles at least the earliest version that was not, and an event has one version, or one per statement
+    (sequential): that bounds the visits. Two more: the first one may do no more than sort deltas that were there before, and the
+    last one finds that nothing changes.
+
+    Raises:
+        IntegrityProblem: they did not settle.
+    """
+    for _ in range(events * _versions_per_event(plan) + 2):
+        changed = [_visit(plan, name, own, compute, cyclic=True) for name in names]
+        if not any(changed):
+            return
+    raise IntegrityProblem(f"{', '.join(names)} did not settle", kind="cycle-unsettled", hint="report a bug")
+
+
+@lru_cache(maxsize=8)
+def _versions_per_event(plan: ProgramPlan) -> int:
+    return 1 + max((s.offset for group in plan.statements.values() for s in group), default=0)
+
+
+def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cyclic: bool) -> bool:
+    """Recompute one map's deltas; whether they changed."""
+    tables = compute(name, own)
+    before = own.table(name)
+    group = plan.groups[name]
+    delta = sum_deltas(tables) if tables else delta_schema(group.keys, group.members).empty_table()
+    if cyclic:
+        delta = delta.sort_by([(column, "ascending") for column in delta.column_names])
+        if (before is not None and before.equals(delta)) or (before is None and len(delta) == 0):
+            return False
+    own.put(name, delta, final=not cyclic)
+    return True
+
+
+# What a program adds before its first event (``ON START``), as deltas of a version below all epochs.
+
+
+def start_deltas(plan: ProgramPlan) -> Mapping[str, pa.Table]:
+    """The deltas of each map that ON START adds to: its statements run for one event without parameters."""
+    event = Events(Frame({}, 1), np.array([plan.versions.start]), np.ones(1, np.int64))
+    tables: dict[str, list[pa.Table]] = {}
+    for statement in plan.start:
+        table = run_statement(statement, plan.groups[statement.target], event, lambda _: [])
+        if table is not None:
+            tables.setdefault(statement.target, []).append(table)
+    summed = {name: sum_deltas(parts) for name, parts in tables.items()}
+    return {name: table for name, table in summed.items() if len(table)}
+
+
+@dataclass(frozen=True)
+class ApplyTask:
+    """Apply ``batch`` to the state that ``runs`` hold. Small and picklable: files are named, not carried. ``memory``: how many
+    bytes it may hold. ``label``: what the names of its files begin with."""
+
+    plan: ProgramPlan
+    root: Path
+    batch: BatchRef
+    runs: tuple[Run, ...]
+    memory: int = DEFAULT_MEMORY
+    label: str = ""
+
+
+@dataclass
+class Loaded:
+    """Events of some batches, loaded by relation when a statement first needs them."""
+
+    plan: ProgramPlan
+    root: Path
+    batches: tuple[BatchRef, ...]
+    memory: int = DEFAULT_MEMORY
+    _cache: dict[str, dict[int, Events]] = field(default_factory=dict)
+
+    def get(self, relation: str, sign: int) -> Events | None:
+        """The events of a relation and sign, None if there are none."""
+        if relation not in self._cache:
+            self._cache[relation] = load_events(self.plan, self.root, self.batches, relation)
+            for events in self._cache[relation].values():
+                events.limit_rows = rows_within(self.memory)
+        return self._cache[relation].get(sign)
+
+
+def apply_events(task: ApplyTask, own: OwnDeltas) -> Loaded:
+    """The deltas of a batch, read at the runs of ``task`` and at the batch's own deltas of shallower maps.
+
+    Args:
+        task: what to apply.
+        own: gets the deltas.
+
+    Returns:
+        the batch's events, for whoever goes on with them.
+    """
+    loaded = Loaded(task.plan, task.root, (task.batch,), task.memory)
+    stored = StoredRuns(task.plan, task.root, task.runs)
+
+    fixed: dict[Ref, pa.Table | None] = {}  # what the rounds of a cycle do not change
+
+    def add(ref: Ref, statement: StatementPlan, own: OwnDeltas) -> pa.Table | None:
+        if ref in fixed:
+            return fixed[ref]
+        events = loaded.get(statement.relation, statement.sign)
+        table = apply_statement(statement, task.plan.groups[ref[0]], events, stored, own)
+        if task.plan.is_repeated(ref[0]) and not task.plan.reads_own_cycle(statement):
+            fixed[ref] = table
+        return table
+
+    def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
+        tables = [add((name, i), s, own) for i, s in enumerate(task.plan.statements[name])]
+        return [t for t in tables if t is not None]
+
+    concerned = {name for r in task.batch.relations() for name in task.plan.triggered.get(r, ())} & task.plan.base
+    settle(task.plan, concerned, concerned, compute, rows_of([task.batch]), own)
+    return loaded
+
+
+def apply_statement(
+    plan: StatementPlan, target: Group, events: Events | None, stored: StoredRuns, own: OwnDeltas
+) -> pa.Table | None:
+    """One statement's unsummed deltas for ``events``, None if there are none."""
+    if events is None:
+        return None
+    newest = int(events.versions.max()) + plan.offset
+
+    def sources(index: int) -> list[RunData]:
+        read = plan.reads[index]
+        return stored.get(read.path, read.before(newest)) + own.get(read.path)
+
+    return run_statement(plan, target, events, sources)
+
+
+# Taking back what one batch has contributed: the negative of its deltas, at its own versions, so that both add up to nothing.
+
+
+MINUS = np.array([-1])
+
+
+def retracted(plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch, label: str = "") -> tuple[NewRun, ...]:
+    """Write the negative of a batch's deltas in ``runs``; nothing becomes visible by it. ``label`` says whose step does."""
+    first, last = plan.versions.span(batch)
+    return write_runs(root, _negatives(plan, root, runs, first, last), label)
+
+
+def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, last: int) -> Iterator[RunData]:
+    paths = {(path.map, path.label): path for group in plan.paths.values() for path in group}
+    for run in runs:
+        if run.min_version <= last and run.max_version >= first:
+            path = paths[run.map, run.access_path]
+            delta = open_run(root / run.path, run.offset, run.bytes).table(plan.key_names(run.map))
+            negative = sum_deltas([_negated(_between(delta, first, last))])
+            if len(negative):
+                yield build_run(negative, path)
+
+
+def _between(delta: pa.Table, first: int, last: int) -> pa.Table:
+    within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
+    return delta.filter(within)
+
+
+def _negated(delta: pa.Table) -> pa.Table:
+    """The same keys and versions with the opposite values, of whatever size.
+
+    >>> _negated(pa.table({"k": [1], "_version": [7], "+m": [-(2**63)]}))["+m"].to_pylist()
+    [Decimal('9223372036854775808')]
+    """
+    for name in value_names(delta):
+        opposite = to_column(multiply(to_units(delta[name].combine_chunks()), MINUS))
+        delta = delta.set_column(delta.column_names.index(name), name, opposite)
+    return delta

@@ -1,0 +1,402 @@
+"""Evaluating one statement for many events at once (function ``compute`` of Cumulus paper, Figure 5, set-at-a-time).
+
+A statement is filtered, **grouped**, **joined** and finished. Events that agree in all that the statement carries into its
+joins count as one: their products are summed before anything is looked up, so an often repeated key costs what a single
+one does. What a chain of reads finds does not depend on the statement's factors or target: it is remembered with the
+events, and the statements that read the same maps by the same keys, as the sums and counts of one view do, share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.compute.grouping import Groups, group_rows, sum_groups
+from cumulus_ops.compute.vector import Frame, evaluate, select
+from cumulus_ops.layout.groups import Group, reordered
+from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
+from cumulus_ops.maps.columns import canonical, take_rows, to_numpy
+from cumulus_ops.maps.deltas import VERSION, distinct_rows, multiply, sum_deltas, value_column, with_values
+from cumulus_ops.maps.lookup import TooManyRows, probe, read_slices, sum_points
+from cumulus_ops.maps.runs import RunData
+from m3.scalars import Scalar, Var, variables
+
+__all__ = ["Events", "Sources", "run_statement"]
+
+
+#: For the i-th read of a statement: the runs to look in.
+Sources = Callable[[int], Sequence[RunData]]
+
+#: As many rows of joins are remembered for the events of one relation.
+REMEMBERED_ROWS = 2_000_000
+INT64_DIGITS = 18
+
+
+@dataclass
+class Events:
+    """Events of one relation: one column per parameter, the version and the weight of each event.
+
+    The weight is 1 where a statement is for one sign only, and the event's sign where it is for both. What statements
+    have in common is remembered: the events that pass their filters, their products, groups and joins. Where a join would have
+    more than ``limit_rows`` rows, it is made for half of the events at a time."""
+
+    frame: Frame
+    versions: np.ndarray
+    weights: np.ndarray
+    filtered: dict[tuple[Scalar, ...], Events] = field(default_factory=dict)
+    products: dict[tuple[Scalar, ...], _Units] = field(default_factory=dict)
+    groups: dict[tuple[Scalar, ...], Groups | None] = field(default_factory=dict)
+    sums: dict[tuple[int, tuple[Scalar, ...]], np.ndarray] = field(default_factory=dict)
+    memory: _Memory = field(default_factory=lambda: _Memory())
+    limit_rows: int = REMEMBERED_ROWS
+
+    def where(self, conditions: tuple[Scalar, ...]) -> Events:
+        """The events that satisfy all conditions."""
+        if not conditions:
+            return self
+        if conditions not in self.filtered:
+            rows = select(conditions, self.frame)
+            assert rows is not None
+            self.filtered[conditions] = self if len(rows) == self.frame.rows else self.at(rows)
+        return self.filtered[conditions]
+
+    def at(self, rows: np.ndarray) -> Events:
+        """The events at the given positions."""
+        return Events(
+            self.frame.take(rows),
+            self.versions[rows],
+            self.weights[rows],
+            memory=self.memory,
+            limit_rows=self.limit_rows,
+        )
+
+
+@dataclass(frozen=True)
+class _Units:
+    """The weights times some factors; ``counts`` says for which events, None for all: a NULL factor adds nothing."""
+
+    units: np.ndarray
+    counts: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Events joined with what a chain of reads has found. Row i belongs to event ``origin[i]`` (None: to event i), has
+    the loop variables ``loops``, and in ``found`` the products of the values that were read, by the value columns that they
+    are of (the empty product is left out: it is 1). ``columns`` are carried columns that were needed so far."""
+
+    origin: np.ndarray | None
+    rows: int
+    loops: Mapping[str, pa.Array]
+    found: Mapping[tuple[str, ...], np.ndarray]
+    columns: dict[str, pa.Array] = field(default_factory=dict)
+
+    def take(self, rows: np.ndarray) -> _Joined:
+        return _Joined(
+            rows if self.origin is None else self.origin[rows],
+            len(rows),
+            {name: take_rows(column, rows) for name, column in self.loops.items()},
+            {names: units[rows] for names, units in self.found.items()},
+            {name: take_rows(column, rows) for name, column in self.columns.items()},
+        )
+
+
+class _Memory:
+    """What chains of reads have found for some events, as long as there is room. A chain is known by its runs' identities,
+    so they are kept alive with it: no other run can have the identity of one that is gone."""
+
+    def __init__(self) -> None:
+        self._joins: dict[object, tuple[_Joined, tuple[RunData, ...]]] = {}
+        self._rows = 0
+
+    def get(self, key: object) -> _Joined | None:
+        found = self._joins.get(key)
+        return None if found is None else found[0]
+
+    def keep(self, key: object, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
+        if self._rows + joined.rows > REMEMBERED_ROWS:
+            self._joins.clear()
+            self._rows = 0
+        self._joins[key] = joined, runs
+        self._rows += joined.rows
+        return joined
+
+
+def run_statement(
+    plan: StatementPlan, group: Group, events: Events, sources: Sources, first: int | None = None
+) -> pa.Table | None:
+    """The deltas of ``plan``'s target for all ``events``, not yet summed.
+
+    Args:
+        plan: the statement.
+        group: its target.
+        events: events of its relation and sign.
+        sources: the runs for each read.
+        first: a read to do before the others, because few keys match it (only where reads may be reordered).
+
+    Returns:
+        a delta table of the target, or None when there is nothing to add.
+    """
+    chosen = events.where(plan.conditions)
+    if chosen.frame.rows == 0:
+        return None
+    chain = _chain(plan, sources, first)
+    if chain is None or (chain.steps and not _adds(plan, chosen)):
+        return None
+    return _run_events(plan, group, chosen, chain)
+
+
+def _adds(plan: StatementPlan, events: Events) -> bool:
+    """Whether some event has a product other than 0 before anything is looked up."""
+    return any(not p.factors or bool(_zeroed(_product(events, p.factors)).any()) for p in plan.products)
+
+
+def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
+    groups = _groups(plan, chosen)
+    try:
+        joined = _join_all(plan, chosen, groups, chain)
+    except TooManyRows:
+        half = chosen.frame.rows // 2
+        halves = (np.arange(half), np.arange(half, chosen.frame.rows))
+        found = [_run_events(plan, group, replace(chosen.at(rows), memory=_Memory()), chain) for rows in halves]
+        tables = [table for table in found if table is not None]
+        return sum_deltas(tables) if tables else None
+    return _deltas(plan, group, chosen, groups, joined, chain) if joined.rows else None
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Reads in the order in which they are done, with their runs; and for each product the value columns that it takes."""
+
+    steps: tuple[tuple[ReadPlan, tuple[RunData, ...]], ...]
+    taken: tuple[tuple[str, ...], ...]
+
+
+def _chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Chain | None:
+    """None where a read has nothing to find."""
+    order = list(range(len(plan.reads)))
+    reads, taken = plan.reads, tuple(product.reads for product in plan.products)
+    if first is not None and plan.reorderable:
+        order.remove(first)
+        order.insert(0, first)
+        reads, taken = reordered(plan, order)
+    steps = []
+    for i, read in zip(order, reads, strict=True):
+        runs = tuple(sources(i))
+        if not runs:
+            return None
+        steps.append((read, runs))
+    return _Chain(tuple(steps), taken)
+
+
+def _groups(plan: StatementPlan, events: Events) -> Groups | None:
+    """The events grouped by their versions and by all that the statement carries into its joins; None if each is its own
+    group, or there are too few to gain anything."""
+    carried = tuple(scalar for _, scalar in plan.carried)
+    if carried not in events.groups:
+        columns = [evaluate(scalar, events.frame) for scalar in carried]
+        events.groups[carried] = group_rows(columns, events.versions)
+    return events.groups[carried]
+
+
+def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain) -> _Joined:
+    rows = events.frame.rows if groups is None else len(groups.first)
+    joined = _Joined(None if groups is None else groups.first, rows, {}, {})
+    key: tuple[object, ...] = (id(events), id(groups), plan.offset)
+    seen: tuple[RunData, ...] = ()
+    for read, runs in chain.steps:
+        if joined.rows == 0:
+            break
+        key, seen = (*key, read, tuple(map(id, runs))), (*seen, *runs)
+        known = events.memory.get(key)
+        if known is None:
+            known = events.memory.keep(key, _join(plan, read, events, joined, runs), seen)
+        joined = known
+    return joined
+
+
+def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
+    frame = _frame(plan, events, joined, read.bound)
+    versions = events.versions if joined.origin is None else events.versions[joined.origin]
+    request = probe([evaluate(b, frame) for b in read.bound], versions + (plan.offset + read.after))
+    names = list(dict.fromkeys(taken[-1] for taken in read.taken))
+    kept: np.ndarray | None = None
+    loops: dict[str, pa.Array] = {}
+    if not read.free:
+        totals = sum_points(runs, names, request)
+        hit = np.flatnonzero(np.logical_or.reduce([total != 0 for total in totals.values()]))
+        found: Mapping[str, np.ndarray] = {name: total[hit] for name, total in totals.items()}
+    else:
+        limit = events.limit_rows if events.frame.rows > 1 else None
+        slices = read_slices(runs, names, [i for i, _ in read.free], request, limit)
+        hit, found = slices.request, slices.values
+        loops, kept = _bind(read, joined.loops, slices.free, hit)
+    next_ = joined.take(hit)
+    products = {
+        taken: found[taken[-1]] if len(taken) == 1 else multiply(next_.found[taken[:-1]], found[taken[-1]])
+        for taken in read.taken
+    }
+    result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, products, next_.columns)
+    return result if kept is None else result.take(kept)
+
+
+def _bind(
+    read: ReadPlan, loops: Mapping[str, pa.Array], values: Sequence[pa.Array], hit: np.ndarray
+) -> tuple[dict[str, pa.Array], np.ndarray | None]:
+    """Bind loop variables; one that is bound already, or occurs twice in the read, must have equal values there."""
+    kept: pa.Array | None = None
+    fresh: dict[str, pa.Array] = {}
+    for (_, name), value in zip(read.free, values, strict=True):
+        known = fresh.get(name)
+        if known is None and name in loops:
+            known = take_rows(loops[name], hit)
+        if known is None:
+            fresh[name] = value
+            continue
+        both_null = pc.and_(pc.is_null(known), pc.is_null(value))
+        same = pc.or_(pc.fill_null(pc.equal(known, value), False), both_null)
+        kept = same if kept is None else pc.and_(kept, same)
+    return fresh, None if kept is None else np.flatnonzero(kept.to_numpy(zero_copy_only=False))
+
+
+def _frame(plan: StatementPlan, events: Events, joined: _Joined, needed: Sequence[Scalar]) -> Frame:
+    """The columns that some expressions need: loop variables, and what the events carry."""
+    names = dict.fromkeys(v for scalar in needed for v in variables(scalar))
+    carried = dict(plan.carried)
+    for name in names:
+        if name not in joined.loops and name not in joined.columns:
+            column = evaluate(carried[name], events.frame)
+            joined.columns[name] = column if joined.origin is None else take_rows(column, joined.origin)
+    return Frame({n: joined.loops[n] if n in joined.loops else joined.columns[n] for n in names}, joined.rows)
+
+
+def _deltas(
+    plan: StatementPlan, group: Group, events: Events, groups: Groups | None, joined: _Joined, chain: _Chain
+) -> pa.Table | None:
+    columns = [
+        _early(plan, product, events, groups, joined, taken)
+        for product, taken in zip(plan.products, chain.taken, strict=True)
+    ]
+    late_factors = dict.fromkeys(f for product in plan.products for f in product.late_factors)
+    frame = _frame(plan, events, joined, (*plan.late_conditions, *late_factors, *plan.keys))
+    rows = select(plan.late_conditions, frame)
+    if rows is not None:
+        columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
+    for factor in late_factors:
+        users = [i for i, product in enumerate(plan.products) if factor in product.late_factors]
+        _multiply_late(plan, factor, frame, columns, users)
+    return _table(plan, group, events, groups, joined, frame, columns)
+
+
+def _multiply_late(
+    plan: StatementPlan, factor: Scalar, frame: Frame, columns: list[np.ndarray], users: Sequence[int]
+) -> None:
+    """Multiply some products by a factor, which is looked at only where one of them is not 0."""
+    rows = np.flatnonzero(np.logical_or.reduce([columns[i] != 0 for i in users]))
+    whole = len(rows) == frame.rows
+    value = evaluate(factor, frame if whole else frame.take(rows))
+    for i in users:
+        times = plan.products[i].late_factors.count(factor)
+        for _ in range(times):
+            units = _zeroed(_times(columns[i] if whole else columns[i][rows], value))
+            columns[i] = units if whole else np.zeros(frame.rows, units.dtype)
+            if not whole:
+                columns[i][rows] = units
+
+
+def _table(
+    plan: StatementPlan,
+    group: Group,
+    events: Events,
+    groups: Groups | None,
+    joined: _Joined,
+    frame: Frame,
+    columns: Sequence[np.ndarray],
+) -> pa.Table | None:
+    """The delta table of the rows that add something."""
+    some = columns[0] != 0
+    for units in columns[1:]:
+        if some.all():
+            break
+        some |= units != 0
+    if not some.all():
+        rows = np.flatnonzero(some)
+        columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
+    if frame.rows == 0:
+        return None
+    keys = [canonical(evaluate(k, frame)) for k in plan.keys]
+    versions = (events.versions if joined.origin is None else events.versions[joined.origin]) + plan.offset
+    values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
+    names = [*(k.name for k in group.keys), VERSION]
+    table = pa.table(dict(zip(names, [*keys, pa.array(versions)], strict=True)))
+    table = with_values(table, {value_column(name): values[name] for name in group.members})
+    return distinct_rows(table) if _is_distinct(plan, groups, keys) else table
+
+
+def _is_distinct(plan: StatementPlan, groups: Groups | None, keys: Sequence[pa.Array]) -> bool:
+    """Whether no two rows of the result can have one key: it has one row per group, and its keys tell them apart."""
+    told = {key.name for key in plan.keys if isinstance(key, Var)}
+    exact = not any(pa.types.is_floating(k.type) for k in keys)
+    return groups is not None and not plan.reads and exact and {name for name, _ in plan.carried} <= told
+
+
+def _early(
+    plan: StatementPlan,
+    product: Product,
+    events: Events,
+    groups: Groups | None,
+    joined: _Joined,
+    taken: tuple[str, ...],
+) -> np.ndarray:
+    """For each row the product of weights, early factors and what was read."""
+    if groups is None:
+        units, place = _zeroed(_product(events, product.factors)), joined.origin
+    else:
+        units = _summed(events, groups, product)
+        place = groups.number[joined.origin] if joined.origin is not None else groups.number
+    units = units if place is None else units[place]
+    if product.shift:
+        units = multiply(units, np.array([10**product.shift], np.int64 if product.shift <= INT64_DIGITS else object))
+    return multiply(units, joined.found[taken]) if taken else units
+
+
+def _summed(events: Events, groups: Groups, product: Product) -> np.ndarray:
+    """The products of the events of each group, added up."""
+    key = (id(groups), product.factors)
+    if key not in events.sums:
+        units = _product(events, product.factors)
+        events.sums[key] = sum_groups(groups, units.units, units.counts)
+    return events.sums[key]
+
+
+def _product(events: Events, factors: tuple[Scalar, ...]) -> _Units:
+    """The events' weights times their early factors."""
+    if factors not in events.products:
+        product = _Units(events.weights, None)
+        for factor in factors:
+            step = _times(product.units, evaluate(factor, events.frame))
+            counts = step.counts
+            if counts is not None and product.counts is not None:
+                counts = np.intersect1d(counts, product.counts, assume_unique=True)
+            product = _Units(step.units, product.counts if counts is None else counts)
+        events.products[factors] = product
+    return events.products[factors]
+
+
+def _times(units: np.ndarray, factor: pa.Array) -> _Units:
+    """Units times a factor; a NULL factor contributes nothing, like a row that SUM skips."""
+    counts = np.flatnonzero(factor.is_valid().to_numpy(zero_copy_only=False)) if factor.null_count else None
+    return _Units(multiply(units, to_numpy(factor)), counts)
+
+
+def _zeroed(product: _Units) -> np.ndarray:
+    """The units, 0 where they do not count."""
+    if product.counts is None:
+        return product.units
+    units = np.zeros_like(product.units)
+    units[product.counts] = product.units[product.counts]
+    return units

@@ -1,0 +1,445 @@
+"""What a step reads, and how it keeps within its memory: events of the log, runs of the maps, and deltas that the step itself has computed so far."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.catalog.records import LogFile, NewRun, Run
+from cumulus_ops.compute.kernel import Events
+from cumulus_ops.compute.vector import Frame
+from cumulus_ops.files.log_files import OpenLog
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.maps.columns import stack, to_physical
+from cumulus_ops.maps.deltas import VERSION, projected, versions
+from cumulus_ops.maps.packs import Pack, open_run
+from cumulus_ops.maps.runs import AccessPath, RunData, build_run
+from m3.datatypes import Type
+
+__all__ = [
+    "DEFAULT_MEMORY",
+    "EVER",
+    "SIGN",
+    "STAMP",
+    "BatchRef",
+    "OpenedRuns",
+    "OwnDeltas",
+    "StoredRuns",
+    "events_of",
+    "load_events",
+    "newest_version",
+    "opened_runs",
+    "read_events",
+    "rows_of",
+    "rows_within",
+    "write_deltas",
+]
+
+
+# How a step keeps within the memory that its project allows it (``memory:`` in ``cumulus.yaml``).
+#
+# A quarter is for runs that the process remembers, a quarter for deltas that have not been written, a quarter for the rows of one
+# join; the rest is for what Arrow and numpy hold beside them.
+
+
+#: Where nobody says how much.
+DEFAULT_MEMORY = 4 << 30
+#: What a row of a join or of a merge takes on its way: a dozen columns of 8 bytes, twice.
+ROW_BYTES = 200
+FEWEST_ROWS = 10_000
+
+
+def rows_within(memory: int) -> int:
+    """As many rows of a join, or of runs to merge, fit into a quarter of ``memory`` bytes."""
+    return max(FEWEST_ROWS, memory // 4 // ROW_BYTES)
+
+
+# What a process remembers of stored runs: opened ones, those that it wrote itself, and merged views of small recent ones.
+#
+# Every mini-batch leaves a small run in each access path, and a lookup meets all of them until they are merged on disk. Making
+# one run of several costs as much as some lookups save, so :data:`FANOUT` of them, oldest first, become one in memory when
+# :data:`WORTH` lookups have met them: who pays rent until it has paid the price and then buys never pays more than twice the least
+# possible (the ski rental problem). Nothing is only in memory: whatever is forgotten is read from the files again.
+
+
+#: As many small runs are looked up as one.
+FANOUT = 4
+#: As many lookups in them cost what making them one costs.
+WORTH = 12
+#: Larger runs are looked up by themselves.
+SMALL_ROWS = 16_384
+#: What an opened run takes at least: its header.
+HEADER_BYTES = 4_096
+DEFAULT_BYTES = 1 << 30
+
+#: As many groups of runs are counted.
+OFFERS = 100_000
+
+Place = tuple[str, int]  # a pack's file, and where in it
+Key = tuple[Place, ...]
+
+
+class OpenedRuns:
+    """A memory of runs, within a budget; what was used longest ago is forgotten first.
+
+    Args:
+        budget_bytes: about how much memory they may take, mapped files not counted.
+    """
+
+    def __init__(self, budget_bytes: int = DEFAULT_BYTES) -> None:
+        self.budget_bytes = budget_bytes
+        self._offered: dict[Key, int] = {}
+        self._kept: OrderedDict[Key, tuple[RunData, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def limit(self, budget_bytes: int) -> None:
+        """Set the budget."""
+        self.budget_bytes = budget_bytes
+        with self._lock:
+            self._forget()
+
+    def open(self, root: str, run: NewRun) -> RunData:
+        """A run, mapped from its file unless this process has it already."""
+        key = (_place(root, run),)
+        found = self._get(key)
+        return found if found is not None else self._put(key, open_run(f"{root}/{run.path}", run.offset, run.bytes), 0)
+
+    def keep(self, root: str, run: NewRun, data: RunData) -> None:
+        """Remember a run that was just written; only small ones, which would be read again soon."""
+        if run.rows <= SMALL_ROWS:
+            self._put((_place(root, run),), data, data.nbytes)
+
+    def together(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> list[RunData]:
+        """The runs of one access path, small ones in groups.
+
+        Args:
+            root: the state folder.
+            runs: the runs.
+            names: names of the group's key columns.
+        """
+        small = [run for run in runs if run.rows <= SMALL_ROWS]
+        if len(small) < FANOUT:
+            return [self.open(root, run) for run in runs]
+        single = [run for run in runs if run.rows > SMALL_ROWS]
+        full = len(small) // FANOUT * FANOUT
+        merged = [part for i in range(0, full, FANOUT) for part in self._merged(root, small[i : i + FANOUT], names)]
+        return [*(self.open(root, run) for run in single), *merged, *(self.open(root, run) for run in small[full:])]
+
+    def _merged(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> list[RunData]:
+        """The runs as one, if that is worth its while."""
+        key = tuple(_place(root, run) for run in runs)
+        found = self._get(key)
+        if found is not None:
+            return [found]
+        parts = [self.open(root, run) for run in runs]
+        self._offered[key] = self._offered.get(key, 0) + 1
+        if self._offered[key] < WORTH:
+            return parts
+        del self._offered[key]
+        values = list(dict.fromkeys(name for part in parts for name in part.values))
+        merged = build_run(stack([part.table(names, values) for part in parts]), parts[0].path)
+        return [self._put(key, merged, merged.nbytes)]
+
+    def _get(self, key: Key) -> RunData | None:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
+
+    def _put(self, key: Key, data: RunData, size: int) -> RunData:
+        with self._lock:
+            known = self._kept.get(key)
+            if known is not None:
+                return known[0]
+            self._kept[key] = data, size + HEADER_BYTES
+            self._bytes += size + HEADER_BYTES
+            self._forget()
+        return data
+
+    def _forget(self) -> None:
+        while self._bytes > self.budget_bytes and len(self._kept) > 1:
+            _, (_, size) = self._kept.popitem(last=False)
+            self._bytes -= size
+        if len(self._offered) > OFFERS:
+            self._offered.clear()
+
+
+def _place(root: str, run: NewRun) -> Place:
+    return f"{root}/{run.path}", run.offset
+
+
+#: This process's.
+opened_runs = OpenedRuns()
+
+
+EVER = 2**63 - 1  # after all versions
+
+#: From so many deltas of one map on, they are written as soon as they are final.
+WRITTEN_ROWS = 100_000
+
+
+class StoredRuns:
+    """Visible runs by access path. Files are opened when first needed and stay mapped in this process."""
+
+    def __init__(self, plan: ProgramPlan, root: Path, runs: Iterable[Run]) -> None:
+        self._plan, self._root = plan, str(root)
+        self._by_path: dict[tuple[str, str], list[Run]] = {}
+        self._found: dict[tuple[AccessPath, int, int], list[RunData]] = {}
+        self.maps: set[str] = set()
+        for run in runs:
+            self.maps.add(run.map)
+            self._by_path.setdefault((run.map, run.access_path), []).append(run)
+
+    def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
+        """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
+        key = (path, before, since)
+        if key not in self._found:
+            runs = self._by_path.get((path.map, path.label), ())
+            wanted = [r for r in runs if r.min_version < before and r.max_version >= since]
+            self._found[key] = opened_runs.together(self._root, wanted, self._plan.key_names(path.map))
+        return self._found[key]
+
+    def any_before(self, path: AccessPath, before: int) -> bool:
+        """Whether some run of ``path`` has a delta with a version below ``before`` (exclusive)."""
+        return any(r.min_version < before for r in self._by_path.get((path.map, path.label), ()))
+
+    def newest(self, path: AccessPath) -> int:
+        """The highest version in the runs of ``path`` (inclusive), below all versions if there are none."""
+        return max((r.max_version for r in self._by_path.get((path.map, path.label), ())), default=-EVER)
+
+
+class OwnDeltas:
+    """Deltas of this step, by map, and as sorted runs for whatever access path asks.
+
+    With a ``plan`` and a ``pack``, a map's many deltas are written as soon as they are final, and read from there; and so are
+    all, the largest first, while they take more than ``limit_bytes``.
+    """
+
+    def __init__(
+        self, plan: ProgramPlan | None = None, pack: Pack | None = None, limit_bytes: int = DEFAULT_MEMORY
+    ) -> None:
+        self._plan, self._pack, self._limit_bytes = plan, pack, limit_bytes
+        self._final: dict[str, int] = {}
+        self._tables: dict[str, pa.Table] = {}
+        self._runs: dict[AccessPath, RunData] = {}
+        self._first: dict[str, int] = {}
+        self._written: dict[str, np.ndarray] = {}
+
+    def put(self, name: str, delta: pa.Table, *, final: bool = False) -> None:
+        """Set the summed deltas of a map. ``final``: they will not be set again."""
+        self._first[name] = int(pc.min(delta[VERSION]).as_py()) if len(delta) else EVER
+        for path in [p for p in self._runs if p.map == name]:
+            del self._runs[path]
+        self._tables[name] = delta
+        if final and self._plan is not None and self._pack is not None:
+            self._final[name] = delta.nbytes
+            if len(delta) >= WRITTEN_ROWS:
+                self._write(name, self._plan, self._pack)
+            while sum(self._final.values()) > self._limit_bytes:
+                self._write(max(self._final, key=self._final.__getitem__), self._plan, self._pack)
+
+    def _write(self, name: str, plan: ProgramPlan, pack: Pack) -> None:
+        del self._final[name]
+        for path in plan.paths[name] if len(self._tables[name]) else ():
+            if len(self._build(path)):
+                self._runs[path] = pack.read(pack.append(self._build(path)))
+            self._written.setdefault(path.map, self._runs[path].versions.all_units())
+        del self._tables[name]
+
+    def _build(self, path: AccessPath) -> RunData:
+        if path not in self._runs:
+            self._runs[path] = build_run(projected(self._tables[path.map], path.keys, path.values), path)
+        return self._runs[path]
+
+    def get(self, path: AccessPath) -> list[RunData]:
+        """The map's deltas as zero or one run."""
+        if path not in self._runs and not len(self._tables.get(path.map, ())):
+            return []
+        run = self._build(path)
+        return [run] if len(run) else []
+
+    def any_before(self, path: AccessPath, before: int) -> bool:
+        """Whether the map has a delta with a version below ``before`` (exclusive)."""
+        return self._first.get(path.map, EVER) < before
+
+    def touches(self, name: str) -> bool:
+        """Whether the map has deltas."""
+        return self._first.get(name, EVER) != EVER
+
+    def touched(self) -> list[str]:
+        """The maps that have deltas."""
+        return [name for name, first in self._first.items() if first != EVER]
+
+    def table(self, name: str) -> pa.Table | None:
+        """The map's deltas, None if it was not touched, or they have been written."""
+        return self._tables.get(name)
+
+    def tables(self) -> Mapping[str, pa.Table]:
+        """All non-empty deltas by map that have not been written."""
+        return {name: table for name, table in self._tables.items() if len(table)}
+
+    def versions(self) -> Mapping[str, np.ndarray]:
+        """The versions of all deltas, by map."""
+        return {name: versions(table) for name, table in self.tables().items()} | self._written
+
+    def finish(self) -> tuple[NewRun, ...]:
+        """Write all that has not been written, and make it durable.
+
+        Returns:
+            the runs of all maps, for the catalog.
+        """
+        assert self._plan is not None
+        assert self._pack is not None
+        for name in self.tables():
+            for path in self._plan.paths[name]:
+                run = self._build(path)
+                if len(run):
+                    opened_runs.keep(str(self._pack.root), self._pack.append(run), run)
+                del self._runs[path]
+        return self._pack.close()
+
+
+def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table], label: str = "") -> tuple[NewRun, ...]:
+    """Write summed deltas, once per access path of each map; nothing becomes visible by it. ``label`` says whose step does."""
+    own = OwnDeltas(plan, Pack(root, label))
+    for name, table in deltas.items():
+        own.put(name, table)
+    return own.finish()
+
+
+# Reading stamped events back from the log as vectorised input of the kernel.
+
+
+SIGN = "_sign"
+STAMP = "_version"
+
+
+@dataclass(frozen=True)
+class BatchRef:
+    """An appended batch as the engine sees it: its log files, and what its versions follow from
+    (:class:`cumulus_ops.coordination.schemes.Stamped`)."""
+
+    id: int
+    epoch: int
+    ticket: int
+    files: tuple[LogFile, ...]
+    coordinator: int
+    first_sequence: int
+    events: int
+
+    def relations(self) -> set[str]:
+        """The relations it has events of."""
+        return {f.relation for f in self.files}
+
+
+def rows_of(batches: Sequence[BatchRef]) -> int:
+    """Rows in the log files of ``batches``."""
+    return sum(f.rows for b in batches for f in b.files)
+
+
+def newest_version(plan: ProgramPlan, batches: Sequence[BatchRef], relation: str) -> int:
+    """An upper bound (inclusive) of the versions of a relation's events, without reading them."""
+    rank = plan.ranks[relation]
+    return max(plan.versions.newest(b, rank) for b in batches if relation in b.relations())
+
+
+def load_events(plan: ProgramPlan, root: Path, batches: Sequence[BatchRef], relation: str) -> dict[int, Events]:
+    """The events of one relation in some batches, as {sign: events}; only the columns that the program uses.
+
+    Sign 1 are the inserts, -1 the deletes, 0 all of them weighted by their signs.
+
+    Args:
+        plan: the program's plan.
+        root: the state folder.
+        batches: which batches to read.
+        relation: which relation.
+    """
+    table = read_events(plan, root, batches, relation)
+    if table is None:
+        return {}
+    signs = {s.sign for group in plan.statements.values() for s in group if s.relation == relation}
+    return {sign: events for sign in signs if (events := events_of(plan, relation, table, sign)).frame.rows}
+
+
+def read_events(
+    plan: ProgramPlan,
+    root: Path,
+    batches: Sequence[BatchRef],
+    relation: str,
+    part: tuple[int, int] = (0, 1),
+    columns: Collection[str] | None = None,
+) -> pa.Table | None:
+    """The stamped events of one relation as a table: its columns in physical form, ``_sign`` and ``_version``.
+
+    Args:
+        plan: the program's plan.
+        root: the state folder.
+        batches: which batches to read.
+        relation: which relation.
+        part: (i, n): only the i-th of n slices of each file's rows.
+        columns: only these columns; None for those that the program uses.
+
+    Returns:
+        the table, or None if no batch has events of the relation.
+    """
+    wanted = [c for c in plan.columns[relation] if columns is None or c in columns]
+    types = {c.name: c.type for c in plan.program.relation_by_name[relation].columns if c.name in wanted}
+    tables = [
+        _read(root, file, types, plan.versions.stamp(batch, plan.ranks[relation]), part)
+        for batch in batches
+        for file in batch.files
+        if file.relation == relation
+    ]
+    if not tables:
+        return None
+    return tables[0] if len(tables) == 1 else stack(tables).combine_chunks()
+
+
+def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | None, part: tuple[int, int]) -> pa.Table:
+    """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
+    names = [*types, SIGN, *([STAMP] if stamp is None else [])]
+    with OpenLog(root, file) as log:
+        table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
+    stamps = _whole(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
+    arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
+    return pa.table([*arrays, _whole(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
+
+
+def _read_slice(log: OpenLog, names: Sequence[str], begin: int, end: int) -> pa.Table:
+    """The rows from ``begin`` to ``end`` (exclusive), from the row groups that have them."""
+    starts = np.cumsum([0, *log.groups])
+    groups = [i for i in range(len(log.groups)) if starts[i] < end and starts[i + 1] > begin]
+    table = log.read(names, groups)
+    return table.slice(begin - starts[groups[0]], end - begin) if groups else table
+
+
+def events_of(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> Events:
+    """The events of one sign (0 for both) in a table as :func:`read_events` returns it."""
+    signs = table[SIGN].to_numpy()
+    chosen = signs == sign
+    if sign and not chosen.all():
+        table, signs = table.filter(pa.array(chosen)), signs[chosen]
+    trigger = plan.program.trigger(relation, sign or 1)
+    assert trigger is not None  # there is a statement of this sign
+    declared = plan.program.relation_by_name[relation].columns
+    columns = {
+        param: _whole(table[column.name])
+        for param, column in zip(trigger.params, declared, strict=True)
+        if column.name in table.column_names
+    }
+    weights = np.ones(len(table), np.int64) if sign else signs.astype(np.int64)
+    return Events(Frame(columns, len(table)), table[STAMP].to_numpy(), weights)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

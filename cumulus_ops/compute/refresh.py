@@ -1,0 +1,399 @@
+"""refresh: the maps that depend on derivations, brought up to date with everything that was committed.
+
+Unlike apply and correct it is serialised: one clock, the commit ``refreshed``, says for all these maps what they have
+incorporated: all runs of base maps with an origin, and all applied batches with a commit, up to it. One pass in dataflow
+order then makes up for the rest:
+
+- a statement of a *new* event (of a batch applied since, or a change of a derived map made in this pass) is evaluated
+  against the new state;
+- a statement of an *old* event is corrected for reads that have changed, exactly as in :mod:`cumulus_ops.compute.correct`;
+- a derivation is computed anew for the groups whose inputs have changed, see :mod:`cumulus_ops.compute.refresh`.
+
+All deltas carry the versions of the batches or events that they belong to, as if everything had come in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.compute.apply import Loaded, apply_statement, settle
+from cumulus_ops.compute.collected import collect, sum_doubles, window_rows
+from cumulus_ops.compute.correct import States, correct_statement
+from cumulus_ops.compute.kernel import Events
+from cumulus_ops.compute.reading import DEFAULT_MEMORY, EVER, BatchRef, OwnDeltas, StoredRuns, newest_version, rows_of
+from cumulus_ops.compute.vector import Frame, evaluate
+from cumulus_ops.layout.plans import DerivedPlan, GroupLookup, InputPlan, ProgramPlan
+from cumulus_ops.layout.statements import StatementPlan
+from cumulus_ops.maps.columns import canonical, is_wide, physical_type, stack, to_numpy, total_column
+from cumulus_ops.maps.deltas import VERSION, delta_values, value_column, versions, with_values
+from cumulus_ops.maps.lookup import Probe, probe, read_since, read_slices, sum_points
+from cumulus_ops.maps.ordered import first_live
+from cumulus_ops.maps.runs import AccessPath, RunData
+from cumulus_ops.project.versions import epoch_end
+from m3.collected import COLLECTED
+from m3.program import Derivation, Windowing
+
+__all__ = ["RefreshTask", "derive", "is_correction", "refresh_maps"]
+
+
+# Bringing one derivation up to date: its groups' rows computed anew wherever their inputs have changed.
+#
+# A derived map's deltas are a function of its inputs' deltas: in each batch (or event) that touches an input of a group, the
+# group's row as of before the batch goes and the row as of after it comes. So for every group with a changed input, all
+# batches are gone through from the first changed one on; what the group's deltas should be there, less what is stored, is
+# what there is to add. That makes it right whatever was computed before, early batches that arrive late included.
+#
+# All groups and all their batches are computed together: a **point** is a group and a version before which deltas count.
+# The first point of a group is the start of its first changed batch, the others the group's later versions.
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Groups with changed inputs: their keys, and the start of the first changed batch or event of each (inclusive)."""
+
+    keys: tuple[pa.Array, ...]
+    since: np.ndarray
+
+    def request(self, lookup: GroupLookup) -> Probe:
+        """A lookup of every group's deltas from there on."""
+        return probe(lookup.bound(self.keys), self.since)
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Points in the order of their groups and versions: ``group`` indexes the groups, ``before`` is exclusive."""
+
+    group: np.ndarray
+    before: np.ndarray
+    keys: tuple[pa.Array, ...]
+
+    @property
+    def first(self) -> np.ndarray:
+        """Which points are the first of their group."""
+        return np.r_[True, self.group[1:] != self.group[:-1]]
+
+    @property
+    def last(self) -> np.ndarray:
+        """Which points are the last of their group."""
+        return np.r_[self.group[1:] != self.group[:-1], True]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of the derived map: the point of each, its keys beyond the group's, its multiplicity."""
+
+    point: np.ndarray
+    columns: tuple[pa.Array, ...]
+    counts: np.ndarray
+
+
+def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.Table]:
+    """The deltas of a derived map.
+
+    Args:
+        plan: the program's plan.
+        derived: the derivation.
+        states: the maps: as they were, what is new of base maps, and what this step has computed.
+    """
+    groups = _changed(plan, derived, states)
+    if groups is None:
+        return []
+    points = _points(plan, derived, states, groups)
+    rows = _derivation_rows if isinstance(derived.derived, Derivation) else _windowing_rows
+    wanted = _telescoped(plan, derived, points, rows(plan, derived, states, points))
+    return [*wanted, _stored(plan, derived, states, groups)]
+
+
+def _width(derived: DerivedPlan) -> int:
+    return derived.group.width
+
+
+def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
+    """A lookup of each copy that the inputs are read from by the group alone; other copies are of the same maps."""
+    return list({i.lookup.path: i.lookup for i in derived.inputs if not i.given.at}.values())
+
+
+def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
+    names = [f"k{i}" for i in range(_width(derived))]
+    paths = [lookup.path for lookup in _distinct(derived)]
+    runs = [run for path in paths for run in states.new.get(path) + states.own.get(path)]
+    tables = [
+        pa.table(
+            [*(run.keys[i].all() for i in range(len(names))), pa.array(run.versions.all_units())], [*names, VERSION]
+        )
+        for run in runs
+    ]
+    if not tables:
+        return None
+    table = stack(tables)
+    if not names:
+        since = np.array([pc.min(table[VERSION]).as_py()])
+    else:
+        table = table.group_by(names, use_threads=False).aggregate([(VERSION, "min")])
+        since = to_numpy(table[f"{VERSION}_min"].combine_chunks())
+    keys = tuple(table[name].combine_chunks() for name in names)
+    return _Groups(keys, plan.versions.whole(since))
+
+
+def _points(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> _Points:
+    """Every group's start, and all its versions from there on."""
+    earliest = int(groups.since.min())
+    found = [
+        read_since(_runs(states, given.path, since=earliest), (), (), groups.request(given))
+        for given in _distinct(derived)
+    ]
+    group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found)])
+    stages = [plan.versions.stage(f.versions, derived.stage) for f in found]
+    before = np.concatenate([groups.since, *stages])
+    order = np.lexsort((before, group))
+    group, before = group[order], before[order]
+    fresh = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (before[1:] != before[:-1])])
+    group, before = group[fresh], before[fresh]
+    chosen = pa.array(group)
+    return _Points(group, before, tuple(k.take(chosen) for k in groups.keys))
+
+
+def _runs(states: States, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
+    return states.old.get(path, before, since) + states.new.get(path, before, since) + states.own.get(path)
+
+
+def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Points) -> _Rows:
+    """At each point the group's row, if there is one."""
+    derivation = derived.derived
+    assert isinstance(derivation, Derivation)
+    inputs = _inputs(plan, derived, states, points)
+    rows = np.flatnonzero(_any_given(list(inputs.values())))
+    totals = frozenset(given.name for given in derived.inputs if given.kind == "value")
+    frame = Frame(dict(zip(derivation.keys, points.keys, strict=True)) | inputs, len(points.group), totals=totals).take(
+        rows
+    )
+    counts = to_numpy(evaluate(derivation.count, frame))
+    there = np.flatnonzero(counts)
+    if len(there) < len(rows):
+        frame = frame.take(there)
+    columns = tuple(canonical(evaluate(c.expression, frame)) for c in derivation.outputs)
+    return _Rows(rows[there], columns, counts[there])
+
+
+def _inputs(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Points) -> dict[str, pa.Array]:
+    """The inputs of a derivation at each point; those that are totals in one copy are looked up together."""
+    newest = int(points.before.max())
+    requests: dict[tuple[AccessPath, tuple[str, ...]], Probe] = {}
+    totals: dict[AccessPath, dict[str, np.ndarray]] = {}
+    result: dict[str, pa.Array] = {}
+    for given in derived.inputs:
+        path, at = given.lookup.path, given.given.at
+        runs = _runs(states, path, newest)
+        if (path, at) not in requests:
+            known = [*points.keys, *(result[name] for name in at)]
+            requests[path, at] = probe(given.lookup.bound(known), points.before)
+        if given.kind == "value" and path not in totals:
+            names = [i.lookup.column for i in derived.inputs if i.kind == "value" and i.lookup.path == path]
+            totals[path] = sum_points(runs, names, requests[path, at])
+        if given.kind == "value":
+            result[given.name] = total_column(totals[path][given.lookup.column])
+        else:
+            result[given.name] = _input(plan, given, runs, requests[path, at])
+    return result
+
+
+def _input(plan: ProgramPlan, given: InputPlan, runs: Sequence[RunData], request: Probe) -> pa.Array:
+    """An input that is not a total: the key column after the group's is looked at."""
+    width, column = given.lookup.width, given.lookup.column
+    keys = plan.program.map_by_name[column].keys
+    if given.kind == "sum":
+        return sum_doubles(read_slices(runs, [column], (width,), request), column, len(request))
+    if given.kind in COLLECTED:
+        found = read_slices(runs, [column], tuple(range(width, len(keys))), request)
+        return collect(given.given, keys[-1].type, found, column, len(request))
+    kind = physical_type(keys[width].type)
+    return first_live(runs, (width, column), request, kind, descending=given.kind == "max")
+
+
+def _any_given(inputs: Sequence[pa.Array]) -> np.ndarray:
+    """Where some input is neither NULL nor 0."""
+    given = np.zeros(len(inputs[0]), dtype=bool)
+    for column in inputs:
+        known = column.is_valid().to_numpy(zero_copy_only=False)
+        numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or is_wide(column.type)
+        if numeric or pa.types.is_boolean(column.type):
+            zero = pa.scalar(0).cast(column.type)
+            known &= pc.fill_null(pc.not_equal(column, zero), False).to_numpy(zero_copy_only=False)
+        given |= known
+    return given
+
+
+def _windowing_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Points) -> _Rows:
+    """At each point the rows of the partition with their results."""
+    windowing = derived.derived
+    assert isinstance(windowing, Windowing)
+    (given,) = derived.inputs
+    source = plan.program.map_by_name[windowing.source]
+    free = tuple(range(_width(derived), len(source.keys)))
+    runs = _runs(states, given.lookup.path, int(points.before.max()))
+    request = probe(given.lookup.bound(points.keys), points.before)
+    found = read_slices(runs, [windowing.source], free, request)
+    return _Rows(*window_rows(windowing, source, points.keys, found))
+
+
+def _telescoped(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> list[pa.Table]:
+    """The rows of each point come at its version and go at the next one of its group; before the first they were there."""
+    come = np.flatnonzero(~points.first[rows.point])
+    go = np.flatnonzero(~points.last[rows.point])
+    parts = []
+    for chosen, shift, sign in ((come, 0, 1), (go, 1, -1)):
+        at = rows.point[chosen]
+        keys = [k.take(pa.array(at)) for k in points.keys]
+        others = [c.take(pa.array(chosen)) for c in rows.columns]
+        parts.append(_delta(plan, derived, [*keys, *others], points.before[at + shift], sign * rows.counts[chosen]))
+    return parts
+
+
+def _stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> pa.Table:
+    """What is stored of the groups' later versions, negated."""
+    name, total = derived.derived.map, len(plan.program.map_by_name[derived.derived.map].keys)
+    runs = states.old.get(derived.group.path, since=int(groups.since.min()))
+    found = read_since(runs, [name], tuple(range(_width(derived), total)), groups.request(derived.group))
+    keys = [k.take(pa.array(found.request)) for k in groups.keys]
+    return _delta(plan, derived, [*keys, *found.free], found.versions, -found.values[name])
+
+
+def _delta(
+    plan: ProgramPlan, derived: DerivedPlan, keys: Sequence[pa.Array], versions: np.ndarray, values: np.ndarray
+) -> pa.Table:
+    declared = plan.program.map_by_name[derived.derived.map].keys
+    columns = [k if is_wide(k.type) else k.cast(physical_type(d.type)) for k, d in zip(keys, declared, strict=True)]
+    names = [*(d.name for d in declared), VERSION]
+    table = pa.table(dict(zip(names, [*columns, pa.array(versions)], strict=True)))
+    return with_values(table, {value_column(derived.derived.map): values})
+
+
+@dataclass(frozen=True)
+class RefreshTask:
+    """Bring the maps that depend on derivations up to date with ``runs``.
+
+    ``refreshed``: the commit up to which they are (inclusive); ``fresh``: the batches applied since; ``history``: the
+    batches applied before, of epochs beyond ``committed``, the newest epoch with a snapshot (-1 for none); those may be
+    left out whose versions all lie below ``floor``, the version from which on
+    (inclusive) there is something new. ``label``: of the step that does."""
+
+    plan: ProgramPlan
+    root: Path
+    runs: tuple[Run, ...]
+    refreshed: int
+    fresh: tuple[BatchRef, ...]
+    history: tuple[BatchRef, ...]
+    committed: int
+    floor: int
+    memory: int = DEFAULT_MEMORY
+    label: str = ""
+
+
+def refresh_maps(task: RefreshTask, own: OwnDeltas, fresh: Loaded | None = None) -> None:
+    """The deltas of all maps that depend on derivations, in one pass in dataflow order.
+
+    Args:
+        task: what to refresh.
+        own: gets the deltas; those of base maps that it has already, from a batch just applied, are new to the refresh.
+        fresh: the events of the fresh batches, if somebody has loaded them already.
+    """
+    plan = task.plan
+    step = _Step(task, fresh)
+    bound = rows_of(task.fresh) + rows_of(task.history) + sum(r.rows for r in task.runs)
+    first = {name for b in task.fresh for r in b.relations() for name in plan.triggered.get(r, ())}
+    first |= {name for other in [*step.new.maps, *own.touched()] for name in plan.dependents[other]}
+    settle(plan, first, plan.refreshed, step.compute, bound, own)
+
+
+def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
+    """Which deltas, by their versions, make up for something that was computed before, rather than being new."""
+    return ~task.plan.versions.within(versions, task.fresh)
+
+
+class _Step:
+    """One refresh: its events and its states of the maps."""
+
+    def __init__(self, task: RefreshTask, fresh: Loaded | None) -> None:
+        self.task, self.plan = task, task.plan
+        self.all = StoredRuns(task.plan, task.root, task.runs)
+        self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin <= task.refreshed])
+        self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin > task.refreshed])
+        usable = fresh is not None and fresh.batches == task.fresh
+        self.fresh = fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh, task.memory)
+        self.history = Loaded(task.plan, task.root, task.history, task.memory)
+        self._changes: dict[str, Events | None] = {}
+        self._stored: dict[str, Events | None] = {}
+
+    def compute(self, name: str, own: OwnDeltas) -> list[pa.Table]:
+        """The unsummed deltas of one map."""
+        derived = self.plan.derived.get(name)
+        if derived is not None:
+            return derive(self.plan, derived, States(self.old, self.new, own))
+        return [
+            table
+            for statement in self.plan.statements[name]
+            for table in (
+                self._of_changes(statement, own)
+                if statement.relation in self.plan.derived
+                else self._of_events(statement, own)
+            )
+        ]
+
+    def _of_events(self, statement: StatementPlan, own: OwnDeltas) -> list[pa.Table]:
+        """What the events of a relation add: the new ones all, the old ones where they read something new."""
+        target = self.plan.groups[statement.target]
+        relation, sign = statement.relation, statement.sign
+        new = apply_statement(statement, target, self.fresh.get(relation, sign), self.all, own)
+        batches = [b for b in self.history.batches if relation in b.relations()]
+        if not batches:
+            return [] if new is None else [new]
+        states = States(self.old, self.new, own)
+        newest = newest_version(self.plan, batches, relation)
+        old = correct_statement(statement, target, newest, lambda: self.history.get(relation, sign), states)
+        return old if new is None else [new, *old]
+
+    def _of_changes(self, statement: StatementPlan, own: OwnDeltas) -> list[pa.Table]:
+        """The same for the changes of a derived map: new are those that this step has made."""
+        target = self.plan.groups[statement.target]
+        name = statement.relation
+        if name not in self._changes:
+            self._changes[name] = self._events(name, own.get(self.plan.derived[name].group.path), -EVER)
+        new = apply_statement(statement, target, self._changes[name], self.all, own)
+        newest = self.old.newest(self.plan.derived[name].group.path)
+        states = States(self.old, self.new, own)
+        old = correct_statement(statement, target, newest, lambda: self._past(name), states)
+        return old if new is None else [new, *old]
+
+    def _past(self, name: str) -> Events | None:
+        """The stored changes of a derived map that are late enough to read something new."""
+        if name not in self._stored:
+            since = max(epoch_end(self.task.committed) + 1, self.task.floor)
+            self._stored[name] = self._events(
+                name, self.old.get(self.plan.derived[name].group.path, since=since), since
+            )
+        return self._stored[name]
+
+    def _events(self, name: str, runs: Sequence[RunData], since: int) -> Events | None:
+        """The deltas of a derived map with versions from ``since`` on (inclusive) as events weighted by their values."""
+        trigger = self.plan.program.trigger(name, 0)
+        assert trigger is not None
+        tables = [_table(run, name, trigger.params, since) for run in runs]
+        table = stack(tables) if tables else None
+        if table is None or not len(table):
+            return None
+        columns = {param: table[param].combine_chunks() for param in trigger.params}
+        weights = delta_values(table, value_column(name))
+        return Events(Frame(columns, len(table)), versions(table), weights)
+
+
+def _table(run: RunData, name: str, params: Sequence[str], since: int) -> pa.Table:
+    table = run.table(params, [name])
+    late = np.flatnonzero(table[VERSION].to_numpy() >= since) if run.oldest < since else np.arange(len(table))
+    return table if len(late) == len(table) else table.take(pa.array(late))

@@ -1,0 +1,307 @@
+"""The Spark executor: one Spark job per step, by the DataFrame API only (classic, standalone and Connect alike).
+
+A small batch is one task without an exchange; the stages of a larger one are in :mod:`cumulus_ops.compute.staged`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import IO, TYPE_CHECKING, Any
+
+from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.reading import rows_of
+from cumulus_ops.compute.staged import MESSAGE, RESULT, Batches, plan_stages, result_batch, staged_steps
+from cumulus_ops.compute.steps import MinibatchTask, StepResult, Task, run_step
+from cumulus_ops.layout.partitioning import fixed_labels
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.names import hide, require_clear, shown_url
+from cumulus_ops.project.settings import ExecutorSettings, LayoutSettings
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["WORKER_DAEMON", "SparkExecutor", "launch_logged", "log_lines", "quiet_client", "spark_session"]
+
+
+# What Spark says, as log records of this process like all others.
+#
+# A Java process that PySpark starts writes to this process's standard error: greetings, warnings, and the errors of its Python workers, all
+# alike. Airflow logs as an error whatever a task writes there. So the stream is read, and each line is logged with the level that
+# Spark's own pattern gives it. The Connect client has a logger, which is silent until somebody configures logging, as Airflow does for each
+# task; then it writes to standard error, too.
+
+
+log = logging.getLogger("cumulus_ops.spark")
+#: Spark's pattern: date, time, level, class: message.
+PATTERN = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (.*)")
+LEVELS = {"TRACE": logging.DEBUG, "WARN": logging.WARNING, "FATAL": logging.CRITICAL}
+QUERIES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+ASKED = "SPARK_CONNECT_LOG_LEVEL"
+JOIN_S = 5.0
+REMEMBERED = 20  # lines, for when it does not start
+
+
+def quiet_client(*, remote: bool) -> None:
+    """Have nothing of PySpark write to standard error by itself. The Connect client's records go where all others go, with their levels,
+    unless somebody has asked for them where they are, by SPARK_CONNECT_LOG_LEVEL. Each failing query is an exception already, of
+    which whoever catches it says what is to be said: it need not be logged when it is made."""
+    from pyspark.logger import PySparkLogger
+
+    if remote and ASKED not in os.environ:
+        from pyspark.sql.connect.logging import logger as client
+
+        _without_handlers(client)
+    for name in QUERIES:
+        logger = PySparkLogger.getLogger(name)
+        _without_handlers(logger)
+        logging.Logger.addHandler(logger, logging.NullHandler())
+
+
+def _without_handlers(logger: logging.Logger) -> None:
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+
+
+def launch_logged(conf: SparkConf) -> Any:
+    """Start the JVM of a classic session, and give the gateway to it; what it says from now on is logged.
+
+    Raises:
+        PySparkRuntimeError: it did not start, with what it said as a note.
+    """
+    from pyspark.java_gateway import launch_gateway
+
+    reading, writing = os.pipe()
+    last: deque[str] = deque(maxlen=REMEMBERED)
+    reader = Thread(target=_read, args=(os.fdopen(reading, errors="replace"), last), name="spark log", daemon=True)
+    reader.start()
+    try:
+        gateway = launch_gateway(conf, popen_kwargs={"stderr": writing})
+    except Exception as error:
+        os.close(writing)
+        reader.join(JOIN_S)
+        error.add_note("\n".join(last))
+        raise
+    os.close(writing)  # the JVM has its own
+    return gateway
+
+
+def _read(stream: IO[str], last: deque[str]) -> None:
+    with stream:
+        log_lines(_remembered(stream, last))
+
+
+def _remembered(lines: Iterable[str], last: deque[str]) -> Iterable[str]:
+    for line in lines:
+        last.append(line.rstrip())
+        yield line
+
+
+def log_lines(lines: Iterable[str]) -> None:
+    """Log lines with their levels; one without a level belongs to the line before, and what comes before all levels is no news."""
+    level = logging.INFO
+    for line in lines:
+        found = PATTERN.match(line)
+        if found is not None:
+            level = LEVELS.get(found[1]) or logging.getLevelNamesMapping()[found[1]]
+        text = found[2] if found else line.rstrip()
+        if text:
+            log.log(level, "%s", text)
+
+
+#: What Spark forks its Python workers from; a server that a project connects to has this in its own configuration.
+WORKER_DAEMON = "cumulus_ops.compute.worker_daemon"
+EMPTY_MESSAGE = ("'' as kind", "'' as name", "cast('' as binary) as payload")
+WARM_UPS = 3
+SPARK_URL = re.compile(r"sc://[^/?#@;\s]+/?(;[^/?#@\s]*)?")
+
+
+def spark_session(settings: ExecutorSettings) -> SparkSession:
+    """The session of this process: Spark Connect when ``remote`` is set, else a classic one on ``master``."""
+    from pyspark.sql import SparkSession
+
+    quiet_client(remote=bool(settings.remote))
+    if settings.remote:
+        return _remote(settings.remote)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need this environment's packages
+    options = {
+        "spark.app.name": "cumulus",
+        "spark.master": settings.master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "0",
+        "spark.python.daemon.module": WORKER_DAEMON,
+    }
+    session = SparkSession.builder.config(conf=_started(options)).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    session.conf.set("spark.sql.shuffle.partitions", str(session.sparkContext.defaultParallelism))  # a task per core
+    return _warmed_up(session)
+
+
+def _remote(url: str) -> SparkSession:
+    """A session on a server; it is warm from whoever came before. Its URL may hold a token, which Spark's own messages show.
+
+    Raises:
+        SetupProblem: there is none.
+    """
+    from pyspark.sql import SparkSession
+
+    require_clear(url, "executor.remote", "spark-url")
+    if not SPARK_URL.fullmatch(url):
+        hint = "write sc://HOST:PORT/;token=TOKEN, and percent-encode odd characters of the token: %2F for /, %3F for ?"
+        raise SetupProblem("is no URL of a Spark Connect server", kind="spark-url", place="executor.remote", hint=hint)
+    try:
+        return SparkSession.builder.remote(url).getOrCreate()
+    except Exception as error:
+        line = next(iter(hide(str(error), [url]).strip().splitlines()), "")
+        hint = "check `executor: remote` in cumulus.yaml, or CUMULUS_SPARK_REMOTE, and that the server runs"
+        message = f"Spark Connect does not answer: {line or type(error).__name__}"
+        raise SetupProblem(message, kind="spark-unreachable", place=shown_url(url), hint=hint) from None
+
+
+def _started(options: Mapping[str, str]) -> SparkConf:
+    """The options as Spark has them. If this process has no JVM yet it has one now, whose words are logged."""
+    from pyspark import SparkConf, SparkContext
+
+    conf = SparkConf().setAll(list(options.items()))
+    if SparkContext._gateway is None and SparkContext._active_spark_context is None:
+        SparkContext(conf=conf, gateway=launch_logged(conf))
+    return conf
+
+
+def _warmed_up(session: SparkSession) -> SparkSession:
+    """The session after jobs like the ones to come: its workers run, and the code for their exchanges is generated. What is
+    wrong with it, real jobs will find."""
+    with suppress(Exception):
+        tasks = _parallelism(session)
+        frame = session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
+        frame = (
+            frame.mapInArrow(_passed_on, MESSAGE).repartitionById(tasks, "destination").mapInArrow(_passed_on, MESSAGE)
+        )
+        for _ in range(WARM_UPS):
+            frame.collect()
+    return session
+
+
+def _parallelism(session: SparkSession) -> int:
+    value = session.conf.get("spark.sql.shuffle.partitions")
+    return int(value) if value else 1
+
+
+class SparkExecutor:
+    """Runs steps on a Spark session that it opens when first used.
+
+    Args:
+        settings: which Spark, and how many events make up one task.
+        session: a session to use instead; it is not stopped by :meth:`close`.
+        layout: what the project decides about the layout of large batches.
+    """
+
+    def __init__(
+        self, settings: ExecutorSettings, session: SparkSession | None = None, layout: LayoutSettings | None = None
+    ) -> None:
+        self._settings = settings
+        self._layout = layout or LayoutSettings()
+        self._session = session
+        self._owned = session is None
+        self._starting = Lock()
+        self._prepared: set[ProgramPlan] = set()
+        self._preparation: Thread | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session, started on first use."""
+        with self._starting:
+            if self._session is None:
+                self._session = spark_session(self._settings)
+            return self._session
+
+    def prepare(self, plan: ProgramPlan) -> None:
+        """See :class:`~cumulus_ops.compute.steps.Executor`: starts the session, and its workers make the plan. A server keeps
+        its workers longer than each of its clients lives, so there it would be done too often."""
+        if plan in self._prepared or self._settings.remote:
+            return
+        self._prepared.add(plan)
+        self._preparation = Thread(target=self._warm_up, args=(plan,), name="prepare", daemon=True)
+        self._preparation.start()
+
+    def _warm_up(self, plan: ProgramPlan) -> None:
+        """Have every worker make the plan. What goes wrong will be found by real jobs."""
+        with suppress(Exception):
+            tasks = _parallelism(self.session)
+            self.session.range(0, tasks, 1, tasks).mapInArrow(_plan_made(plan), RESULT).collect()
+
+    def run(self, task: Task) -> StepResult:
+        """See :class:`~cumulus_ops.compute.steps.Executor`."""
+        tasks = self._tasks(task)
+        if tasks > 1 and isinstance(task, MinibatchTask):
+            task = task.apply  # the refresh, one task, follows on its own
+        frame = self._single(task) if tasks == 1 else self._staged(task, tasks)  # type: ignore[arg-type]
+        results = [StepResult.from_json(row[0]) for row in frame.collect()]
+        if len(results) == 1:
+            return results[0]
+        return StepResult(tuple(r for result in results for r in result.runs), {})
+
+    def close(self) -> None:
+        """Stop the session if this executor started it."""
+        if self._preparation is not None:
+            self._preparation.join()
+        if self._session is not None and self._owned:
+            self._session.stop()
+            self._session = None
+
+    def _tasks(self, task: Task) -> int:
+        apply = task.apply if isinstance(task, MinibatchTask) else task
+        if not isinstance(apply, ApplyTask):
+            return 1
+        wanted = -(-rows_of([apply.batch]) // self._settings.rows_per_task)
+        tasks = max(1, min(wanted, _parallelism(self.session)))
+        alone = tasks > 1 and plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
+        return 1 if alone else tasks
+
+    def _single(self, task: Task) -> DataFrame:
+        return self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT)
+
+    def _staged(self, task: ApplyTask, tasks: int) -> DataFrame:
+        frame = self.session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
+        first, *others = staged_steps(task, tasks, fixed_labels(task.plan, self._layout))
+        frame = frame.mapInArrow(first, MESSAGE if others else RESULT)
+        for number, step in enumerate(others, 2):
+            schema = MESSAGE if number <= len(others) else RESULT
+            frame = frame.repartitionById(tasks, "destination").mapInArrow(step, schema)
+        return frame
+
+
+def _plan_made(plan: ProgramPlan) -> Callable[[Batches], Batches]:
+    """A task that has its worker make the plan, by merely being sent it, and the things that follow from it."""
+
+    def step(batches: Batches) -> Batches:
+        for _ in batches:
+            plan.prepare()
+            yield result_batch(StepResult((), {}))
+
+    return step
+
+
+def _passed_on(batches: Batches) -> Batches:
+    yield from batches
+
+
+def _whole_step(task: Task) -> Callable[[Batches], Batches]:
+    def step(batches: Batches) -> Batches:
+        for _ in batches:
+            yield result_batch(run_step(task))
+
+    return step

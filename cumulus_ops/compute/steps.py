@@ -1,0 +1,255 @@
+"""The step functions that every executor runs: a task in, written run files out; whose fault it is when one fails; and the executor of this process.
+
+A step reads files, writes files and touches no catalog: it may run anywhere, twice, or die half-way.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+import traceback
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog.records import NewRun, Run
+from cumulus_ops.compute.apply import ApplyTask, apply_events
+from cumulus_ops.compute.correct import CorrectTask, correct_history
+from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs
+from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.maps.packs import Pack, open_run, write_runs
+from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs
+from cumulus_ops.project import errors
+from cumulus_ops.project.processes import reach
+from cumulus_ops.project.versions import EPOCH_SHIFT
+
+__all__ = [
+    "Executor",
+    "InProcess",
+    "MergeTask",
+    "MinibatchTask",
+    "StepResult",
+    "Task",
+    "explain",
+    "run_step",
+    "verdict",
+]
+
+
+# Whose fault a failure is: the batch's (or rather that of the program or the engine with it), or the circumstances'.
+#
+# | verdict | of what | what follows |
+# |---|---|---|
+# | defect | an exception of the computation itself | counted; the batch is tried again, and set aside with the last |
+# | died | memory was short, a Spark worker or executor was lost | nobody knows; like a process that is killed, see :mod:`cumulus_ops.epochs.setting_aside` |
+# | excused | files, disk or network; state that is damaged; a conflict; a signal | never counted |
+
+
+#: A batch is not to be blamed for damaged state either: every batch that touches it fails.
+EXCUSED = (errors.Conflict, errors.NotYet, errors.SetupProblem, errors.IntegrityProblem, OSError, EOFError)
+LOST = ("Py4JNetworkError", "SparkConnectGrpcException", "RetriesExceeded")  # the connection to Spark
+LENGTH = 8_000
+LINE = 500
+#: The last line of a traceback that a Spark worker sends as text.
+RAISED = re.compile(r"^(?:  )?((?:\w+\.)*\w+)(?:: (.*))?$", re.MULTILINE)
+FRAMES = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+", re.MULTILINE)
+
+
+def verdict(error: BaseException) -> str:
+    """``defect``, ``died`` or ``excused``.
+
+    >>> verdict(KeyError("amount")), verdict(MemoryError()), verdict(ConnectionResetError())
+    ('defect', 'died', 'excused')
+    """
+    names = {cls.__name__ for cls in type(error).__mro__}
+    if "PythonException" in names:  # of a Spark worker, by way of text
+        return _verdict_of(_raised_there(str(error))[0])
+    if type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc"):
+        return "excused" if names & {*LOST} or type(error).__module__.startswith("grpc") else "died"
+    return _verdict_of(type(error))
+
+
+def _verdict_of(cls: type[BaseException]) -> str:
+    if issubclass(cls, MemoryError):
+        return "died"
+    return "excused" if issubclass(cls, EXCUSED) or not issubclass(cls, Exception) else "defect"
+
+
+def _raised_there(text: str) -> tuple[type[BaseException], str, str]:
+    """The class of the exception that ended the last traceback in ``text``, as near as it is known here, its line as Python's own would be said,
+    and the traceback.
+
+    >>> _raised_there("Job aborted\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1\\nFileNotFoundError: x\\n")[:2]
+    (<class 'FileNotFoundError'>, 'FileNotFoundError: x')
+    """
+    frames = [*FRAMES.finditer(text)]
+    found = RAISED.search(text, frames[-1].end()) if frames else None
+    if found is None:
+        return Exception, text.strip().splitlines()[0] if text.strip() else "failed", text
+    name, trace = found[1].rpartition(".")[2], text[frames[-1].start() : found.end()]
+    line = f"{name}: {found[2]}" if found[2] else name
+    if name.endswith("MemoryError"):
+        return MemoryError, line, trace
+    known = getattr(errors, name, None) or getattr(builtins, name, None)
+    is_class = isinstance(known, type) and issubclass(known, BaseException)
+    return known if is_class else Exception, line, trace  # type: ignore[return-value]
+
+
+def explain(error: BaseException) -> str:
+    """What failed, in the first line, and where, below."""
+    if "PythonException" in {cls.__name__ for cls in type(error).__mro__}:
+        _, line, trace = _raised_there(str(error))
+    else:
+        line = f"{type(error).__name__}: {error}".splitlines()[0]
+        trace = "".join(traceback.format_exception(error))
+    return f"{line[:LINE]}\n{trace[-LENGTH:]}"
+
+
+@dataclass(frozen=True)
+class MergeTask:
+    """Merge the runs of each access path in ``tiers``; see :func:`cumulus_ops.maps.runs.merge_runs` for the epochs. ``label``: of
+    the step that does."""
+
+    plan: ProgramPlan
+    root: Path
+    tiers: tuple[tuple[AccessPath, tuple[Run, ...]], ...]
+    committed: int
+    oldest_retained: int
+    memory: int = DEFAULT_MEMORY
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class MinibatchTask:
+    """Apply a batch and refresh, in one step: ``refresh`` sees the runs that ``apply`` sees, and among its fresh batches
+    the one that is applied."""
+
+    apply: ApplyTask
+    refresh: RefreshTask
+
+    @property
+    def plan(self) -> ProgramPlan:
+        """The program's plan."""
+        return self.apply.plan
+
+
+Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | MergeTask
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only). ``refreshed``:
+    whether the refresh of a mini-batch was done with it."""
+
+    runs: tuple[NewRun, ...]
+    corrected: Mapping[int, int]
+    refreshed: bool = False
+
+    def to_json(self) -> str:
+        """For the way back from a Spark task."""
+        runs = [astuple(r) for r in self.runs]
+        return json.dumps({"runs": runs, "corrected": dict(self.corrected), "refreshed": self.refreshed})
+
+    @staticmethod
+    def from_json(text: str) -> StepResult:
+        """Inverse of :meth:`to_json`."""
+        data = json.loads(text)
+        corrected = {int(e): n for e, n in data["corrected"].items()}
+        return StepResult(tuple(NewRun(*r) for r in data["runs"]), corrected, data["refreshed"])
+
+
+def run_step(task: Task) -> StepResult:
+    """Run a whole task in this process."""
+    if isinstance(task, MergeTask):
+        return _merge(task)
+    given = task.apply if isinstance(task, MinibatchTask) else task
+    opened_runs.limit(given.memory // 4)
+    own = OwnDeltas(task.plan, Pack(given.root, given.label), given.memory // 4)
+    corrected: Mapping[int, int] = {}
+    match task:
+        case ApplyTask():
+            reach("apply.before-files")
+            apply_events(task, own)
+        case MinibatchTask():
+            reach("apply.before-files")
+            loaded = apply_events(task.apply, own)
+            reach("refresh.before-files")
+            refresh_maps(task.refresh, own, loaded)
+            corrected = _refreshed(task.refresh, own)
+        case RefreshTask():
+            reach("refresh.before-files")
+            refresh_maps(task, own)
+            corrected = _refreshed(task, own)
+        case CorrectTask():
+            reach("correct.before-files")
+            correct_history(task, own)
+            corrected = count_by_epoch(own.versions())
+    return StepResult(own.finish(), corrected, isinstance(task, MinibatchTask))
+
+
+def _refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:
+    """epoch -> deltas of refreshed maps that make up for something computed before."""
+    found = {name: v for name, v in own.versions().items() if name not in task.plan.base}
+    return count_by_epoch({name: v[is_correction(task, v)] for name, v in found.items()})
+
+
+def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
+    """epoch -> number of deltas with a version in it, from the versions by map."""
+    counts: Counter[int] = Counter()
+    for found in deltas.values():
+        epochs, rows = np.unique(found >> EPOCH_SHIFT, return_counts=True)
+        counts.update(dict(zip(epochs.tolist(), rows.tolist(), strict=True)))
+    return dict(counts)
+
+
+def _merge(task: MergeTask) -> StepResult:
+    reach("merge.before-files")
+    merged = ((path, _merge_tier(task, path, runs)) for path, runs in task.tiers)
+    return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d)), task.label), {})
+
+
+def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:
+    opened = [open_run(task.root / r.path, r.offset, r.bytes) for r in runs]
+    names = [k.name for k in task.plan.groups[path.map].keys]
+    return merge_runs(opened, names, task.committed, task.oldest_retained)
+
+
+# Where steps run: in this process, or on Spark. Both run the same step functions.
+
+
+class Executor(Protocol):
+    """Runs steps."""
+
+    def prepare(self, plan: ProgramPlan) -> None:
+        """Begin, without waiting, with what the first task of a program would have to wait for."""
+        ...
+
+    def run(self, task: Task) -> StepResult:
+        """Run one task to its end and return what it wrote."""
+        ...
+
+    def close(self) -> None:
+        """Release what the executor holds."""
+        ...
+
+
+class InProcess:
+    """Runs each step in the calling process."""
+
+    def prepare(self, plan: ProgramPlan) -> None:
+        """Nothing to begin with."""
+
+    def run(self, task: Task) -> StepResult:
+        """See :class:`Executor`."""
+
+        return run_step(task)
+
+    def close(self) -> None:
+        """Nothing to release."""

@@ -1,0 +1,334 @@
+"""Correct, refresh, checkpoint, merge: how an epoch becomes a snapshot (garbage collection, Cumulus paper, section 4.3)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cumulus_ops.catalog.control import not_sealed
+from cumulus_ops.catalog.epochs import InError, LeftOut, in_error, left_out
+from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, Run, SharedClock, Snapshot, Step
+from cumulus_ops.compute.correct import CorrectTask, History, is_due
+from cumulus_ops.compute.reading import BatchRef, rows_within
+from cumulus_ops.compute.refresh import RefreshTask
+from cumulus_ops.compute.steps import MergeTask
+from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
+from cumulus_ops.epochs.setting_aside import run_without_culprit
+from cumulus_ops.maps.runs import AccessPath, pick_tier
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.processes import reach
+from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.publishing.telling import watched, write_notices
+from cumulus_ops.query.errors import view_error
+from cumulus_ops.query.read import failed_checks_upto
+
+__all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge", "refresh", "refresh_task", "try_refresh"]
+
+
+# Refresh: bringing the maps that depend on derivations up to date with what has been committed.
+
+
+REFRESH_ATTEMPTS = 3
+
+
+@watched("refresh")
+def refresh(rt: Runtime) -> int:
+    """Bring all maps that depend on derivations up to date with the newest commit; costs nothing where there are none.
+
+    Returns:
+        the number of corrected map entries.
+
+    Raises:
+        Conflict: somebody else refreshed at the same time; nothing was changed.
+    """
+    if not rt.plan.derived:
+        return 0
+    with rt.catalog.step() as step:
+        expected = rt.catalog.refreshed()
+        at = rt.catalog.last_commit()
+        task = refresh_task(rt, step, expected, at) if at > expected else None
+        if task is None:
+            if _is_stale(rt):  # a batch without deltas was applied and taken back: there is nothing to do but to say so
+                rt.catalog.commit_refresh(expected, at, (), {})
+            return 0
+        result = run_without_culprit(rt, step, task, lambda to: refresh_task(rt, step, expected, to), expected, at)
+        if result is not None:
+            reach("refresh.before-commit")
+            rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
+            reach("refresh.after-commit")
+            return sum(result.corrected.values())
+    return refresh(rt)
+
+
+def try_refresh(rt: Runtime) -> None:
+    """Refresh if that is due, unless others do so all the time: then they, or the next refresh, include what this one would have."""
+    for _ in range(REFRESH_ATTEMPTS if rt.plan.derived else 0):
+        if not _is_stale(rt):
+            return
+        with suppress(Conflict):
+            refresh(rt)
+
+
+def _is_stale(rt: Runtime) -> bool:
+    unsettled = rt.catalog.unsettled()
+    return unsettled is not None and unsettled.stale
+
+
+def refresh_task(
+    rt: Runtime, step: Step, refreshed: int, at: int, runs: Sequence[Run] | None = None, batch: Batch | None = None
+) -> RefreshTask | None:
+    """What there is to do since commit ``refreshed`` up to ``at`` (inclusive), None if there is nothing.
+
+    Args:
+        rt: the open project.
+        step: which does it.
+        refreshed: up to which commit the maps are refreshed (inclusive).
+        at: up to which they are to be.
+        runs: the runs visible at ``at``, if they are known.
+        batch: one that is being applied, to be taken in as well.
+    """
+    runs = rt.catalog.runs(at) if runs is None else runs
+    fresh = [e.batch for e in rt.catalog.history(at, after=refreshed)] + ([] if batch is None else [batch])
+    starts = [r.min_version for r in runs if r.origin > refreshed]
+    starts += [rt.plan.versions.span(b)[0] for b in fresh]
+    if not starts:
+        return None
+    floor = rt.plan.versions.whole(min(starts))
+    live = [e.batch for e in rt.catalog.history(at, place=rt.plan.versions.batch_at(floor))]
+    late = [b for b in live if (b.commit or 0) <= refreshed and rt.plan.versions.span(b)[1] >= floor]
+    committed = rt.catalog.newest_snapshot()
+    batches = rt.references(fresh), rt.references(late)
+    changed = {r.map for r in runs if r.origin > refreshed}
+    concerned = rt.plan.concerned({name for b in batches[0] for name in b.relations()}, changed)
+    wanted = rt.plan.looked_up(concerned) | changed
+    needed = tuple(r for r in runs if r.map in wanted)
+    place = (rt.plan, rt.project.state, needed)
+    return RefreshTask(*place, refreshed, *batches, committed, floor, rt.project.memory_bytes, step.label)
+
+
+#: An attempt fails because another process has corrected or refreshed meanwhile, which leaves the next one less to do.
+ATTEMPTS = 25
+#: Merging holds fewer columns of a row than a join does, and one path at a time.
+MERGE_SHARE = 2
+FOLDERS = ("runs", "log", "quarantine", "keys")
+
+
+@dataclass(frozen=True)
+class SnapshotReport:
+    """A committed snapshot; ``corrections`` are corrected map entries, ``entries`` the stored map entries, ``without`` the
+    batches that failed and are not in it, ``in_error`` the views of which it has no rows, as far as is known before they are read."""
+
+    epoch: int
+    version: int
+    events: int
+    inserts: int
+    deletes: int
+    corrections: int
+    entries: int
+    seconds: float
+    without: tuple[LeftOut, ...] = ()
+    in_error: tuple[InError, ...] = ()
+
+
+@watched("checkpoint")
+def commit(rt: Runtime, epoch: int) -> SnapshotReport:
+    """Turn a sealed epoch into a snapshot of all maps; when it is one, only report it. Those after it to which nothing was appended
+    repeat it.
+
+    Raises:
+        NotYet: a coordinator has not sealed it, or an earlier epoch is not committed.
+    """
+    rt.catalog.repeat_snapshots()
+    if epoch > rt.catalog.newest_snapshot():
+        if waits_for(rt.coordination, VOTE):
+            _require_sealed(rt, epoch)
+        _commit(rt, epoch)
+        rt.catalog.repeat_snapshots()
+    merge(rt)
+    collect_garbage(rt)
+    write_notices(rt)
+    return _report(rt, epoch)
+
+
+def _require_sealed(rt: Runtime, epoch: int) -> None:
+    missing = rt.catalog.unsealed(epoch)
+    if missing:
+        raise not_sealed(missing, epoch)
+
+
+def _commit(rt: Runtime, epoch: int) -> None:
+    """Wait for what the program's plan names, and for nothing else."""
+    started = time.monotonic()
+    for attempt in range(ATTEMPTS):
+        try:
+            if waits_for(rt.coordination, SETTLE):
+                correct(rt)
+            if waits_for(rt.coordination, REFRESH):
+                refresh(rt)
+            at = rt.catalog.last_commit()
+            reach("checkpoint.before-commit")
+            seconds = time.monotonic() - started
+            snapshot = Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds)
+            # final, though there is no snapshot yet: all batches are in, and corrected, or else the catalog refuses
+            errors = [view_error(v, epoch, p) for v, p in failed_checks_upto(rt, epoch_end(epoch)).items()]
+            checks = {barrier.name for barrier in rt.coordination.barriers}
+            rt.catalog.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base, errors, checks)
+            reach("checkpoint.after-commit")
+            return
+        except Conflict:
+            if attempt == ATTEMPTS - 1:
+                raise
+
+
+def _entries(rt: Runtime, at: int, epoch: int) -> int:
+    """Stored entries at or below the snapshot, one copy per map; unmerged deltas of a key count separately."""
+    first = {paths[0].map: paths[0].label for paths in rt.plan.paths.values()}
+    runs = [r for r in rt.catalog.runs(at) if first[r.map] == r.access_path and r.min_version <= epoch_end(epoch)]
+    return sum(r.rows for r in runs)
+
+
+def _report(rt: Runtime, epoch: int) -> SnapshotReport:
+    snapshot = rt.catalog.snapshot(epoch)
+    assert snapshot is not None  # it was committed
+    batches = [b for b in rt.catalog.batches(epoch=epoch) if b.counts]
+    inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
+    corrections = rt.catalog.corrections().get(epoch, 0)
+    totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)
+    errors = in_error(rt.catalog.view_errors(), epoch)
+    return SnapshotReport(epoch, snapshot.version, *totals, left_out(rt.catalog.failed(), epoch), errors)
+
+
+@watched("correct")
+def correct(rt: Runtime) -> int:
+    """One pass of corrections over the live history, up to the newest commit.
+
+    Returns:
+        the number of corrected map entries.
+
+    Raises:
+        Conflict: somebody else corrected at the same time; nothing was changed.
+    """
+    with rt.catalog.step() as step:
+        at = rt.catalog.last_commit()
+        clocks = _to_correct(rt, at)
+        if not clocks:
+            return 0
+        task = _correction(rt, step, clocks, at)
+        if task is None:
+            rt.catalog.commit_correction(clocks, at, (), {})
+            return 0
+        since = min(c.clock.prefix for c in clocks)
+        result = run_without_culprit(
+            rt, step, task, lambda upto: _correction(rt, step, _to_correct(rt, upto), upto), since, at
+        )
+        if result is not None:
+            reach("correct.before-commit")
+            rt.catalog.commit_correction(clocks, at, result.runs, result.corrected)
+            reach("correct.after-commit")
+            return sum(result.corrected.values())
+    return correct(rt)
+
+
+def _to_correct(rt: Runtime, at: int) -> list[SharedClock]:
+    """The clocks of the live history if some of them has not come to commit ``at``. All of them are corrected together: who has read
+    everything has yet to see the corrections of the others."""
+    clocks = rt.catalog.clocks(at)
+    return clocks if any(c.clock.prefix < at for c in clocks) else []
+
+
+def _correction(rt: Runtime, step: Step, clocks: Sequence[SharedClock], at: int) -> CorrectTask | None:
+    """What it takes to correct the batches of some clocks up to commit ``at`` (inclusive), None if nothing does.
+
+    Only batches are looked at that count at or after something new: most often few of those that are live."""
+    lowest = min((c.clock.prefix for c in clocks), default=at)
+    runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
+    first = min((r.min_version for r in runs if r.origin > lowest), default=None)
+    if first is None:
+        return None
+    concerned = {c.id for c in clocks}
+    late = rt.catalog.history(at, place=rt.plan.versions.batch_at(first))
+    history = _by_clock(rt, [e for e in late if e.clock_id in concerned], at)
+    task = CorrectTask(rt.plan, rt.project.state, history, runs, rt.project.memory_bytes, step.label)
+    return task if history and is_due(task) else None
+
+
+def _by_clock(rt: Runtime, entries: Sequence[HistoryEntry], at: int) -> tuple[History, ...]:
+    retractions = rt.catalog.retractions(at, min((e.clock.prefix for e in entries), default=at))
+    groups: dict[Clock, list[BatchRef]] = {}
+    for entry, reference in zip(entries, rt.references([e.batch for e in entries]), strict=True):
+        groups.setdefault(entry.clock, []).append(reference)
+    return tuple(History(_spared(clock, retractions), tuple(group)) for clock, group in groups.items())
+
+
+def _spared(clock: Clock, retractions: Sequence[tuple[int, int]]) -> Clock:
+    """The clock, as if it had incorporated those batches, and their retractions, of which it has incorporated neither: they add
+    up to nothing, and what fails with the one would fail with the other."""
+    neither = {c for pair in retractions if not any(map(clock.covers, pair)) for c in pair}
+    return replace(clock, exceptions=clock.exceptions | neither)
+
+
+def merge(rt: Runtime) -> int:
+    """Merge small runs of every access path, size-tiered.
+
+    Returns:
+        the number of merged access paths; 0 when somebody else was faster.
+    """
+    try:
+        with rt.catalog.step() as step:
+            return _merge(rt, step)
+    except Conflict:
+        return 0
+
+
+def _merge(rt: Runtime, step: Step) -> int:
+    task = _merge_task(rt, step)
+    if task is None:
+        return 0
+    result = rt.executor.run(task)
+    written = {(r.map, r.access_path): r for r in result.runs}
+    reach("merge.before-commit")
+    rt.catalog.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in task.tiers])
+    reach("merge.after-commit")
+    return len(task.tiers)
+
+
+def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
+    committed = rt.catalog.newest_snapshot()
+    limit = MERGE_SHARE * rows_within(rt.project.memory_bytes)
+    by_path: dict[AccessPath, list[Run]] = {}
+    paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}
+    for run in rt.catalog.mergeable(rt.catalog.last_commit()):
+        by_path.setdefault(paths[run.map, run.access_path], []).append(run)
+    tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
+    if not tiers:
+        return None
+    oldest = rt.catalog.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
+    return MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes, step.label)
+
+
+def collect_garbage(rt: Runtime) -> int:
+    """Delete the files of retired runs that nobody can be reading, and files that no row names and no step is about to commit.
+
+    Their age does not matter: whose lease holds may take as long as it likes.
+
+    Returns:
+        the number of deleted files.
+    """
+    rt.catalog.renew()  # what this process has done with may go at once
+    root = rt.project.state
+    found = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.is_file()]
+    garbage = rt.catalog.garbage([str(path.relative_to(root)) for path in found])
+    return sum(_delete(root / path) for path in garbage)
+
+
+def _delete(path: Path) -> int:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return 0
+    return 1

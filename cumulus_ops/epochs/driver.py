@@ -1,0 +1,274 @@
+"""Running epochs in one process, without Airflow: the same steps in a fixed, staggered order.
+
+Time is counted in periods, N to an epoch of N members. In each period every coordinator applies its next drop; at its end the
+one that holds the token seals its epoch, if that has had its N periods, or was ended early, and passes the token on. So coordinator 0 works in
+the next epoch while the others still finish this one, as they would under a clock (Cumulus paper, section 4.2).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from cumulus_ops.catalog.epochs import Membership, in_error
+from cumulus_ops.catalog.records import Batch
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.finals import finalise, publish_lost_finals
+from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch
+from cumulus_ops.epochs.sealing import apply_left, seal, sealed
+from cumulus_ops.epochs.setting_aside import is_due
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.verdicts import EQUAL, PASSED, outcome_of
+from cumulus_ops.publishing.publishing import awaiting, publish, publish_lost, to_validate
+from cumulus_ops.validation.run import validate
+
+__all__ = ["run_epochs", "run_waiting"]
+
+
+def run_epochs(
+    rt: Runtime, epochs: int, on_progress: Callable[[str], None] = lambda _: None, *, validating: bool = True
+) -> None:
+    """Apply landed drops until ``epochs`` more epochs are committed, published and validated.
+
+    What a killed run left undone is done first; epochs that this commits count.
+
+    Args:
+        rt: the open project.
+        epochs: how many epochs to complete.
+        on_progress: called with one line for each thing done.
+        validating: False leaves out the validation.
+    """
+    done = _catch_up(rt, on_progress, validating)
+    _await_copies(rt, on_progress)
+    committed = rt.catalog.newest_snapshot() + 1
+    for epoch in range(committed, committed + epochs - done):
+        stuck: set[int] = set()
+        while not sealed(rt, epoch):
+            _step(rt, on_progress, stuck)
+        _finish(rt, epoch, on_progress, validating)
+
+
+def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None, *, validating: bool = True) -> int:
+    """Apply all that has landed, and complete the epochs that this takes: one, or more if an epoch is full before
+    (``epochs: events``), or if some coordinators are ahead of others. When nothing waits, no epoch is ended.
+
+    What a killed run left undone is done first. Arguments as in :func:`run_epochs`.
+
+    What arrives meanwhile is left to the next run: a source that never rests does not keep this one from its end.
+
+    Returns:
+        how many epochs were completed.
+    """
+    done = _catch_up(rt, on_progress, validating)
+    _await_copies(rt, on_progress, lambda coordinator: _apply_waiting(rt, coordinator, on_progress))
+    with rt.sources.as_of_now():
+        return done + _run_waiting(rt, on_progress, validating)
+
+
+def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
+    done = 0
+    while _something_waits(rt):
+        taken = [_apply_waiting(rt, coordinator, on_progress) for coordinator in _everyone(rt)]
+        if not (any(taken) or _is_due(rt)):
+            on_progress("nothing more can be taken yet; the next run looks again")
+            return done
+        epoch = rt.catalog.newest_snapshot() + 1
+        while not sealed(rt, epoch):
+            holder = rt.catalog.token()
+            seal(rt, holder, current_epoch(rt, holder))
+        _finish(rt, epoch, on_progress, validating)
+        done += 1
+    return done
+
+
+def _apply_waiting(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> bool:
+    """Apply all that waits for a coordinator, unless its epoch is ended before; returns whether there was anything."""
+    is_taken = False
+    while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
+        is_taken = True
+    return is_taken
+
+
+def _something_waits(rt: Runtime) -> bool:
+    """Whether there are drops to append, batches to apply, or to try again, or batches that are in no snapshot yet."""
+    if _has_batches(rt) or any(rt.sources.pending(c) for c in _everyone(rt)):
+        return True
+    return any(is_due(b) for c in _everyone(rt) for b in rt.catalog.waiting_batches(c))
+
+
+def _is_due(rt: Runtime) -> bool:
+    """Whether an epoch is to be completed although nothing more can be taken: it has batches, or is over."""
+    return _has_batches(rt) or any(_was_ended(rt, c) for c in _everyone(rt))
+
+
+def _has_batches(rt: Runtime) -> bool:
+    """Whether there are batches that are in no snapshot yet."""
+    committed = rt.catalog.newest_snapshot() + 1
+    return any(b.counts for b in rt.catalog.batches(since=committed))
+
+
+def _everyone(rt: Runtime) -> list[int]:
+    return sorted(m.coordinator for m in rt.catalog.membership().active())
+
+
+def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
+    """Commit an epoch that all have sealed, publish and validate it."""
+    apply_left(rt, epoch)
+    report = commit(rt, epoch)
+    on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
+    _complete(rt, on_progress, validating)
+
+
+def _catch_up(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
+    """Do what was left undone: of epochs that have their snapshots, and of those that are sealed (a new generation has snapshots of none yet). What was published
+    and is gone is published again.
+
+    Returns:
+        how many epochs were completed.
+    """
+    done = 0
+    _complete(rt, on_progress, validating)
+    while epochs := rt.catalog.complete(rt.catalog.newest_snapshot() + 1):
+        _finish(rt, epochs[0], on_progress, validating)
+        done += 1
+    for view in (*publish_lost(rt), *publish_lost_finals(rt)):
+        on_progress(f"view {view}: its table was gone or older, and is published again")
+    return done
+
+
+def _await_copies(
+    rt: Runtime, on_progress: Callable[[str], None], meanwhile: Callable[[int], object] = lambda _: None
+) -> None:
+    """Wait for drops that somebody may be writing, as long as that can be told in a `settle` time. ``meanwhile`` is called for the coordinators
+    of which all drops are complete: nobody's rows wait for another's copy."""
+    everyone = _everyone(rt)
+    deadline = time.monotonic() + 2 * rt.project.settle.total_seconds()
+    told = False
+    while True:
+        for coordinator in everyone:
+            rt.sources.pending(coordinator)
+        left = rt.sources.settles_in(everyone)
+        if left is None or time.monotonic() + left > deadline:
+            return
+        if not told:
+            on_progress(f"waiting for drops that may be incomplete, {left:.1f} s")
+        told = True
+        begun = time.monotonic()
+        with rt.sources.as_of_now():
+            for coordinator in everyone:
+                if rt.sources.settles_in([coordinator]) is None:
+                    meanwhile(coordinator)
+        worked = time.monotonic() - begun
+        deadline += worked
+        time.sleep(max(0.0, left - worked) + 0.01)
+
+
+def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> None:
+    _finalise(rt, on_progress)
+    if validating:
+        _validate_finals(rt, on_progress)
+    for epoch in awaiting(rt, "publish"):
+        publish(rt, epoch)
+        for error in in_error(rt.catalog.view_errors(), epoch):
+            on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
+    names = [view.name for view in rt.program.views]
+    for epoch in to_validate(rt) if validating else ():
+        outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.validations())))
+        on_progress(
+            f"epoch {epoch}: validation {_shouted(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}"
+        )
+        for line in (*outcome.failures, *outcome.unproved, *outcome.remarks):
+            on_progress(f"  {line}")
+
+
+def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> None:
+    """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was. ``stuck`` are the coordinators
+    of which nothing that waits could be taken: it changes while it is read."""
+    membership = rt.catalog.membership()
+    everyone = _everyone(rt)
+    batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
+    drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
+    period = max(drops.values())
+    waiting = [c for c in everyone if c not in stuck and rt.sources.pending(c)]
+    unfinished = [c for c in everyone if any(b.state == "appended" or is_due(b) for b in batches[c])]
+    joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
+    behind = [
+        c
+        for c in waiting
+        if drops[c] < period and not (c in joined and _had_its_periods(rt, c, membership, batches[c]))
+    ]
+    holder = rt.catalog.token()
+    if unfinished:
+        _apply(rt, unfinished[0], on_progress)
+    elif _was_ended(rt, holder) or (
+        not behind and (not waiting or _had_its_periods(rt, holder, membership, batches[holder]))
+    ):
+        seal(rt, holder, current_epoch(rt, holder))
+    elif not _apply(rt, next_one := (behind or waiting)[0], on_progress):
+        stuck.add(next_one)
+
+
+def _was_ended(rt: Runtime, coordinator: int) -> bool:
+    """Whether the epoch that it has open is over already: early, on request or for its many events."""
+    epoch = current_epoch(rt, coordinator)
+    return any(b.coordinator == coordinator for b in rt.catalog.boundaries(epoch))
+
+
+def _had_its_periods(rt: Runtime, coordinator: int, membership: Membership, batches: Sequence[Batch]) -> bool:
+    """N periods to an epoch; the first epoch of all lasts as many periods longer as there are coordinators before this one."""
+    epoch = current_epoch(rt, coordinator)
+    members = membership.of(epoch)
+    length = len(members) + (members.index(coordinator) if epoch == 0 else 0)
+    return sum(b.epoch == epoch and b.part == 0 for b in batches) >= length
+
+
+def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> bool:
+    """Apply the coordinator's next drop; returns whether there was one."""
+    done = run_minibatch(rt, coordinator)
+    if done is None:
+        return False
+    left_out = "".join(
+        f", {count:,} {what}"
+        for count, what in (
+            (done.quarantined, "quarantined"),
+            (done.duplicates, "had come before"),
+            (done.files_aside, "files set aside"),
+        )
+        if count
+    )
+    on_progress(
+        f"coordinator {coordinator}, epoch {done.epoch}: {done.drop}, {done.events:,} events{left_out}, {done.seconds:.1f} s"
+    )
+    _finalise(rt, on_progress)
+    return True
+
+
+def _finalise(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Say what is final by now, before its epoch is over."""
+    for partition in finalise(rt).partitions:
+        on_progress(f"final: {partition}")
+
+
+def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Validate what is final. A Spark session is worth it once for all that an epoch has brought."""
+    from cumulus_ops.validation.finals import validate_finals
+
+    if rt.project.validation.policy == "off":
+        return
+    found = validate_finals(rt)
+    left = [verdict for verdict in found if verdict.outcome != EQUAL]
+    if found:
+        kinds = Counter(_shouted(outcome_of([verdict.outcome])) for verdict in left)
+        said = ", ".join(f"{kind} for {count}" for kind, count in kinds.items()) or PASSED
+        on_progress(f"{_counted(len(found))}: validation {said}, see {found[0].report}")
+    for verdict in left:
+        on_progress(f"  {verdict}")
+
+
+def _shouted(outcome: str) -> str:
+    return outcome if outcome == PASSED else outcome.upper()
+
+
+def _counted(partitions: int) -> str:
+    return "1 final partition" if partitions == 1 else f"{partitions:,} final partitions"

@@ -1,0 +1,407 @@
+"""A coordinator's work within an epoch: append the next drop, apply it, settle what others have corrected, and keep the number of runs small."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.append.delivery import Delivery
+from cumulus_ops.catalog.records import Batch, NewRun, Refresh, Step, Unsettled
+from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.steps import MinibatchTask, StepResult, explain, verdict
+from cumulus_ops.coordination.barriers import SETTLE, waits_for
+from cumulus_ops.epochs.checkpoint import correct, merge, refresh, refresh_task, try_refresh
+from cumulus_ops.epochs.setting_aside import apply_apart, is_set_aside, is_suspect, retry_due, tell_of
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
+from cumulus_ops.project.processes import reach
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.publishing.telling import watched
+
+__all__ = [
+    "BatchReport",
+    "Computed",
+    "apply_batch",
+    "commit_batch",
+    "compute_batch",
+    "current_epoch",
+    "run_minibatch",
+    "settle",
+    "settle_if_due",
+    "tidy",
+]
+
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What one mini-batch did; counts are rows. ``batch`` is the first one of a large drop's several; those that were
+    ``set_aside`` count for nothing. ``files_aside``: how many of the drop's files could not be taken."""
+
+    batch: int
+    drop: str
+    epoch: int
+    events: int
+    inserts: int
+    deletes: int
+    quarantined: int
+    duplicates: int
+    seconds: float
+    set_aside: tuple[int, ...] = ()
+    files_aside: int = 0
+
+
+def current_epoch(rt: Runtime, coordinator: int) -> int:
+    """The open epoch of a coordinator."""
+    return rt.catalog.position(coordinator)[0]
+
+
+@watched("apply")
+def run_minibatch(
+    rt: Runtime,
+    coordinator: int,
+    drops: Sequence[Delivery | str] | None = None,
+    on_batch: Callable[[int], None] = lambda _: None,
+) -> BatchReport | None:
+    """Apply what is appended and not applied yet, or else append and apply the next drop. A batch that keeps failing is set
+    aside, and the rest goes on.
+
+    Args:
+        rt: the open project.
+        coordinator: whose drops.
+        drops: landed drops in their order, or the names of such. The first that is not appended yet is taken; the one after what is
+            applied now is appended meanwhile, to the epoch that is open now, so that the next call finds it appended.
+            None takes the first that has landed and can be read, and nothing else.
+        on_batch: called with the events applied so far after each batch of a large drop.
+
+    Returns:
+        what was done, or None when nothing (of these names) is waiting.
+    """
+    started = time.monotonic()
+    landed = rt.sources.pending(coordinator)
+    waiting = landed if drops is None else _among(landed, drops)
+    begun = _begun(rt, coordinator)
+    if begun or waiting:
+        rt.executor.prepare(rt.plan)
+    batches = begun or _append_first(rt, coordinator, waiting)
+    if not batches:
+        return None
+    applied = 0
+    with _appending(rt, coordinator, waiting[:1] if drops else []):
+        for batch in batches:
+            apply_or_set_aside(rt, batch)
+            settle_if_due(rt)
+            tidy(rt)
+            done = rt.catalog.batch(batch)
+            applied += done.events if done.counts else 0
+            on_batch(applied)
+    _end_if_full(rt, done.epoch)
+    # earlier ones are looked at again, for a correction after a later one may have set them aside
+    files = len(rt.catalog.files_aside(state=None, batch=batches[0]))
+    return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started, files)
+
+
+def _among(landed: Sequence[Delivery], drops: Sequence[Delivery | str]) -> list[Delivery]:
+    """Those of the deliveries that are wanted. A drop, and a delivery of a source, may have the same name."""
+    wanted = {d if isinstance(d, str) else (d.source, d.name) for d in drops}
+    return [d for d in landed if d.name in wanted or (d.source, d.name) in wanted]
+
+
+def _end_if_full(rt: Runtime, epoch: int) -> None:
+    """End an epoch for all coordinators if it holds more events than it is to hold (EPOCH END REQUEST, semester paper, section 3.4)."""
+    limit = rt.project.epoch.events
+    if limit is not None and rt.catalog.events_in(epoch) > limit:
+        rt.catalog.end_epoch(epoch, Rhythm.of(rt.project), "events")
+
+
+def _begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:
+    """The batches of the first delivery that is appended and not applied yet; or else one that is due to be tried again."""
+    waiting = rt.catalog.waiting_batches(coordinator)
+    left = [b for b in waiting if b.state == "appended"]
+    if not left and len(waiting) > len(left):
+        left = retry_due(rt, waiting)
+    return tuple(b.id for b in left if (b.space, b.drop) == (left[0].space, left[0].drop))
+
+
+def _append_first(rt: Runtime, coordinator: int, waiting: list[Delivery]) -> tuple[int, ...]:
+    """Append the first of them that is still as complete as it seemed; it is taken out, with those before it. A source whose delivery
+    cannot be read stands still: what comes behind it begins elsewhere. If somebody else was quicker, that is as good."""
+    while waiting:
+        delivery = waiting.pop(0)
+        try:
+            appended = _append(rt, coordinator, delivery)
+            rt.sources.goes_on(delivery.source)
+            return appended
+        except Conflict:
+            if not _is_taken(rt, coordinator, delivery):
+                raise
+            if begun := _begun(rt, coordinator):
+                return begun
+        except CumulusError as problem:
+            if delivery.position is not None:
+                rt.sources.stand_still(delivery.source, problem)
+                waiting[:] = [d for d in waiting if d.source != delivery.source]
+            elif isinstance(problem, NotYet):
+                log.warning("%s", problem)
+            else:
+                raise
+    return ()
+
+
+def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> tuple[int, ...]:
+    """Append a delivery; again, if this process stood still meanwhile and others went on without it, or ended its epoch."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return append_delivery(rt.project, rt.catalog, coordinator, delivery)
+        except Conflict:
+            if _is_taken(rt, coordinator, delivery):
+                raise
+    return append_delivery(rt.project, rt.catalog, coordinator, delivery)
+
+
+def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
+    """Whether somebody else has appended it."""
+    if delivery.position is None:
+        return bool(rt.catalog.drops(coordinator, delivery.space(coordinator), among=[delivery.name]))
+    return rt.catalog.source_position(delivery.source) != delivery.begin
+
+
+@contextmanager
+def _appending(rt: Runtime, coordinator: int, drops: Sequence[Delivery]) -> Iterator[None]:
+    """Append drops in a thread of its own. What is wrong with one is reported when its turn comes and it is read again."""
+    with ThreadPoolExecutor(1, "append") as pool:
+        appends = [pool.submit(append_delivery, rt.project, rt.catalog, coordinator, drop) for drop in drops]
+        yield
+    for appending in appends:
+        with suppress(CumulusError):
+            appending.result()
+
+
+def _report(batches: Sequence[Batch], seconds: float, files_aside: int) -> BatchReport:
+    done = [b for b in batches if b.counts]
+    return BatchReport(
+        batches[0].id,
+        batches[0].drop,
+        batches[0].epoch,
+        sum(b.events for b in done),
+        sum(b.inserts for b in done),
+        sum(b.deletes for b in done),
+        sum(b.quarantined for b in done),
+        sum(b.duplicates for b in done),
+        seconds,
+        tuple(b.id for b in batches if not b.counts),
+        files_aside,
+    )
+
+
+def apply_or_set_aside(rt: Runtime, batch: int) -> None:
+    """Apply an appended batch. If it fails for a defect, try again as long as the catalog allows, then leave it set aside. One of which attempts
+    have begun and not ended is applied by a process of its own.
+
+    Raises:
+        Exception: what is not, or not surely, the batch's fault; to be tried again later.
+    """
+    while True:
+        found = rt.catalog.batch(batch)
+        try:
+            apply = apply_apart if is_suspect(found) else apply_batch
+            apply(rt, batch)
+            return
+        except Exception:
+            now = rt.catalog.batch(batch)
+            if is_set_aside(now):
+                tell_of(rt, now)
+                return
+            if now.failures == found.failures:
+                raise
+
+
+def apply_batch(rt: Runtime, batch: int) -> int | None:
+    """Compute an appended batch's deltas at the newest commit, and commit them; with them, where that is one step, the
+    refresh of the maps that depend on derivations.
+
+    Never waits for other coordinators: what they commit meanwhile is made up for by corrections, or by the next refresh.
+
+    Returns:
+        the commit's number, None if the batch was applied before.
+
+    Raises:
+        Conflict: the runs it read were merged away, or its lease was over, several times in a row.
+        Exception: the computation failed; the catalog has counted it if that is the batch's fault.
+    """
+    for attempt in range(ATTEMPTS):
+        try:
+            with rt.catalog.step() as step:
+                return commit_batch(rt, batch, compute_batch(rt, batch, step))
+        except Conflict:
+            rt.catalog.excuse(batch)
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A batch's deltas, written but not committed: ``read_at`` and ``refreshed`` are the commits up to which it has read
+    (inclusive), and up to which the maps that depend on derivations were refreshed then; ``drop`` is the batch's."""
+
+    read_at: int
+    refreshed: int
+    result: StepResult
+    seconds: float
+    drop: str
+
+
+def compute_batch(rt: Runtime, batch: int, step: Step) -> Computed:
+    """Compute an appended batch's deltas at the newest commit; the step has to last until they are committed. What fails is
+    judged, and counted in the catalog."""
+    started = time.monotonic()
+    read_at = rt.catalog.begin_apply(batch, step)
+    found = rt.catalog.batch(batch)
+    refreshed = rt.catalog.refreshed()
+    try:
+        result = rt.executor.run(_task(rt, step, found, read_at, refreshed))
+    except BaseException as error:
+        _record(rt, batch, error)
+        raise
+    return Computed(read_at, refreshed, result, time.monotonic() - started, found.drop)
+
+
+def _record(rt: Runtime, batch: int, error: BaseException) -> None:
+    """Keep what a failed attempt says about its batch. Of one that died nothing is known: its end is as good as not seen."""
+    judged = verdict(error)
+    if judged == "excused":
+        rt.catalog.excuse(batch)
+    elif judged == "defect":
+        refresh(
+            rt
+        )  # if what failed is the refresh of what others have applied, this says so, and it is not this batch's
+        rt.catalog.count_failure(batch, explain(error))
+
+
+def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
+    """Make computed deltas visible.
+
+    Returns:
+        the commit's number, None if the batch was applied before.
+
+    Raises:
+        Conflict: the runs it read were merged away, its step's lease is over, or its files are gone.
+    """
+    result = computed.result
+    base, others = _divided(rt, result.runs)
+    refresh = Refresh(computed.refreshed, others, result.corrected) if result.refreshed else None
+    reach("apply.before-commit", computed.drop)
+    if refresh:
+        reach("refresh.before-commit")
+    settles = waits_for(rt.coordination, SETTLE)
+    number = rt.catalog.commit_apply(batch, computed.read_at, base, computed.seconds, refresh, settles=settles)
+    reach("apply.after-commit")
+    if refresh:
+        reach("refresh.after-commit")
+    return number
+
+
+def _task(rt: Runtime, step: Step, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:
+    """Apply the batch at commit ``read_at``, and refresh what is refreshed up to commit ``refreshed``."""
+    runs = tuple(rt.catalog.runs(read_at))
+    reference = rt.reference(batch)
+    wanted = rt.plan.looked_up(rt.plan.concerned(reference.relations()))
+    needed = tuple(run for run in runs if run.map in wanted)
+    apply = ApplyTask(rt.plan, rt.project.state, reference, needed, rt.project.memory_bytes, step.label)
+    refresh = refresh_task(rt, step, refreshed, read_at, runs, batch) if rt.plan.derived else None
+    return apply if refresh is None else MinibatchTask(apply, refresh)
+
+
+def _divided(rt: Runtime, runs: Sequence[NewRun]) -> tuple[tuple[NewRun, ...], tuple[NewRun, ...]]:
+    """The runs of base maps, and those of the maps that depend on derivations."""
+    base = tuple(r for r in runs if r.map in rt.plan.base)
+    return base, tuple(r for r in runs if r.map not in rt.plan.base)
+
+
+# Settling: correcting soon after batches were applied, so that tentative answers do not stay wrong until the epoch's commit.
+#
+# A correction costs about the same for one batch as for many that came together. So what is applied waits for a **buffer period**
+# (``corrections: {after: 2s}``; Cumulus paper, sections 4.1 and 4.2, and semester paper, 3.5, "Buffering corrective updates"), and
+# is then corrected with all that has come since. Every process that applies looks after each batch, and while it waits for drops,
+# whoever has applied what: the catalog knows since when something is missing. So a process that dies leaves it to the others, and the
+# last one that ends leaves nothing.
+#
+# When nothing is applied for that long, tentative answers equal the serial interpreter's, run over all that is applied.
+
+
+def settle_if_due(rt: Runtime) -> bool:
+    """Correct and refresh, if something has been waiting for the buffer period; refresh in any case. Costs one short query if there is
+    nothing to do.
+
+    Returns:
+        whether this process corrected, and so settled all that was applied before.
+    """
+    unsettled = rt.catalog.unsettled()
+    if unsettled is None:
+        return False
+    if _is_due(unsettled, rt.project.corrections.after):
+        return _settle(rt)
+    if unsettled.stale:
+        try_refresh(rt)
+    return False
+
+
+def settle(rt: Runtime) -> None:
+    """Correct and refresh now what has been applied so far: nobody may be there to do it later."""
+    for _ in range(ATTEMPTS):
+        if rt.catalog.unsettled() is None:
+            return
+        _settle(rt)
+
+
+def _is_due(unsettled: Unsettled, after: datetime.timedelta) -> bool:
+    """By this machine's clock; if the one that committed has a very different one, it is."""
+    waiting = datetime.datetime.now(datetime.UTC) - unsettled.since
+    return not datetime.timedelta(0) <= waiting < after
+
+
+def _settle(rt: Runtime) -> bool:
+    """False if others do the same at the same time: it is left to them."""
+    try:
+        correct(rt)
+        refresh(rt)
+    except Conflict:
+        return False
+    return True
+
+
+# Keeping the number of runs small within an epoch, so that the last mini-batch of a long epoch costs what the first did.
+
+
+#: As many runs of one access path are left alone.
+RUNS = 8
+
+
+def tidy(rt: Runtime) -> int:
+    """Merge where an access path has more than a few runs.
+
+    Only what every reader has incorporated may be merged, so the live history is corrected first, which also brings
+    tentative answers up to date. When others do the same at the same time, it is left to them.
+
+    Returns:
+        the number of merged access paths.
+    """
+    if not rt.catalog.is_crowded(rt.catalog.last_commit(), RUNS):
+        return 0
+    try:
+        correct(rt)
+        refresh(rt)
+        return merge(rt)
+    except Conflict:
+        return 0

@@ -1,0 +1,94 @@
+"""The file formats of a drop, each read into raw columns without losing a digit.
+
+* Parquet: as typed in the file (:mod:`cumulus_ops.files.parquet`).
+* CSV: every column as text (:mod:`cumulus_ops.files.csv_files`).
+* JSON, an object per line or an array of them: numbers as the declared types (:mod:`cumulus_ops.files.json_files`).
+
+Lines that are not rows at all come back as :class:`~cumulus_ops.files.columns.Malformed`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from cumulus_ops.files.columns import EVENT, OP, RawFile, relation_schema
+from cumulus_ops.files.csv_files import read_csv
+from cumulus_ops.files.json_files import read_json
+from cumulus_ops.files.landed import check_signature
+from cumulus_ops.files.parquet import read_parquet
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.settings import LandingSettings
+from m3.program import Relation
+
+__all__ = ["FORMATS", "format_of", "read_raw"]
+
+
+#: How the name of a file ends -> its format.
+FORMATS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".json": "json",
+    ".json.gz": "json",
+    ".ndjson": "json",
+    ".ndjson.gz": "json",
+    ".jsonl": "json",
+    ".jsonl.gz": "json",
+}
+
+
+def format_of(name: str) -> tuple[str, str]:
+    """The relation that a file's name says, and the format; "" for none.
+
+    >>> format_of("orders.csv.gz"), format_of("orders.JSON"), format_of("orders.xlsx")
+    (('orders', 'csv'), ('orders', 'json'), ('orders', ''))
+    """
+    stem, dot, suffix = name.partition(".")
+    return stem, FORMATS.get(f"{dot}{suffix}".lower(), "")
+
+
+def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
+    """Reads one file of a drop, in pieces that no atomic event crosses.
+
+    Args:
+        path: the file; its suffix is one of :data:`FORMATS`.
+        relation: whose columns are wanted.
+        rows: Parquet whose events are in order comes in pieces of at most so many rows.
+        settings: how the files of the relation are read.
+        memory: the bytes that may be held.
+
+    Raises:
+        InputProblem: the file cannot be read, or has not the relation's columns.
+    """
+    schema = relation_schema(relation).append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
+    for raw in _readable(path, schema, rows, settings, memory):
+        yield replace(raw, ops=settings.ops)
+
+
+def _readable(path: Path, schema: pa.Schema, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
+    kind = next((kind for ending, kind in FORMATS.items() if path.name.lower().endswith(ending)), "")
+    try:
+        check_signature(path, kind, memory)
+        match kind:
+            case "parquet":
+                yield from read_parquet(path, schema.names, rows, memory)
+            case "csv":
+                yield from read_csv(path, schema.names, settings, memory)
+            case _:
+                yield from read_json(path, schema, settings, memory)
+    except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, MemoryError, OverflowError) as problem:
+        raise InputProblem(
+            f"cannot be read as {kind}: {_words(problem)}",
+            kind="unreadable-file",
+            place=str(path),
+            hint="write the file again at the source, and deliver it as a new drop",
+        ) from problem
+
+
+def _words(problem: BaseException) -> str:
+    return str(problem).partition("\n")[0][:300] or type(problem).__name__

@@ -1,0 +1,380 @@
+"""The files of the event log and of the quarantine: nothing of one is believed before it is verified.
+
+Parquet says little about whether a file is what was written: of bits that flip, some read as other rows. So the catalog has the CRC-32
+of each 64 KiB of a file, which are made while it is written, and recorded in the transaction that makes the file count. Whoever
+reads, reads by whole blocks, and verifies each before a parser sees any of it. Files of old have no checksums; of these only what
+Parquet itself notices, and another number of rows, is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import uuid
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cumulus_ops.catalog.records import LogFile, QuarantinedRows
+from cumulus_ops.files.columns import SIGN
+from cumulus_ops.maps.encodings import BLOCK_BYTES, checksums
+from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.small_files import sync_folder
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+__all__ = ["NewFile", "OpenLog", "StoredFile", "SummedFile", "check_file", "read_log", "verify_log", "write_parquet"]
+
+
+#: What the catalog says of a file.
+StoredFile = LogFile | QuarantinedRows
+#: A file of at most so many bytes is read as a whole.
+AT_ONCE_BYTES = 1 << 20
+#: So much is verified at a time of a file that somebody else reads.
+VERIFIED_BYTES = 1 << 22
+
+
+class SummedFile(io.RawIOBase):
+    """A new file that sums up its blocks while it is written, from its beginning to its end; ``checksums`` are those of all blocks, in
+    their order, 8 hexadecimal digits each, once it is complete."""
+
+    def __init__(self, place: Path) -> None:
+        self._sink = place.open("wb", buffering=0)
+        self._ended: list[str] = []
+        self._sum = self._length = 0  # of the block that has begun
+
+    @property
+    def checksums(self) -> str:
+        """See the class."""
+        return "".join(self._ended) + (f"{self._sum:08x}" if self._length else "")
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def fileno(self) -> int:
+        """Of the file."""
+        return self._sink.fileno()
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Append to the file."""
+        view = memoryview(data).cast("B")
+        written = 0
+        while written < len(view):  # a system call may take less than all
+            count = self._sink.write(view[written:]) or 0
+            self._add(view[written : written + count])
+            written += count
+        return written
+
+    def _add(self, data: memoryview) -> None:
+        while len(data):
+            part = data[: BLOCK_BYTES - self._length]
+            self._sum, self._length = zlib.crc32(part, self._sum), self._length + len(part)
+            if self._length == BLOCK_BYTES:
+                self._ended.append(f"{self._sum:08x}")
+                self._sum = self._length = 0
+            data = data[len(part) :]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._sink.close()
+        super().close()
+
+
+class _Blocks(io.RawIOBase):
+    """A file that is read by whole blocks, each verified whenever it is."""
+
+    def __init__(self, source: io.FileIO, file: StoredFile, place: Path) -> None:
+        self._source, self._file, self._place = source, file, place
+        self._sums = np.frombuffer(bytes.fromhex(file.checksums or ""), ">u4")
+        self.size, self._at = os.fstat(source.fileno()).st_size, 0
+        if len(self._sums) != -(-self.size // BLOCK_BYTES):
+            raise _damaged(place, file, f"it has {self.size:,} bytes, which are fewer or more than were written")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes, less at the end of the file.
+
+        Raises:
+            IntegrityProblem: a block with some of them is not what was written.
+        """
+        end = self.size if size is None or size < 0 else min(self.size, self._at + size)
+        first = self._at // BLOCK_BYTES
+        begin, self._at = self._at, max(self._at, end)
+        data = self._whole(first, -(-end // BLOCK_BYTES)) if end > begin else b""
+        return data[begin - first * BLOCK_BYTES : end - first * BLOCK_BYTES]
+
+    def _whole(self, first: int, end: int) -> bytes:
+        """The blocks from ``first`` to ``end`` (exclusive)."""
+        begin, size = first * BLOCK_BYTES, min(self.size, end * BLOCK_BYTES) - first * BLOCK_BYTES
+        data = os.pread(self._source.fileno(), size, begin)
+        while len(data) < size and (more := os.pread(self._source.fileno(), size - len(data), begin + len(data))):
+            data += more  # a system call may return less than all
+        wrong = np.flatnonzero(checksums(memoryview(data)) != self._sums[first:end]) if len(data) == size else [0]
+        if len(wrong):
+            raise _damaged(self._place, self._file, f"block {first + int(wrong[0])} does not have its checksum")
+        return data
+
+
+class OpenLog:
+    """A file that is open for reading; a context manager.
+
+    Args:
+        root: the state folder.
+        file: what the catalog says of it.
+
+    Raises:
+        IntegrityProblem: it is not there, or its footer is not what was written.
+    """
+
+    def __init__(self, root: Path, file: StoredFile) -> None:
+        self._place, self._file = root / file.path, file
+        with _naming(self._place, self._file):
+            self._source = self._place.open("rb", buffering=0)
+        try:
+            with _naming(self._place, self._file):
+                self._parquet = pq.ParquetFile(self._opened(), pre_buffer=False)
+                rows = self._parquet.metadata.num_rows
+            if rows != file.rows:
+                raise _damaged(self._place, file, f"it has {rows:,} rows")
+        except BaseException:
+            self._source.close()
+            raise
+
+    def __enter__(self) -> OpenLog:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self._parquet.close(force=True)
+        self._source.close()
+
+    def _opened(self) -> io.RawIOBase | pa.BufferReader:
+        if self._file.checksums is None:
+            return self._source
+        blocks = _Blocks(self._source, self._file, self._place)
+        return pa.BufferReader(blocks.read()) if blocks.size <= AT_ONCE_BYTES else blocks
+
+    @property
+    def groups(self) -> list[int]:
+        """The rows of each row group."""
+        return [self._parquet.metadata.row_group(i).num_rows for i in range(self._parquet.num_row_groups)]
+
+    def read(self, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table:
+        """Some columns (None: all) of some row groups (None: all), in the order of ``columns``.
+
+        Raises:
+            IntegrityProblem: what was read is not what was written.
+        """
+        chosen = range(self._parquet.num_row_groups) if groups is None else groups
+        with _naming(self._place, self._file):
+            wanted = None if columns is None else list(columns)
+            table = self._parquet.read_row_groups(list(chosen), columns=wanted, use_threads=False)
+            return table if columns is None else table.select(list(columns))
+
+
+def read_log(root: Path, file: StoredFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """Some columns of a file, in this order; None for all.
+
+    Raises:
+        IntegrityProblem: the file is not there, or what was read is not what was written.
+    """
+    with OpenLog(root, file) as log:
+        return log.read(columns)
+
+
+def check_file(root: Path, file: StoredFile) -> None:
+    """Verify all of a file. One of old, which has no checksums, is decoded: that finds what Parquet notices.
+
+    Raises:
+        IntegrityProblem: it is not there, or not what was written.
+    """
+    if file.checksums is None:
+        with OpenLog(root, file) as opened:
+            for group in range(len(opened.groups)):
+                opened.read(groups=[group])
+        return
+    place = root / file.path
+    with _naming(place, file), place.open("rb", buffering=0) as source:
+        blocks = _Blocks(source, file, place)
+        while blocks.read(VERIFIED_BYTES):
+            pass
+
+
+def verify_log(root: Path, file: LogFile) -> None:
+    """The same for a log file that somebody else is about to read, once in a process, unless it looks different. Files of old are not decoded.
+
+    Raises:
+        IntegrityProblem: see :func:`check_file`.
+    """
+    with _naming(root / file.path, file):
+        seen = (root / file.path).stat()
+    if file.checksums is not None:
+        _check_once(root, file, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+
+
+@lru_cache(maxsize=1 << 16)
+def _check_once(root: Path, file: LogFile, *_: int) -> None:
+    check_file(root, file)
+
+
+@contextmanager
+def _naming(place: Path, file: StoredFile) -> Iterator[None]:
+    """Say of which file it is that something cannot be read."""
+    try:
+        yield
+    except (pa.ArrowMemoryError, pa.ArrowCancelled):
+        raise
+    except FileNotFoundError as error:
+        raise _damaged(place, file, "it is missing") from error
+    except (pa.ArrowException, OSError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system; Parquet's own have no number
+            raise _problem(place, file, f"cannot be read: {error.strerror}", "unreadable") from error
+        raise _damaged(place, file, str(error)) from error
+
+
+def _damaged(place: Path, file: StoredFile, what: str) -> IntegrityProblem:
+    """The error for a file that is not what was written."""
+    return _problem(place, file, f"is damaged: {what}", "damaged")
+
+
+def _problem(place: Path, file: StoredFile, what: str, kind: str) -> IntegrityProblem:
+    folder = file.path.partition("/")[0]
+    return IntegrityProblem(
+        f"the {folder} file with {file.rows:,} rows of {file.relation}, batch {file.batch}, {what}",
+        kind=f"{kind}-{folder}",
+        place=str(place),
+        hint="see to the disk and to what may read it, and run it again"
+        if kind == "unreadable"
+        else "restore the file from a copy of the state folder, of any age, for such files never change; without one, "
+        "load the project anew from its drops, and keep this state until that is done",
+    )
+
+
+# Writing the log's files: durable before anything names them, quick to write and to read again.
+
+
+#: Rows that are read independently of others.
+GROUP_ROWS = 1 << 17
+#: A table with as many rows is written by a thread.
+BEHIND_ROWS = 1 << 14
+#: Parquet is written in many small pieces.
+BUFFER_BYTES = 1 << 16
+
+
+class NewFile:
+    """A Parquet file under a fresh name that is written table by table, all of the same schema.
+
+    A large table is written by a thread, while the caller reads the next one; there is never more than one on its way.
+    ``path`` is relative to ``root``, its name begins with the ``label`` of the step that writes it; ``rows`` are taken so far. It is
+    durable when it is closed, and ``checksums`` are those of its blocks.
+    """
+
+    def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "") -> None:
+        self.path = f"{folder}/{label}{uuid.uuid4().hex}.parquet"
+        self.place = root / self.path
+        self.rows = 0
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        self._summed = SummedFile(self.place)
+        self._sink = io.BufferedWriter(self._summed, BUFFER_BYTES)
+        self._writer = pq.ParquetWriter(self._sink, schema, **_encoding(schema))
+        self._thread: ThreadPoolExecutor | None = None
+        self._written: Future[None] | None = None
+
+    @property
+    def checksums(self) -> str:
+        """Of its blocks, see :class:`~cumulus_ops.files.log_files.SummedFile`."""
+        return self._summed.checksums
+
+    def write(self, table: pa.Table) -> None:
+        """Append the rows. What goes wrong with them may show at the next call."""
+        self._wait()
+        self.rows += len(table)
+        if len(table) < BEHIND_ROWS:
+            self._write(table)
+            return
+        self._thread = self._thread or ThreadPoolExecutor(1, "log")
+        self._written = self._thread.submit(self._write, table)
+
+    def _write(self, table: pa.Table) -> None:
+        self._writer.write_table(table.unify_dictionaries(), row_group_size=GROUP_ROWS)
+
+    def _wait(self) -> None:
+        """Until the last table is written."""
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
+
+    def _end_thread(self) -> None:
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+
+    def close(self) -> None:
+        """Make it durable, its name as well."""
+        try:
+            self._wait()
+        finally:
+            self._end_thread()
+        self._writer.close()
+        self._sink.flush()
+        os.fsync(self._sink.fileno())
+        self._sink.close()
+        sync_folder(self.place.parent)
+
+    def discard(self) -> None:
+        """Delete it, whether it is closed or not."""
+        self._end_thread()
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+            self._writer.close()
+        self._sink.close()
+        self.place.unlink(missing_ok=True)
+
+
+def write_parquet(root: Path, folder: str, table: pa.Table) -> str:
+    """Write a table durably under a fresh name; returns its path relative to ``root``."""
+    file = NewFile(root, folder, table.schema)
+    file.write(table)
+    file.close()
+    return file.path
+
+
+def _encoding(schema: pa.Schema) -> dict[str, Any]:
+    """Whole numbers as bit-packed differences, which need no compression; texts as dictionaries as long as they repeat
+    themselves. Statistics only where a reader skips by them. All of it is understood by Spark's vectorised reader."""
+    numbers = [f.name for f in schema if _is_whole(f.type)]
+    return {
+        "compression": {f.name: "none" if f.name in numbers else "lz4" for f in schema},
+        "use_dictionary": [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)],
+        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        "store_decimal_as_integer": True,
+        "write_statistics": [SIGN],
+    }
+
+
+def _is_whole(type_: pa.DataType) -> bool:
+    """Whether Parquet keeps the type as integers."""
+    moment = pa.types.is_date32(type_) or pa.types.is_timestamp(type_)
+    return bool(moment or pa.types.is_integer(type_) or pa.types.is_decimal64(type_))

@@ -1,0 +1,218 @@
+"""Reading landed Parquet files, in pieces of limited size where the order of their events allows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cumulus_ops.files.columns import EVENT, RawFile, found_columns, ignored_columns
+from cumulus_ops.files.landed import UNFOLDING, file_on_disk, too_large
+from cumulus_ops.files.pieces import PIECE_ROWS, changes, event_cuts
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.versions import SEQUENCES_MAX
+
+__all__ = ["read_parquet"]
+
+
+#: A piece may take so much of the memory.
+SHARE = 4
+#: What a value takes at the least while it is checked, in bytes.
+VALUE_BYTES = 16
+#: A text that is longer on the average than so many bytes is read in smaller pieces.
+LONG_TEXT = 4096
+
+
+def read_parquet(path: Path, wanted: Sequence[str], rows: int, memory: int) -> Iterator[RawFile]:
+    """Reads a file as typed in the file; see :func:`~cumulus_ops.files.formats.read_raw`.
+
+    A file of several pieces is first read for the order of its events alone. Where they are out of order or missing, an
+    event may have rows anywhere, and all comes as one piece. Files without events come in pieces of any rows.
+    """
+    descriptor = file_on_disk(path)
+    try:
+        with pa.OSFile(f"/dev/fd/{descriptor}") as source:
+            yield from _read(path, source, wanted, rows, memory)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, memory: int) -> Iterator[RawFile]:
+    footer = pq.read_metadata(source)
+    schema = footer.schema.to_arrow_schema()
+    places = found_columns(path, schema.names, wanted)
+    names = {name: schema.names[place] for name, place in places.items()}
+    ignored = ignored_columns(schema.names, places)
+    _check_nesting(path, schema, names)
+    texts = _repeating(footer, schema, list(names.values()))
+    batch = _check_sizes(path, source, footer, list(names.values()), memory)
+    with pq.ParquetFile(
+        source,
+        metadata=footer,
+        read_dictionary=texts,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit="us",  # nanoseconds would overflow unseen
+    ) as file:
+        columns = list(names.values())
+        limit = memory // SHARE // (VALUE_BYTES * max(1, len(columns)))
+        ordered = _ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
+        ends = ordered or [footer.num_rows]
+        begins = [0, *ends]
+        if max(b - a for a, b in pairwise(begins)) > max(limit, PIECE_ROWS):
+            raise _unwieldy(path, ordered is None)
+        if len(ends) == 1 and batch >= footer.num_rows:
+            pieces = iter([file.read(columns=columns)])
+        else:
+            pieces = _pieces(file.iter_batches(min(PIECE_ROWS, batch), columns=columns), ends)
+        for (begin, end), piece in zip(pairwise(begins), pieces, strict=True):
+            yield RawFile(piece.select(columns).rename_columns(list(names)), np.arange(begin, end), ignored)
+
+
+def _check_nesting(path: Path, schema: pa.Schema, names: Mapping[str, str]) -> None:
+    for name, found in names.items():
+        type_ = schema.field(found).type
+        if pa.types.is_nested(type_):
+            hint = "write one value per row and column"
+            raise InputProblem(f"column {name} is {type_}", kind="wrong-type", place=str(path), hint=hint)
+
+
+def _unwieldy(path: Path, unsorted: bool) -> InputProblem:
+    if not unsorted:
+        return too_large(path, "has an event of more rows than fit into memory")
+    return InputProblem(
+        "has events that are not in order, and is too large to be sorted here",
+        kind="unsorted",
+        place=str(path),
+        hint="sort it by event, as 64-bit integers without NULL, or write it in smaller files",
+    )
+
+
+def _repeating(footer: pq.FileMetaData, found: pa.Schema, names: Sequence[str]) -> list[str]:
+    """The text columns that are stored as dictionaries, which are cheaper to check and to write than their texts. Texts
+    themselves take at least four bytes each, for their lengths."""
+    return [
+        name
+        for name, chunks in _chunks(footer, names).items()
+        if pa.types.is_string(found.field(name).type)
+        and sum(c.total_uncompressed_size for c in chunks) < 4 * footer.num_rows
+    ]
+
+
+def _chunks(footer: pq.FileMetaData, names: Sequence[str]) -> Mapping[str, list[pq.ColumnChunkMetaData]]:
+    """name -> the column's chunks; columns are flat."""
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    columns = zip(*([g.column(i) for i in range(g.num_columns)] for g in groups), strict=True)
+    return {chunks[0].path_in_schema: list(chunks) for chunks in columns if chunks[0].path_in_schema in names}
+
+
+def _check_sizes(path: Path, source: pa.NativeFile, footer: pq.FileMetaData, names: Sequence[str], memory: int) -> int:
+    """How many rows may be read at once.
+
+    Raises:
+        InputProblem: the file unfolds to more than can be read.
+    """
+    if footer.num_rows > SEQUENCES_MAX:
+        raise too_large(path, f"has {footer.num_rows:,} rows, more than an epoch takes")
+    batch: int = max(PIECE_ROWS, footer.num_rows)
+    texts = 0
+    for name, chunks in _chunks(footer, names).items():
+        largest = max(chunk.total_uncompressed_size for chunk in chunks)
+        if largest > memory // SHARE:
+            raise too_large(path, f"has {largest:,} bytes of {name} in one row group")
+        for chunk in chunks:
+            text = _text_bytes(source, chunk)
+            texts += text * chunk.num_values
+            batch = min(batch, max(1, memory // SHARE // text)) if text > LONG_TEXT else batch
+    if texts > max(memory, UNFOLDING * path.stat().st_size):
+        raise too_large(path, f"unfolds to {texts:,} bytes of text")
+    return batch
+
+
+def _text_bytes(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> int:
+    """The bytes of a text on the average: a dictionary of few long texts may stand for a great many."""
+    if chunk.physical_type != "BYTE_ARRAY" or not chunk.num_values:
+        return 0
+    average = int(chunk.total_uncompressed_size // chunk.num_values)
+    if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
+        return average
+    head = source.read_at(64, chunk.dictionary_page_offset)
+    size, values = _dictionary_header(head)
+    return max(average, size // max(1, values))
+
+
+def _dictionary_header(head: bytes) -> tuple[int, int]:
+    """The unpacked bytes of a dictionary page and how many values it has, from its header in Thrift's compact protocol: the fields
+    type, uncompressed size, compressed size, perhaps a checksum, then a structure that begins with the number of values."""
+    fields, at = [], 0
+    for tag in (0x15, 0x15, 0x15):
+        if head[at : at + 1] != bytes([tag]):
+            return 0, 0
+        value, at = _varint(head, at + 1)
+        fields.append(value)
+    if head[at : at + 1] == b"\x15":
+        _, at = _varint(head, at + 1)
+    if head[at + 1 : at + 2] != b"\x15":
+        return 0, 0
+    return fields[1], _varint(head, at + 2)[0]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag number, and where it ends."""
+    value = shift = 0
+    while at < len(data):
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if not data[at - 1] & 0x80:
+            break
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int] | None:
+    """Where pieces end (exclusive); the last is the end of the file. None if the events' order does not allow it."""
+    if total <= rows:
+        return [total]
+    if event is None:
+        return [*range(rows, total, rows), total]
+    if not pa.types.is_int64(file.schema_arrow.field(event).type):
+        return None
+    try:
+        return event_cuts(_event_changes(file, event), total, rows)
+    except _OutOfOrder:
+        return None
+
+
+class _OutOfOrder(Exception):
+    pass
+
+
+def _event_changes(file: pq.ParquetFile, event: str) -> Iterator[np.ndarray]:
+    """Where another event begins, in portions."""
+    position, last = 0, None
+    for batch in file.iter_batches(PIECE_ROWS, columns=[event]):
+        column = batch.column(0)
+        offsets = column.to_numpy(zero_copy_only=False)
+        if len(offsets) == 0:
+            continue
+        if column.null_count or bool((offsets[1:] < offsets[:-1]).any()) or (last is not None and offsets[0] < last):
+            raise _OutOfOrder
+        begins = changes(offsets)
+        yield position + (begins if last in (None, offsets[0]) else np.concatenate([[0], begins]))
+        position, last = position + len(offsets), offsets[-1]
+
+
+def _pieces(batches: Iterator[pa.RecordBatch], ends: Sequence[int]) -> Iterator[pa.Table]:
+    """The batches anew, in pieces that end as given."""
+    batch = next(batches)
+    for begin, end in pairwise([0, *ends]):
+        parts, missing = [], end - begin
+        while missing > len(batch):
+            parts.append(batch)
+            missing -= len(batch)
+            batch = next(batches)
+        yield pa.Table.from_batches([*parts, batch.slice(0, missing)])
+        batch = batch.slice(missing)

@@ -1,0 +1,1 @@
+"""The map store: versioned, sorted, immutable runs, one copy of a map per access path."""

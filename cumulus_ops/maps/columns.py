@@ -1,0 +1,386 @@
+"""How typed columns are held while computing: the *physical* form.
+
+Everything is an Arrow array; a decimal is an int64 array of its smallest units, so that sums and products are integer
+operations that are exact or fail. A column with a number beyond 64 bits is *wide* instead, see :mod:`.wide`.
+``to_physical`` and ``to_logical`` convert whole arrays without touching rows.
+
+Numbers beyond 64 bits: how columns and numpy arrays hold them.
+
+Whole numbers (units of decimals, keys, values of maps) are int64 as long as all of a column's fit. As soon as one does not, an
+Arrow column is :data:`WIDE`, and a numpy array holds Python's integers (``dtype=object``), which have no bound; both turn back
+as soon as everything fits again. Nothing but the data decides: two columns of one map may differ.
+
+>>> to_column(np.array([2**70, 1], dtype=object)).type == WIDE
+True
+>>> to_units(to_column(np.array([7, 1], dtype=object)))
+array([7, 1])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.project.errors import InputProblem
+from m3.datatypes import Type
+
+__all__ = [
+    "LOW",
+    "MOST",
+    "WIDE",
+    "alike",
+    "canonical",
+    "from_words",
+    "hash_columns",
+    "is_wide",
+    "join_limbs",
+    "join_words",
+    "limbs",
+    "logical_type",
+    "narrow_column",
+    "narrowed",
+    "physical_type",
+    "stack",
+    "take_rows",
+    "to_column",
+    "to_logical",
+    "to_numpy",
+    "to_physical",
+    "to_units",
+    "total_column",
+    "widen",
+    "words",
+]
+
+
+WIDE = pa.decimal128(38, 0)
+#: The largest magnitude in a wide column: 38 digits.
+MOST = 10**38 - 1
+#: No type holds it, but 128 bits do.
+TOO_MANY = 2**127 - 1
+LOW = 0xFFFFFFFF
+LOW_WORD = 2**64 - 1
+
+
+def is_wide(type_: pa.DataType) -> bool:
+    """Whether it is the type of numbers beyond 64 bits."""
+    return bool(type_ == WIDE)
+
+
+def words(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The upper and the lower 64 bits of a wide column (int64 each); what stands at NULL is any number."""
+    both = np.frombuffer(column.buffers()[1], dtype=np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
+    return both[1::2].copy(), both[0::2].copy()
+
+
+def from_words(high: np.ndarray, low: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
+    """Inverse of :func:`words`; ``valid`` tells which are not NULL."""
+    both = np.empty(2 * len(low), dtype=np.int64)
+    both[0::2], both[1::2] = low, high
+    validity = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    return pa.Array.from_buffers(WIDE, len(low), [validity, pa.py_buffer(both)], 0 if valid is None else -1)
+
+
+def join_words(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """The numbers of such words, as Python's integers."""
+    return (high.astype(object) << 64) | low.view(np.uint64).astype(object)
+
+
+def to_units(column: pa.Array, null: int = 0) -> np.ndarray:
+    """The numbers of an int64 or a wide column, with ``null`` in place of NULL: int64 if they fit, or Python's integers."""
+    column = narrow_column(column)
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    if is_wide(column.type):
+        units = join_words(*words(column))
+    else:
+        units = column.to_numpy() if valid is None else column.fill_null(null).to_numpy(zero_copy_only=False)
+    return units if valid is None else np.where(valid, units, null)
+
+
+def to_column(units: np.ndarray, null: np.ndarray | None = None) -> pa.Array:
+    """Numbers of up to 38 digits as a column, int64 or wide; NULL where the mask ``null`` says so."""
+    if units.dtype == object and null is not None:
+        units = np.where(null, 0, units)
+    units = narrowed(units)
+    if units.dtype != object:
+        return pa.array(units, mask=null)
+    low = (units & LOW_WORD).astype(np.uint64).view(np.int64)
+    return from_words((units >> 64).astype(np.int64), low, None if null is None else ~null)
+
+
+def total_column(units: np.ndarray) -> pa.Array:
+    """Like :func:`to_column` for totals, which may have any number of digits: those of more than 38 become a number that does
+    not fit any type either, so that whoever evaluates one finds that it does not."""
+    if units.dtype == object:
+        units = np.where(units > MOST, TOO_MANY, np.where(units < -MOST, -TOO_MANY, units))
+    return to_column(units)
+
+
+def narrowed(units: np.ndarray) -> np.ndarray:
+    """The same numbers as int64, if they fit."""
+    if units.dtype != object:
+        return units
+    try:
+        return units.astype(np.int64)
+    except OverflowError:
+        return units
+
+
+def narrow_column(column: pa.Array) -> pa.Array:
+    """The same column as int64, if it fits."""
+    if not is_wide(column.type):
+        return column
+    high, low = words(column)
+    fits = high == low >> 63
+    null = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if not bool((fits if null is None else fits | null).all()):
+        return column
+    return pa.array(low, mask=null)
+
+
+def widen(column: pa.Array) -> pa.Array:
+    """The same column as a wide one."""
+    if is_wide(column.type):
+        return column
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    units = to_units(column)
+    return from_words(units >> 63, units, valid)
+
+
+def alike(columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """Columns of one kind in one form: all wide, if one is."""
+    if not any(is_wide(column.type) for column in columns):
+        return list(columns)
+    return [widen(column) if pa.types.is_int64(column.type) else column for column in columns]
+
+
+def stack(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables one below the other. A column is wide if it is in one of them; one of numbers that some do not have is 0 there."""
+    first = tables[0].schema
+    if all(table.schema.equals(first) for table in tables):
+        return pa.concat_tables(tables)
+    names = list(dict.fromkeys(name for table in tables for name in table.column_names))
+    wide = {field.name for table in tables for field in table.schema if is_wide(field.type)}
+    return pa.concat_tables([pa.table([_column(t, n, n in wide) for n in names], names) for t in tables])
+
+
+def _column(table: pa.Table, name: str, wide: bool) -> pa.Array | pa.ChunkedArray:
+    if name not in table.column_names:
+        return pa.array(np.zeros(len(table), np.int64)).cast(WIDE if wide else pa.int64())
+    column = table[name]
+    return column.cast(WIDE) if wide and not is_wide(column.type) else column
+
+
+def limbs(column: pa.Array) -> list[np.ndarray]:
+    """Numbers as digits of 32 bits, the lowest first, the last one signed: sums of each do not wrap around, whatever the sums of
+    the numbers do (int64; of a column without NULL)."""
+    if not is_wide(column.type):
+        units = to_units(column)
+        return [units & LOW, units >> 32]
+    high, low = words(column)
+    return [low & LOW, (low >> 32) & LOW, high & LOW, high >> 32]
+
+
+def join_limbs(sums: Sequence[np.ndarray]) -> np.ndarray:
+    """The numbers whose digits add up to ``sums``: int64 if they all fit, or Python's integers."""
+    *lower, top = sums
+    digits, carry = [], np.zeros(len(top), np.int64)
+    for part in lower:
+        part = part + carry
+        digits.append(part & LOW)
+        carry = part >> 32
+    top = top + carry
+    if len(digits) == 1:
+        low, fits = (top << 32) | digits[0], (top >= -(2**31)) & (top < 2**31)
+    else:
+        low = digits[0] | (digits[1] << 32)
+        fits = (top == low >> 63) & (digits[2] == (low >> 63) & LOW)
+    if bool(fits.all()):
+        return low
+    result = top.astype(object)
+    for digit in reversed(digits):
+        result = (result << 32) | digit.astype(object)
+    return result
+
+
+PHYSICAL = {
+    "int": pa.int64(),
+    "decimal": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "bool": pa.bool_(),
+}
+
+
+def physical_type(type_: Type) -> pa.DataType:
+    """The Arrow type that holds ``type_`` while computing and as a map's key."""
+    return PHYSICAL[type_.kind]
+
+
+def logical_type(type_: Type) -> pa.DataType:
+    """The Arrow type that people and files see: decimals as decimal128, the rest as in :func:`physical_type`."""
+    return pa.decimal128(type_.precision, type_.scale) if type_.kind == "decimal" else PHYSICAL[type_.kind]
+
+
+def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
+    """Arrow column as read from a file -> physical array; wide if a decimal has more units than an int64 holds. Zero has no sign.
+
+    Raises:
+        InputProblem: a decimal has more than 38 digits.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if type_.kind != "decimal":
+        physical = array if array.type == physical_type(type_) else array.cast(physical_type(type_))
+        return pc.add(physical, 0.0) if type_.kind == "double" else physical
+    try:
+        if not pa.types.is_decimal(array.type) or array.type.scale != type_.scale:
+            array = array.cast(pa.decimal128(38, type_.scale))
+        return _units(array)
+    except pa.ArrowInvalid as error:
+        hint = "narrow the values or the scale"
+        raise InputProblem(f"a {type_} value has too many digits", kind="overflow", hint=hint) from error
+
+
+def _units(array: pa.Array) -> pa.Array:
+    """The units of a decimal array; without a copy if they are what it holds."""
+    if pa.types.is_decimal32(array.type):
+        array = array.cast(pa.decimal64(array.type.precision, array.type.scale))
+    if pa.types.is_decimal64(array.type):
+        return pa.Array.from_buffers(pa.int64(), len(array), array.buffers(), array.null_count, array.offset)
+    if pa.types.is_decimal256(array.type):
+        array = array.cast(pa.decimal128(38, array.type.scale))
+    return narrow_column(_with_scale(array, 0))
+
+
+def to_logical(array: pa.Array, type_: Type) -> pa.Array:
+    """Inverse of :func:`to_physical`: an array of type :func:`logical_type`. A wide array will do, too.
+
+    Raises:
+        InputProblem: a value does not fit the type.
+    """
+    wide = is_wide(array.type)
+    if type_.kind != "decimal" and not wide:
+        return array
+    try:
+        return _with_scale(widen(array), type_.scale).cast(logical_type(type_))
+    except pa.ArrowInvalid as error:
+        raise InputProblem(f"a result does not fit {type_}", kind="overflow", hint="widen the view's column") from error
+
+
+def _with_scale(wide: pa.Array, scale: int) -> pa.Array:
+    """The same 128 bits as units at a scale."""
+    type_ = pa.decimal128(38, scale)
+    return pa.Array.from_buffers(type_, len(wide), wide.buffers(), wide.null_count, wide.offset)
+
+
+def canonical(array: pa.Array) -> pa.Array:
+    """A key column in which equal values have equal bits: 0.0 for -0.0, one NaN for all."""
+    if not pa.types.is_floating(array.type):
+        return array
+    values = array.to_numpy(zero_copy_only=False) + 0.0
+    values[np.isnan(values)] = np.nan
+    return pa.array(values, mask=array.is_null().to_numpy(zero_copy_only=False))
+
+
+def take_rows(column: pa.Array, rows: np.ndarray) -> pa.Array:
+    """The rows at the given positions. Numpy needs half of Arrow's time for a few whole numbers, and joins are many of such."""
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return pa.array(column.to_numpy()[rows])
+    return column.take(pa.array(rows))
+
+
+def to_numpy(array: pa.Array, null: int = 0) -> np.ndarray:
+    """A numpy array of int64 for integers, dates, timestamps and booleans, with ``null`` in place of NULL; of Python's integers
+    where a wide column needs them."""
+    if is_wide(array.type):
+        return to_units(array, null)
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
+    if pa.types.is_date32(array.type):
+        array = array.view(pa.int32()) if array.offset == 0 else array.cast(pa.int32())
+    elif pa.types.is_timestamp(array.type):
+        array = array.cast(pa.int64())
+    if array.null_count:
+        array = pc.fill_null(array, pa.scalar(null, array.type))
+    return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+
+
+# A 64-bit hash of key columns, vectorised, the same on every machine and in every process.
+#
+# Partitions are ranges of this hash, and what is not a number has some of its bits in a run's search code. Equal hashes do not
+# imply equal keys: every lookup compares the real keys afterwards, so a collision costs time, never correctness.
+
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+BASE = np.uint64(0x100000001B3)  # odd, so it has an inverse modulo 2**64
+BASE_INVERSE = np.uint64(pow(0x100000001B3, -1, 2**64))
+NULL_HASH = np.uint64(0x6E756C6C)
+
+
+def hash_columns(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
+    """Hash each row of ``columns`` (uint64 array of length ``rows``); no columns give the same hash for every row."""
+    result = np.zeros(rows, dtype=np.uint64)
+    for column in columns:
+        result = _mix(result * MULTIPLIER + _hash_one(column) + MULTIPLIER)
+    return result
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    x = (x ^ (x >> np.uint64(30))) * MIX_1
+    x = (x ^ (x >> np.uint64(27))) * MIX_2
+    return x ^ (x >> np.uint64(31))
+
+
+def _hash_one(column: pa.Array) -> np.ndarray:
+    if pa.types.is_string(column.type):
+        hashed = _hash_strings(column)
+    elif pa.types.is_floating(column.type):
+        hashed = canonical(column).to_numpy(zero_copy_only=False).view(np.uint64)
+    elif is_wide(column.type):
+        hashed = _hash_wide(column)
+    else:
+        hashed = to_numpy(column).view(np.uint64)
+    if column.null_count:
+        hashed = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashed, NULL_HASH)
+    return hashed
+
+
+def _hash_wide(column: pa.Array) -> np.ndarray:
+    """A number that fits 64 bits has the hash that it has in a column of int64."""
+    high, low = words(column)
+    return low.view(np.uint64) ^ _mix((high ^ (low >> 63)).view(np.uint64))
+
+
+def _hash_strings(column: pa.Array) -> np.ndarray:
+    """Polynomial hash of each string's bytes, by one running sum over the whole buffer.
+
+    With S the running sum of byte[i] * BASE**i, a string in [a, b) hashes to (S[b] - S[a]) * BASE**-a: the position in
+    the buffer cancels out. The length is mixed in, so that trailing zero bytes count.
+    """
+    _, offset_buffer, data = column.buffers()
+    if len(column) == 0:
+        return np.zeros(0, dtype=np.uint64)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int32, offset=4 * column.offset, count=len(column) + 1)
+    offsets = offsets.astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    text = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)[first:last]
+    powers = _powers(BASE, len(text))
+    running = np.zeros(len(text) + 1, dtype=np.uint64)
+    np.cumsum(text.astype(np.uint64) * powers[: len(text)], out=running[1:])
+    begin, end = offsets[:-1] - first, offsets[1:] - first
+    shifts = _powers(BASE_INVERSE, len(text))
+    return _mix((running[end] - running[begin]) * shifts[begin] + (end - begin).astype(np.uint64))
+
+
+def _powers(base: np.uint64, count: int) -> np.ndarray:
+    """base**0 .. base**count modulo 2**64."""
+    factors = np.full(count + 1, base, dtype=np.uint64)
+    factors[0] = 1
+    return np.multiply.accumulate(factors)

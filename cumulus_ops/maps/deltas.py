@@ -1,0 +1,339 @@
+"""Deltas of a map as Arrow tables, and the exact sums over them.
+
+A delta table has a group's keys (physical types, in their order), ``_version`` int64 and a value column per map of the
+group: units, under the map's name with a plus sign before it. The same keys and version may stand in several rows; whoever
+reads them adds them up. Values and keys are int64, or wide where that is not enough (see :mod:`.wide`). A value of more than
+38 digits takes several columns, which are summed each by itself: ``+m`` has its last 38 digits, ``+m`` followed by the unit
+separator and ``1`` (``+m^1`` for short) the 38 before, and so
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.maps.columns import (
+    LOW,
+    MOST,
+    is_wide,
+    join_limbs,
+    limbs,
+    narrow_column,
+    narrowed,
+    physical_type,
+    stack,
+    take_rows,
+    to_column,
+    to_numpy,
+    total_column,
+)
+from cumulus_ops.maps.encodings import frame_of, is_number, narrow
+from m3.program import Column
+
+__all__ = [
+    "VALUE",
+    "VERSION",
+    "column_codes",
+    "delta_schema",
+    "delta_values",
+    "digits_of",
+    "distinct_rows",
+    "join_digits",
+    "map_of",
+    "multiply",
+    "projected",
+    "sum_deltas",
+    "sum_exactly",
+    "sum_ranges",
+    "value_column",
+    "value_names",
+    "versions",
+    "with_values",
+]
+
+
+VERSION, VALUE = "_version", "_value"
+#: Stands before the name of a map in a delta table.
+PLUS = "+"
+#: Stands before the place of a column with higher digits: the unit separator, which no map's name contains.
+PLACE = "\x1f"
+BASE = MOST + 1
+SAFE = 2**62
+DISTINCT = b"distinct"
+#: Numbers whose range has more bits are numbered anew before they are grouped.
+FAR_BITS = 40
+
+
+def value_column(name: str) -> str:
+    """What a delta table calls the values of a map."""
+    return PLUS + name
+
+
+def value_names(table: pa.Table) -> list[str]:
+    """The value columns of a delta table."""
+    return [name for name in table.column_names if name.startswith(PLUS)]
+
+
+def map_of(column: str) -> str:
+    """The map whose values a column has."""
+    return column.removeprefix(PLUS).partition(PLACE)[0]
+
+
+def digits_of(column: str, names: Collection[str]) -> list[str]:
+    """The value columns that together have a map's values: the one with their last digits, and those with higher ones."""
+    found = [column]
+    while f"{column}{PLACE}{len(found)}" in names:
+        found.append(f"{column}{PLACE}{len(found)}")
+    return found
+
+
+def join_digits(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """The values of which such columns have the digits."""
+    first, *higher = columns
+    if not higher:
+        return first
+    units = first.astype(object)
+    for place, column in enumerate(higher, 1):
+        units = units + column.astype(object) * BASE**place
+    return narrowed(units)
+
+
+def delta_values(table: pa.Table, column: str) -> np.ndarray:
+    """The values of a map in a delta table."""
+    return join_digits([to_numpy(_whole(table[name])) for name in digits_of(column, table.column_names)])
+
+
+def with_values(keys: pa.Table, values: Mapping[str, np.ndarray]) -> pa.Table:
+    """A delta table of keys and values of any size.
+
+    Args:
+        keys: the keys and versions.
+        values: for each value column its values, one per row of ``keys``.
+    """
+    for name, units in values.items():
+        if units.dtype != object or not bool((abs(units) > MOST).any()):
+            keys = keys.append_column(name, to_column(units))
+            continue
+        sign, rest, place = np.where(units < 0, -1, 1).astype(object), abs(units), 0
+        while rest.any():
+            column = f"{name}{PLACE}{place}" if place else name
+            keys = keys.append_column(column, to_column(rest % BASE * sign))
+            rest, place = rest // BASE, place + 1
+    return keys
+
+
+def delta_schema(keys: Sequence[Column], members: Sequence[str]) -> pa.Schema:
+    """The Arrow schema of a group's deltas: its keys, a version, and the values of its maps."""
+    fields = [pa.field(k.name, physical_type(k.type)) for k in keys]
+    values = [pa.field(value_column(name), pa.int64()) for name in members]
+    return pa.schema([*fields, pa.field(VERSION, pa.int64()), *values])
+
+
+def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
+    """All deltas of a group as one table with one row per (keys, version), rows of zeros dropped.
+
+    Columns are as wide as their sums need, and those of higher digits are there only where a sum has such.
+    """
+    if len(tables) == 1 and DISTINCT in (tables[0].schema.metadata or {}):
+        summed = tables[0].replace_schema_metadata(None)
+    else:
+        table = stack([t.replace_schema_metadata(None) for t in tables])
+        values = value_names(table)
+        keys = [name for name in table.column_names if name not in values]
+        summed = _grouped(table, keys, values)
+        if any(PLACE in value or not _is_summed(summed, value) for value in values):
+            units = {value: _sums(summed, value, values) for value in values if PLACE not in value}
+            summed = with_values(summed.select(keys), units)
+        summed = _narrowed(summed)
+    return _without_zeros(summed).combine_chunks()
+
+
+def projected(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
+    """Summed deltas with only some of their keys, by position, and only some of their maps; None for all."""
+    if values is not None:
+        dropped = [name for name in value_names(delta) if map_of(name) not in values]
+        delta = delta.drop_columns(dropped)
+    if keys is None:
+        return delta if values is None else _without_zeros(delta).combine_chunks()
+    names = delta.column_names[: delta.column_names.index(VERSION)]
+    return sum_deltas([delta.drop_columns([name for i, name in enumerate(names) if i not in keys])])
+
+
+def _without_zeros(table: pa.Table) -> pa.Table:
+    """The rows with a value other than 0."""
+    counts: pa.ChunkedArray | None = None
+    for name in value_names(table):
+        some = pc.not_equal(table[name], 0)
+        if pc.all(some).as_py():
+            return table
+        counts = some if counts is None else pc.or_(counts, some)
+    return table if counts is None or pc.all(counts).as_py() else table.filter(counts)
+
+
+def distinct_rows(table: pa.Table) -> pa.Table:
+    """The same delta table, marked as having no two rows with the same keys and version."""
+    return table.replace_schema_metadata({DISTINCT: b"1"})
+
+
+def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
+    """Group ``table`` by ``keys`` and sum the columns ``values``, which keep their names. One with a sum that does not fit 64
+    bits is wide; a sum of more than 38 digits becomes a number that no type holds."""
+    columns = [name for value in values for name in digits_of(value, table.column_names)]
+    summed = _grouped(table, keys, columns)
+    sums = {
+        value: summed[value]
+        if _is_summed(summed, value) and len(digits_of(value, columns)) == 1
+        else total_column(_sums(summed, value, columns))
+        for value in values
+    }
+    return pa.table({**{key: summed[key] for key in keys}, **sums})
+
+
+def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
+    """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
+    not fit, the limbs are summed instead, as columns of their own."""
+    summed: list[str] = []
+    for value in values:
+        column = table[value]
+        if not is_wide(column.type) and not _may_overflow(column):
+            summed.append(value)
+            continue
+        for i, limb in enumerate(limbs(_whole(column))):
+            summed.append(_limb(value, i))
+            table = table.append_column(summed[-1], pa.array(limb))
+    if not keys:
+        sums = {name: pa.array([pc.sum(table[name]).as_py() or 0], table[name].type) for name in summed}
+        return pa.table(sums).slice(0, 1 if len(table) else 0)
+    sorted_ = _sorted_groups(table, keys)
+    if sorted_ is not None:
+        return _summed_groups(table, keys, summed, *sorted_)
+    totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
+    keys_first = totals.column_names[0] == keys[0]
+    return totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
+
+
+def _sorted_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray] | None:
+    """The rows in an order in which equal keys are neighbours (None: as they are), and where another key begins. None where
+    the keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
+    codes, bits = np.zeros(len(table), np.uint64), 0
+    for name in keys:
+        own, width = column_codes(_whole(table[name]))
+        if bits + width > 64:
+            return None
+        if width:
+            codes = codes << np.uint64(width) | own if bits else own
+        bits += width
+    codes = narrow(codes, 2**bits - 1)
+    order = None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
+    codes = codes if order is None else codes[order]
+    return order, np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])) if len(codes) else np.zeros(0, int)
+
+
+def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
+    """Numbers that are equal where the values are (uint64), and how many bits they have. Those of numbers are in their order,
+    unless they lie far apart, as versions of several epochs do."""
+    if is_number(column.type):
+        valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+        numbers = to_numpy(column)
+        frame = frame_of(numbers, valid)
+        if frame is not None and frame.largest.bit_length() <= FAR_BITS:
+            return frame.codes(numbers, valid), frame.largest.bit_length()
+    encoded = column.dictionary_encode(null_encoding="encode")
+    places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return places, max(0, len(encoded.dictionary) - 1).bit_length()
+
+
+def _summed_groups(
+    table: pa.Table, keys: Sequence[str], values: Sequence[str], order: np.ndarray | None, starts: np.ndarray
+) -> pa.Table:
+    """One row for each group of rows: its keys, and the sums of ``values``."""
+    single = len(starts) == len(table)
+    if single and order is None:
+        return table.select([*keys, *values])
+    rows = starts if order is None else order[starts]
+    columns = {name: take_rows(_whole(table[name]), rows) for name in keys}
+    for name in values:
+        units = to_numpy(_whole(table[name]))
+        units = units if order is None else units[order]
+        columns[name] = pa.array(units if single else np.add.reduceat(units, starts))
+    return pa.table(columns)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _may_overflow(values: pa.ChunkedArray) -> bool:
+    """No partial sum leaves 64 bits when the largest magnitude times their number is in range."""
+    if len(values) == 0:
+        return False
+    extremes = pc.min_max(values).as_py()
+    return max(abs(extremes["min"]), abs(extremes["max"])) * len(values) >= SAFE
+
+
+def _is_summed(summed: pa.Table, value: str) -> bool:
+    """Whether a column has been summed as it is, not by its limbs."""
+    return value in summed.column_names
+
+
+def _sums(summed: pa.Table, value: str, columns: Collection[str]) -> np.ndarray:
+    """The sums of a map's values, from those of all its columns."""
+    return join_digits([_units(summed, name) for name in digits_of(value, columns)])
+
+
+def _limb(value: str, place: int) -> str:
+    """The column of one limb of a sum."""
+    return f"{value}{PLACE}limb{place}"
+
+
+def _units(summed: pa.Table, value: str) -> np.ndarray:
+    """The sums of a column, by its limbs or not."""
+    if _is_summed(summed, value):
+        return to_numpy(_whole(summed[value]))
+    parts = [_limb(value, i) for i in range(4) if _limb(value, i) in summed.column_names]
+    return join_limbs([to_numpy(_whole(summed[part])) for part in parts])
+
+
+def _narrowed(table: pa.Table) -> pa.Table:
+    """Wide columns that need not be are int64 again."""
+    for i, field in enumerate(table.schema):
+        if is_wide(field.type):
+            table = table.set_column(i, field.name, narrow_column(_whole(table[field.name])))
+    return table
+
+
+def sum_ranges(units: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sums of ``units[start:next start]``, exactly: int64 if they fit."""
+    if len(starts) == 0:
+        return units[:0]
+    if units.dtype == object:
+        return narrowed(np.add.reduceat(units, starts))
+    if _extent(units) * len(units) < SAFE:
+        return np.add.reduceat(units, starts)
+    return join_limbs([np.add.reduceat(limb, starts) for limb in (units & LOW, units >> 32)])
+
+
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The products of the elements, exactly: int64 if they fit. ``b`` may be one number for all."""
+    if len(a) == 0 or (a.dtype != object and b.dtype != object and _extent(a) * _extent(b) < SAFE):
+        return a * b
+    if a.dtype != object and b.dtype != object:
+        try:
+            return pc.multiply_checked(pa.array(a), pa.array(b) if len(b) > 1 else pa.scalar(int(b[0]))).to_numpy()
+        except pa.ArrowInvalid:
+            pass
+    return narrowed(a.astype(object) * b)
+
+
+def _extent(values: np.ndarray) -> int:
+    """The largest magnitude."""
+    return max(int(values.max()), -int(values.min()))
+
+
+def versions(table: pa.Table) -> np.ndarray:
+    """The version column as numpy int64."""
+    return to_numpy(table[VERSION].combine_chunks())

@@ -1,0 +1,492 @@
+"""How the columns of a run are stored: as few bytes per row as their values need, and still read row by row.
+
+Whole numbers (integers, decimals as units, dates, timestamps, booleans) are offsets from the smallest one (frame of
+reference), in 1, 2, 4 or 8 bytes; nothing at all where all are equal; numbers of few distinct values far apart, as versions
+are, are places in a sorted list. NULL is the offset after the largest one, so it comes last and needs no bitmap. Texts that
+repeat are places in a list of the distinct ones. Nothing is decoded before it is asked for: ``take`` reads single rows.
+
+Each stored array is an :class:`Array`, which checks the blocks of the file that a read touches (:mod:`.blocks`).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.maps.columns import WIDE, from_words, is_wide, join_words, narrow_column, to_numpy, words
+from cumulus_ops.project.errors import IntegrityProblem
+
+__all__ = [
+    "BLOCK_BYTES",
+    "BLOCK_SHIFT",
+    "NAMES",
+    "TYPES",
+    "Array",
+    "Blocks",
+    "Column",
+    "Frame",
+    "Numbers",
+    "Packed",
+    "Place",
+    "Plain",
+    "Texts",
+    "Wide",
+    "checksums",
+    "damaged",
+    "encode",
+    "encode_numbers",
+    "encode_values",
+    "extremes",
+    "frame_of",
+    "is_number",
+    "narrow",
+    "values_of",
+]
+
+
+# Checksums of a file's blocks, verified when a read first touches them.
+#
+# A run is stored with a CRC-32 of each :data:`BLOCK_BYTES` of it. A process verifies a block before it uses anything of it, once:
+# so reading a few keys of a large run verifies little, and what was verified costs nothing any more.
+
+
+BLOCK_SHIFT = 16
+BLOCK_BYTES = 1 << BLOCK_SHIFT
+
+
+def checksums(data: memoryview) -> np.ndarray:
+    """The checksum of each block of ``data`` (uint32), the last one of what is left."""
+    starts = range(0, len(data), BLOCK_BYTES)
+    return np.array([zlib.crc32(data[start : start + BLOCK_BYTES]) for start in starts], dtype=np.uint32)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What to call a run in errors, and what to do when it is damaged."""
+
+    name: str
+    hint: str = "restore the file from a copy; or `cumulus anew` makes all maps again, from the event log"
+
+
+class Blocks:
+    """The blocks of one mapped run.
+
+    Args:
+        data: its bytes.
+        expected: their checksums.
+        place: what it is called in errors.
+    """
+
+    def __init__(self, data: memoryview, expected: np.ndarray, place: Place) -> None:
+        self._data, self._expected, self.place = data, expected, place
+        self._known = np.zeros(len(expected), dtype=bool)
+        self.unchecked = len(expected)
+
+    def check(self, offsets: np.ndarray) -> None:
+        """Verify the blocks that hold the bytes at some offsets.
+
+        Raises:
+            IntegrityProblem: a block is not what was written.
+        """
+        touched = offsets >> BLOCK_SHIFT
+        fresh = touched[~self._known[touched]]
+        for block in np.unique(fresh).tolist() if len(fresh) else ():
+            self._verify(block)
+
+    def check_range(self, offset: int, size: int) -> None:
+        """Verify the blocks of ``size`` bytes from ``offset`` on."""
+        if size:
+            self.check(np.arange(offset >> BLOCK_SHIFT, ((offset + size - 1) >> BLOCK_SHIFT) + 1) << BLOCK_SHIFT)
+
+    def check_spans(self, begin: np.ndarray, end: np.ndarray) -> None:
+        """Verify the blocks from each ``begin`` to its ``end`` (inclusive)."""
+        self.check(begin)
+        self.check(end)
+        for low, high in zip(begin[end - begin >= BLOCK_BYTES], end[end - begin >= BLOCK_BYTES], strict=True):
+            self.check_range(int(low), int(high - low))
+
+    def check_all(self) -> None:
+        """Verify every block."""
+        self.check_range(0, len(self._data))
+
+    def _verify(self, block: int) -> None:
+        part = self._data[block << BLOCK_SHIFT : (block + 1) << BLOCK_SHIFT]
+        if zlib.crc32(part) != self._expected[block]:
+            raise damaged(self.place, f"block {block} does not have its checksum")
+        self._known[block] = True
+        self.unchecked -= 1
+
+
+def damaged(place: Place, what: str) -> IntegrityProblem:
+    """The error for a run that is not what was written."""
+    return IntegrityProblem(f"a stored run is damaged: {what}", kind="damaged-run", place=place.name, hint=place.hint)
+
+
+#: As many distinct numbers at most are kept as a list, of columns with more than a few rows.
+LISTED, FEW = 256, 32
+UINT16 = 2**16 - 1
+#: As many rows show whether texts repeat.
+SAMPLE = 1024
+UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64))
+#: The Arrow type of one decoded value for each name in a file.
+TYPES = {
+    "int": pa.int64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "bool": pa.bool_(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "wide": WIDE,
+}
+NAMES = {type_: name for name, type_ in TYPES.items()}
+
+
+@dataclass(frozen=True)
+class Array:
+    """A stored array of numbers. ``blocks`` and ``offset``: where its bytes are in a file, None in memory."""
+
+    data: np.ndarray
+    blocks: Blocks | None = None
+    offset: int = 0
+
+    def at(self, rows: np.ndarray) -> np.ndarray:
+        """The items at some rows."""
+        if self.blocks is not None and self.blocks.unchecked:
+            self.blocks.check(self.offset + rows * self.data.itemsize)
+        return self.data[rows]
+
+    def all(self) -> np.ndarray:
+        """All items, as a view."""
+        if self.blocks is not None and self.blocks.unchecked:
+            self.blocks.check_range(self.offset, self.data.nbytes)
+        return self.data
+
+
+class Column(Protocol):
+    """A stored column."""
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        """The values at some rows (physical type)."""
+        ...
+
+    def all(self) -> pa.Array:
+        """All values."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of what it stores itself."""
+        ...
+
+
+def is_number(type_: pa.DataType) -> bool:
+    """Whether columns of an Arrow type are stored as whole numbers."""
+    return not (pa.types.is_string(type_) or pa.types.is_floating(type_) or is_wide(type_))
+
+
+def narrow(codes: np.ndarray, largest: int) -> np.ndarray:
+    """Codes from 0 to ``largest`` in the narrowest unsigned type."""
+    return codes.astype(next(t for t in UNSIGNED if largest <= np.iinfo(t).max), copy=False)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The range of a column of whole numbers: offsets from ``base`` up to ``largest`` (inclusive); ``null`` is the one that
+    stands for NULL, None where there is none."""
+
+    base: int
+    largest: int
+    null: int | None = None
+
+    # All arithmetic is modulo 2**64, in uint64: the distance of two int64 numbers always fits, whatever their signs, and a
+    # number below the base becomes an offset above the largest one, so that one comparison tells who is outside.
+
+    def codes(self, numbers: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
+        """The offsets of int64 numbers that are in range, as uint64; ``valid`` tells which are not NULL."""
+        offsets = numbers.view(np.uint64) - np.uint64(self.base % 2**64)
+        if valid is not None and self.null is not None:
+            offsets = np.where(valid, offsets, np.uint64(self.null))
+        return offsets
+
+    def numbers(self, codes: np.ndarray) -> np.ndarray:
+        """Inverse of :meth:`codes`; what stands at NULL is any number."""
+        return (codes.astype(np.uint64) + np.uint64(self.base % 2**64)).view(np.int64)
+
+
+def extremes(numbers: np.ndarray) -> tuple[int, int]:
+    """The least and the greatest of int64 numbers; 0 and 0 of none."""
+    return (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+
+
+def frame_of(numbers: np.ndarray, valid: np.ndarray | None) -> Frame | None:
+    """The frame of a column; None where 64 bits are not enough, because it has all numbers and NULL."""
+    some = numbers if valid is None else numbers[valid]
+    low, high = extremes(some)
+    if valid is None:
+        return Frame(low, high - low)
+    null = high - low + 1 if len(some) else 0
+    return Frame(low, null, null) if null < 2**64 else None
+
+
+def values_of(codes: np.ndarray, frame: Frame, kind: str) -> pa.Array:
+    """Decoded values of the Arrow type that ``kind`` names."""
+    numbers = frame.numbers(codes)
+    mask = None if frame.null is None else codes == frame.null
+    if mask is not None and mask.any():
+        numbers = np.where(mask, 0, numbers)
+    else:
+        mask = None
+    return _typed(numbers, kind, mask)
+
+
+def _typed(numbers: np.ndarray, kind: str, mask: np.ndarray | None = None) -> pa.Array:
+    if kind == "int":
+        return pa.array(numbers, mask=mask)
+    if kind == "date":
+        return pa.array(numbers.astype(np.int32), mask=mask).view(pa.date32())
+    if kind == "bool":
+        return pa.array(numbers.astype(bool), mask=mask)
+    return pa.array(numbers, mask=mask).view(TYPES[kind])
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Whole numbers as offsets from a base, or as places in ``listed`` (ascending). ``codes`` is None where all are equal."""
+
+    kind: str
+    frame: Frame
+    rows: int
+    codes: Array | None
+    listed: np.ndarray | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """See :class:`Column`."""
+        return 0 if self.codes is None else self.codes.data.nbytes
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        """See :class:`Column`."""
+        return values_of(self._codes(rows), self.frame, self.kind)
+
+    def all(self) -> pa.Array:
+        """See :class:`Column`."""
+        return values_of(self._all_codes(), self.frame, self.kind)
+
+    def units(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers at some rows as int64; of a column without NULL."""
+        if self.codes is None:
+            return np.full(len(rows), self.frame.base, np.int64)
+        return self.frame.numbers(self._codes(rows))
+
+    def all_units(self) -> np.ndarray:
+        """All numbers as int64."""
+        return self.frame.numbers(self._all_codes())
+
+    def _codes(self, rows: np.ndarray) -> np.ndarray:
+        if self.codes is None:
+            return np.zeros(len(rows), np.uint64)
+        return self._listed(self.codes.at(rows))
+
+    def _all_codes(self) -> np.ndarray:
+        return np.zeros(self.rows, np.uint64) if self.codes is None else self._listed(self.codes.all())
+
+    def _listed(self, codes: np.ndarray) -> np.ndarray:
+        return codes if self.listed is None else self.listed[codes]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A key column whose offsets are ``bits`` bits of the run's search code, from bit ``shift`` on."""
+
+    kind: str
+    frame: Frame
+    rows: int
+    codes: Array | None
+    shift: int
+    bits: int
+
+    @property
+    def nbytes(self) -> int:
+        """See :class:`Column`."""
+        return 0  # it is in the search code
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        """See :class:`Column`."""
+        codes = np.zeros(len(rows), np.uint64) if self.codes is None else self._cut(self.codes.at(rows))
+        return values_of(codes, self.frame, self.kind)
+
+    def all(self) -> pa.Array:
+        """See :class:`Column`."""
+        codes = np.zeros(self.rows, np.uint64) if self.codes is None else self._cut(self.codes.all())
+        return values_of(codes, self.frame, self.kind)
+
+    def _cut(self, codes: np.ndarray) -> np.ndarray:
+        own = codes.dtype.type
+        if self.bits == 0:
+            return np.zeros(len(codes), np.uint64)
+        if self.shift:
+            codes = codes >> own(self.shift)
+        return codes & own(min(2**self.bits - 1, np.iinfo(own).max))
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A column as Arrow has it: doubles, wide keys, texts that do not repeat, and numbers that no frame holds."""
+
+    values: pa.Array
+    blocks: Blocks | None = None
+    start: int = 0  # the address of the run's first byte
+
+    @property
+    def nbytes(self) -> int:
+        """See :class:`Column`."""
+        return self.values.nbytes
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        """See :class:`Column`."""
+        if self.blocks is not None and self.blocks.unchecked:
+            self._check(rows)
+        return self.values.take(pa.array(rows))
+
+    def all(self) -> pa.Array:
+        """See :class:`Column`."""
+        if self.blocks is not None and self.blocks.unchecked:
+            for buffer in self.values.buffers():
+                if buffer is not None:
+                    self.blocks.check_range(buffer.address - self.start, buffer.size)
+        return self.values
+
+    def _check(self, rows: np.ndarray) -> None:
+        assert self.blocks is not None
+        validity, first, *data = self.values.buffers()
+        if validity is not None:
+            self.blocks.check_range(validity.address - self.start, validity.size)
+        if not data:
+            size = self.values.type.bit_width // 8
+            self.blocks.check(first.address - self.start + rows * size)
+            return
+        self.blocks.check(first.address - self.start + rows * 4)
+        self.blocks.check(first.address - self.start + (rows + 1) * 4)
+        if data[0] is not None and data[0].size:
+            offsets = np.frombuffer(first, np.int32)
+            begin = data[0].address - self.start + offsets[rows].astype(np.int64)
+            end = data[0].address - self.start + offsets[rows + 1].astype(np.int64) - 1
+            self.blocks.check_spans(begin, np.maximum(begin, end))
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts as places in a list of the distinct ones; ``codes`` is None where all are equal. NULL is one of the list."""
+
+    codes: Array | None
+    rows: int
+    distinct: Plain
+
+    @property
+    def nbytes(self) -> int:
+        """See :class:`Column`."""
+        return self.distinct.nbytes + (0 if self.codes is None else self.codes.data.nbytes)
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        """See :class:`Column`."""
+        codes = np.zeros(len(rows), np.uint8) if self.codes is None else self.codes.at(rows)
+        return self.distinct.all().take(pa.array(codes))
+
+    def all(self) -> pa.Array:
+        """See :class:`Column`."""
+        codes = np.zeros(self.rows, np.uint8) if self.codes is None else self.codes.all()
+        return self.distinct.all().take(pa.array(codes))
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Units of 128 bits, their upper and lower halves apart."""
+
+    high: Numbers
+    low: Numbers
+
+    @property
+    def nbytes(self) -> int:
+        """See :class:`Column`."""
+        return self.high.nbytes + self.low.nbytes
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        """See :class:`Column`."""
+        return from_words(self.high.units(rows), self.low.units(rows))
+
+    def all(self) -> pa.Array:
+        """See :class:`Column`."""
+        return from_words(self.high.all_units(), self.low.all_units())
+
+    def units(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers at some rows, as Python's integers."""
+        return join_words(self.high.units(rows), self.low.units(rows))
+
+
+def encode(column: pa.Array) -> Numbers | Texts | Plain:
+    """A key column (physical type) in its shortest form."""
+    kind = NAMES[column.type]
+    if kind == "string":
+        return _encode_texts(column)
+    if kind in ("double", "wide"):
+        return Plain(column)
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    return encode_numbers(to_numpy(column), kind, valid) or Plain(column)
+
+
+def encode_numbers(numbers: np.ndarray, kind: str = "int", valid: np.ndarray | None = None) -> Numbers | None:
+    """Int64 numbers in their shortest form; None where no frame holds them."""
+    frame = frame_of(numbers, valid)
+    if frame is None:
+        return None
+    if frame.largest == 0:
+        return Numbers(kind, frame, len(numbers), None)
+    codes = frame.codes(numbers, valid)
+    if frame.largest > UINT16 and len(codes) >= FEW and (listed := _listed(codes)) is not None:
+        distinct, places = listed
+        return Numbers(kind, frame, len(numbers), Array(places), distinct)
+    return Numbers(kind, frame, len(numbers), Array(narrow(codes, frame.largest)))
+
+
+def _listed(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """(distinct codes, ascending; each row's place among them), if they are few."""
+    if len(np.unique(codes[: 2 * LISTED])) > LISTED:
+        return None
+    encoded = pa.array(codes).dictionary_encode()
+    distinct = encoded.dictionary.to_numpy()
+    if len(distinct) > min(LISTED, len(codes) // 2):
+        return None
+    order = distinct.argsort()
+    place = np.empty(len(distinct), np.uint8)
+    place[order] = np.arange(len(distinct))
+    return distinct[order], place[encoded.indices.to_numpy()]
+
+
+def encode_values(values: pa.Array | pa.ChunkedArray) -> Numbers | Wide:
+    """A value column: int64 units, or wide ones."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+    values = narrow_column(values)
+    return Wide(*map(_numbers, words(values))) if is_wide(values.type) else _numbers(to_numpy(values))
+
+
+def _numbers(units: np.ndarray) -> Numbers:
+    encoded = encode_numbers(units)
+    assert encoded is not None  # without NULL a frame always holds them
+    return encoded
+
+
+def _encode_texts(column: pa.Array) -> Texts | Plain:
+    if len(column) > SAMPLE and len(pc.unique(column.slice(0, SAMPLE))) * 2 > SAMPLE:
+        return Plain(column)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    distinct = encoded.dictionary
+    if len(distinct) * 2 > len(column) and len(column) > 1:
+        return Plain(column)
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    return Texts(None if len(distinct) <= 1 else Array(narrow(codes, len(distinct) - 1)), len(column), Plain(distinct))

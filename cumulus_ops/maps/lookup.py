@@ -1,0 +1,405 @@
+"""Looking keys up in runs: vectorised binary search on the search code, then equality of what it does not tell.
+
+A lookup asks for many keys at once, each with the version before which deltas count (exclusive). It binds the first columns
+of the runs' access path. Nothing of a run is decoded but the rows that are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.maps.columns import LOW, alike, hash_columns, is_wide, join_limbs, narrowed, take_rows, to_numpy, words
+from cumulus_ops.maps.deltas import SAFE
+from cumulus_ops.maps.encodings import Array, damaged, frame_of, is_number, narrow
+from cumulus_ops.maps.runs import CODE_BITS, FENCE_ROWS, RunData
+
+__all__ = [
+    "Found",
+    "Probe",
+    "Slices",
+    "TooManyRows",
+    "equal_keys",
+    "find",
+    "probe",
+    "read_since",
+    "read_slices",
+    "search_codes",
+    "spread",
+    "sum_points",
+]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What to look up: one row per request, in about the order of the runs, because neighbouring searches then touch
+    neighbouring memory. ``bound`` are the first columns of the path, ``before`` is exclusive, ``origin`` is each row's place
+    in the caller's order."""
+
+    bound: tuple[pa.Array, ...]
+    before: np.ndarray
+    origin: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @cached_property
+    def latest(self) -> int:
+        """The lowest ``before``: a run whose versions are all below it needs no comparison."""
+        return int(self.before.min()) if len(self.before) else 0
+
+    @cached_property
+    def numbers(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]:
+        """The bound columns of numbers: int64, which are not NULL, and which fit 64 bits (None for all)."""
+        return {i: _numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
+
+    @cached_property
+    def hashes(self) -> dict[int, np.ndarray]:
+        """Hashes of the columns from some column on, for those who asked."""
+        return {}
+
+    def hash_from(self, first: int) -> np.ndarray:
+        """The hash of the bound columns from ``first`` on."""
+        if first not in self.hashes:
+            self.hashes[first] = hash_columns(self.bound[first:], len(self))
+        return self.hashes[first]
+
+    def take(self, rows: np.ndarray) -> Probe:
+        """Some of the requests."""
+        return Probe(tuple(take_rows(b, rows) for b in self.bound), self.before[rows], self.origin[rows])
+
+
+@dataclass(frozen=True)
+class Found:
+    """For the requests ``hit`` (ascending) the rows from ``low`` to ``high`` (exclusive) of a run that may match.
+
+    ``one_key``: the rows of a request have one key, and are in the order of their versions. ``same``: that they have the
+    request's key needs no comparison."""
+
+    hit: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    one_key: bool
+    same: bool
+
+    def only(self, chosen: np.ndarray) -> Found:
+        """Some of the requests."""
+        return Found(self.hit[chosen], self.low[chosen], self.high[chosen], self.one_key, self.same)
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Matching entries: entry i answers request ``request[i]``, has the values ``free`` in the unbound key columns (only those
+    asked for), counts ``values[name][i]`` units in each value column asked for, and has the version ``versions[i]``."""
+
+    request: np.ndarray
+    free: tuple[pa.Array, ...]
+    values: Mapping[str, np.ndarray]
+    versions: np.ndarray
+
+
+def _numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    if not is_wide(column.type):
+        return to_numpy(column), valid, None
+    high, low = words(column)
+    fits = high == low >> 63
+    return low, valid, fits if valid is None else fits | ~valid
+
+
+def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
+    """A probe for the given key columns, the first ones of an access path."""
+    order = _order(bound, len(before))
+    if order is None:
+        return Probe(tuple(bound), before, np.arange(len(before)))
+    return Probe(tuple(take_rows(b, order) for b in bound), before[order], order)
+
+
+def _order(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
+    """The requests in the order of their first columns of numbers, as far as 64 bits hold them; None if they are."""
+    if not bound or rows < 2:
+        return None
+    codes, bits = np.zeros(rows, np.uint64), 0
+    for column in bound:
+        if not is_number(column.type):
+            break
+        numbers = to_numpy(column)
+        frame = frame_of(numbers, None)
+        assert frame is not None
+        width = frame.largest.bit_length()
+        if bits + width > CODE_BITS:
+            break
+        if width:
+            codes = codes << np.uint64(width) | frame.codes(numbers) if bits else frame.codes(numbers)
+        bits += width
+    if not bits:
+        return hash_columns(bound, rows).argsort()
+    if bool((codes[1:] >= codes[:-1]).all()):
+        return None
+    return narrow(codes, 2**bits - 1).argsort()
+
+
+def find(run: RunData, request: Probe) -> Found:
+    """Where in a run the requests' keys are."""
+    search, width = run.search, len(request.bound)
+    parts = search.parts[:width]
+    whole = width == len(run.path.bound)
+    hashed = whole and search.hash_bits > 0
+    same = len(parts) == width
+    sorted_ = run.path.order < 0 or run.path.order in run.path.bound  # by versions within one key
+    one_key = whole and sorted_ and (same or (hashed and not run.collisions))
+    hit, codes = _wanted(run, request, hashed)
+    if run.codes is None or not (parts or hashed):
+        return Found(hit, np.zeros(len(hit), np.int64), np.full(len(hit), len(run)), one_key, same)
+    # The columns of the path are bits of the code, the first one the highest. A lookup that knows only the first of them
+    # wants all codes from its own, with zeros for the rest, to the same with ones: a range of rows.
+    own = run.codes.data.dtype.type
+    codes = codes.astype(own, copy=False)
+    low = search_codes(run, run.codes, codes, "left")
+    free = 0 if hashed else parts[-1].shift  # bits that are not asked for
+    if free:
+        high = search_codes(run, run.codes, codes | own((1 << free) - 1), "right")
+        return Found(hit, low, high, one_key, same).only(np.flatnonzero(high > low))
+    there = np.flatnonzero(run.codes.at(np.minimum(low, len(run) - 1)) == codes)
+    hit, low = hit[there], low[there]
+    high = low + 1 if run.unique else search_codes(run, run.codes, codes[there], "right")
+    return Found(hit, low, high, one_key, same)
+
+
+def _wanted(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The requests whose keys the run's frames can hold, and the search codes of their bound columns (uint64)."""
+    codes = np.zeros(len(request), np.uint64)
+    fit: np.ndarray | None = None
+    for place, part in enumerate(run.search.parts[: len(request.bound)]):
+        numbers, valid, narrow_ = request.numbers[place]
+        offsets = part.frame.codes(numbers, valid)
+        inside = offsets <= np.uint64(part.frame.largest)
+        if part.frame.null is not None:
+            some = part.frame.codes(numbers) < np.uint64(part.frame.null)
+            inside &= some if valid is None else some | ~valid
+        elif valid is not None:
+            inside &= valid
+        if narrow_ is not None:
+            inside &= narrow_  # a number beyond 64 bits is in no frame
+        fit = inside if fit is None else fit & inside
+        if part.bits:
+            codes |= offsets << np.uint64(part.shift)
+    if hashed:
+        codes |= request.hash_from(len(run.search.parts)) >> np.uint64(CODE_BITS - run.search.hash_bits)
+    if fit is None or bool(fit.all()):
+        return np.arange(len(request)), codes
+    rows = np.flatnonzero(fit)
+    return rows, codes[rows]
+
+
+def search_codes(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+    """Binary search. Of a run that is not verified yet, the part is verified that the header's fences say each answer is in: an
+    answer that lies elsewhere was misled by a damaged code."""
+    # The search itself may read codes that nobody has verified, and be led astray by them. But the fences are verified, and
+    # say between which two of them the answer is: that part is verified, and an answer elsewhere is a damaged code.
+    found = codes.data.searchsorted(wanted, side)
+    if codes.blocks is None or not codes.blocks.unchecked:
+        return found
+    part = np.searchsorted(run.fences, wanted, side=side) - 1
+    inside = part >= 0
+    first = np.unique(part[inside]) * FENCE_ROWS
+    last = np.minimum(first + FENCE_ROWS, len(run)) - 1
+    codes.at(first)
+    codes.at(last)
+    right = np.where(inside, (found > part * FENCE_ROWS) & (found <= (part + 1) * FENCE_ROWS), found == 0)
+    if not right.all() or not (codes.data[first] == run.fences[first // FENCE_ROWS]).all():
+        raise damaged(codes.blocks.place, "its search codes are not in order")
+    return found
+
+
+def sum_points(runs: Sequence[RunData], names: Sequence[str], request: Probe) -> dict[str, np.ndarray]:
+    """For each value column the total of each key's deltas before its version (0 if none), in the caller's order: int64, or
+    Python's integers where 64 bits are not enough."""
+    totals = {name: _Total(runs, name, len(request)) for name in dict.fromkeys(names)}
+    for run in runs:
+        wanted = [name for name in totals if name in run.values]
+        if len(run) and wanted:
+            _add_run(run, request, {name: totals[name] for name in wanted})
+    return {name: total.placed(request.origin) for name, total in totals.items()}
+
+
+class _Total:
+    """The totals of one value column. ``exact``: they may leave 64 bits. Then upper and lower halves are added up apart, so
+    that nothing wraps around unseen; and where a run has wide values, Python's integers."""
+
+    def __init__(self, runs: Sequence[RunData], name: str, requests: int) -> None:
+        self.exact = sum(run.magnitude(name) for run in runs) >= SAFE
+        self._wide = any(run.is_wide(name) for run in runs)
+        self._halved = self.exact and not self._wide
+        self._sum = np.zeros(requests, object if self._wide else np.int64)
+        self._low = np.zeros(requests, np.int64) if self._halved else self._sum
+
+    def add(self, requests: np.ndarray, units: np.ndarray) -> None:
+        """Add to different requests."""
+        if self._halved:
+            self._low[requests] += units & LOW
+            units = units >> 32
+        self._sum[requests] += units
+
+    def add_groups(self, requests: np.ndarray, starts: np.ndarray, units: np.ndarray) -> None:
+        """Add ``units[start:next start]`` to each request."""
+        if self._halved:
+            self._low[requests] += np.add.reduceat(units & LOW, starts)
+            units = units >> 32
+        self._sum[requests] += np.add.reduceat(units.astype(object) if self._wide else units, starts)
+
+    def placed(self, origin: np.ndarray) -> np.ndarray:
+        """The totals in the caller's order."""
+        sums = join_limbs([self._low, self._sum]) if self._halved else narrowed(self._sum)
+        result = np.empty_like(sums)
+        result[origin] = sums
+        return result
+
+
+def _add_run(run: RunData, request: Probe, totals: Mapping[str, _Total]) -> None:
+    found = find(run, request)
+    if len(found.hit) == 0:
+        return
+    if not found.one_key:
+        requested, rows = _pairs(run, request, found)
+        _add_rows(run, requested, rows, totals)
+        return
+    found = _early(run, request, found)
+    counts = found.high - found.low
+    if run.unique or (len(counts) and counts.max() == 1):
+        for name, total in totals.items():
+            total.add(found.hit, run.units(name, found.low))
+    elif counts.sum() > len(run) and not any(total.exact for total in totals.values()):
+        for name, total in totals.items():  # a difference of running totals
+            sums = run.total(name)
+            total.add(found.hit, sums[found.high - 1] - sums[found.low] + run.units(name, found.low))
+    else:
+        _add_rows(run, *spread(found.hit, found.low, counts), totals)
+
+
+def _add_rows(run: RunData, requested: np.ndarray, rows: np.ndarray, totals: Mapping[str, _Total]) -> None:
+    """Add single rows; ``requested`` ascends."""
+    if len(rows) == 0:
+        return
+    starts = np.flatnonzero(np.concatenate([[True], requested[1:] != requested[:-1]]))
+    for name, total in totals.items():
+        units = run.units(name, rows)
+        if len(starts) == len(rows):
+            total.add(requested, units)
+        else:
+            total.add_groups(requested[starts], starts, units)
+
+
+def _early(run: RunData, request: Probe, found: Found) -> Found:
+    """Of ranges that are one key each: those of the right key, cut at the request's version; empty ones left out."""
+    if not found.same:
+        same = equal_keys(run, request, found.hit, found.low)
+        found = found if same.all() else found.only(same)
+    if run.newest < request.latest:
+        return found
+    if run.unique:
+        return found.only(np.flatnonzero(run.versions.units(found.low) < request.before[found.hit]))
+    high = _lower_bound(run, found.low, found.high, request.before[found.hit])
+    cut = Found(found.hit, found.low, high, found.one_key, found.same)
+    return cut.only(np.flatnonzero(high > found.low))
+
+
+def _lower_bound(run: RunData, low: np.ndarray, high: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """In each range [low, high) of ascending versions, the first position whose version is >= before."""
+    low, high = low.copy(), high.copy()
+    while True:
+        open_ = low < high
+        if not open_.any():
+            return low
+        middle = (low + high) >> 1
+        less = open_ & (run.versions.units(np.minimum(middle, len(run) - 1)) < before)
+        low = np.where(less, middle + 1, low)
+        high = np.where(open_ & ~less, middle, high)
+
+
+class TooManyRows(Exception):
+    """A lookup finds more rows than there is memory for: ask for fewer keys at once."""
+
+
+def read_slices(
+    runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe, limit_rows: int | None = None
+) -> Slices:
+    """All entries that match the bound columns, with the value columns ``names`` and the key columns ``free``; one row per
+    delta, not yet summed.
+
+    Raises:
+        TooManyRows: they may be more than ``limit_rows``; nothing has been read.
+    """
+    found = [(run, find(run, request)) for run in runs if len(run)]
+    if limit_rows is not None and sum(int((f.high - f.low).sum()) for _, f in found) > limit_rows:
+        raise TooManyRows
+    return _slices([(run, *_pairs(run, request, f)) for run, f in found], names, free, request)
+
+
+def read_since(runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:
+    """Like :func:`read_slices`, but the entries whose versions are not below ``request.before``."""
+    parts = [(run, *_pairs(run, request, find(run, request), later=True)) for run in runs if len(run)]
+    return _slices(parts, names, free, request)
+
+
+def _slices(
+    parts: Sequence[tuple[RunData, np.ndarray, np.ndarray]], names: Sequence[str], free: Sequence[int], request: Probe
+) -> Slices:
+    parts = [part for part in parts if len(part[2])] or parts[:1]
+    columns = []
+    for position in free:
+        taken = [run.keys[position].take(rows) for run, _, rows in parts]
+        columns.append(pa.concat_arrays(alike(taken)) if taken else pa.nulls(0))
+    if not parts:
+        nothing = np.zeros(0, np.int64)
+        return Slices(nothing, tuple(columns), dict.fromkeys(names, nothing), nothing)
+    requests = np.concatenate([requested for _, requested, _ in parts])
+    values = {name: narrowed(np.concatenate([run.units(name, rows) for run, _, rows in parts])) for name in names}
+    versions = np.concatenate([run.versions.units(rows) for run, _, rows in parts])
+    return Slices(request.origin[requests], tuple(columns), values, versions)
+
+
+def _pairs(run: RunData, request: Probe, found: Found, *, later: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (request, row of the run) with equal keys and an early enough version, or a ``later`` one."""
+    counts = found.high - found.low
+    single = run.unique and found.one_key
+    requested, rows = (found.hit, found.low) if single else spread(found.hit, found.low, counts)
+    if later or run.newest >= request.latest:
+        early = run.versions.units(rows) < request.before[requested]
+        chosen = ~early if later else early
+        if not chosen.all():
+            requested, rows = requested[chosen], rows[chosen]
+    if found.same:
+        return requested, rows
+    same = equal_keys(run, request, requested, rows)
+    return (requested, rows) if same.all() else (requested[same], rows[same])
+
+
+def spread(items: np.ndarray, first: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each item ``counts`` times, beside the row numbers from its ``first`` on."""
+    starts = np.repeat(first - (np.cumsum(counts) - counts), counts)
+    return np.repeat(items, counts), np.arange(len(starts)) + starts
+
+
+def equal_keys(run: RunData, request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which pairs have equal key columns, as far as the search code does not tell; NULL equals NULL in a map's key."""
+    same = np.ones(len(rows), dtype=bool)
+    known = len(run.search.parts)
+    for position, asked in list(zip(run.path.bound, request.bound, strict=False))[known:]:
+        a, b = alike([take_rows(asked, requested), run.keys[position].take(rows)])
+        equal = pc.equal(a, b) if not pa.types.is_floating(a.type) else _equal_doubles(a, b)
+        if equal.null_count:
+            equal = pc.if_else(pc.is_valid(equal), equal, pc.and_(pc.is_null(a), pc.is_null(b)))
+        same &= equal.to_numpy(zero_copy_only=False).astype(bool)
+    return same
+
+
+def _equal_doubles(a: pa.Array, b: pa.Array) -> pa.Array:
+    """NaN equals NaN."""
+    return pc.or_(pc.equal(a, b), pc.and_(pc.is_nan(a), pc.is_nan(b)))

@@ -1,0 +1,132 @@
+"""The least or greatest live value of a group: what MIN and MAX need, without reading the group.
+
+Runs for an ordered access path hold a group's deltas in the order of their values. Entries are read from the near end, in
+chunks that grow, until a value is found whose deltas add up to more than zero and which no unread entry can precede. So
+the work is proportional to the number of dead entries in front of the answer, not to the size of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.maps.columns import alike, to_numpy
+from cumulus_ops.maps.deltas import sum_ranges
+from cumulus_ops.maps.lookup import Probe, equal_keys, find, spread
+from cumulus_ops.maps.runs import RunData
+
+__all__ = ["first_live"]
+
+
+CHUNK, GROWTH = 4, 4
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Entries read so far. ``places`` number their values from the near end; ``frontier`` is, for each request, the first
+    place of which entries may be unread."""
+
+    request: np.ndarray
+    places: np.ndarray
+    values: pa.Array
+    units: np.ndarray
+    frontier: np.ndarray
+
+
+def first_live(
+    runs: Sequence[RunData], column: tuple[int, str], request: Probe, kind: pa.DataType, *, descending: bool
+) -> pa.Array:
+    """For each request the least value of the ordering column among the keys whose deltas before its version add up to
+    more than zero; NULL where there is none.
+
+    Args:
+        runs: runs of a path in which the entries of a group are in the order of ``column``.
+        column: the position of the ordering key column, and the value column whose deltas count.
+        request: the groups, and the versions before which deltas count (exclusive).
+        kind: the type of the values.
+        descending: the greatest value instead of the least.
+
+    Returns:
+        one value per request, in the caller's order.
+    """
+    runs = [run for run in runs if len(run)]
+    open_ = np.arange(len(request))
+    answered, answers = [], []
+    chunk = CHUNK
+    while len(open_) and runs:
+        read = _read(runs, column, request if len(open_) == len(request) else request.take(open_), chunk, descending)
+        found, values = _nearest(read)
+        answered.append(open_[found])
+        answers.append(values)
+        done = read.frontier == NEVER
+        done[found] = True
+        open_ = open_[~done]
+        chunk *= GROWTH
+    return _placed(request, answered, answers, kind)
+
+
+def _read(runs: Sequence[RunData], column: tuple[int, str], request: Probe, chunk: int, descending: bool) -> _Read:
+    """Up to ``chunk`` entries per request and run from the near end."""
+    position, name = column
+    parts = [_near(run, request, chunk, descending) for run in runs]
+    taken = [run.keys[position].take(rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)]
+    values = pa.concat_arrays(alike(taken))
+    places = to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
+    places = -places if descending else places
+    frontier = np.full(len(request.before), NEVER)
+    start = 0
+    for _, rows, cut, last in parts:
+        frontier[cut] = np.minimum(frontier[cut], places[start + last])
+        start += len(rows)
+    requested = np.concatenate([r for r, _, _, _ in parts])
+    units = np.concatenate([run.units(name, rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)])
+    counts = np.concatenate([_counts(run, request, r, rows) for run, (r, rows, _, _) in zip(runs, parts, strict=True)])
+    kept = np.flatnonzero(counts & values.is_valid().to_numpy(zero_copy_only=False))
+    return _Read(requested[kept], places[kept], values.take(pa.array(kept)), units[kept], frontier)
+
+
+def _near(
+    run: RunData, request: Probe, chunk: int, descending: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(request of each entry, its row), and for the requests with more entries than that: (request, its last entry)."""
+    found = find(run, request)
+    hit, low, high = found.hit, found.low, found.high
+    counts = np.minimum(high - low, chunk)
+    first = high - counts if descending else low
+    requested, rows = spread(hit, first, counts)
+    cut = high - low > counts
+    ends = np.cumsum(counts)
+    last = ends - counts if descending else ends - 1  # the far end of each request's entries
+    return requested, rows, hit[cut], last[cut]
+
+
+def _counts(run: RunData, request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which entries are of the request's group, and early enough."""
+    early = run.versions.units(rows) < request.before[requested]
+    return early & equal_keys(run, request, requested, rows)
+
+
+def _nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
+    """The requests that are answered, and their answers."""
+    order = np.lexsort((read.places, read.request))
+    request, places, units = read.request[order], read.places[order], read.units[order]
+    if len(order) == 0:
+        return request, read.values
+    fresh = np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | (places[1:] != places[:-1])])
+    live = (sum_ranges(units, fresh) > 0) & (places[fresh] < read.frontier[request[fresh]])
+    found, first = np.unique(request[fresh[live]], return_index=True)
+    return found, read.values.take(pa.array(order[fresh[live][first]]))
+
+
+def _placed(request: Probe, answered: Sequence[np.ndarray], answers: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
+    """The answers in the caller's order."""
+    if not answered:
+        return pa.nulls(len(request.before), kind)
+    where = np.full(len(request.before), -1)
+    where[request.origin[np.concatenate(answered)]] = np.arange(sum(map(len, answered)))
+    return pa.concat_arrays(alike(answers)).take(pa.array(where, mask=where < 0))

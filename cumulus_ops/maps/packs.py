@@ -1,0 +1,349 @@
+"""Runs in files: written one after the other into one pack per step, mapped, verified as they are read.
+
+Each run is an Arrow IPC file of one record batch, whose schema has in its metadata what the encodings need, followed by the
+checksums of its blocks. ``docs/formats.md`` describes every byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog.records import NewRun
+from cumulus_ops.maps.encodings import (
+    BLOCK_BYTES,
+    BLOCK_SHIFT,
+    NAMES,
+    TYPES,
+    Array,
+    Blocks,
+    Column,
+    Frame,
+    Numbers,
+    Packed,
+    Place,
+    Plain,
+    Texts,
+    Wide,
+    checksums,
+    damaged,
+)
+from cumulus_ops.maps.runs import AccessPath, Part, RunData, Search
+from cumulus_ops.project.small_files import sync_folder
+
+__all__ = ["FORMAT", "Pack", "open_run", "scrub_run", "write_runs"]
+
+
+#: The version of the format of runs; a catalog says which one its runs have.
+FORMAT = 3
+MAGIC = b"CUMRUN03"
+_json = json.JSONEncoder(separators=(",", ":")).encode
+#: All of a group's entries; a part of a group that is spread over several places has a narrower range of the keys' hashes.
+HASH_RANGE = (0, 2**64 - 1)
+ALIGNMENT = 64
+#: A run of at most so many bytes is verified as a whole when it is opened: that takes less time than to ask, at each read, what
+#: has been verified.
+AT_ONCE_BYTES = 1 << 18
+HEADER = b"cumulus"
+FORMS = {"numbers": Numbers, "packed": Packed, "texts": Texts, "plain": Plain, "wide": Wide}
+
+
+class _Writer:
+    """Collects the Arrow columns of one run beside the description of its encodings."""
+
+    def __init__(self) -> None:
+        self.arrays: list[pa.Array] = []
+        self.names: list[str] = []
+
+    def add(self, name: str, array: pa.Array) -> int:
+        """Store an array; its number among the columns."""
+        self.arrays.append(array)
+        self.names.append(name)
+        return len(self.arrays) - 1
+
+    def codes(self, name: str, codes: Array | None) -> int | None:
+        """Store codes, if there are any."""
+        return None if codes is None else self.add(name, pa.array(codes.all()))
+
+    def column(self, name: str, column: Column) -> dict[str, Any]:
+        """Store a column; what a reader has to know of it."""
+        match column:
+            case Numbers():
+                listed = None if column.listed is None else column.listed.tolist()
+                described = {"kind": column.kind, "frame": _described(column.frame), "listed": listed}
+                return {"form": "numbers", "column": self.codes(name, column.codes), **described}
+            case Packed():
+                place = {"kind": column.kind, "frame": _described(column.frame)}
+                return {"form": "packed", **place, "shift": column.shift, "bits": column.bits}
+            case Texts():
+                distinct = column.distinct.all()
+                if column.codes is None:
+                    return {"form": "texts", "column": None, "constant": distinct.to_pylist()}
+                array = pa.DictionaryArray.from_arrays(pa.array(column.codes.all()), distinct)
+                return {"form": "texts", "column": self.add(name, array)}
+            case Plain():
+                return {"form": "plain", "column": self.add(name, column.all()), "kind": NAMES[column.values.type]}
+            case Wide():
+                halves = {
+                    "high": self.column(f"{name}/high", column.high),
+                    "low": self.column(f"{name}/low", column.low),
+                }
+                return {"form": "wide", **halves}
+        raise AssertionError(column)
+
+
+def _described(frame: Frame) -> list[int | None]:
+    return [frame.base, frame.largest, frame.null]
+
+
+def _serialised(run: RunData) -> list[pa.Buffer | bytes]:
+    """The bytes of a run, in pieces."""
+    writer = _Writer()
+    header = {
+        "format": FORMAT,
+        "rows": run.rows,
+        "path": [run.path.map, run.path.bound, run.path.order, run.path.keys, run.path.values],
+        "hashes": HASH_RANGE,
+        "code": writer.codes("code", run.codes),
+        "search": {
+            "parts": [[part.key, _described(part.frame), part.shift, part.bits] for part in run.search.parts],
+            "hash_bits": run.search.hash_bits,
+            "bits": run.search.bits,
+        },
+        "keys": {position: writer.column(f"key {position}", key) for position, key in run.keys.items()},
+        "versions": writer.column("version", run.versions),
+        "values": {name: writer.column(f"value {name}", column) for name, column in run.values.items()},
+        "span": [run.oldest, run.newest],
+        "unique": run.unique,
+        "collisions": run.collisions,
+        "magnitudes": dict(run.magnitudes),
+        "fences": run.fences.tolist(),
+    }
+    fields = [pa.field(name, array.type) for name, array in zip(writer.names, writer.arrays, strict=True)]
+    schema = pa.schema(fields, metadata={HEADER: _json(header).encode()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, schema) as ipc:
+        if writer.arrays:
+            ipc.write_batch(pa.RecordBatch.from_arrays(writer.arrays, schema=schema))
+    body = sink.getvalue()
+    sums = checksums(memoryview(body)).tobytes() + _headers(body).tobytes()
+    tail = body.size.to_bytes(8, "little") + zlib.crc32(sums).to_bytes(4, "little") + MAGIC
+    return [body, sums, tail]
+
+
+def _headers(body: pa.Buffer) -> np.ndarray:
+    """Which blocks have anything but rows in them (uint8): all that is read when a run is opened is there."""
+    flags = np.ones(-(-body.size // BLOCK_BYTES), np.uint8)
+    if len(flags) == 1:
+        return flags
+    source = pa.ipc.open_file(pa.BufferReader(body))
+    for batch in [source.get_batch(0)] if source.num_record_batches else []:
+        for column in batch.columns:
+            for buffer in column.buffers():
+                if buffer is not None:
+                    begin = buffer.address - body.address
+                    flags[-(-begin // BLOCK_BYTES) : (begin + buffer.size) // BLOCK_BYTES] = 0
+    return flags
+
+
+class _Reader:
+    """Finds a run's columns again; everything but the header stays unread."""
+
+    def __init__(self, batch: pa.RecordBatch | None, start: int, blocks: Blocks) -> None:
+        self.batch, self.start, self.blocks = batch, start, blocks
+
+    def codes(self, number: int | None) -> Array | None:
+        """Stored codes."""
+        if number is None:
+            return None
+        assert self.batch is not None
+        return self._numbers(self.batch.column(number))
+
+    def _numbers(self, array: pa.Array) -> Array:
+        buffer = array.buffers()[1]
+        data = np.frombuffer(buffer, dtype=array.type.to_pandas_dtype())[: len(array)]
+        return Array(data, self.blocks, buffer.address - self.start)
+
+    def column(self, about: dict[str, Any], rows: int, codes: Array | None) -> Any:
+        """A stored column."""
+        form = about["form"]
+        if form == "wide":
+            return Wide(*(self.column(about[half], rows, codes) for half in ("high", "low")))
+        if form == "packed":
+            return Packed(about["kind"], Frame(*about["frame"]), rows, codes, about["shift"], about["bits"])
+        if form == "numbers":
+            listed = None if about["listed"] is None else np.array(about["listed"], dtype=np.uint64)
+            return Numbers(about["kind"], Frame(*about["frame"]), rows, self.codes(about["column"]), listed)
+        if about["column"] is None:
+            return Texts(None, rows, Plain(pa.array(about["constant"], pa.string())))
+        assert self.batch is not None
+        array = self.batch.column(about["column"])
+        if form == "plain":
+            return Plain(array.cast(TYPES[about["kind"]]), self.blocks, self.start)
+        return Texts(self._numbers(array.indices), rows, Plain(array.dictionary, self.blocks, self.start))
+
+
+def _parse(data: pa.Buffer, place: Place) -> RunData:
+    """A run in mapped bytes; the header is read and verified."""
+    view = memoryview(data)
+    blocks, body, headers = _blocks(view, place)
+    if body <= AT_ONCE_BYTES:
+        blocks.check_all()
+    else:
+        blocks.check(headers << BLOCK_SHIFT)
+    source = pa.ipc.open_file(pa.BufferReader(data.slice(0, body)))
+    header = json.loads(source.schema.metadata[HEADER])
+    if header["format"] != FORMAT:
+        raise damaged(place, f"it has format {header['format']}, this program reads {FORMAT}")
+    reader = _Reader(source.get_batch(0) if source.num_record_batches else None, data.address, blocks)
+    rows, codes = header["rows"], reader.codes(header["code"])
+    oldest, newest = header["span"]
+    name, bound, order, keys, values = header["path"]
+    path = AccessPath(name, tuple(bound), order, *(None if x is None else tuple(x) for x in (keys, values)))
+    about = header["search"]
+    parts = tuple(Part(key, Frame(*frame), shift, bits) for key, frame, shift, bits in about["parts"])
+    return RunData(
+        path,
+        rows,
+        Search(parts, about["hash_bits"], about["bits"]),
+        codes,
+        {int(position): reader.column(key, rows, codes) for position, key in header["keys"].items()},
+        reader.column(header["versions"], rows, codes),
+        {value: reader.column(column, rows, codes) for value, column in header["values"].items()},
+        oldest,
+        newest,
+        header["unique"],
+        header["collisions"],
+        header["magnitudes"],
+        np.array(header["fences"], dtype=np.uint64 if codes is None else codes.data.dtype),
+    )
+
+
+def _blocks(view: memoryview, place: Place) -> tuple[Blocks, int, np.ndarray]:
+    """The checksums at a run's end, the length of what they are about, and the blocks with more than rows in them."""
+    size = len(view)
+    if size < 20 or bytes(view[size - 8 :]) != MAGIC:
+        raise damaged(place, "it does not end as a run does")
+    body = int.from_bytes(view[size - 20 : size - 12], "little")
+    count = -(-body // BLOCK_BYTES)
+    sums = bytes(view[body : size - 20]) if body < size else b""
+    if len(sums) != 5 * count or zlib.crc32(sums) != int.from_bytes(view[size - 12 : size - 8], "little"):
+        raise damaged(place, "its checksums do not have theirs")
+    blocks = Blocks(view[:body], np.frombuffer(sums, np.uint32, count), place)
+    return blocks, body, np.flatnonzero(np.frombuffer(sums, np.uint8, count, 4 * count))
+
+
+def open_run(file: Path | str, offset: int, size: int, hint: str = Place.hint) -> RunData:
+    """Memory-map one run of a pack; apart from its header nothing is read until it is looked at. ``hint``: what to do when it is damaged.
+
+    Raises:
+        IntegrityProblem: it is not what was written.
+    """
+    place = Place(f"{file}, byte {offset}", hint)
+    return _parse(_part(file, offset, size, place), place)
+
+
+def _part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
+    data = _pack(str(file))
+    if offset + size > data.size:
+        raise damaged(place, "the file is too short")
+    return data.slice(offset, size)
+
+
+def scrub_run(file: Path | str, offset: int, size: int) -> None:
+    """Verify all of a run.
+
+    Raises:
+        IntegrityProblem: it is not what was written.
+    """
+    place = Place(f"{file}, byte {offset}")
+    _blocks(memoryview(_part(file, offset, size, place)), place)[0].check_all()
+
+
+@lru_cache(maxsize=1024)
+def _pack(file: str) -> pa.Buffer:
+    """A whole pack, mapped once for all its runs: packs never change."""
+    with pa.memory_map(file) as source:
+        return source.read_buffer()
+
+
+class Pack:
+    """A file below ``root``, with a fresh name, to which a step writes its runs one after the other: however many groups it
+    touches, it waits for the disk once. Until :meth:`close` has returned and the catalog names the runs, nobody knows of
+    it; what a step that dies leaves behind is an orphan.
+
+    Args:
+        root: the state folder.
+        label: what the file's name begins with: whose step writes it.
+        folder, suffix: where it is, and how its name ends.
+    """
+
+    def __init__(self, root: Path, label: str = "", folder: str = "runs", suffix: str = ".pack") -> None:
+        self.root = root
+        self._path = Path(folder) / f"{label}{uuid.uuid4().hex}{suffix}"
+        self._runs: list[NewRun] = []
+        self._sink: BinaryIO | None = None  # nothing is made before the first run comes
+
+    def append(self, run: RunData) -> NewRun:
+        """Write the next run."""
+        sink = self._opened()
+        offset = -(-sink.tell() // ALIGNMENT) * ALIGNMENT
+        sink.write(bytes(offset - sink.tell()))
+        size = sum(sink.write(piece) for piece in _serialised(run))
+        place = (run.path.map, run.path.label, str(self._path), offset)
+        self._runs.append(NewRun(*place, run.oldest, run.newest, run.rows, size))
+        return self._runs[-1]
+
+    def read(self, run: NewRun) -> RunData:
+        """A run that was written before, mapped from the file instead of held in memory."""
+        self._opened().flush()
+        with pa.memory_map(str(self.root / self._path)) as source:
+            source.seek(run.offset)
+            return _parse(source.read_buffer(run.bytes), Place(run.path))
+
+    def close(self) -> tuple[NewRun, ...]:
+        """Make the file durable, and its name.
+
+        Returns:
+            the runs for the catalog; they are invisible until a transaction there names them.
+        """
+        if self._sink is not None:
+            self._sink.flush()
+            os.fsync(self._sink.fileno())
+            self._sink.close()
+            sync_folder((self.root / self._path).parent)
+        return tuple(self._runs)
+
+    def discard(self) -> None:
+        """Delete what was written, closed or not: it will not be named."""
+        if self._sink is not None:
+            self._sink.close()
+            (self.root / self._path).unlink(missing_ok=True)
+
+    def _opened(self) -> BinaryIO:
+        if self._sink is None:
+            target = self.root / self._path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._sink = target.open("wb")
+        return self._sink
+
+
+def write_runs(root: Path, runs: Iterable[RunData] | Iterator[RunData], label: str = "") -> tuple[NewRun, ...]:
+    """Write runs into one pack; ``label`` says whose step does.
+
+    Returns:
+        the runs for the catalog.
+    """
+    pack = Pack(root, label)
+    for run in runs:
+        pack.append(run)
+    return pack.close()

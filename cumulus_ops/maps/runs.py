@@ -1,0 +1,368 @@
+"""A run: deltas of one map group, immutable, sorted for one access path, encoded.
+
+An **access path** is an order of key columns by which statements look a group up: a lookup knows the first few of them. A run
+for it is sorted by a **search code**, one unsigned number a row in which the path's columns take a few bits each, the first
+one the highest; then by version, so that the deltas of a key lie together, oldest first. Whole numbers stand in the code as
+offsets from the run's smallest, and need no column of their own; what is not a number of 64 bits (texts, doubles, wide keys),
+or finds no more room, has a hash there and is compared afterwards. For an ordered path whose ordering column is not in the code, rows with one code
+are sorted by that column before the version.
+
+The columns, how they are encoded, and what a file looks like: ``docs/formats.md``.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.maps.columns import hash_columns, is_wide, narrow_column, to_numpy
+from cumulus_ops.maps.deltas import VERSION, digits_of, join_digits, map_of, sum_deltas, value_column, value_names
+from cumulus_ops.maps.encodings import (
+    NAMES,
+    Array,
+    Column,
+    Frame,
+    Numbers,
+    Packed,
+    Wide,
+    encode,
+    encode_numbers,
+    encode_values,
+    extremes,
+    frame_of,
+    is_number,
+    narrow,
+)
+from cumulus_ops.project.versions import EPOCH_SHIFT, epoch_end
+
+__all__ = [
+    "FENCE_ROWS",
+    "AccessPath",
+    "Part",
+    "RunData",
+    "Search",
+    "build_run",
+    "collapse_versions",
+    "merge_runs",
+    "pick_tier",
+]
+
+
+#: The search code of every so many rows is in the header.
+FENCE_ROWS = 1 << 13
+#: From this place on, digits (38 to a place) are of numbers too large for a float.
+LARGE_PLACE = 7
+CODE_BITS, HASH_BITS = 64, 32
+
+
+@dataclass(frozen=True, order=True)
+class AccessPath:
+    """How a copy of a map group is sorted. ``map`` is the group's name, ``bound`` the positions of its key columns, those of
+    numbers first; a lookup binds the first few. ``order``: the position of a key column by whose values the entries of one
+    lookup are sorted, -1 for none; a column of numbers is then the last one of ``bound``, too.
+
+    ``keys`` and ``values``: the positions of the key columns, and the names of the value columns, that are kept; None for
+    all. A copy for readers that do not look at the rest has fewer, and is summed over it."""
+
+    map: str
+    bound: tuple[int, ...]
+    order: int = -1
+    keys: tuple[int, ...] | None = None
+    values: tuple[str, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """How the catalog and file names call it: ``"0.2"``, or ``"all"`` for no bound column; ``"0<1"`` if ordered."""
+        return (".".join(map(str, self.bound)) or "all") + (f"<{self.order}" if self.order >= 0 else "")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A key column in the search code: the offsets of its frame are ``bits`` bits from bit ``shift`` on."""
+
+    key: int
+    frame: Frame
+    shift: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the search code is made of: the first ``len(parts)`` columns of the path, and in its lowest ``hash_bits`` bits a
+    hash of the rest (0: no hash)."""
+
+    parts: tuple[Part, ...]
+    hash_bits: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class RunData:
+    """A run, in memory or mapped from a file.
+
+    Attributes:
+        path: what it is sorted for.
+        rows: how many deltas it has.
+        search: what its search code is made of.
+        codes: the search codes, ascending; None where all are 0.
+        keys: the key columns that the path keeps, by their positions in the group's key.
+        versions: the versions.
+        values: the value columns by name: those of the maps, and of higher digits (see :mod:`.deltas`). A group's column that
+            is not there is 0.
+        oldest, newest: the range of the versions (inclusive).
+        unique: every search code occurs once.
+        collisions: rows with equal codes may differ in a column of the path.
+        magnitudes: for each value column a number that no sum of some of its values exceeds (beyond rounding).
+        fences: the code of each :data:`FENCE_ROWS`-th row.
+    """
+
+    path: AccessPath
+    rows: int
+    search: Search
+    codes: Array | None
+    keys: Mapping[int, Column]
+    versions: Numbers
+    values: Mapping[str, Numbers | Wide]
+    oldest: int
+    newest: int
+    unique: bool
+    collisions: bool
+    magnitudes: Mapping[str, float]
+    fences: np.ndarray
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes its columns take."""
+        columns = [*self.keys.values(), self.versions, *self.values.values()]
+        return (0 if self.codes is None else self.codes.data.nbytes) + sum(column.nbytes for column in columns)
+
+    def units(self, name: str, rows: np.ndarray) -> np.ndarray:
+        """The values of one column at some rows: int64, or Python's integers where 64 bits are not enough."""
+        if name not in self.values:
+            return np.zeros(len(rows), np.int64)
+        return join_digits([self.values[column].units(rows) for column in digits_of(name, self.values)])
+
+    def magnitude(self, name: str) -> float:
+        """See ``magnitudes``; of a number with more digits than a float can tell, only that it is a large one."""
+        columns = digits_of(name, self.values) if name in self.values else []
+        return sum(self.magnitudes[column] * 1e38 ** min(place, LARGE_PLACE) for place, column in enumerate(columns))
+
+    def is_wide(self, name: str) -> bool:
+        """Whether some of its values are beyond 64 bits."""
+        return isinstance(self.values.get(name), Wide) or len(digits_of(name, self.values)) > 1
+
+    @cached_property
+    def totals(self) -> dict[str, np.ndarray]:
+        """Running totals of value columns modulo 2**64 (inclusive) that somebody asked for."""
+        return {}
+
+    def total(self, name: str) -> np.ndarray:
+        """The running totals of a value column: for whoever is about to add up more deltas than the run has."""
+        if name not in self.totals:
+            column = self.values.get(name)
+            units = column.all_units() if isinstance(column, Numbers) else np.zeros(self.rows, np.int64)
+            self.totals[name] = np.cumsum(units)
+        return self.totals[name]
+
+    def table(self, names: Sequence[str], values: Sequence[str] | None = None) -> pa.Table:
+        """The run as a delta table.
+
+        Args:
+            names: the names of the group's key columns; those that the path does not keep are left out.
+            values: only these value columns; None for all.
+        """
+        columns = {names[position]: key.all() for position, key in self.keys.items()}
+        columns[VERSION] = pa.array(self.versions.all_units())
+        chosen = self.values if values is None else [c for name in values for c in digits_of(name, self.values)]
+        for name in chosen:
+            column = self.values.get(name)
+            columns[value_column(name)] = pa.array(np.zeros(self.rows, np.int64)) if column is None else column.all()
+        return pa.table(columns)
+
+
+def build_run(delta: pa.Table, path: AccessPath) -> RunData:
+    """Sort and encode deltas for an access path.
+
+    Args:
+        delta: a delta table that has the keys which the path keeps; further value columns are left out.
+        path: the access path.
+    """
+    names = value_names(delta)
+    arrays = [
+        narrow_column(_whole(delta[name])) for name in delta.column_names if name != VERSION and name not in names
+    ]
+    keys = dict(zip(range(len(arrays)) if path.keys is None else path.keys, arrays, strict=True))
+    versions = to_numpy(_whole(delta[VERSION]))
+    search, codes = _search(keys, path, len(delta))
+    packed = {part.key: part for part in search.parts}
+    order = _order(codes, versions, keys[path.order] if path.order >= 0 and path.order not in packed else None)
+    if order is not None:
+        codes, versions = codes[order], versions[order]
+    repeated = np.flatnonzero(codes[1:] == codes[:-1])
+    stored = Array(codes) if search.bits else None
+    kept = {name[1:]: name for name in names if path.values is None or map_of(name) in path.values}
+    values = {name: _sorted(_whole(delta[column]), order) for name, column in kept.items()}
+    encoded = encode_numbers(versions)
+    assert encoded is not None  # without NULL
+    return RunData(
+        path,
+        len(delta),
+        search,
+        stored,
+        {position: _key(key, packed.get(position), stored, order) for position, key in keys.items()},
+        encoded,
+        {name: encode_values(column) for name, column in values.items()},
+        *extremes(versions),
+        not len(repeated),
+        _collides(repeated, [_sorted(keys[i], order) for i in path.bound[len(search.parts) :]]),
+        {name: _magnitude(column) for name, column in values.items()},
+        codes[::FENCE_ROWS].copy() if stored is not None else codes[:0],
+    )
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _sorted(column: pa.Array, order: np.ndarray | None) -> pa.Array:
+    if order is None:
+        return column
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return pa.array(column.to_numpy()[order])
+    return column.take(pa.array(order))
+
+
+def _key(key: pa.Array, part: Part | None, codes: Array | None, order: np.ndarray | None) -> Column:
+    if part is None:
+        return encode(_sorted(key, order))
+    return Packed(NAMES[key.type], part.frame, len(key), codes, part.shift, part.bits)
+
+
+def _magnitude(column: pa.Array) -> float:
+    units = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False) if is_wide(column.type) else to_numpy(column)
+    return float(np.abs(units.astype(np.float64)).sum())
+
+
+def _search(keys: Mapping[int, pa.Array], path: AccessPath, rows: int) -> tuple[Search, np.ndarray]:
+    """What the search code of these rows is made of, and the codes in as few bytes as it needs."""
+    found: list[tuple[Part, np.ndarray]] = []
+    bits = 0
+    for position in path.bound:
+        key = keys[position]
+        if not is_number(key.type):
+            break
+        valid = key.is_valid().to_numpy(zero_copy_only=False) if key.null_count else None
+        numbers = to_numpy(key)
+        frame = frame_of(numbers, valid)
+        if frame is None or bits + frame.largest.bit_length() > CODE_BITS:
+            break
+        width = frame.largest.bit_length()
+        found.append((Part(position, frame, 0, width), frame.codes(numbers, valid)))
+        bits += width
+    rest = path.bound[len(found) :]
+    hash_bits = min(HASH_BITS, CODE_BITS - bits) if rest and path.order not in rest else 0
+    search = _placed([part for part, _ in found], bits + hash_bits, hash_bits)
+    codes = np.zeros(rows, np.uint64)
+    for part, (_, offsets) in zip(search.parts, found, strict=True):
+        codes |= offsets << np.uint64(part.shift) if part.bits else np.uint64(0)
+    if hash_bits:
+        codes |= hash_columns([keys[i] for i in rest], rows) >> np.uint64(CODE_BITS - hash_bits)
+    return search, narrow(codes, (1 << search.bits) - 1)
+
+
+def _placed(parts: Sequence[Part], bits: int, hash_bits: int) -> Search:
+    """The parts from the highest bits down."""
+    placed, top = [], bits
+    for part in parts:
+        top -= part.bits
+        placed.append(replace(part, shift=top))
+    return Search(tuple(placed), hash_bits, bits)
+
+
+def _order(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> np.ndarray | None:
+    """The rows in the order of their codes, of the values ``by`` if there are any, and of their versions; None if they are."""
+    constant = len(versions) == 0 or versions.min() == versions.max()
+    if by is None and constant:
+        return None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
+    return np.lexsort((versions, *([] if by is None else [_places(by)]), codes))
+
+
+def _places(column: pa.Array) -> np.ndarray:
+    """The place of each value in the order of the distinct ones; NULL is last."""
+    return to_numpy(pc.rank(column, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
+
+
+def _collides(repeated: np.ndarray, bound: Sequence[pa.Array]) -> bool:
+    """Whether the keys of some row and the next one differ; ``repeated`` are the rows whose code the next one has, too."""
+    if len(repeated) == 0:
+        return False
+    first, second = pa.array(repeated), pa.array(repeated + 1)
+    return any(not column.take(first).equals(column.take(second)) for column in bound)
+
+
+# Merging runs: size-tiered, so that every map has few runs at amortised O(log) cost per entry.
+#
+# Merging sums the deltas of equal (key, version). Below a snapshot, versions only matter by epoch: they are raised to the
+# end of their epoch, and those older than the retained epochs to the end of the oldest retained one
+# (the paper's Cleanup(V), Cumulus paper, Figure 5). Sums that come to zero vanish.
+
+
+FANOUT = 4
+
+
+def pick_tier(runs: Sequence[Run], limit_rows: int | None = None) -> list[Run]:
+    """The runs that are worth merging now: the longest prefix, by size, whose largest run has at most :data:`FANOUT`
+    times the rows of all smaller ones together, and which has at most ``limit_rows`` rows; empty if there is none.
+
+    What it leaves has more than :data:`FANOUT` times the rows of all smaller runs: so the number of runs grows with
+    the logarithm of the rows. And whoever is merged comes into a run at least 1 / FANOUT larger than its own: so an
+    entry is rewritten O(log) times.
+    """
+    ordered = sorted(runs, key=lambda r: (r.rows, r.id))
+    totals = list(itertools.accumulate(r.rows for r in ordered))
+    within = len(ordered) if limit_rows is None else bisect.bisect_right(totals, limit_rows)
+    ends = [i + 1 for i in range(1, within) if ordered[i].rows <= FANOUT * totals[i - 1]]
+    return ordered[: max(ends, default=0)]
+
+
+def collapse_versions(versions: np.ndarray, committed: int, oldest_retained: int) -> np.ndarray:
+    """Raise versions of committed epochs to the end of their epoch.
+
+    Args:
+        versions: int64 versions.
+        committed: the newest committed epoch (inclusive), -1 for none.
+        oldest_retained: epochs before this one are folded into it.
+    """
+    epochs = versions >> EPOCH_SHIFT
+    folded = np.maximum(epochs, min(oldest_retained, committed))
+    ends = ((folded + 1) << EPOCH_SHIFT) - 1
+    return np.where(versions <= epoch_end(committed), ends, versions)
+
+
+def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int, oldest_retained: int) -> pa.Table:
+    """The deltas of ``runs`` summed into one delta table (see :func:`collapse_versions` for the epochs).
+
+    Args:
+        runs: runs of one access path.
+        key_names: names of the group's key columns.
+        committed: the newest committed epoch (inclusive), -1 for none.
+        oldest_retained: epochs before this one are folded into it.
+    """
+    values = list(dict.fromkeys(name for run in runs for name in run.values))
+    tables = []
+    for run in runs:
+        table = run.table(key_names, values)
+        versions = collapse_versions(to_numpy(table[VERSION].chunk(0)), committed, oldest_retained)
+        tables.append(table.set_column(table.column_names.index(VERSION), VERSION, pa.array(versions)))
+    return sum_deltas(tables)

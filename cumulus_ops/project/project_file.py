@@ -1,0 +1,497 @@
+"""Reading ``cumulus.yaml`` into a checked :class:`~cumulus_ops.project.settings.Project`.
+
+The shape, with defaults (see the README for a commented example)::
+
+    name: shop
+    relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
+    # of a relation also  mode: strict      # or upsert, trusted: what its key means (docs/keys.md); writers: one, or any
+    #                     insert_only: true, seals: {day: [day], shop: {key: [shop], producers: registered}}   # (docs/landing.md)
+    sources: {landing: landing}              # or landing: {path: landing, settle: 5s}, and others: NAME: {kind: postgres, coordinator: 0, ...}
+    coordinators: 1                          # or {count: 3, token: 5m, patience: 1h}; patience: never
+    epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96, events: }
+    batches: {rows: 1000000}                 # a larger drop is applied in several batches
+    views: {revenue: views/revenue.sql}      # or  program: shop.m3
+    dialect: postgres                        # how the views are written; without it sqlglot's generic SQL, much like Spark's
+    state: ${CUMULUS_HOME:-var}/state
+    catalog: sqlite:///<state>/catalog.db
+    publish: {path: }
+    corrections: {after: 2s}                 # how soon tentative answers are corrected
+    validation: {policy: fail, unproved: warn, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; unproved: warn or fail; views: all or a number
+    dataflow:                                # a file that says what becomes of the views' answers (docs/coordination.md)
+    executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
+    layout: {maps: {m_orders_1: [o_custkey], m_customer_1: replicated}, events: {lineitem: [l_orderkey], part: anywhere}}
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.relation_settings import (
+    FILE_KEYS,
+    check_column_name,
+    file_settings,
+    insert_only_relations,
+    relation_seals,
+)
+from cumulus_ops.project.settings import (
+    LEAST_MEMORY,
+    PIN,
+    SETTLE,
+    CorrectionSettings,
+    EpochSettings,
+    ExecutorSettings,
+    KeySettings,
+    LandingSettings,
+    LayoutChoice,
+    LayoutSettings,
+    Patience,
+    Project,
+    SourceSettings,
+    ValidationSettings,
+)
+from cumulus_ops.project.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
+from cumulus_ops.project.yaml_nodes import Item, Section, read_text, read_yaml
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
+from m3.program import Column, Relation
+
+__all__ = ["FILE_NAME", "column_type", "read_project"]
+
+
+FILE_NAME = "cumulus.yaml"
+KEYS = (
+    *(
+        "name",
+        "relations",
+        "sources",
+        "coordinators",
+        "epochs",
+        "batches",
+        "corrections",
+        "views",
+        "program",
+        "dialect",
+    ),
+    *("state", "catalog", "publish", "validation", "executor", "layout", "memory", "dataflow"),
+)
+RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers", "insert_only", "seals")
+DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
+ROWS_MAX = 10**15
+#: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
+REMOTE = "CUMULUS_SPARK_REMOTE"
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|MiB|GB|GiB)", re.IGNORECASE)
+ZERO = re.compile(r"0+(\.0*)?\s*(ms|s|m|h|d)?")
+EVERY = re.compile(r"(\d{1,9})(?:\s*epochs?)?")
+MEMORY_UNITS = {"mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
+TYPES: Mapping[str, Type] = {
+    "int": INT, "integer": INT, "bigint": INT, "string": STRING, "text": STRING, "varchar": STRING, "date": DATE,
+    "timestamp": TIMESTAMP, "boolean": BOOL, "double": DOUBLE,
+}  # fmt: skip
+TYPE_HINT = (
+    'one of bigint, int, "decimal(15,2)", string, date, timestamp, boolean, double; add ` null` if it may be NULL'
+)
+
+
+def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:
+    """The project in ``path`` (a folder or its ``cumulus.yaml``); see :func:`cumulus_ops.project.settings.load_project`."""
+    file = (path / FILE_NAME if path.is_dir() else path).resolve()
+    if not file.exists():
+        raise InputProblem(
+            "no such project", kind="no-project", place=str(file), hint="`cumulus init FOLDER` makes one"
+        )
+    root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
+    state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
+    views, program = _what(root, file.parent)
+    files = _files(root)
+    validation = _sub(root, "validation", ("policy", "unproved", "every", "views", "reports"))
+    described = root.need("relations", "list the tables whose changes are the events")
+    relations = _relations(described)
+    dataflow = root.get("dataflow")
+    return Project(
+        name=_name(root.need("name", "the first line is `name: my_project`")),
+        folder=file.parent,
+        relations=relations,
+        coordinators=_coordinators(root.get("coordinators")),
+        epoch=_epochs(root),
+        landing=_landing(root, file.parent),
+        settle=_settle(root),
+        sources=_sources(root),
+        state=state,
+        catalog_url=_catalog(root, file.parent, state),
+        published=_path(_get(_sub(root, "publish", ("path",)), "path"), file.parent),
+        reports=_path(_get(validation, "reports"), file.parent) or state / "reports",
+        views=views,
+        program_file=program,
+        executor=_executor(root),
+        validation=_validation(validation),
+        dialect=_dialect(root.get("dialect")),
+        layout=_layout(root),
+        batch_rows=_batch_rows(root),
+        memory=_memory(root.get("memory")),
+        corrections=_corrections(root),
+        patience=_patience(root.get("coordinators")),
+        keys=_keys(described),
+        seals=relation_seals(described, relations),
+        insert_only=insert_only_relations(described),
+        dataflow=_existing(dataflow, file.parent) if dataflow else None,
+        files=files,
+        files_of=_files_of(root, files),
+    )
+
+
+def column_type(item: Item) -> Type:
+    """The type a column is declared with, e.g. ``decimal(15,2) null``."""
+    text = item.text().lower()
+    bare = text.removesuffix(" null").strip()
+    nullable = bare != text
+    if match := DECIMAL.fullmatch(bare):
+        precision, scale = int(match[1]), int(match[2])
+        if not 0 < precision <= MAX_PRECISION or scale > precision:
+            raise item.problem(
+                f"{bare} is out of range", kind="bad-type", hint=f"0 <= scale <= precision <= {MAX_PRECISION}"
+            )
+        return decimal(precision, scale).with_null(nullable)
+    if bare not in TYPES:
+        raise item.problem(f"unknown type {text!r}", kind="bad-type", hint=TYPE_HINT)
+    return TYPES[bare].with_null(nullable)
+
+
+def _relations(item: Item) -> tuple[Relation, ...]:
+    found = tuple(_relation(name, entry) for name, entry in item.section().items())
+    if not found:
+        raise item.problem("there is no relation", hint="list the tables whose changes are the events")
+    return found
+
+
+def _relation(name: str, item: Item) -> Relation:
+    _identifier(name, item)
+    section = item.section(RELATION_KEYS)
+    columns = section.need("columns", "write `columns: {id: bigint}`").section()
+    for column, entry in columns.items():
+        check_column_name(column, entry)
+    known = tuple(Column(_identifier(column, entry), column_type(entry)) for column, entry in columns.items())
+    key_item = section.get("key")
+    key = key_item.words() if key_item else ()
+    for part in key:
+        if key_item and part not in columns.entries:
+            raise key_item.problem(
+                f"{part!r} is not a column", kind="unknown-column", hint=f"columns: {', '.join(columns.entries)}"
+            )
+    rows = section.get("rows")
+    return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None)
+
+
+def _keys(item: Item) -> dict[str, KeySettings]:
+    """The relations whose keys mean something."""
+    found = {name: _key_settings(entry) for name, entry in item.section().items()}
+    return {name: settings for name, settings in found.items() if settings is not None}
+
+
+def _key_settings(item: Item) -> KeySettings | None:
+    section = item.section(RELATION_KEYS)
+    mode, writers, key = section.get("mode"), section.get("writers"), section.get("key")
+    chosen = mode.choice(("trusted", "strict", "upsert")) if mode else "trusted"
+    settings = KeySettings(chosen, writers.choice(("one", "any")) if writers else "one")
+    names = key.words() if key else ()
+    if writers and (chosen == "trusted" or not names):
+        raise writers.problem(
+            "`writers` says who may write a key", kind="bad-key", hint="give `key`, and `mode: strict`"
+        )
+    if mode is None or chosen == "trusted":
+        return None
+    if chosen == "upsert" and not names:
+        raise mode.problem("an upsert needs a key", kind="bad-key", hint="write `key: [id]`, or `mode: strict`")
+    columns = section.need("columns", "").section()
+    for name in names:
+        entry = columns.get(name)
+        if entry is not None and column_type(entry).nullable:
+            hint = f"write `{name}: {str(column_type(entry)).removesuffix(' null').lower()}`, without null"
+            raise entry.problem(f"the key's column {name} may be NULL", kind="bad-key", hint=hint)
+    return settings
+
+
+def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
+    """The views' SQL texts, or the M3 program's file; exactly one of the two."""
+    views, program = root.get("views"), root.get("program")
+    if (views is None) == (program is None):
+        raise root.item.problem(
+            "give either `views` or `program`", kind="views-or-program", hint="views: {name: file.sql}"
+        )
+    if program is not None:
+        return {}, _existing(program, folder)
+    assert views is not None
+    return {_identifier(name, item): read_text(_existing(item, folder)) for name, item in views.section().items()}, None
+
+
+def _dialect(item: Item | None) -> str | None:
+    """The SQL dialect of the views, None for the generic one."""
+    if item is None or not item.text():
+        return None
+    if item.text().lower() not in DIALECTS:
+        raise item.problem(f"unknown dialect {item.text()!r}", kind="dialect", hint=f"one of {', '.join(DIALECTS)}")
+    return item.text().lower()
+
+
+def _epochs(root: Section) -> EpochSettings:
+    hint = "write `epochs: {length: 15m, start: 2026-01-01T00:00:00Z}`"
+    section = root.need("epochs", hint).section(("length", "start", "count", "retain", "pin", "events", "transitions"))
+    count, events, transitions = section.get("count"), section.get("events"), section.get("transitions")
+    retain = _integer(section, "retain", 16, 1, EPOCHS_MAX)
+    return EpochSettings(
+        length=section.need("length", hint).duration(),
+        start=section.need("start", hint).time(),
+        count=count.integer(1, EPOCHS_MAX) if count else None,
+        retain=retain,
+        pin=_pin(section, retain),
+        events=events.integer(1, ROWS_MAX) if events else None,
+        staggered=transitions is None or transitions.choice(("staggered", "aligned")) == "staggered",
+    )
+
+
+def _coordinators(item: Item | None) -> int:
+    """How many there are at first: the number, or `count` of a mapping."""
+    if item is None:
+        return 1
+    if item.is_mapping:
+        return _integer(item.section(("count", "token", "patience")), "count", 1, 1, COORDINATORS_MAX)
+    return item.integer(1, COORDINATORS_MAX)
+
+
+def _patience(item: Item | None) -> Patience:
+    """What a mapping of `coordinators` says of it."""
+    settings = Patience()
+    if item is None or not item.is_mapping:
+        return settings
+    section = item.section(("count", "token", "patience"))
+    token, gone = section.get("token"), section.get("patience")
+    settings = replace(settings, token=token.duration()) if token else settings
+    if gone is not None:
+        settings = replace(settings, gone=None if gone.text() == "never" else gone.duration())
+    if settings.gone is not None and token is None:
+        settings = replace(settings, token=min(settings.token, settings.gone))
+    if settings.gone is not None and settings.gone < settings.token:
+        hint = "who is late loses the token first, and is fenced when others have waited for longer"
+        raise item.problem("patience is less than that for the token", kind="bad-patience", hint=hint)
+    return settings
+
+
+def _pin(section: Section, retain: int) -> int:
+    item = section.get("pin")
+    pin = item.integer(1, EPOCHS_MAX) if item else max(PIN, retain)
+    if item and pin < retain:
+        hint = f"every snapshot stays for {retain} epochs; one that is not published or validated for as many as `pin`"
+        raise item.problem(f"pin: {pin} is less than retain: {retain}", kind="bad-pin", hint=hint)
+    return pin
+
+
+def _corrections(root: Section) -> CorrectionSettings:
+    item = _get(_sub(root, "corrections", ("after",)), "after")
+    return CorrectionSettings(item.duration()) if item else CorrectionSettings()
+
+
+def _memory(item: Item | None) -> int | None:
+    """``4 GiB`` in bytes."""
+    if item is None:
+        return None
+    match = MEMORY.fullmatch(item.text())
+    size = float(match[1]) * MEMORY_UNITS[match[2].lower()] if match else 0.0
+    if not LEAST_MEMORY <= size < 1 << 62:
+        what = "is no amount of memory" if not match or size >= 1 << 62 else "is not enough memory"
+        hint = "write `memory: 4 GiB`, at least 256 MiB"
+        raise item.problem(f"{item.text()!r} {what}", kind="bad-memory", hint=hint)
+    return int(size)
+
+
+def _batch_rows(root: Section) -> int:
+    section = _sub(root, "batches", ("rows",))
+    return _integer(section, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if section else Project.batch_rows
+
+
+def _executor(root: Section) -> ExecutorSettings:
+    section = _sub(root, "executor", ("kind", "master", "remote", "rows_per_task"))
+    settings = ExecutorSettings(remote=root.item.environment.get(REMOTE) or None)
+    if section is None:
+        return settings
+    master, remote = section.get("master"), section.get("remote")
+    return replace(
+        settings,
+        kind=_choice(section, "kind", ("spark", "inprocess")),
+        master=master.text() if master else settings.master,
+        remote=remote.text() if remote else settings.remote,
+        rows_per_task=_integer(section, "rows_per_task", settings.rows_per_task, 1, 2**31),
+    )
+
+
+def _validation(section: Section | None) -> ValidationSettings:
+    every, views = _get(section, "every"), _get(section, "views")
+    return ValidationSettings(
+        _choice(section, "policy", ("fail", "warn", "off")),
+        _every(every) if every else 1,
+        _sample(views) if views else None,
+        _choice(section, "unproved", ("warn", "fail")),
+    )
+
+
+def _every(item: Item) -> int:
+    """``3 epochs``, or a number."""
+    match = EVERY.fullmatch(item.text())
+    if match is None or not 1 <= int(match[1]) <= EPOCHS_MAX:
+        raise item.problem(f"{item.text()!r} is no number of epochs", hint="write `every: 3 epochs`")
+    return int(match[1])
+
+
+def _sample(item: Item) -> int | None:
+    """How many views at a time; None for ``all``."""
+    if item.text() == "all":
+        return None
+    if not re.fullmatch(r"0*[1-9]\d{0,8}", item.text()):
+        raise item.problem(
+            f"{item.text()!r} is neither all nor a number", hint="write `views: all`, or how many at a time"
+        )
+    return int(item.text())
+
+
+def _layout(root: Section) -> LayoutSettings:
+    section = _sub(root, "layout", ("maps", "events"))
+    maps, events = _get(section, "maps"), _get(section, "events")
+    return LayoutSettings(_layout_choices(maps, "replicated"), _layout_choices(events, "anywhere"))
+
+
+def _layout_choices(item: Item | None, word: str) -> dict[str, LayoutChoice]:
+    """Columns to partition by, or ``word``, by name; whether there are such columns, the program tells."""
+    entries = item.section().items() if item else ()
+    return {name: LayoutChoice(_layout_columns(entry, word), entry.place) for name, entry in entries}
+
+
+def _layout_columns(item: Item, word: str) -> tuple[str, ...]:
+    hint = f"write a list of columns, such as [o_orderkey], or {word}"
+    if item.is_list:
+        columns = item.words()
+        if not columns or len(set(columns)) < len(columns):
+            raise item.problem("an empty list, or a column twice", kind="bad-layout", hint=hint)
+        return columns
+    if item.text() != word:
+        raise item.problem(f"{item.text()!r} is neither columns nor {word}", kind="bad-layout", hint=hint)
+    return ()
+
+
+#: What `sources: {landing: ...}` may say beside the path.
+LANDING_KEYS = ("path", "settle", *FILE_KEYS)
+LANDING_HINT = "write `sources: {landing: FOLDER}`"
+
+
+def _landing(root: Section, folder: Path) -> Path:
+    """Where drops land; a project with other sources only need not say."""
+    section = root.need("sources", LANDING_HINT).section()
+    item = section.get("landing")
+    if item is None:
+        if not section.entries:
+            raise section.item.problem("there is no source", kind="missing-key", hint=LANDING_HINT)
+        return folder / "landing"
+    path = item.section(LANDING_KEYS).need("path", LANDING_HINT) if item.is_mapping else item
+    return _resolve(path.text(), folder)
+
+
+def _settle(root: Section) -> datetime.timedelta:
+    """How long a drop has to be left alone; 0s for those who promise that drops appear by one rename."""
+    item = root.need("sources", LANDING_HINT).section().get("landing")
+    settle = item.section(LANDING_KEYS).get("settle") if item is not None and item.is_mapping else None
+    if settle is None:
+        return SETTLE
+    return datetime.timedelta(0) if ZERO.fullmatch(settle.text()) else settle.duration()
+
+
+def _files(root: Section) -> LandingSettings:
+    """How landed files are read."""
+    item = root.need("sources", LANDING_HINT).section().get("landing")
+    mapping = item is not None and item.is_mapping
+    return file_settings(item.section(LANDING_KEYS), LandingSettings()) if item and mapping else LandingSettings()
+
+
+def _files_of(root: Section, base: LandingSettings) -> dict[str, LandingSettings]:
+    """The same, for relations that say so themselves."""
+    relations = root.need("relations", "list the tables whose changes are the events").section().items()
+    own = {name: item.section().get("file") for name, item in relations}
+    return {name: file_settings(item.section(FILE_KEYS), base) for name, item in own.items() if item is not None}
+
+
+def _sources(root: Section) -> tuple[SourceSettings, ...]:
+    """Those beside the landing folder."""
+    entries = root.need("sources", LANDING_HINT).section().items()
+    return tuple(_source(name, item) for name, item in entries if name != "landing")
+
+
+def _source(name: str, item: Item) -> SourceSettings:
+    hint = f"write `{name}: {{kind: postgres, coordinator: 0, ...}}`"
+    if not item.is_mapping:
+        raise item.problem("unknown key", kind="unknown-key", hint=f"the folder of drops is `landing:`; {hint}")
+    section = item.section()
+    return SourceSettings(
+        _identifier(name, item),
+        section.need("kind", hint).text(),
+        _integer(section, "coordinator", 0, 0, COORDINATORS_MAX - 1),
+        item,
+    )
+
+
+def _catalog(root: Section, folder: Path, state: Path) -> str:
+    item = root.get("catalog")
+    url = item.text() if item else f"sqlite:///{state / 'catalog.db'}"
+    if item and "://" not in url:
+        raise item.problem(
+            "not a database URL", hint="sqlite:///FILE, or postgresql+psycopg2://USER:PASSWORD@HOST/NAME"
+        )
+    return f"sqlite:///{_resolve(url.removeprefix('sqlite:///'), folder)}" if url.startswith("sqlite:///") else url
+
+
+def _sub(root: Section, key: str, known: tuple[str, ...]) -> Section | None:
+    item = root.get(key)
+    return item.section(known) if item else None
+
+
+def _get(section: Section | None, key: str) -> Item | None:
+    return section.get(key) if section else None
+
+
+def _choice(section: Section | None, key: str, options: tuple[str, ...]) -> str:
+    """The chosen option; the first one is the default."""
+    item = _get(section, key)
+    return item.choice(options) if item else options[0]
+
+
+def _integer(section: Section, key: str, default: int, minimum: int, maximum: int) -> int:
+    item = section.get(key)
+    return item.integer(minimum, maximum) if item else default
+
+
+def _name(item: Item) -> str:
+    return _identifier(item.text(), item)
+
+
+def _identifier(name: str, item: Item) -> str:
+    if not NAME.fullmatch(name):
+        raise item.problem(f"{name!r} is not a name", kind="bad-name", hint="letters, digits and _, not a digit first")
+    return name
+
+
+def _path(item: Item | None, folder: Path) -> Path | None:
+    return _resolve(item.text(), folder) if item else None
+
+
+def _resolve(text: str, folder: Path) -> Path:
+    """An absolute path; a relative one starts at the project's folder."""
+    return (folder / Path(text).expanduser()).resolve()
+
+
+def _existing(item: Item, folder: Path) -> Path:
+    path = _resolve(item.text(), folder)
+    if not path.is_file():
+        raise item.problem(f"no file {path}", kind="no-file", hint="paths are relative to the project's folder")
+    return path

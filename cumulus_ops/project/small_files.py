@@ -1,0 +1,47 @@
+"""Small files that anybody may read, and somebody may write, at any time: a reader finds one whole, as it was or as it is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["create_file", "replace_file", "sync_folder"]
+
+
+def replace_file(file: Path, text: str, *, durable: bool = False) -> Path:
+    """Write a file anew, by one rename; its folder is there already.
+
+    Args:
+        file: the file.
+        text: its content.
+        durable: whether the content outlives the machine's end; not needed for what is written again.
+    """
+    return _draft(file, text, durable=durable).replace(file)
+
+
+def create_file(file: Path, text: str) -> None:
+    """Write a durable file, unless it is there: of several who do so at once, one is the first, and nobody replaces what it wrote."""
+    draft = _draft(file, text, durable=True)
+    with suppress(FileExistsError):
+        os.link(draft, file)  # a rename would replace it
+    draft.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new directory entry durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _draft(file: Path, text: str, *, durable: bool) -> Path:
+    draft = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    with draft.open("w", encoding="utf-8") as written:
+        written.write(text)
+        if durable:
+            written.flush()
+            os.fsync(written.fileno())
+    return draft

@@ -1,0 +1,163 @@
+"""Publishing a snapshot: every view becomes one version of its Delta table; one that is in error says so in its table's properties
+and is published again from the first epoch on in which it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from cumulus_ops.catalog.epochs import in_error, left_out
+from cumulus_ops.catalog.identity import Identity
+from cumulus_ops.catalog.records import ViewError
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import ViewInError
+from cumulus_ops.project.processes import reach
+from cumulus_ops.publishing.delta_tables import find_mark, open_table, publish_error, publish_view
+from cumulus_ops.publishing.telling import watched, write_notices
+from cumulus_ops.query.answers import require_finals
+from cumulus_ops.query.errors import view_error
+from cumulus_ops.query.read import read_view
+
+__all__ = ["awaiting", "publish", "publish_lost", "to_validate"]
+
+
+def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
+    """The epochs of the snapshots that ``consumer`` (``publish`` or ``validate``) has yet to deal with, oldest first, each
+    once. It asks before each: while one is dealt with, the next may expire."""
+    last = -1
+    while left := [epoch for epoch in rt.catalog.awaiting(consumer) if epoch > last]:
+        last = left[0]
+        yield last
+
+
+def to_validate(rt: Runtime) -> Iterator[int]:
+    """The epochs that await validation and are due by the project's settings; the others need not wait any longer. One is due as well if
+    one is that repeats its snapshot; as long as no other has come, that may be so later."""
+    settings = rt.project.validation
+    for epoch in awaiting(rt, "validate"):
+        last, has_successor = rt.catalog.last_repeat(epoch)
+        if settings.due(epoch, last):
+            yield epoch
+        elif has_successor or settings.policy == "off":
+            rt.catalog.record_done("validate", epoch)
+
+
+@watched("publish")
+def publish(rt: Runtime, epoch: int) -> dict[str, int]:
+    """Publish the snapshot of ``epoch``; views that are published already are left alone, and so is one that has expired.
+    Views in error are recorded in the catalog, see :func:`cumulus_ops.query.errors.views_in_error`.
+
+    Returns:
+        view -> version of its Delta table, without the views in error; empty when the project publishes nothing.
+
+    Raises:
+        NotYet: the epoch has no snapshot.
+        InputProblem: it has expired just now.
+        IntegrityProblem: it has other rows than were final before.
+    """
+    if rt.project.published is None:
+        return {}
+    if rt.catalog.outcome("publish", epoch) is None:
+        _publish(rt, epoch, rt.project.published)
+        write_notices(rt)
+        rt.catalog.record_done("publish", epoch)
+    return {view: version for (view, e), version in rt.catalog.published().items() if e == epoch}
+
+
+def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
+    done = rt.catalog.published()
+    without = "; ".join(map(str, left_out(rt.catalog.failed(), epoch)))
+    for view in rt.program.views:
+        if (view.name, epoch) in done:
+            continue
+        reach("publish.before-table")
+        try:
+            rows = read_view(rt, view.name, as_of=epoch)
+        except ViewInError as problem:
+            _publish_error(rt, view_error(view.name, epoch, problem), folder / view.name)
+            continue
+        require_finals(rt, view.name, rows, epoch)
+        _publish_rows(rt, folder / view.name, epoch, rows, without)
+
+
+def _publish_rows(rt: Runtime, path: Path, epoch: int, rows: pa.Table, without: str) -> None:
+    """Write the table, and then tell the catalog."""
+    name, found = path.name, rt.catalog.snapshot(epoch)
+    # a plan without the checkpoint's barrier lets rows be published before there is a snapshot
+    stamp = "" if found is None else f"{found.commit}@{found.seconds!r}"
+    said = {"program": rt.program.name, "without": without, "snapshot": stamp}
+    table = rt.catalog.published_table(name)
+    known = -1 if table is None else table[1]
+    written = publish_view(rows, path, _owner(rt), epoch=epoch, **said, adopted=_adopted(rt, name), known=known)
+    reach("publish.before-commit")
+    rt.catalog.record_published(name, epoch, written.version, len(rows), (written.table_id, written.mark))
+    reach("publish.after-commit")
+
+
+def _owner(rt: Runtime) -> Identity:
+    identity = rt.catalog.identity()
+    assert identity is not None  # or else the project could not have been opened
+    return identity
+
+
+def _adopted(rt: Runtime, name: str) -> int | None:
+    """The newest version of a view's table that the catalog knows of, as long as it was published before tables had owners."""
+    if rt.catalog.published_table(name) is not None:
+        return None
+    return max((version for (view, _), version in rt.catalog.published().items() if view == name), default=None)
+
+
+def publish_lost(rt: Runtime) -> list[str]:
+    """Publish once more what was published, where the table is gone, or is an older copy of itself: the newest epoch of each view, if its snapshot can be read still.
+
+    Returns:
+        the views.
+
+    Raises:
+        SetupProblem: a table is another's by now.
+    """
+    if rt.project.published is None:
+        return []
+    newest: dict[str, int] = {}
+    for name, epoch in rt.catalog.published():
+        newest[name] = max(epoch, newest.get(name, -1))
+    lost = [view for view in rt.program.views if view.name in newest and _is_lost(rt, view.name, newest[view.name])]
+    done = []
+    for view in lost:
+        epoch = newest[view.name]
+        if epoch < rt.catalog.oldest_readable():
+            continue  # the next snapshot is published in its place
+        without = "; ".join(map(str, left_out(rt.catalog.failed(), epoch)))
+        try:
+            rows = read_view(rt, view.name, as_of=epoch)
+        except ViewInError:
+            continue
+        _publish_rows(rt, rt.project.published / view.name, epoch, rows, without)
+        done.append(view.name)
+    return done
+
+
+def _is_lost(rt: Runtime, view: str, epoch: int) -> bool:
+    known = rt.catalog.published_table(view)
+    if known is None or rt.project.published is None:
+        return False
+    path = rt.project.published / view
+    table = open_table(path)
+    if table is None or str(table.metadata().id) != known[0]:
+        return True
+    mark = find_mark(table, path, _owner(rt), is_adopted=True)
+    return mark is not None and mark.value < known[1]
+
+
+def _publish_error(rt: Runtime, error: ViewError, path: Path) -> None:
+    """Tell the readers of the table, and then the catalog."""
+    known = in_error([*rt.catalog.view_errors(), error], error.epoch)
+    described = next(e for e in known if e.view == error.view)
+    told = {"reason": described.reason, "program": rt.program.name}
+    adopted = _adopted(rt, error.view)
+    publish_error(path, _owner(rt), epoch=error.epoch, since=described.since, **told, adopted=adopted)
+    reach("publish.before-commit")
+    rt.catalog.record_view_error(error)
+    reach("publish.after-commit")

@@ -1,0 +1,165 @@
+"""Telling of what goes wrong: steps that fail, in the catalog, where whoever looks at the project sees it; and notices for who plans without the catalog."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.epochs import FencedSeal, InError, LeftOut, left_out
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
+from cumulus_ops.project.names import NOTICES, code, escaped, hide
+from cumulus_ops.project.rhythm import Rhythm, Stay, write_timeline
+from cumulus_ops.project.settings import Project
+from cumulus_ops.project.small_files import replace_file
+from cumulus_ops.query.errors import newest_errors
+
+__all__ = ["tell_where_coordinators_are", "watched", "watched_task", "write_notices"]
+
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
+R = TypeVar("R")
+#: The attribute of an exception of which the catalog knows.
+TOLD = "cumulus_told"
+
+
+def watched(step: str) -> Callable[[Callable[Concatenate[Runtime, P], R]], Callable[Concatenate[Runtime, P], R]]:
+    """A step whose failure the catalog shall know, until it succeeds: a function of a runtime. If a coordinator does it, that is the next argument.
+
+    What makes somebody come again, a conflict or a condition that does not hold yet, is no failure. Neither is a step's failure that of the step around it.
+    """
+
+    def decorate(function: Callable[Concatenate[Runtime, P], R]) -> Callable[Concatenate[Runtime, P], R]:
+        @wraps(function)
+        def watching(rt: Runtime, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            first = args[0] if args else kwargs.get("coordinator")
+            coordinator = first if step in OF_COORDINATORS and isinstance(first, int) else None
+            try:
+                done = function(rt, *args, **kwargs)
+            except (Conflict, NotYet):
+                raise
+            except Exception as error:
+                _tell(rt.catalog, rt.project, step, coordinator, error)
+                raise
+            rt.catalog.step_succeeds(step, coordinator)
+            return done
+
+        return watching
+
+    return decorate
+
+
+#: The steps that each coordinator does for itself.
+OF_COORDINATORS = ("apply", "seal")
+
+
+@contextmanager
+def watched_task(project: Project, step: str, coordinator: int | None, log_address: str) -> Iterator[None]:
+    """A task around steps, and around opening the project: when it fails for anything else than one of them, the catalog is told in the step's name.
+
+    Args:
+        project: the project.
+        step: which the task is there for.
+        coordinator: whose, None for a step of the whole project.
+        log_address: where people find the task's log.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not hasattr(error, TOLD):
+            try:
+                catalog = Catalog(project.catalog_url)
+                catalog.log_address = log_address
+            except CumulusError:
+                raise error from None
+            _tell(catalog, project, step, coordinator, error)
+            catalog.close()
+        raise
+
+
+def _tell(catalog: Catalog, project: Project, step: str, coordinator: int | None, error: Exception) -> None:
+    """Record it. If the catalog is what fails, there is nobody to tell, and those who look find it out."""
+    if hasattr(error, TOLD):
+        return
+    try:
+        catalog.step_fails(step, coordinator, getattr(error, "kind", type(error).__name__), described(project, error))
+        error.cumulus_told = True  # type: ignore[attr-defined]
+    except Exception:
+        log.warning("the catalog could not be told that %s fails", step)
+
+
+def described(project: Project, error: Exception) -> str:
+    """What an error says, without secrets of the project's."""
+    text = str(error) if isinstance(error, CumulusError) else f"{type(error).__name__}: {error}"
+    return hide(text, project.urls)
+
+
+# What Airflow has to know of a running project without asking its catalog, in files beside the state: what people who look at the
+# pages are told, and where the coordinators are.
+
+
+def tell_where_coordinators_are(rt: Runtime) -> None:
+    """Write the file that Airflow plans by (:mod:`cumulus_ops.project.rhythm`) as the catalog has it now. Coordinators that are gone stay in
+    it: the run that has sealed a last epoch still has to say so, and what a DAG has done can be looked up as long as there is the DAG."""
+    rhythm, membership = Rhythm.of(rt.project), rt.catalog.membership()
+    stays = {m.coordinator: rt.catalog.stay(m.coordinator, m.epoch, rhythm) for m in membership.active()}
+    for coordinator in {m.coordinator for m in membership.all} - stays.keys():
+        last = membership.find(coordinator)
+        if last is not None and last.last is not None:
+            stays[coordinator] = _last_stay(rt, coordinator, last.last, rhythm)
+    write_timeline(rt.project.state, [stays[c] for c in sorted(stays)])
+
+
+def _last_stay(rt: Runtime, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
+    left_at = rt.catalog.boundary(coordinator, epoch, rhythm).ends_at
+    return Stay(coordinator, epoch, left_at, left_at, left_at, gone=True)
+
+
+def write_notices(rt: Runtime) -> None:
+    """Write the file as the catalog has it now, by one rename; delete it when there is nothing to say."""
+    failed = rt.catalog.failed()
+    newest = rt.catalog.newest_snapshot()
+    waiting = tuple(b for b in failed if b.state == "aside")
+    text = _text(waiting, left_out(failed, newest), newest) + _of_views(newest_errors(rt))
+    text += _of_intake(*rt.catalog.undecided())
+    text += _of_coordinators([seal for seal in rt.catalog.fenced() if seal.epoch >= newest])
+    file = rt.project.state / NOTICES
+    if not text:
+        file.unlink(missing_ok=True)
+    elif not file.is_file() or file.read_text(encoding="utf-8") != text:
+        replace_file(file, text)
+
+
+def _text(waiting: tuple[LeftOut, ...], missing: tuple[LeftOut, ...], newest: int) -> str:
+    lines = [
+        f"- **set aside**: {_cell(b)}; {'or ' if b.retry_at else ''}decide by `cumulus batch retry {b.batch}` or `drop {b.batch}`"
+        for b in waiting
+    ]
+    lines += [f"- the snapshot of epoch {newest} is **without** {_cell(b)}" for b in missing]
+    return "\n".join(["### Batches that failed", *lines, ""]) if lines else ""
+
+
+def _cell(batch: LeftOut) -> str:
+    """In Markdown nothing of a name or a reason is markup."""
+    return f"{code(batch.name)}, {batch.fate}: {code(batch.reason)}"
+
+
+def _of_views(errors: tuple[InError, ...]) -> str:
+    lines = [f"- {code(e.view)} since epoch {e.since}: {code(e.reason)}" for e in errors]
+    return "\n".join(["### Views in error", *lines, ""]) if lines else ""
+
+
+def _of_intake(rows: int, files: int) -> str:
+    counts = [f"**{n:,}** {what}" for n, what in ((rows, "rows in the quarantine"), (files, "files set aside")) if n]
+    line = f"- {' and '.join(counts)} wait for a decision: `cumulus quarantine list`"
+    return "\n".join(["### What was put aside on the way in", line, ""]) if counts else ""
+
+
+def _of_coordinators(fenced: Sequence[FencedSeal]) -> str:
+    lines = [f"- {escaped(seal)}" for seal in fenced]
+    return "\n".join(["### Coordinators that others have sealed for", *lines, ""]) if lines else ""

@@ -1,0 +1,311 @@
+"""Charts and values for pages: epochs against time, a row per coordinator, drawn from what the catalog says has happened; a view's rows as a line."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fastapi import Request
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cumulus_ops.catalog.epochs import EpochNumbers, Transition
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.verdicts import FAILED
+
+__all__ = ["Bar", "Mark", "Sparkline", "Timeline", "age", "draw_timeline", "render", "sparkline"]
+
+
+# From values to HTML: every value is escaped where a template shows it, and told as people say it.
+
+
+UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def render(template: str, request: Request, **values: Any) -> str:
+    """A page. ``root`` is where the application is mounted."""
+    return _environment().get_template(template).render(root=request.scope["root_path"], **values)
+
+
+@cache
+def _environment() -> Environment:
+    loader = PackageLoader("cumulus_ops.web", "html")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, lstrip_blocks=True)
+    environment.filters |= {"age": age, "number": number, "moment": moment, "seconds": seconds, "text": text}
+    return environment
+
+
+def age(since: datetime.datetime | None, now: datetime.datetime | None = None) -> str:
+    """How long ago a moment is, in its two largest units.
+
+    >>> start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    >>> age(start, start + datetime.timedelta(hours=3, minutes=5, seconds=1))
+    '3 h 5 min'
+    """
+    if since is None:
+        return "–"
+    return seconds(((now or datetime.datetime.now(datetime.UTC)) - since).total_seconds())
+
+
+def seconds(length: float) -> str:
+    """How long something is, in its two largest units.
+
+    >>> seconds(3661.5)
+    '1 h 1 min'
+    """
+    left = max(0, int(length))
+    parts: list[str] = []
+    for size, unit in UNITS:
+        count, left = divmod(left, size)
+        if count or parts or unit == "s":
+            parts.append(f"{count} {unit}" if count or not parts else "")
+        if len(parts) == 2:
+            break
+    return " ".join(filter(None, parts))
+
+
+def number(value: float) -> str:
+    """A number with its thousands apart.
+
+    >>> number(1234567)
+    '1,234,567'
+    """
+    return f"{value:,}"
+
+
+def moment(at: datetime.datetime | None) -> str:
+    """A moment to the second."""
+    return "" if at is None else at.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def text(value: object) -> str:
+    """A value of a view as text; NULL is said to be NULL."""
+    return "NULL" if value is None else str(value)
+
+
+# A small chart of a view: rows as a line, and marks where it was corrected, epoch by epoch.
+
+
+WIDTH, HEIGHT = 180.0, 30.0
+MARGIN = 2.0
+BAR = 8.0  # at most as wide
+
+
+@dataclass(frozen=True)
+class Sparkline:
+    """``line``: the points of rows, as SVG has them; ``bars``: marks of epochs with corrections, as one path; ``title``: what it says."""
+
+    line: str
+    last: tuple[float, float] | None
+    bars: str
+    title: str
+    width: float = WIDTH
+    height: float = HEIGHT
+
+
+def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], corrected: Collection[int]) -> Sparkline:
+    """The chart.
+
+    >>> sparkline([0, 1], [(0, 5), (1, 10)], {1}).line
+    '46.0,15.0 134.0,2.0'
+
+    Args:
+        epochs: those on the axis, ascending.
+        rows: (epoch, rows of the view).
+        corrected: the epochs in which maps of it were corrected.
+    """
+    step = (WIDTH - 2 * MARGIN) / max(1, len(epochs))
+    place = {epoch: MARGIN + step * (i + 0.5) for i, epoch in enumerate(epochs)}
+    shown = [(place[epoch], count) for epoch, count in rows if epoch in place]
+    most = max((count for _, count in shown), default=0) or 1
+    points = [(round(x, 1), round(_y(count / most), 1)) for x, count in shown]
+    bars = "".join(_mark(place[e], step) for e in epochs if e in corrected)
+    return Sparkline(
+        " ".join(f"{x},{y}" for x, y in points), points[-1] if points else None, bars, _title(rows, len(corrected))
+    )
+
+
+def _y(share: float) -> float:
+    return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
+
+
+def _mark(x: float, step: float) -> str:
+    width, height = min(BAR, max(1.0, step * 0.6)), BAR
+    return f"M{x - width / 2:.1f} {HEIGHT:g}v-{height:.1f}h{width:.1f}v{height:.1f}"
+
+
+def _title(rows: Sequence[tuple[int, int]], corrected: int) -> str:
+    said = [f"{rows[-1][1]:,} row{'s' * (rows[-1][1] != 1)} in epoch {rows[-1][0]}"] if rows else []
+    if corrected:
+        said.append(f"corrected in {corrected:,} of these epochs")
+    return "; ".join(said)
+
+
+LEFT, RIGHT, ROW, TOP = 120.0, 1000.0, 26.0, 10.0
+#: Who catches up leaves many epochs at once, long after their boundaries. If those were to take less than this share of the picture, it
+#: follows the seals.
+LEAST_SHARE = 0.1
+FIRST_EPOCH = 2  # the longest that the first epoch is drawn, in epochs' lengths
+TICKS = 5
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A coordinator's time in an epoch. ``state``: open, sealed or fenced."""
+
+    x: float
+    y: float
+    width: float
+    epoch: int
+    state: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened at a moment. ``kind``: seal, fence, commit, passed, failed."""
+
+    x: float
+    y: float
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The picture: ``rows`` are (y, name), ``ticks`` (x, time)."""
+
+    rows: Sequence[tuple[float, str]]
+    bars: Sequence[Bar]
+    marks: Sequence[Mark]
+    ticks: Sequence[tuple[float, str]]
+    height: float
+    width: float = RIGHT
+
+
+@dataclass(frozen=True)
+class _Stay:
+    """``left``: when it left the epoch, None while it has it open."""
+
+    transition: Transition
+    entered: datetime.datetime
+    left: datetime.datetime | None
+
+
+def draw_timeline(
+    transitions: Sequence[Transition], epochs: Sequence[EpochNumbers], rhythm: Rhythm, now: datetime.datetime
+) -> Timeline | None:
+    """The picture of some epochs; None while there is nothing to draw.
+
+    Args:
+        transitions: ends of epochs, of consecutive ones; of the first of them only the end is drawn, as the begin of the next.
+        epochs: when snapshots were committed and validated.
+        rhythm: when epochs are to begin and to end.
+        now: where the picture ends.
+    """
+    happened = [at for e in epochs for at in (e.committed_at, e.validated_at) if at is not None]
+    stays = _stays(transitions, rhythm, by_seals=_by_seals(transitions, happened))
+    if not stays:
+        return None
+    first = min(stay.entered for stay in stays)
+    scale = _Scale(first, _end(first, stays, epochs, now))
+    who = sorted({stay.transition.coordinator for stay in stays})
+    lanes = {c: TOP + ROW * i for i, c in enumerate(who)}
+    snapshots = TOP + ROW * len(who)
+    bars = [_bar(stay, scale, lanes, now) for stay in stays]
+    marks = [mark for stay in stays for mark in _seal(stay, scale, lanes)]
+    marks += [mark for e in epochs for mark in _ends(e, first, scale, snapshots)]
+    rows = [(y + ROW / 2, f"coordinator {c}") for c, y in lanes.items()]
+    rows += [(snapshots + ROW / 2, "snapshots"), (snapshots + ROW * 1.5, "validations")]
+    return Timeline(rows, bars, marks, scale.ticks(), snapshots + 2 * ROW + 22)
+
+
+def _end(
+    first: datetime.datetime, stays: Sequence[_Stay], epochs: Sequence[EpochNumbers], now: datetime.datetime
+) -> datetime.datetime:
+    """Now, unless nothing has happened for so long that what has would be too small to see."""
+    ends = [stay.left for stay in stays if stay.left is not None]
+    happened = [at for e in epochs for at in (e.committed_at, e.validated_at) if at is not None and at >= first]
+    last = max([*ends, *happened])
+    return max(last, min(now, last + (last - first) / 2))
+
+
+@dataclass(frozen=True)
+class _Scale:
+    begin: datetime.datetime
+    end: datetime.datetime
+
+    def x(self, at: datetime.datetime) -> float:
+        share = (at - self.begin) / max(self.end - self.begin, datetime.timedelta(seconds=1))
+        return round(LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT - 10), 1)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        span = self.end - self.begin
+        form = "%m-%d %H:%M" if span > datetime.timedelta(days=1) else "%H:%M:%S"
+        moments = [self.begin + span * i / TICKS for i in range(TICKS + 1)]
+        return [(self.x(at), at.strftime(form)) for at in moments]
+
+
+def _by_seals(transitions: Sequence[Transition], happened: Sequence[datetime.datetime]) -> bool:
+    """Whether the picture follows the seals instead of the boundaries."""
+    ends = [x.ends_at for x in transitions if x.ends_at is not None]
+    seals = [x.sealed_at for x in transitions if x.sealed_at is not None]
+    if not ends:
+        return True
+    return max(ends) - min(ends) < LEAST_SHARE * (max([*ends, *seals, *happened]) - min(ends))
+
+
+def _stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: bool) -> list[_Stay]:
+    """Who was in which epoch when; the open epoch of each coordinator included."""
+    ends = {(x.coordinator, x.epoch): x for x in transitions if _left(x, by_seals) is not None}
+    found = []
+    for (coordinator, epoch), transition in sorted(ends.items()):
+        before, left = ends.get((coordinator, epoch - 1)), _left(transition, by_seals)
+        assert left is not None
+        entered = _left(before, by_seals) if before else None
+        if entered is None and epoch == 0:
+            entered = max(min(rhythm.begin(coordinator, 0), left), left - FIRST_EPOCH * rhythm.length)
+        if entered is not None:
+            found.append(_Stay(transition, min(entered, left), left))
+        if (coordinator, epoch + 1) not in ends:
+            found.append(_Stay(Transition(epoch + 1, coordinator), left, None))
+    return found
+
+
+def _left(transition: Transition, by_seals: bool) -> datetime.datetime | None:
+    """When a coordinator left an epoch: at the boundary, or with the seal."""
+    sealed, ends = transition.sealed_at, transition.ends_at
+    return sealed or ends if by_seals else ends or sealed
+
+
+def _bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.datetime) -> Bar:
+    x, end = scale.x(stay.entered), scale.x(stay.left or now)
+    transition = stay.transition
+    state = "open" if transition.sealed_at is None else "fenced" if transition.fenced else "sealed"
+    early = f", ended early: {transition.reason}" if transition.reason not in ("", "clock") else ""
+    title = f"coordinator {transition.coordinator}, epoch {transition.epoch}: {state}{early}"
+    return Bar(x, lanes[transition.coordinator], max(1.0, round(end - x, 1)), transition.epoch, state, title)
+
+
+def _seal(stay: _Stay, scale: _Scale, lanes: Mapping[int, float]) -> list[Mark]:
+    transition = stay.transition
+    if transition.sealed_at is None:
+        return []
+    at = transition.sealed_at.strftime("%H:%M:%S")
+    kind = "fence" if transition.fenced else "seal"
+    why = f" in its name: {transition.fenced}" if transition.fenced else ""
+    title = f"epoch {transition.epoch} sealed at {at}{why}"
+    return [Mark(scale.x(transition.sealed_at), lanes[transition.coordinator], kind, title)]
+
+
+def _ends(epoch: EpochNumbers, first: datetime.datetime, scale: _Scale, y: float) -> list[Mark]:
+    marks = []
+    if epoch.committed_at is not None and epoch.committed_at >= first:
+        at = epoch.committed_at.strftime("%H:%M:%S")
+        marks.append(Mark(scale.x(epoch.committed_at), y, "commit", f"snapshot of epoch {epoch.epoch} at {at}"))
+    if epoch.validated_at is not None and epoch.validated_at >= first:
+        kind = epoch.outcome or FAILED
+        marks.append(Mark(scale.x(epoch.validated_at), y + ROW, kind, f"epoch {epoch.epoch}: validation {kind}"))
+    return marks

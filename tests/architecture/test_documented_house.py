@@ -1,0 +1,89 @@
+"""The house is as `docs/architecture.md` shows it: its rooms, the order in which they may be imported, and the functions on one drop's way."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCT = ROOT / "cumulus_ops"
+TEXT = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def rows(heading: str) -> Iterator[list[str]]:
+    """The cells of the table below a line."""
+    below = TEXT[TEXT.index(heading) :].split("\n\n")[0].splitlines()
+    yield from ([cell.strip() for cell in line.strip("|").split("|")] for line in below[2:])
+
+
+def words(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def defined(file: str) -> set[str]:
+    """The functions, classes and methods of a file."""
+    tree = ast.parse((PRODUCT / file).read_text())
+    classes = [n for n in tree.body if isinstance(n, ast.ClassDef)]
+    methods = {f"{c.name}.{m.name}" for c in classes for m in c.body if isinstance(m, ast.FunctionDef)}
+    return methods | {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+
+
+@pytest.mark.parametrize("step", list(rows("| step | file | functions |")), ids=lambda r: r[0])
+def test_each_file_has_one_of_the_functions_of_its_step(step: list[str]) -> None:
+    files, functions = words(step[1]), words(step[2])
+    known = {file: defined(file) for file in files}
+    assert [f for f in functions if not any(f in names for names in known.values())] == []
+    assert [file for file, names in known.items() if not names & set(functions)] == []
+
+
+def test_the_rooms_are_those_of_the_import_rules_in_their_order() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(c["layers"] for c in contracts if c["type"] == "layers")
+    ruled = [set(re.findall(r"cumulus_ops\.(\w+)", layer)) for layer in reversed(layers)]
+    alone = {p.stem for p in PRODUCT.glob("*.py")}
+    ruled = [rooms for rooms in ruled if rooms and not rooms & alone]
+    documented = [room for row in rows("| room | what is in it |") for room in words(row[0]) if room != "m3"]
+    assert sorted(documented) == sorted(room for rooms in ruled for room in rooms)
+    assert set(documented) == {p.parent.name for p in PRODUCT.glob("*/__init__.py")}
+    place = {room: i for i, rooms in enumerate(ruled) for room in rooms}
+    assert [place[room] for room in documented] == sorted(place.values())
+
+
+def test_the_expectations_and_the_dags_are_all_explained_where_they_are() -> None:
+    expectations = {
+        name for name in defined("../expectations/snapshot.py") if name.startswith("Expect") and "." not in name
+    }
+    assert expectations == set(re.findall(r"`(Expect\w+)`", (ROOT / "expectations" / "README.md").read_text()))
+    dags = {name for name in defined("orchestration/factory.py") if name.endswith("_dag")}
+    assert dags == set(re.findall(r"`(\w+_dag)`", (ROOT / "dags" / "README.md").read_text()))
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    documents = [
+        p for p in ROOT.rglob("*.md") if not {".venv", "var", "build", "node_modules"} & {*p.relative_to(ROOT).parts}
+    ]
+    broken = [
+        f"{p.relative_to(ROOT)}: {link}" for p in documents for link in links(p.read_text()) if not leads(p, link)
+    ]
+    assert broken == []
+    assert len(documents) > 50
+
+
+def links(text: str) -> Iterator[str]:
+    code = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+    yield from (found for found in re.findall(r"\]\(([^)\s]+)\)", code.sub("", text)) if "://" not in found)
+
+
+def leads(document: Path, link: str) -> bool:
+    """Whether there is such a file, and in it such a heading."""
+    path, _, heading = link.partition("#")
+    target = document if not path else (document.parent / path).resolve()
+    if not heading or target.suffix != ".md":
+        return target.exists()
+    titles = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+    return heading in {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}

@@ -1,0 +1,43 @@
+"""Rows are in one group exactly when they agree in all columns and in the version."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cumulus_ops.compute import grouping
+from cumulus_ops.compute.grouping import group_rows
+
+ROW = st.tuples(st.integers(-3, 3), st.sampled_from([None, "", "a", "b"]), st.sampled_from([None, 0, 7]))
+
+
+@settings(deadline=None)
+@given(st.lists(ROW, min_size=1, max_size=40), st.booleans(), st.sampled_from([1, 4]))
+def test_groups_are_of_equal_rows(rows: list[tuple[object, ...]], ascending: bool, versions: int) -> None:
+    if ascending:
+        rows = sorted(rows, key=lambda row: row[0])  # type: ignore[arg-type, return-value]
+    types = (pa.int64(), pa.string(), pa.int64())
+    columns = [pa.array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
+    stamps = np.arange(len(rows)) % versions
+    with patch.object(grouping, "FEWEST", 1), patch.object(grouping, "SHARED", 0):
+        groups = group_rows(columns, stamps)
+    assert groups is not None
+    whole = list(zip(rows, stamps.tolist(), strict=True))
+    number = {row: groups.number[whole.index(row)] for row in whole}
+    assert [number[row] for row in whole] == groups.number.tolist()
+    assert len(set(number.values())) == len(number) == len(groups.first)
+    assert [whole.index(whole[i]) for i in groups.first] == groups.first.tolist(), "the first row of each group"
+
+
+@pytest.mark.parametrize("keys", [[1, 2, 3], [3, 1, 2]])
+def test_rows_that_all_differ_are_groups_of_their_own(keys: list[int]) -> None:
+    with patch.object(grouping, "FEWEST", 1):
+        groups = group_rows([pa.array(["x"] * 3), pa.array(keys)], np.zeros(3, np.int64))
+    assert groups is not None
+    assert sorted(groups.number.tolist()) == [0, 1, 2]
+    assert [groups.number[i] for i in groups.first] == [0, 1, 2]

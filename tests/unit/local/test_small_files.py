@@ -1,0 +1,31 @@
+"""Small files are whole whoever reads them, and the first of several writers wins where that is asked for."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+from cumulus_ops.project.small_files import create_file, replace_file
+
+
+def _create(file: Path, text: str) -> None:
+    create_file(file, text)
+
+
+def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    for text, durable in (("a", False), ("ä" * 10_000, True)):
+        assert replace_file(file, text, durable=durable) == file
+        assert file.read_text(encoding="utf-8") == text
+    assert [*tmp_path.iterdir()] == [file]
+
+
+def test_the_first_of_several_writers_wins(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.starmap(_create, [(file, f"{i}" * 1_000) for i in range(8)], chunksize=1)
+    won = file.read_text()
+    assert won in {f"{i}" * 1_000 for i in range(8)}
+    create_file(file, "later")
+    assert file.read_text() == won
+    assert [*tmp_path.iterdir()] == [file]
