@@ -203,7 +203,7 @@ class Replica:
         batches = append_delivery(self.project, self.rt.catalog, coordinator, landed)
         if self.draw.random() < 0.5 and batches:
             self.rt.executor.prepare(self.rt.plan)
-            with self.rt.catalog.step() as step:
+            with self.rt.catalog.leases.step() as step:
                 compute_batch(self.rt, batches[0], step)
         self.restart()
 
@@ -240,7 +240,7 @@ def _shown(rt: Runtime, policy: str, view: str, epoch: int) -> Sequence[Row]:
     if policy in ("uncoordinated", ARRIVAL):
         return list(read_view(rt, view, tentative=True).to_pylist())
     if policy == "ordered":
-        is_committed = rt.catalog.newest_snapshot() >= epoch
+        is_committed = rt.catalog.snapshots.newest() >= epoch
         return list(read_view(rt, view, as_of=epoch).to_pylist()) if is_committed else []
     if rt.coordination.view(view).final == COMMITTED:
         return list(read_view(rt, view, tentative=True).to_pylist())
@@ -292,9 +292,9 @@ class _Player:
             epoch = current_epoch(rt, coordinator)
             if taken < min(len(self.given.drops[coordinator]), (epoch + 1) * size):
                 yield lambda c=coordinator: self._deliver(c)  # type: ignore[misc]
-            elif taken == (epoch + 1) * size and rt.catalog.token() == coordinator:
+            elif taken == (epoch + 1) * size and rt.catalog.votes.token_holder() == coordinator:
                 yield lambda c=coordinator, e=epoch: seal(self.replica.rt, c, e)  # type: ignore[misc]
-        epoch = rt.catalog.newest_snapshot() + 1
+        epoch = rt.catalog.snapshots.newest() + 1
         if sealed(rt, epoch):
             yield lambda e=epoch: commit(self.replica.rt, e) and None  # type: ignore[misc]
         if self.requests:

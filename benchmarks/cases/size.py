@@ -68,7 +68,7 @@ class _Epochs:
         return Turn(time.perf_counter() - begun, events)
 
     def _size(self) -> str:
-        live = sum(run.bytes for run in self.rt.catalog.runs(self.rt.catalog.last_commit()))
+        live = sum(run.bytes for run in self.rt.catalog.commits.runs(self.rt.catalog.commits.last_commit()))
         disk = sum(file.stat().st_size for file in (self.rt.project.state / "runs").iterdir())
         return f"{live / 1e6:.1f} MB live, {disk / 1e6:.1f} MB on disk"
 

@@ -38,5 +38,5 @@ def coordinators_of(rt: Runtime, versions: np.ndarray) -> np.ndarray:
     if not rt.plan.versions.summed:
         coordinators: np.ndarray = versions // (STATEMENTS_MAX * SEQUENCES_MAX) % COORDINATORS_MAX
         return coordinators
-    by_ticket = {b.ticket: b.coordinator for b in rt.catalog.batches() if b.ticket is not None}
+    by_ticket = {b.ticket: b.coordinator for b in rt.catalog.log.batches() if b.ticket is not None}
     return np.array([by_ticket[t] for t in (versions // RANKS_MAX % TICKETS_MAX).tolist()], np.int64)

@@ -130,7 +130,7 @@ class _Shop:
 
     def append(self, coordinator: int, relation: str, columns: dict[str, np.ndarray]) -> int:
         """Stamp rows as a batch, without the detour over a drop."""
-        epoch, sequence = self.rt.catalog.position(coordinator)
+        epoch, sequence = self.rt.catalog.members.position(coordinator)
         rows = len(next(iter(columns.values())))
         stamps = event_version(epoch, coordinator, sequence) + (np.arange(rows) << STATEMENT_BITS)
         table = pa.table({**columns, "_sign": np.ones(rows, np.int8), "_offset": np.arange(rows), "_version": stamps})
@@ -139,11 +139,11 @@ class _Shop:
         file = LogFile(0, relation, path, rows, f"{coordinator}/{self._drops}", 0, rows)
         counts = (rows, 0, 0, 0)
         new = NewBatch(coordinator, f"d{self._drops}", epoch, sequence, sequence + rows, *counts, (file,), ())
-        return self.rt.catalog.append([new])[0]
+        return self.rt.catalog.log.append([new])[0]
 
     def apply(self, batch: int) -> tuple[float, float, float]:
         """CPU seconds of computing and of committing, and seconds elapsed while committing."""
-        with self.rt.catalog.step() as step:
+        with self.rt.catalog.leases.step() as step:
             begun = time.process_time()
             computed = compute_batch(self.rt, batch, step)
             middle, clock = time.process_time(), time.perf_counter()
@@ -221,9 +221,9 @@ def _per_corrected() -> tuple[float, float]:
             shop.apply(shop.items(1, 0, rows))
             shop.apply(shop.customers(0))
             shop.apply(shop.orders(0, rows))
-            before = rt.catalog.last_commit()
+            before = rt.catalog.commits.last_commit()
             seconds.append(_cpu(lambda r=rt: correct(r)))  # type: ignore[misc]
-            runs = [r for r in rt.catalog.runs(rt.catalog.last_commit()) if r.commit > before]
+            runs = [r for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if r.commit > before]
             corrected = corrected_by_coordinator(rt, runs)
             assert corrected.keys() == {1}, "only the items had come too early"
             entries.append(corrected.total())

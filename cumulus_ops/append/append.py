@@ -65,11 +65,11 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
             at another position, or values were sealed meanwhile; nothing was appended.
     """
     what = (coordinator, delivery.space(coordinator), delivery.name, delivery.begin)
-    with attempt(project.state, *what) as before, catalog.step() as step:
+    with attempt(project.state, *what) as before, catalog.leases.step() as step:
         is_deadly = before >= DEATHS
         if is_deadly and delivery.trial is not None:
             delivery.trial()
-        epoch, sequence = catalog.position(coordinator)
+        epoch, sequence = catalog.members.position(coordinator)
         reach("append.before-files")
         reading = _Reading(project, catalog, coordinator, delivery, is_deadly or delivery.apart)
         appended = None
@@ -180,7 +180,7 @@ class _Reading:
         intake, sealing = self._intake(), seals.sealing()
         declared = declaration(self.project)
         return keys.commit(
-            lambda changes: self.catalog.append(
+            lambda changes: self.catalog.log.append(
                 new, advance, changes, intake=intake, sealing=sealing, declared=declared
             )
         )
@@ -315,7 +315,7 @@ class _Reading:
         if self._base is None:
             arrived = self.delivery.arrived.timestamp()
             named = (self.delivery.space(self.coordinator), self.delivery.name)
-            self._base = offset_base(self.catalog.number_of(self.coordinator, *named, arrived))
+            self._base = offset_base(self.catalog.deliveries.number_of(self.coordinator, *named, arrived))
         offsets = pc.add(rows[OFFSET], self._base)
         return rows.set_column(rows.column_names.index(OFFSET), OFFSET, offsets)
 
@@ -340,7 +340,9 @@ class _Reading:
         """Why the delivery is set aside as a whole, if it is: events without numbers cannot be told from those of a copy."""
         if self._base is None or taken.digest is None or self.delivery.intake.is_retry:
             return None
-        same = [n for n in self.catalog.delivered(self.coordinator, taken.digest) if n != self.delivery.name]
+        same = [
+            n for n in self.catalog.deliveries.with_contents(self.coordinator, taken.digest) if n != self.delivery.name
+        ]
         if not same:
             return None
         return NewFileAside(

@@ -37,7 +37,7 @@ def declare(project: Project, catalog: Catalog) -> None:
     Raises:
         InputProblem: see :func:`check_declarations`; or coordinators have rows of a value that one alone is to produce (``several-producers``).
     """
-    if catalog.declared() == declaration(project):
+    if catalog.seals.declared() == declaration(project):
         return
     check_declarations(project, catalog)
     batches = _counting(catalog)
@@ -52,12 +52,12 @@ def declare(project: Project, catalog: Catalog) -> None:
         _require_one(project, known)
         return [_registering(project, *place, values) for place, values in sorted(known.items())]
 
-    catalog.declare(declaration(project), look_again)
+    catalog.seals.declare(declaration(project), look_again)
 
 
 def _counting(catalog: Catalog) -> list[Batch]:
     """The batches with events that count, or may."""
-    return [b for b in catalog.batches() if b.state not in ("retried", "dropped")]
+    return [b for b in catalog.log.batches() if b.state not in ("retried", "dropped")]
 
 
 def _registering(
@@ -78,7 +78,7 @@ def _producers(project: Project, catalog: Catalog, batches: Sequence[Batch]) -> 
     if not project.seals:
         return found
     by_id = {batch.id: batch for batch in batches}
-    for number, files in catalog.log_files_of([*by_id]).items():
+    for number, files in catalog.log.files_of([*by_id]).items():
         for file in files:
             for seal in project.seals.get(file.relation, ()):
                 found[by_id[number].coordinator, file.relation, seal.name] |= _values(
@@ -130,14 +130,14 @@ def check_declarations(project: Project, catalog: Catalog) -> None:
             hint = "take `insert_only` out, let its epoch be committed, decide about batches that are set aside (`cumulus batch list`), and then write it again"
             message = f"{relation} is to have only inserts, and batch {batch} has deletes that no snapshot has yet"
             raise InputProblem(message, kind="has-deletes", place=place, hint=hint)
-    for relation, name in catalog.closed_seals():
+    for relation, name in catalog.seals.closed_seals():
         if project.seal(relation, name) is None:
             message = f"{relation} had the seal {name}, of which values are closed: what is final by them would change"
             hint = "write the seal again; to go on without it, `cumulus anew --from-sources` puts the log aside and reads the sources again"
             raise InputProblem(message, kind="seal-gone", place=place, hint=hint)
     for relation, seals in project.seals.items():
         for seal in seals:
-            other = catalog.other_columns(relation, seal.name, seal.columns)
+            other = catalog.seals.other_columns(relation, seal.name, seal.columns)
             if other is not None:
                 message = f"seal {seal.name} of {relation} has values of [{other.replace(',', ', ')}]"
                 hint = f"give the seal on [{', '.join(seal.columns)}] another name"
@@ -146,8 +146,8 @@ def check_declarations(project: Project, catalog: Catalog) -> None:
 
 def _delete_under_way(project: Project, catalog: Catalog, relation: str) -> int | None:
     """A batch with deletes of a relation that are not in a snapshot."""
-    batches = [b.id for state in UNDER_WAY for b in catalog.batches(state=state) if b.deletes]
-    for batch, files in catalog.log_files_of(batches).items():
+    batches = [b.id for state in UNDER_WAY for b in catalog.log.batches(state=state) if b.deletes]
+    for batch, files in catalog.log.files_of(batches).items():
         for file in files:
             if file.relation == relation and pc.min(read_log(project.state, file, [SIGN])[SIGN]).as_py() == -1:
                 return batch

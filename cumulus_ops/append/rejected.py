@@ -264,13 +264,13 @@ def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
     Raises:
         Conflict: another process appended for this coordinator meanwhile, or decided about the batch; nothing was changed.
     """
-    with catalog.step() as step:
-        epoch, sequence = catalog.position(batch.coordinator)
+    with catalog.leases.step() as step:
+        epoch, sequence = catalog.members.position(batch.coordinator)
         event_version(epoch, batch.coordinator, sequence + max(0, batch.events - 1))  # checks the bounds
         shift = event_version(epoch, batch.coordinator, sequence) - event_version(
             batch.epoch, batch.coordinator, batch.first_sequence
         )
-        log = catalog.log_files(batch=batch.id)
+        log = catalog.log.files(batch=batch.id)
         files = tuple(_moved(project, file, shift, step.label) for file in log)
         counts = (batch.inserts, batch.deletes, 0, 0)  # what was left out stays counted where it was
         end = sequence + batch.events
@@ -293,7 +293,7 @@ def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
             for file in log:
                 if file.relation in project.keys:
                     move(keys, file.relation, _rows(project, file), batch, epoch)
-            return keys.commit(lambda changes: catalog.append([new], None, changes))[0]
+            return keys.commit(lambda changes: catalog.log.append([new], None, changes))[0]
 
 
 def drop(project: Project, catalog: Catalog, batch: Batch) -> int | None:
@@ -311,16 +311,16 @@ def drop(project: Project, catalog: Catalog, batch: Batch) -> int | None:
         InputProblem: it is not set aside.
         Conflict: another process appended for this coordinator meanwhile, or decided about the batch; nothing was changed.
     """
-    with catalog.step() as step:
-        epoch, sequence = catalog.position(batch.coordinator)
+    with catalog.leases.step() as step:
+        epoch, sequence = catalog.members.position(batch.coordinator)
         with KeyStage(project, catalog, batch.coordinator, epoch, step.label) as keys:
-            log = [file for file in catalog.log_files(batch=batch.id) if file.relation in project.keys]
+            log = [file for file in catalog.log.files(batch=batch.id) if file.relation in project.keys]
             kept = [(file, rows) for file in log if len(rows := _needed(project, keys, file, batch))]
             if not kept:
-                keys.commit(lambda changes: catalog.drop_batch(batch.id, changes))
+                keys.commit(lambda changes: catalog.asides.drop_batch(batch.id, changes))
                 return None
             new = _kept(project, catalog, batch, (epoch, sequence), kept, step)
-            return keys.commit(lambda changes: catalog.append([new], None, changes, batch.id))[0]
+            return keys.commit(lambda changes: catalog.log.append([new], None, changes, batch.id))[0]
 
 
 def _needed(project: Project, keys: KeyStage, file: LogFile, batch: Batch) -> pa.Table:
@@ -354,7 +354,7 @@ def _kept(
 
 
 def _next_part(catalog: Catalog, batch: Batch) -> int:
-    mine = (b for b in catalog.batches(coordinator=batch.coordinator) if b.space == batch.space)
+    mine = (b for b in catalog.log.batches(coordinator=batch.coordinator) if b.space == batch.space)
     return 1 + max(b.part for b in mine if b.drop == batch.drop)
 
 

@@ -64,7 +64,7 @@ def split_known(
     if len(rows) == 0:
         return Known(rows, 0, REJECTED_SCHEMA.empty_table())
     extremes = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
-    found = {f: _offsets_of(project, f) for f in catalog.log_files(source=source, offsets=extremes)}
+    found = {f: _offsets_of(project, f) for f in catalog.log.files(source=source, offsets=extremes)}
     files = {f: numbers for f, numbers in found.items() if numbers is not None}
     damaged = [f for f, numbers in found.items() if numbers is None]
     offsets = rows[OFFSET].to_numpy()
@@ -141,7 +141,7 @@ class _LogRows:
             self.lost, self.damaged = np.union1d(self.lost, self._numbers[inside]), self._place(file)
 
     def _place(self, file: LogFile) -> str:
-        return f"batch {file.batch} (drop {self._catalog.batch(file.batch).drop})"
+        return f"batch {file.batch} (drop {self._catalog.log.batch(file.batch).drop})"
 
     def _read(self, file: LogFile) -> pa.Table:
         return _plain(read_log(self._project.state, file, event_schema(self._relation).names), self._relation)

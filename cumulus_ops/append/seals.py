@@ -85,7 +85,7 @@ class SealStage:
 
     def __init__(self, project: Project, catalog: Catalog, coordinator: int) -> None:
         self._project, self._catalog, self._coordinator = project, catalog, coordinator
-        self._number, known = catalog.known_open(coordinator) if project.seals else (0, {})
+        self._number, known = catalog.seals.known_open(coordinator) if project.seals else (0, {})
         self._values = {
             (relation, seal.name): _Values(known.get((relation, seal.name), frozenset()))
             for relation, seals in project.seals.items()
@@ -211,7 +211,7 @@ class SealStage:
         values, texts = self._values[relation, seal.name], {*distinct_texts(rows, seal.columns)}
         values.judged = rows, texts
         new = sorted(texts - values.known - values.found - values.unknown - values.refused.keys())
-        states = self._catalog.value_states(self._coordinator, relation, seal.name, new) if new else {}
+        states = self._catalog.seals.value_states(self._coordinator, relation, seal.name, new) if new else {}
         for value in new:
             state = states.get(value, ValueState())
             reason = _reason(self._coordinator, seal.name, value, state)
@@ -314,7 +314,7 @@ def seal_by_hand(
     settings = _find(project, relation, seal)
     texts = _texts(project, relation, settings, values)
     who = _awaited(catalog, relation, seal, texts) if coordinator is None else coordinator
-    return who, catalog.seal_by_hand(
+    return who, catalog.seals.seal_by_hand(
         who, SealChange(relation, seal, settings.producers, (), texts, settings.columns), by
     )
 
@@ -350,7 +350,7 @@ def _texts(project: Project, relation: str, seal: SealSettings, values: Sequence
 
 def _awaited(catalog: Catalog, relation: str, seal: str, texts: Sequence[str]) -> int:
     """The coordinator that values wait for, if it is one."""
-    waiting = catalog.open_values(relation, seal, texts)
+    waiting = catalog.seals.open_values(relation, seal, texts)
     missing = sorted({c for value in waiting for c in value.missing})
     if len(missing) == 1:
         return missing[0]

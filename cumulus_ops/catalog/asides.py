@@ -17,9 +17,9 @@ from sqlalchemy import Connection, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.commits import forget_clocks
-from cumulus_ops.catalog.database import Database
-from cumulus_ops.catalog.deliveries import change_key_indexes, lock_key_indexes
+from cumulus_ops.catalog.database import Part
 from cumulus_ops.catalog.finals import refuse_below_finals
+from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import read_membership
 from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun
 from cumulus_ops.project.errors import Conflict, InputProblem
@@ -36,7 +36,7 @@ RETRIES = 5
 PAUSE_S = 300.0
 
 
-class Asides(Database):
+class Asides(Part):
     """What did not go as it should."""
 
     def count_failure(self, batch: int, reason: str) -> bool:
@@ -45,8 +45,8 @@ class Asides(Database):
         Returns:
             whether it is set aside, by this failure or before.
         """
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             b = t.batch.c
             state, failures = connection.execute(select(b.state, b.failures).where(b.id == batch)).one()
             if state == "appended":
@@ -58,8 +58,8 @@ class Asides(Database):
 
     def excuse(self, batch: int) -> None:
         """Record that an attempt to apply the batch ended, by nothing that is the batch's fault: the processes live through it."""
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             waiting = (t.batch.c.id == batch, t.batch.c.state == "appended")
             connection.execute(update(t.batch).where(*waiting).values(unended=0))
 
@@ -72,8 +72,8 @@ class Asides(Database):
             reason: why.
             now: the time, in seconds since 1970.
         """
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             b = t.batch.c
             waiting = (b.id == batch, b.state == "appended")
             before, coordinator = connection.execute(select(b.deaths, b.coordinator).where(b.id == batch)).one()
@@ -85,8 +85,8 @@ class Asides(Database):
 
     def give_up(self, batch: int) -> None:
         """Leave a batch that is set aside to somebody who decides: it is not tried again by itself."""
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             connection.execute(update(t.batch).where(t.batch.c.id == batch).values(retry_at=None))
 
     def retract(self, entry: HistoryEntry, own: Sequence[NewRun], corrections: Sequence[NewRun], reason: str) -> None:
@@ -103,8 +103,8 @@ class Asides(Database):
             Conflict: it was corrected or retired meanwhile, the maps that depend on derivations have incorporated it, or rows were said
                 to be final since.
         """
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
             if program.refreshed is not None and (entry.batch.commit or 0) <= program.refreshed:
                 raise Conflict(
                     "derived maps have incorporated it", kind="retract-conflict", place=f"batch {entry.batch.id}"
@@ -114,9 +114,9 @@ class Asides(Database):
                 raise Conflict("corrected by somebody else", kind="retract-conflict", place=f"batch {entry.batch.id}")
             refuse_below_finals(connection, entry.batch.id, entry.batch.commit or 0)
             forget_clocks(connection)
-            number = self._commit(connection, program, "retract", own)
+            number = self._db.make_visible(connection, program, "retract", own)
             if corrections:
-                self._commit(connection, self._lock(connection), "retract", corrections)
+                self._db.make_visible(connection, self._db.lock(connection), "retract", corrections)
             values = {"state": "aside", "retracted_by": number, "read_at": None, "reason": reason}
             connection.execute(update(t.batch).where(t.batch.c.id == entry.batch.id).values(**values))
 
@@ -124,7 +124,7 @@ class Asides(Database):
         """(commit of a batch that was set aside after that, commit that took it back), the latter after commit ``after``
         (exclusive) and up to commit ``at`` (inclusive)."""
         b = t.batch.c
-        rows = self._read(select(b.commit, b.retracted_by).where(b.retracted_by <= at, b.retracted_by > after))
+        rows = self._db.read(select(b.commit, b.retracted_by).where(b.retracted_by <= at, b.retracted_by > after))
         return [(row[0], row[1]) for row in rows]
 
     def drop_batch(self, batch: int, keys: Sequence[KeyChange] = ()) -> None:
@@ -138,14 +138,14 @@ class Asides(Database):
             InputProblem: it is not set aside.
             Conflict: a key index is another one (``keys-moved``), or files are gone.
         """
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             state = self._state(connection, batch)
             if state not in ("aside", "dropped"):
                 raise not_aside(batch, state)
             if state == "aside":
                 lock_key_indexes(connection, keys)
-                self._require_files(connection, {run.path for change in keys for run in change.runs})
+                self._db.require_files(connection, {run.path for change in keys for run in change.runs})
                 change_key_indexes(connection, keys)
                 connection.execute(update(t.batch).where(t.batch.c.id == batch).values(state="dropped"))
 

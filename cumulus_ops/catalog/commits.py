@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import Connection, Row, ScalarSelect, Select, case, delete, func, insert, or_, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database
+from cumulus_ops.catalog.database import Database, Part
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.log import BATCH_FIELDS
 from cumulus_ops.catalog.records import (
@@ -28,7 +27,7 @@ from cumulus_ops.catalog.records import (
 )
 from cumulus_ops.project.errors import Conflict
 
-__all__ = ["Clocks", "Commits", "forget_clocks", "insert_clock"]
+__all__ = ["Commits", "forget_clocks", "insert_clock"]
 
 
 # Reading clocks: what applied batches have incorporated, and whether anything is missing.
@@ -68,71 +67,6 @@ def _incorporated() -> ScalarSelect[Any]:
     return select(case((lowest < refreshed, lowest), else_=refreshed)).select_from(t.program).scalar_subquery()
 
 
-class Clocks(Database):
-    """The live history: batches that are applied, and below no snapshot yet."""
-
-    def clocks(self, at: int) -> list[SharedClock]:
-        """The reading clocks of the batches applied at or before commit ``at``."""
-        k, b = t.reading_clock.c, t.batch.c
-        query = select(k.id, k.prefix, k.exceptions, func.count()).join(t.batch, b.clock == k.id).where(b.commit <= at)
-        rows = self._read(query.group_by(k.id, k.prefix, k.exceptions).order_by(k.id))
-        return [SharedClock(number, _clock(prefix, later), batches) for number, prefix, later, batches in rows]
-
-    def history(self, at: int, *, after: int = 0, place: tuple[int, int] | None = None) -> list[HistoryEntry]:
-        """The live history: batches applied at or before commit ``at`` that no snapshot has retired.
-
-        Args:
-            at: see above (inclusive).
-            after: only those applied after this commit (exclusive).
-            place: only those at or after this place in the order, an (epoch, ticket).
-        """
-        k, b = t.reading_clock.c, t.batch.c
-        query = select(*BATCH_FIELDS, k.id, k.prefix, k.exceptions).join(t.reading_clock, k.id == b.clock)
-        query = query.where(b.commit <= at, b.commit > after).order_by(b.id)
-        if place is not None:
-            query = query.where(or_(b.epoch > place[0], (b.epoch == place[0]) & (b.ticket >= place[1])))
-        width = len(BATCH_FIELDS)
-        found: dict[int, Clock] = {}
-        entries = []
-        for row in self._read(query):
-            number = row[width]
-            if number not in found:
-                found[number] = _clock(*row[width + 1 :])
-            entries.append(HistoryEntry(Batch(*row[:width]), found[number], number))
-        return entries
-
-    def unsettled(self) -> Unsettled | None:
-        """Since when tentative answers are not final as far as what is applied goes; None if they are. Costs one short query."""
-        c, p = t.commit.c, t.program.c
-        missing = (c.kind.in_(NEWS), c.number > _incorporated())
-        newest = select(func.max(c.number)).where(*missing).scalar_subquery()
-        refreshed = select(p.refreshed).scalar_subquery()
-        rows = self._read(select(c.committed_at, newest, refreshed).where(*missing).order_by(c.number).limit(1))
-        if not rows:
-            return None
-        since, last, upto = rows[0]
-        since = since if since.tzinfo else since.replace(tzinfo=datetime.UTC)  # SQLite keeps no zones
-        return Unsettled(since, upto is not None and upto < last)
-
-    def behind(self) -> int:
-        """How many applied batches have not incorporated something that was committed since."""
-        newest = select(func.max(t.commit.c.number)).where(t.commit.c.kind.in_(NEWS)).scalar_subquery()
-        late = select(func.count()).select_from(t.batch).join(t.reading_clock, t.reading_clock.c.id == t.batch.c.clock)
-        return int(self._read(late.where(t.reading_clock.c.prefix < newest))[0][0])
-
-    def _advance(self, connection: Connection, clocks: Sequence[SharedClock], read_at: int, number: int) -> None:
-        """Move the batches of each clock to one that has incorporated all up to ``read_at``, and commit ``number``."""
-        moved: dict[Clock, list[SharedClock]] = {}
-        for shared in clocks:
-            moved.setdefault(shared.clock.advanced(read_at, number), []).append(shared)
-        for clock, olds in moved.items():
-            ids = [shared.id for shared in olds]
-            here = update(t.batch).where(t.batch.c.clock.in_(ids)).values(clock=insert_clock(connection, clock))
-            if connection.execute(here).rowcount != sum(shared.batches for shared in olds):
-                raise Conflict("corrected by somebody else", kind="correction-conflict", place=f"clocks {ids}")
-            connection.execute(delete(t.reading_clock).where(t.reading_clock.c.id.in_(ids)))
-
-
 def _replaced(since: int, at: int) -> Select[tuple[int]]:
     """The runs that were replaced after commit ``since``, up to commit ``at``."""
     return select(t.run.c.id).where(t.run.c.retired_by > since, t.run.c.retired_by <= at)
@@ -141,17 +75,18 @@ def _replaced(since: int, at: int) -> Select[tuple[int]]:
 RUN_FIELDS = [t.run.c[name] for name in Run.__dataclass_fields__]
 
 
-class Commits(Clocks, Leases):
-    """The map store's only way to change."""
+class Commits(Part):
+    """The map store's only way to change, and the live history: batches that are applied, and below no snapshot yet."""
 
-    def __init__(self, url: str, root: Path | None = None) -> None:
-        super().__init__(url, root)
+    def __init__(self, database: Database, leases: Leases) -> None:
+        super().__init__(database)
+        self._leases = leases
         #: A commit and the runs visible there: what is asked next is mostly what has changed since.
         self._known_runs: tuple[int, dict[int, Run]] | None = None
 
     def last_commit(self) -> int:
         """The newest commit number; everything up to it is visible."""
-        return cast(int, self._read(select(t.program.c.last_commit))[0][0])
+        return cast(int, self._db.read(select(t.program.c.last_commit))[0][0])
 
     def runs(self, at: int) -> list[Run]:
         """The runs visible at commit ``at``, in the order of their ids."""
@@ -167,10 +102,10 @@ class Commits(Clocks, Leases):
 
     def _kept_up(self, since: int, known: dict[int, Run], at: int) -> dict[int, Run] | None:
         """The runs visible at ``at``, from those at ``since`` and what has changed; None if that cannot be told any more."""
-        replaced = {number for (number,) in self._read(_replaced(since, at))}
+        replaced = {number for (number,) in self._db.read(_replaced(since, at))}
         fresh = self._runs_since(since, at)
         # asked last: if nothing replaced after `since` is forgotten now, nothing was when the others were asked
-        if self._read(select(t.program.c.forgotten))[0][0] > since:
+        if self._db.read(select(t.program.c.forgotten))[0][0] > since:
             return None
         return {number: run for number, run in known.items() if number not in replaced} | {run.id: run for run in fresh}
 
@@ -178,7 +113,7 @@ class Commits(Clocks, Leases):
         """The runs visible at ``at`` that came after commit ``since``."""
         r = t.run.c
         visible = (r.commit > since, r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
-        return [Run(*row) for row in self._read(select(*RUN_FIELDS).where(*visible).order_by(r.id))]
+        return [Run(*row) for row in self._db.read(select(*RUN_FIELDS).where(*visible).order_by(r.id))]
 
     def begin_apply(self, batch: int, step: Step) -> int:
         """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging, until
@@ -187,8 +122,8 @@ class Commits(Clocks, Leases):
         Returns:
             the commit to read at.
         """
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
             this = t.batch.c.id == batch
             mine = connection.execute(select(t.batch.c.ticket, t.batch.c.unended).where(this)).one()
             reading = {"read_at": program.last_commit, "lease": step.lease, "step": step.number}
@@ -226,20 +161,20 @@ class Commits(Clocks, Leases):
         Raises:
             Conflict: runs beyond ``read_at`` have been merged meanwhile, so its clock could not be kept.
         """
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
             state = connection.execute(select(t.batch.c.state).where(t.batch.c.id == batch)).scalar_one()
             if state != "appended":
                 return None
             if read_at < program.merge_horizon:
                 raise Conflict("the runs it read were merged", kind="merge-conflict", place=f"batch {batch}")
-            number = self._commit(connection, program, "apply", runs)
+            number = self._db.make_visible(connection, program, "apply", runs)
             kept = Clock(read_at, frozenset()).advanced(read_at, number) if settles else EVER
             clock = insert_clock(connection, kept)
             values = {"state": "applied", "commit": number, "seconds": seconds, "clock": clock}
             connection.execute(update(t.batch).where(t.batch.c.id == batch).values(**values))
             if refresh is not None and program.last_commit == read_at and program.refreshed == refresh.expected:
-                self._refresh(connection, self._lock(connection), number, refresh.runs, refresh.corrected)
+                self._refresh(connection, self._db.lock(connection), number, refresh.runs, refresh.corrected)
             return number
 
     def commit_correction(
@@ -259,16 +194,16 @@ class Commits(Clocks, Leases):
         Raises:
             Conflict: one of the clocks was advanced by somebody else, or a batch that has it was retired or taken back.
         """
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
-            number = self._commit(connection, program, "correct", runs) if runs else read_at
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
+            number = self._db.make_visible(connection, program, "correct", runs) if runs else read_at
             self._advance(connection, clocks, read_at, number)
             self._count(connection, number, corrected, runs)
             return number
 
     def refreshed(self) -> int:
         """The commit up to which the maps that depend on derivations are refreshed (inclusive)."""
-        return int(self._read(select(t.program.c.refreshed))[0][0] or 0)
+        return int(self._db.read(select(t.program.c.refreshed))[0][0] or 0)
 
     def commit_refresh(self, expected: int, read_at: int, runs: Sequence[NewRun], corrected: Mapping[int, int]) -> int:
         """Make a refresh visible: the maps that depend on derivations have then incorporated all up to ``read_at``.
@@ -285,8 +220,8 @@ class Commits(Clocks, Leases):
         Raises:
             Conflict: somebody else has refreshed meanwhile, or a batch that it has read was taken back.
         """
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
             if program.refreshed != expected:
                 raise Conflict("refreshed by somebody else", kind="refresh-conflict")
             b = t.batch.c
@@ -303,7 +238,7 @@ class Commits(Clocks, Leases):
         runs: Sequence[NewRun],
         corrected: Mapping[int, int],
     ) -> int:
-        number = self._commit(connection, program, "refresh", runs, [read_at] * len(runs)) if runs else read_at
+        number = self._db.make_visible(connection, program, "refresh", runs, [read_at] * len(runs)) if runs else read_at
         connection.execute(update(t.program).values(refreshed=read_at))
         self._count(connection, number, corrected, runs)
         return number
@@ -317,7 +252,7 @@ class Commits(Clocks, Leases):
     def corrections(self) -> dict[int, int]:
         """epoch -> corrected map entries so far."""
         c = t.correction.c
-        return {epoch: int(rows) for epoch, rows in self._read(select(c.epoch, func.sum(c.rows)).group_by(c.epoch))}
+        return {epoch: int(rows) for epoch, rows in self._db.read(select(c.epoch, func.sum(c.rows)).group_by(c.epoch))}
 
     def commit_merge(self, merges: Sequence[tuple[Sequence[Run], NewRun | None]]) -> int:
         """Replace runs by their merged runs, all in one commit.
@@ -331,13 +266,13 @@ class Commits(Clocks, Leases):
         Raises:
             Conflict: one of the runs was replaced by somebody else, or a live history entry has yet to tell them apart.
         """
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
             origin = max(r.origin for replaced, _ in merges for r in replaced)
             if origin > self._lowest_clock(connection, program):
                 raise Conflict("a history entry has yet to read one of the runs", kind="merge-conflict")
             merged = [(new, max(r.origin for r in replaced)) for replaced, new in merges if new is not None]
-            number = self._commit(connection, program, "merge", [m for m, _ in merged], [o for _, o in merged])
+            number = self._db.make_visible(connection, program, "merge", [m for m, _ in merged], [o for _, o in merged])
             self._retire(connection, [r.id for replaced, _ in merges for r in replaced], number)
             connection.execute(update(t.program).values(merge_horizon=max(program.merge_horizon, origin)))
             return number
@@ -354,19 +289,80 @@ class Commits(Clocks, Leases):
         r = t.run.c
         visible = (r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
         query = select(r.map).where(*visible).group_by(r.map, r.access_path).having(func.count() > limit).limit(1)
-        return bool(self._read(query))
+        return bool(self._db.read(query))
 
     def mergeable(self, at: int) -> list[Run]:
         """The runs visible at ``at`` that every live history entry, every apply under way, and the maps that depend on
         derivations have incorporated."""
-        with self._engine.begin() as connection:
-            lowest = self._lowest_clock(connection, self._lock(connection))
+        with self._db.begin() as connection:
+            lowest = self._lowest_clock(connection, self._db.lock(connection))
         return [r for r in self.runs(at) if r.origin <= lowest]
 
     def _lowest_clock(self, connection: Connection, program: Row[Any]) -> int:
-        self._end_lapsed(connection)
+        self._leases.end_lapsed(connection)
         b, k = t.batch.c, t.lease.c
         live = connection.execute(select(func.min(t.reading_clock.c.prefix))).scalar()
         announced = select(func.min(b.read_at)).join(t.lease, (k.id == b.lease) & (k.first_step <= b.step))
         reading = connection.execute(announced.where(b.state == "appended")).scalar()
         return int(min(x for x in (live, reading, program.refreshed, program.last_commit) if x is not None))
+
+    def clocks(self, at: int) -> list[SharedClock]:
+        """The reading clocks of the batches applied at or before commit ``at``."""
+        k, b = t.reading_clock.c, t.batch.c
+        query = select(k.id, k.prefix, k.exceptions, func.count()).join(t.batch, b.clock == k.id).where(b.commit <= at)
+        rows = self._db.read(query.group_by(k.id, k.prefix, k.exceptions).order_by(k.id))
+        return [SharedClock(number, _clock(prefix, later), batches) for number, prefix, later, batches in rows]
+
+    def live_history(self, at: int, *, after: int = 0, place: tuple[int, int] | None = None) -> list[HistoryEntry]:
+        """The live history: batches applied at or before commit ``at`` that no snapshot has retired.
+
+        Args:
+            at: see above (inclusive).
+            after: only those applied after this commit (exclusive).
+            place: only those at or after this place in the order, an (epoch, ticket).
+        """
+        k, b = t.reading_clock.c, t.batch.c
+        query = select(*BATCH_FIELDS, k.id, k.prefix, k.exceptions).join(t.reading_clock, k.id == b.clock)
+        query = query.where(b.commit <= at, b.commit > after).order_by(b.id)
+        if place is not None:
+            query = query.where(or_(b.epoch > place[0], (b.epoch == place[0]) & (b.ticket >= place[1])))
+        width = len(BATCH_FIELDS)
+        found: dict[int, Clock] = {}
+        entries = []
+        for row in self._db.read(query):
+            number = row[width]
+            if number not in found:
+                found[number] = _clock(*row[width + 1 :])
+            entries.append(HistoryEntry(Batch(*row[:width]), found[number], number))
+        return entries
+
+    def unsettled(self) -> Unsettled | None:
+        """Since when tentative answers are not final as far as what is applied goes; None if they are. Costs one short query."""
+        c, p = t.commit.c, t.program.c
+        missing = (c.kind.in_(NEWS), c.number > _incorporated())
+        newest = select(func.max(c.number)).where(*missing).scalar_subquery()
+        refreshed = select(p.refreshed).scalar_subquery()
+        rows = self._db.read(select(c.committed_at, newest, refreshed).where(*missing).order_by(c.number).limit(1))
+        if not rows:
+            return None
+        since, last, upto = rows[0]
+        since = since if since.tzinfo else since.replace(tzinfo=datetime.UTC)  # SQLite keeps no zones
+        return Unsettled(since, upto is not None and upto < last)
+
+    def behind(self) -> int:
+        """How many applied batches have not incorporated something that was committed since."""
+        newest = select(func.max(t.commit.c.number)).where(t.commit.c.kind.in_(NEWS)).scalar_subquery()
+        late = select(func.count()).select_from(t.batch).join(t.reading_clock, t.reading_clock.c.id == t.batch.c.clock)
+        return int(self._db.read(late.where(t.reading_clock.c.prefix < newest))[0][0])
+
+    def _advance(self, connection: Connection, clocks: Sequence[SharedClock], read_at: int, number: int) -> None:
+        """Move the batches of each clock to one that has incorporated all up to ``read_at``, and commit ``number``."""
+        moved: dict[Clock, list[SharedClock]] = {}
+        for shared in clocks:
+            moved.setdefault(shared.clock.advanced(read_at, number), []).append(shared)
+        for clock, olds in moved.items():
+            ids = [shared.id for shared in olds]
+            here = update(t.batch).where(t.batch.c.clock.in_(ids)).values(clock=insert_clock(connection, clock))
+            if connection.execute(here).rowcount != sum(shared.batches for shared in olds):
+                raise Conflict("corrected by somebody else", kind="correction-conflict", place=f"clocks {ids}")
+            connection.execute(delete(t.reading_clock).where(t.reading_clock.c.id.in_(ids)))

@@ -78,6 +78,7 @@ import datetime
 import importlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,6 +117,7 @@ __all__ = [
     "SCHEMA",
     "ClockS",
     "Database",
+    "Part",
     "clock_s",
     "connect",
     "database_problem",
@@ -393,24 +395,24 @@ class Database:
     """The database at one URL, and the state folder, if what is committed has to be there."""
 
     def __init__(self, url: str, root: Path | None = None) -> None:
-        self._engine = connect(url)
-        self._root = root
-        self._identity: Identity | None = None  # as this process has opened it
-        self._reader = self._engine.execution_options(**{READ_ONLY: True})
+        self.engine = connect(url)
+        self.root = root
+        self.known_identity: Identity | None = None  # as this process has opened it
+        self.reader = self.engine.execution_options(**{READ_ONLY: True})
 
     def identity(self) -> Identity | None:
         """Whose this catalog is, as this process has opened it; None if it was never initialised."""
-        if self._identity is None:
-            self._identity = self._reading(read_identity)
-        return self._identity
+        if self.known_identity is None:
+            self.known_identity = self.look(read_identity)
+        return self.known_identity
 
     def migrate(self) -> None:
         """Bring the schema up to date (see :func:`~cumulus_ops.catalog.database.migrate`)."""
-        migrate(self._engine)
+        migrate(self.engine)
 
     def state_format(self) -> int | None:
         """The format of the runs that are registered, whatever the schema's version; None where there are none."""
-        columns = {c["name"] for c in inspect(self._reader).get_columns("program")} if self._has_program() else set()
+        columns = {c["name"] for c in inspect(self.reader).get_columns("program")} if self._has_program() else set()
         if not columns:
             return None
         if "format" not in columns:
@@ -418,15 +420,15 @@ class Database:
         return next(iter(self._rows("format")), None)
 
     def _has_program(self) -> bool:
-        return not is_missing(self._reader) and inspect(self._reader).has_table("program")
+        return not is_missing(self.reader) and inspect(self.reader).has_table("program")
 
     def _rows(self, column: str) -> list[int]:
-        with self._reader.connect() as connection:
+        with self.reader.connect() as connection:
             return list(connection.execute(select(literal_column(column)).select_from(table("program"))).scalars())
 
     def is_current(self) -> bool:
         """Whether there is a schema, this version's."""
-        return retry_busy(lambda: schema_version(self._reader)) == SCHEMA
+        return retry_busy(lambda: schema_version(self.reader)) == SCHEMA
 
     def check_schema(self) -> None:
         """See that the schema is this version's.
@@ -434,9 +436,9 @@ class Database:
         Raises:
             SetupProblem: the catalog was made by another version, or not at all.
         """
-        found = retry_busy(lambda: schema_version(self._reader))
+        found = retry_busy(lambda: schema_version(self.reader))
         if found is None:
-            raise not_initialised(shown_url(self._engine.url.render_as_string(hide_password=False)))
+            raise not_initialised(shown_url(self.engine.url.render_as_string(hide_password=False)))
         if found != SCHEMA:
             raise SetupProblem(
                 f"the catalog has schema {found}, and this version of Cumulus works with {SCHEMA}",
@@ -446,30 +448,35 @@ class Database:
 
     def close(self) -> None:
         """Release all connections."""
-        self._engine.dispose()
+        self.engine.dispose()
 
-    def _read(self, query: Executable) -> list[Any]:
-        return self._reading(lambda connection: list(connection.execute(query)))
+    def begin(self) -> AbstractContextManager[Connection]:
+        """A transaction that writes: see the head of this module."""
+        return self.engine.begin()
 
-    def _reading(self, look: Callable[[Connection], T]) -> T:
+    def read(self, query: Executable) -> list[Any]:
+        """The rows of a query that only reads."""
+        return self.look(lambda connection: list(connection.execute(query)))
+
+    def look(self, look: Callable[[Connection], T]) -> T:
         """What a function of a connection that only reads finds, all as of one moment on SQLite."""
 
         def action() -> T:
-            with self._reader.begin() as connection:
+            with self.reader.begin() as connection:
                 return look(connection)
 
         return retry_busy(action)
 
-    def _lock(self, connection: Connection) -> Row[Any]:
+    def lock(self, connection: Connection) -> Row[Any]:
         """The program row, locked for this transaction (on SQLite the transaction holds the write lock already)."""
         row = connection.execute(select(t.program).with_for_update()).first()
         if row is None:
             raise not_initialised()
-        if self._identity is not None and row.generation != self._identity.generation:
+        if self.known_identity is not None and row.generation != self.known_identity.generation:
             raise generation_over()
         return row
 
-    def _commit(
+    def make_visible(
         self,
         connection: Connection,
         program: Row[Any],
@@ -478,7 +485,7 @@ class Database:
         origins: Sequence[int] | None = None,
     ) -> int:
         """Make runs visible under the next commit number; ``origins`` are theirs, that number if None."""
-        self._require_files(connection, {r.path for r in runs})
+        self.require_files(connection, {r.path for r in runs})
         number = int(program.last_commit) + 1
         rows = sum(r.rows for r in runs)
         connection.execute(update(t.program).values(last_commit=number))
@@ -489,7 +496,7 @@ class Database:
             connection.execute(insert(t.run), values)
         return number
 
-    def _require_files(self, connection: Connection, paths: Collection[str]) -> None:
+    def require_files(self, connection: Connection, paths: Collection[str]) -> None:
         """See that files are there, and will be: that nobody can have taken them for garbage.
 
         Raises:
@@ -499,7 +506,14 @@ class Database:
             first = connection.execute(HELD, {"lease": step.lease}).scalar()
             if first is None or step.number < first:
                 raise Conflict("its lease is over", kind="lease-over", place=f"step {step.label}", hint="run it again")
-        lost = [] if self._root is None else sorted(path for path in paths if not (self._root / path).exists())
+        lost = [] if self.root is None else sorted(path for path in paths if not (self.root / path).exists())
         if lost:
             hint = "run it again; if that does not help, see who else deletes files there"
             raise Conflict(f"{len(lost)} files are gone", kind="files-lost", place=lost[0], hint=hint)
+
+
+class Part:
+    """A part of the catalog: what it reads, and the transactions that are its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database

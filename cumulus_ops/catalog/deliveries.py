@@ -8,52 +8,35 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, insert_new, now
+from cumulus_ops.catalog.database import Part, insert_new, now
 from cumulus_ops.catalog.epochs import moment_of
-from cumulus_ops.catalog.members import read_membership
 from cumulus_ops.catalog.records import (
     Advance,
     FileAside,
     Intake,
-    KeyChange,
-    KeyIndex,
-    KeyRun,
     KnownDelivery,
-    LogFile,
     NewFileAside,
-    NewKeyRun,
     QuarantinedRows,
     Repeats,
-    StandingSource,
     Taken,
     TakenFile,
 )
 from cumulus_ops.project.errors import Conflict, InputProblem
 
-__all__ = [
-    "Deliveries",
-    "KeyIndexes",
-    "SourceProblems",
-    "change_key_indexes",
-    "forget_key_runs",
-    "forget_positions",
-    "lock_key_indexes",
-    "move",
-    "record_intake",
-]
+__all__ = ["Deliveries", "forget_positions", "move", "record_intake"]
 
 
 #: So many names are asked for one by one, of more all are read.
 FEW = 1000
 
 
-class Deliveries(Database):
+class Deliveries(Part):
     """What came in."""
 
     def source_position(self, source: str) -> str | None:
         """Where a source is: what comes before is in the log; None if it has not begun, or has no position."""
         p = t.source_position.c
-        return next((row[0] for row in self._read(select(p.position).where(p.source == source))), None)
+        return next((row[0] for row in self._db.read(select(p.position).where(p.source == source))), None)
 
     def source_positions(self, epoch: int) -> dict[str, str]:
         """Where the sources were at the end of an epoch, by name: what comes before, and nothing else, is in it or in earlier ones.
@@ -61,7 +44,7 @@ class Deliveries(Database):
         Raises:
             InputProblem: its snapshot is not retained any more, and neither is this.
         """
-        oldest = self._read(select(t.program.c.oldest_readable))[0][0]
+        oldest = self._db.read(select(t.program.c.oldest_readable))[0][0]
         if epoch < oldest:
             hint = f"the oldest is {oldest}; `retain` and `pin` under `epochs:` in cumulus.yaml keep more"
             raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=hint)
@@ -69,17 +52,17 @@ class Deliveries(Database):
         latest = select(s.source, func.max(s.epoch)).where(s.epoch <= epoch).group_by(s.source)
         return {
             row[0]: row[1]
-            for row in self._read(select(s.source, s.position).where(tuple_(s.source, s.epoch).in_(latest)))
+            for row in self._db.read(select(s.source, s.position).where(tuple_(s.source, s.epoch).in_(latest)))
         }
 
-    def deliveries(self, coordinator: int, names: Collection[str]) -> dict[str, KnownDelivery]:
+    def known(self, coordinator: int, names: Collection[str]) -> dict[str, KnownDelivery]:
         """Those of the named drops that were seen for a coordinator, by name."""
         d = t.delivery.c
         query = select(d.id, d.name, d.arrived_at, d.identity, d.files, d.digest)
         query = query.where(d.coordinator == coordinator, d.space == "")
         if len(names) <= FEW:
             query = query.where(d.name.in_(names))
-        rows = (row for row in self._read(query) if row[1] in names)
+        rows = (row for row in self._db.read(query) if row[1] in names)
         return {
             name: KnownDelivery(id_, name, at, i, _files(files), digest) for id_, name, at, i, files, digest in rows
         }
@@ -97,7 +80,7 @@ class Deliveries(Database):
             for n, at in arrivals.items()
         ]
         if values:
-            with self._engine.begin() as connection:
+            with self._db.begin() as connection:
                 insert_new(connection, t.delivery, values)
 
     def number_of(self, coordinator: int, space: str, name: str, arrived: float) -> int:
@@ -105,17 +88,17 @@ class Deliveries(Database):
         self.see(coordinator, {name: arrived}, space)
         d = t.delivery.c
         mine = (d.coordinator == coordinator, d.space == space, d.name == name)
-        return int(self._read(select(d.id).where(*mine))[0][0])
+        return int(self._db.read(select(d.id).where(*mine))[0][0])
 
-    def delivered(self, coordinator: int, digest: str) -> list[str]:
+    def with_contents(self, coordinator: int, digest: str) -> list[str]:
         """The names of the drops of a coordinator with these contents, in the order in which they were seen."""
         d = t.delivery.c
         same = (d.coordinator == coordinator, d.space == "", d.digest == digest)
-        return [row[0] for row in self._read(select(d.name).where(*same).order_by(d.id))]
+        return [row[0] for row in self._db.read(select(d.name).where(*same).order_by(d.id))]
 
     def recognise(self, taken: Taken) -> None:
         """Record how a drop looks now that was taken already, and has the same contents."""
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             _record_taken(connection, taken)
 
     def set_files_aside(self, asides: Iterable[NewFileAside]) -> None:
@@ -128,9 +111,9 @@ class Deliveries(Database):
             decided = (f.state == "dropped") & ((f.reason == aside.reason) | untaken)
             known = select(f.id).where(*here, (f.state == "aside") | decided).limit(1)
             same = select(f.id).where(*here, f.state.in_(("aside", "dropped")), f.reason == aside.reason).limit(1)
-            if self._read(same):
+            if self._db.read(same):
                 continue
-            with self._engine.begin() as connection:
+            with self._db.begin() as connection:
                 again = update(t.file_aside).where(*here, f.state == "aside", f.kind == aside.kind)
                 if connection.execute(again.values(reason=aside.reason, bytes=aside.bytes)).rowcount:
                     continue
@@ -151,7 +134,9 @@ class Deliveries(Database):
             query = query.where(f.state == state)
         if batch is not None:
             query = query.where(f.batch == batch)
-        return [FileAside(**{**row._asdict(), "recorded_at": moment_of(row.recorded_at)}) for row in self._read(query)]
+        return [
+            FileAside(**{**row._asdict(), "recorded_at": moment_of(row.recorded_at)}) for row in self._db.read(query)
+        ]
 
     def quarantined_rows(self, *, state: str | None = "kept") -> list[QuarantinedRows]:
         """Rejected rows that wait for a decision (``state`` None: all), a record per relation and batch, in the order in which they came."""
@@ -164,7 +149,7 @@ class Deliveries(Database):
         )
         if state is not None:
             query = query.where(q.state == state)
-        found = [row._asdict() for row in self._read(query)]
+        found = [row._asdict() for row in self._db.read(query)]
         return [QuarantinedRows(**{**row, "reasons": _reasons(row["reasons"], row["rows"])}) for row in found]
 
     def repeats(self) -> list[Repeats]:
@@ -173,22 +158,22 @@ class Deliveries(Database):
         rows = func.sum(b.duplicates)
         query = select(b.coordinator, b.epoch, b["drop"], rows).where(b.duplicates > 0)
         each = query.group_by(b.coordinator, b.epoch, b.space, b["drop"])
-        found = self._read(each.order_by(b.epoch, b.coordinator))
+        found = self._db.read(each.order_by(b.epoch, b.coordinator))
         return [Repeats(c, e, d, int(n)) for c, e, d, n in found]
 
-    def undecided(self) -> tuple[int, int]:
+    def count_undecided(self) -> tuple[int, int]:
         """How many rows are in the quarantine, and how many files are set aside."""
         q, f = t.quarantine.c, t.file_aside.c
         rows = select(func.coalesce(func.sum(q.rows), 0)).where(q.state == "kept").scalar_subquery()
         files = select(func.count(f.id)).where(f.state == "aside").scalar_subquery()
-        found = self._read(select(rows, files))[0]
+        found = self._db.read(select(rows, files))[0]
         return int(found[0]), int(found[1])
 
     def files_aside_by_epoch(self) -> dict[int, int]:
         """epoch -> how many files of its deliveries were set aside."""
         f, b = t.file_aside.c, t.batch.c
         joined = t.file_aside.join(t.batch, b.id == f.batch)
-        rows = self._read(select(b.epoch, func.count()).select_from(joined).group_by(b.epoch))
+        rows = self._db.read(select(b.epoch, func.count()).select_from(joined).group_by(b.epoch))
         return {row[0]: row[1] for row in rows}
 
     def drop_quarantined(self, *numbers: int) -> None:
@@ -197,7 +182,7 @@ class Deliveries(Database):
         Raises:
             InputProblem: there are none of such a number, or they were retried.
         """
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             for number in sorted(numbers):
                 _drop(connection, t.quarantine, number, "kept", f"R{number}")
 
@@ -207,8 +192,13 @@ class Deliveries(Database):
         Raises:
             InputProblem: there is none of that number, or it was retried.
         """
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             _drop(connection, t.file_aside, number, "aside", f"F{number}")
+
+    def last_epochs(self) -> dict[str, int]:
+        """source -> the last epoch that something of it is in."""
+        s = t.source_epoch.c
+        return {row[0]: int(row[1]) for row in self._db.read(select(s.source, func.max(s.epoch)).group_by(s.source))}
 
 
 def _drop(connection: Connection, table: Table, number: int, undecided: str, label: str) -> None:
@@ -300,194 +290,7 @@ def _files(text: str) -> dict[str, TakenFile]:
 # Sources that stand still: whoever asks a source says so here, and whoever looks at the project need not ask it.
 
 
-class SourceProblems(Database):
-    """What is the matter with sources, by their names."""
-
-    def standing_sources(self) -> list[StandingSource]:
-        """Those that stand still, by name."""
-        p = t.source_problem.c
-        rows = self._read(select(p.source, p.problem, p.since).order_by(p.source))
-        return [StandingSource(source, problem, moment_of(since)) for source, problem, since in rows]
-
-    def source_stands_still(self, source: str, problem: str) -> None:
-        """Record that it does; since when, is what it was if it did before."""
-        p = t.source_problem.c
-        with self._engine.begin() as connection:
-            self._lock(connection)
-            if (
-                connection.execute(update(t.source_problem).where(p.source == source).values(problem=problem)).rowcount
-                == 0
-            ):
-                values = {"source": source, "problem": problem, "since": now().timestamp()}
-                connection.execute(insert(t.source_problem).values(**values))
-
-    def source_goes_on(self, source: str) -> None:
-        """Record that it does; costs a read if it had not stood still."""
-        p = t.source_problem.c
-        if self._read(select(p.source).where(p.source == source)):
-            with self._engine.begin() as connection:
-                connection.execute(delete(t.source_problem).where(p.source == source))
-
-    def last_epochs_of_sources(self) -> dict[str, int]:
-        """source -> the last epoch that something of it is in."""
-        s = t.source_epoch.c
-        return {row[0]: int(row[1]) for row in self._read(select(s.source, func.max(s.epoch)).group_by(s.source))}
-
-
 # The key indexes' rows: which runs they consist of, and what they know of the log.
 #
 # An append changes the indexes that it has judged events by in its own transaction, if they are as they were: so of two appends to one
 # relation the second finds out, and looks whether the first has changed its keys. A merge changes nothing that is known.
-
-
-#: States of batches whose events are not in the log any more: of a retried one the retry has them.
-WITHOUT = ("retried", "dropped")
-
-
-def _moved(relation: str) -> Conflict:
-    return Conflict("the key index moved on", kind="keys-moved", place=f"relation {relation}", hint="run it again")
-
-
-def lock_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> None:
-    """Lock the indexes, in the order of their names, and see that they are as they were when events were judged by them.
-
-    Raises:
-        Conflict: one is not, or something was appended to its relation without it.
-    """
-    i, f = t.key_index.c, t.log_file.c
-    for change in sorted(changes, key=lambda change: change.relation):
-        query = select(i.version, i.signature, i.covers).where(i.relation == change.relation).with_for_update()
-        version, signature, covers = connection.execute(query).first() or (None, None, 0)
-        beyond = select(f.id).where(f.id > covers, f.relation == change.relation).limit(1)
-        if (version, signature) != (change.version, change.signature) or connection.execute(beyond).first():
-            raise _moved(change.relation)
-
-
-def change_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> None:
-    """Add what an append has written, which are locked; its log files are in them from now on."""
-    newest = connection.execute(select(func.max(t.log_file.c.id))).scalar() or 0 if changes else 0
-    for change in changes:
-        values = {"version": change.version + len(change.runs), "covers": newest}
-        connection.execute(update(t.key_index).where(t.key_index.c.relation == change.relation).values(**values))
-        _insert(connection, change.runs, [change.version + 1 + n for n in range(len(change.runs))])
-
-
-def _insert(
-    connection: Connection, runs: Sequence[NewKeyRun], versions: Sequence[int], first: int | None = None
-) -> None:
-    rows = [
-        {**vars(run), "first": version if first is None else first, "last": version}
-        for run, version in zip(runs, versions, strict=True)
-    ]
-    if rows:
-        connection.execute(insert(t.key_run), rows)
-
-
-def _retire(connection: Connection, relation: str, last_commit: int) -> None:
-    counting = (t.key_run.c.relation == relation, t.key_run.c.retired_by.is_(None))
-    connection.execute(update(t.key_run).where(*counting).values(retired_by=last_commit + 1))
-
-
-def forget_key_runs(connection: Connection, floor: int) -> set[str]:
-    """Drop the rows of runs that were replaced before a commit that all who read read at, or later; the files that may go."""
-    r = t.key_run.c
-    gone = r.retired_by <= floor
-    paths = set(connection.execute(select(r.path).where(gone)).scalars())
-    if not paths:
-        return paths
-    connection.execute(delete(t.key_run).where(gone))
-    return paths - set(connection.execute(select(r.path).where(r.path.in_(paths))).scalars())
-
-
-class KeyIndexes(Database):
-    """What is known of keys."""
-
-    def key_index(self, relation: str) -> KeyIndex | None:
-        """The key index of a relation; None if there is none."""
-        i, r, f = t.key_index.c, t.key_run.c, t.log_file.c
-        beyond = select(f.id).where(f.id > i.covers, f.relation == i.relation).exists()
-        fields = (i.version, i.signature, i.covers, beyond, *[r[name] for name in KeyRun.__dataclass_fields__])
-        here = (r.relation == i.relation) & r.retired_by.is_(None)
-        query = select(*fields).select_from(t.key_index.outerjoin(t.key_run, here)).where(i.relation == relation)
-        rows = self._read(query)  # one statement: all of it is as of one moment
-        if not rows:
-            return None
-        version, signature, covers, is_behind = rows[0][:4]
-        runs = tuple(KeyRun(*row[4:]) for row in rows if row[4] is not None)
-        return KeyIndex(relation, version, signature, covers, bool(is_behind), runs)
-
-    def key_runs(self) -> dict[str, list[tuple[int, int]]]:
-        """relation -> (the latest version of its index that is in it, rows) of each run of its index."""
-        r = t.key_run.c
-        found: dict[str, list[tuple[int, int]]] = {}
-        for relation, last, rows in self._read(select(r.relation, r.last, r.rows).where(r.retired_by.is_(None))):
-            found.setdefault(relation, []).append((last, rows))
-        return found
-
-    def key_log(self, relation: str) -> tuple[int, list[tuple[LogFile, int, int, str]]]:
-        """(the highest id of the relation's log files, those files with the epochs, coordinators and states of their batches), without those of
-        batches that were dropped or retried; those that are set aside belong to it."""
-        f, b = t.log_file.c, t.batch.c
-        query = select(f.id, b.epoch, b.coordinator, b.state, *[f[name] for name in LogFile.__dataclass_fields__])
-        rows = self._read(query.join(t.batch, b.id == f.batch).where(f.relation == relation).order_by(f.id))
-        files = [(LogFile(*row[4:]), row[1], row[2], row[3]) for row in rows if row[3] not in WITHOUT]
-        return max((row[0] for row in rows), default=0), files
-
-    def lowest_open_epoch(self) -> int:
-        """Nothing is appended to an earlier one any more."""
-        return self._reading(lambda connection: min((m.epoch for m in read_membership(connection).active()), default=0))
-
-    def put_key_index(
-        self, relation: str, signature: str, covers: int, runs: Sequence[NewKeyRun], replaced: KeyIndex | None
-    ) -> None:
-        """Name the runs of a relation's index that was built from the log.
-
-        Args:
-            relation: its name.
-            signature: what it is an index of.
-            covers: the highest id of the log files that it was built from.
-            runs: its runs, which have no key in common.
-            replaced: the index that there was before.
-
-        Raises:
-            Conflict: there is another one by now, or more of the log; or files are gone.
-        """
-        i, f = t.key_index.c, t.log_file.c
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
-            now = connection.execute(select(i.version).where(i.relation == relation).with_for_update()).scalar()
-            more = connection.execute(select(f.id).where(f.id > covers, f.relation == relation).limit(1)).first()
-            if more is not None or now != (replaced.version if replaced else None):
-                raise _moved(relation)
-            self._require_files(connection, {run.path for run in runs})
-            version = 1 if now is None else int(now) + 1
-            connection.execute(delete(t.key_index).where(i.relation == relation))
-            _retire(connection, relation, int(program.last_commit))
-            values = {"relation": relation, "version": version, "signature": signature, "covers": covers}
-            connection.execute(insert(t.key_index).values(**values))
-            _insert(connection, runs, [version] * len(runs))
-
-    def forget_key_index(self, relation: str) -> None:
-        """Let the index of a relation be built anew with the next append. Its versions go on: who has judged events by it finds out."""
-        i = t.key_index.c
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
-            nothing = {"version": i.version + 1, "signature": "", "covers": -1}
-            connection.execute(update(t.key_index).where(i.relation == relation).values(**nothing))
-            _retire(connection, relation, int(program.last_commit))
-
-    def commit_key_merge(self, runs: Sequence[KeyRun], new: Sequence[NewKeyRun]) -> None:
-        """Replace runs of one index by others that say the same.
-
-        Raises:
-            Conflict: one of them was replaced by somebody else; or files are gone.
-        """
-        r = t.key_run.c
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
-            counting = (r.id.in_([run.id for run in runs]), r.retired_by.is_(None))
-            gone = update(t.key_run).where(*counting).values(retired_by=int(program.last_commit) + 1)
-            if connection.execute(gone).rowcount != len(runs):
-                raise _moved(runs[0].relation)
-            self._require_files(connection, {run.path for run in new})
-            _insert(connection, new, [max(run.last for run in runs)] * len(new), min(run.first for run in runs))

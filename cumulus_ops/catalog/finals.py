@@ -34,9 +34,9 @@ from sqlalchemy import (
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.commits import NEWS
-from cumulus_ops.catalog.database import Database
-from cumulus_ops.catalog.punctuations import lock_values, portions
+from cumulus_ops.catalog.database import Part
 from cumulus_ops.catalog.results import record_table
+from cumulus_ops.catalog.seals import lock_values, portions
 from cumulus_ops.catalog.values import ClosedValue, shown_value
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.verdicts import DIFFERS, UNPROVED
@@ -96,24 +96,24 @@ _FIELDS = (
 )
 
 
-class Finals(Database):
+class Finals(Part):
     """What is final although its epoch has no snapshot yet."""
 
     def horizon(self, *, refreshed: bool = True) -> int:
         """The commit at or below which no batch can be taken back any more, see above (inclusive). ``refreshed``: False does not look at
         the derived maps."""
-        return self._reading(lambda connection: _horizon(connection, refreshed))
+        return self._db.look(lambda connection: _horizon(connection, refreshed))
 
     def newest_news(self) -> int:
         """The newest commit whose deltas others have to incorporate."""
         c = t.commit.c
-        rows = self._read(select(c.number).where(c.kind.in_(NEWS)).order_by(c.number.desc()).limit(1))
+        rows = self._db.read(select(c.number).where(c.kind.in_(NEWS)).order_by(c.number.desc()).limit(1))
         return int(rows[0][0]) if rows else 0
 
     def oldest_live(self) -> int | None:
         """The first commit of a batch that is applied and in no snapshot yet; None without one."""
         b = t.batch.c
-        found = self._read(select(func.min(b.commit)).where(b.clock.is_not(None)))[0][0]
+        found = self._db.read(select(func.min(b.commit)).where(b.clock.is_not(None)))[0][0]
         return None if found is None else int(found)
 
     def newly_closed(self, views: Mapping[str, Seals] | None = None, *, sealed: bool = True) -> list[ClosedValue]:
@@ -129,7 +129,7 @@ class Finals(Database):
         query = query.where(v.finalised.is_(None)).order_by(v.id)
         if sealed:
             query = query.where(v.closed_at.is_not(None), ~only_waiting(views or {}))
-        return [ClosedValue(*row) for row in self._read(query)]
+        return [ClosedValue(*row) for row in self._db.read(query)]
 
     def closed_left(self, relation: str, seal: str, limit: int = 20, *, validated: bool = True) -> list[str]:
         """The texts of closed values of which a partition is not final yet, or not validated, the oldest first.
@@ -141,11 +141,11 @@ class Finals(Database):
         """
         v, f = t.seal_value.c, t.final_partition.c
         mine = select(v.id, v.value).where(v.relation == relation, v.seal == seal)
-        left = self._read(mine.where(v.finalised.is_(None), v.closed_at.is_not(None)).order_by(v.id).limit(limit))
+        left = self._db.read(mine.where(v.finalised.is_(None), v.closed_at.is_not(None)).order_by(v.id).limit(limit))
         found = {int(number): text for number, text in left}
         if validated:
             waits = mine.join(t.final_partition, f.value == v.id).where(f.verdict.is_(None))
-            found |= {int(number): text for number, text in self._read(waits.order_by(v.id).limit(limit))}
+            found |= {int(number): text for number, text in self._db.read(waits.order_by(v.id).limit(limit))}
         return [found[number] for number in sorted(found)[:limit]]
 
     def final_of(self, values: Collection[str]) -> set[tuple[str, str]]:
@@ -153,7 +153,7 @@ class Finals(Database):
         found = set()
         for some in portions(sorted(values)):
             mine = select(_FINAL.view, _VALUE.value).join(t.seal_value, _VALUE.id == _FINAL.value)
-            found |= {(view, value) for view, value in self._read(mine.where(_VALUE.value.in_(some)))}
+            found |= {(view, value) for view, value in self._db.read(mine.where(_VALUE.value.in_(some)))}
         return found
 
     def finals(
@@ -170,7 +170,7 @@ class Finals(Database):
             query = query.where(_FINAL.delta_version.is_(None))
         if unvalidated:
             query = query.where(_FINAL.verdict.is_(None))
-        return [FinalPartition(*row) for row in self._read(query)]
+        return [FinalPartition(*row) for row in self._db.read(query)]
 
     def final_counts(self) -> FinalCounts:
         """Of all views."""
@@ -178,7 +178,7 @@ class Finals(Database):
             func.sum(case((mine, 1), else_=0))
             for mine in (_FINAL.verdict.is_(None), _FINAL.verdict == DIFFERS, _FINAL.verdict == UNPROVED)
         )
-        row = self._read(select(func.count(), waiting, *found).select_from(t.final_partition))[0]
+        row = self._db.read(select(func.count(), waiting, *found).select_from(t.final_partition))[0]
         return FinalCounts(*(int(n or 0) for n in row))
 
     def record_finals(
@@ -206,8 +206,8 @@ class Finals(Database):
             Conflict: a batch was taken back meanwhile, or still may be.
         """
         f, v, b = t.final_partition.c, t.seal_value.c, t.batch.c
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             gone = select(b.id).where(b.commit <= upto, b.retracted_by > since).limit(1)
             if connection.execute(gone).first() or _horizon(connection, refreshed) < upto:
                 raise Conflict("what it has read may be taken back", kind="final-conflict")
@@ -234,8 +234,8 @@ class Finals(Database):
     def look_again(self) -> None:
         """Say of no value any more that it is done with: other views are sealed now, or by other seals."""
         v = t.seal_value.c
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             done = connection.execute(select(v.id).where(v.finalised.is_not(None))).scalars().all()
             lock_values(connection, done)
             for some in portions(sorted(done)):
@@ -243,7 +243,7 @@ class Finals(Database):
 
     def final_version(self, view: str) -> int:
         """The newest version of a view's table of which the catalog knows; -1 if of none."""
-        found = self._read(select(func.max(_FINAL.delta_version)).where(_FINAL.view == view))[0][0]
+        found = self._db.read(select(func.max(_FINAL.delta_version)).where(_FINAL.view == view))[0][0]
         return -1 if found is None else int(found)
 
     def record_final_tables(
@@ -263,8 +263,8 @@ class Finals(Database):
             instead: of what is remembered, since the table was written anew; else that stays.
         """
         f = t.final_partition.c
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             if table is not None:
                 record_table(connection, *table)
             for version in sorted(set(versions.values())):
@@ -276,8 +276,8 @@ class Finals(Database):
     def record_final_verdicts(self, verdicts: Mapping[tuple[str, int], str], report: str) -> None:
         """Remember the verdicts of a validation on (view, value) partitions, and its page; a later one replaces it."""
         f = t.final_partition.c
-        with self._engine.begin() as connection:
-            self._lock(connection)
+        with self._db.begin() as connection:
+            self._db.lock(connection)
             for (view, value), found in verdicts.items():
                 mine = update(t.final_partition).where(f.view == view, f.value == value)
                 connection.execute(mine.values(verdict=found, report=report))

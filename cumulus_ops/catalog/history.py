@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, case, func, select
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import ClockS, Database
+from cumulus_ops.catalog.database import ClockS, Part
 from cumulus_ops.catalog.epochs import (
     AppliedBatch,
     EpochNumbers,
@@ -31,19 +31,14 @@ __all__ = ["History"]
 NO_EPOCH = 2**31 - 1  # beyond all
 
 
-class History(Database):
+class History(Part):
     """Past epochs."""
 
     def newest_epoch(self) -> int:
         """The newest epoch that anybody has begun; -1 before the first event."""
         newest = select(func.max(t.coordinator.c.epoch)).scalar_subquery()
-        found = self._read(select(newest))[0][0]
+        found = self._db.read(select(newest))[0][0]
         return -1 if found is None else int(found)
-
-    def newest_snapshot(self) -> int | None:
-        """The epoch of the newest snapshot."""
-        found = self._read(select(func.max(t.snapshot.c.epoch)))[0][0]
-        return None if found is None else int(found)
 
     def epoch_numbers(self, first: int, last: int | None = None) -> list[EpochNumbers]:
         """The epochs from ``first`` to ``last`` (inclusive; None: to the newest) of which there is anything to say, ascending."""
@@ -63,7 +58,7 @@ class History(Database):
                     found.setdefault(row["epoch"], {}).update(row)
             return [_numbers(found[epoch]) for epoch in sorted(found)]
 
-        return self._reading(look)
+        return self._db.look(look)
 
     def transitions(self, first: int, last: int | None = None) -> list[Transition]:
         """Boundaries and seals of the epochs from ``first`` to ``last`` (inclusive), by epoch and coordinator."""
@@ -83,7 +78,7 @@ class History(Database):
                 found[e, c] = replace(found.get((e, c), Transition(e, c)), sealed_at=at, fenced=fenced)
             return [found[place] for place in sorted(found)]
 
-        return self._reading(look)
+        return self._db.look(look)
 
     def applied_batches(self, first: int, last: int) -> list[AppliedBatch]:
         """The batches of the epochs from ``first`` to ``last`` (inclusive) that are applied, and count."""
@@ -91,7 +86,7 @@ class History(Database):
         left = t.batch.join(t.commit, c.number == b.commit)
         joined = left.outerjoin(t.boundary, (k.epoch == b.epoch) & (k.coordinator == b.coordinator))
         query = select(b.epoch, b.ticket, b.read_at, b.commit, c.committed_at, k.ends_at).select_from(joined)
-        rows = self._read(query.where(b.epoch.between(first, last), b.state.not_in(LEFT_OUT)))
+        rows = self._db.read(query.where(b.epoch.between(first, last), b.state.not_in(LEFT_OUT)))
         return [
             AppliedBatch(epoch, ticket, read_at, commit, ends_at is None or _utc(at) <= moment_of(ends_at))
             for epoch, ticket, read_at, commit, at, ends_at in rows
@@ -102,7 +97,7 @@ class History(Database):
         p = t.published.c
         query = select(p.view, p.epoch, p.rows).where(p.epoch >= first, p.rows.is_not(None)).order_by(p.epoch)
         found: dict[str, list[tuple[int, int]]] = {}
-        for view, epoch, rows in self._read(query):
+        for view, epoch, rows in self._db.read(query):
             found.setdefault(view, []).append((epoch, rows))
         return found
 
@@ -110,7 +105,7 @@ class History(Database):
         """The newest epoch of which a view was published, and the version of its table."""
         p = t.published.c
         query = select(p.epoch, p.delta_version).where(p.view == view).order_by(p.epoch.desc()).limit(1)
-        return next(((int(e), int(v)) for e, v in self._read(query)), None)
+        return next(((int(e), int(v)) for e, v in self._db.read(query)), None)
 
     def newest_right(self, views: Sequence[str]) -> Mapping[str, Newest]:
         """view -> the newest snapshot in which it is not in error; without those that have none."""
@@ -131,17 +126,17 @@ class History(Database):
                     found[view] = Newest(before.epoch, _utc(before.committed_at), _data_at(connection, before.epoch))
             return found
 
-        return self._reading(look)
+        return self._db.look(look)
 
     def data_at(self, epoch: int) -> datetime.datetime | None:
         """When the newest data came that the snapshot of an epoch has; None if it has none."""
-        return self._reading(lambda connection: _data_at(connection, epoch))
+        return self._db.look(lambda connection: _data_at(connection, epoch))
 
     def corrected_maps(self, first: int) -> Mapping[int, frozenset[str] | None]:
         """epoch -> the groups of maps in whose commits corrections were made to it, from epoch ``first`` on; None where that is not known."""
         c = t.correction.c
         found: dict[int, frozenset[str] | None] = {}
-        for epoch, maps in self._read(select(c.epoch, c.maps).where(c.epoch >= first)):
+        for epoch, maps in self._db.read(select(c.epoch, c.maps).where(c.epoch >= first)):
             before = found.get(epoch, frozenset())
             found[epoch] = None if maps is None or before is None else before | frozenset(json.loads(maps))
         return found
@@ -150,7 +145,7 @@ class History(Database):
         """coordinator -> (batches, rows) that are in the log, and not applied yet."""
         b = t.batch.c
         query = select(b.coordinator, func.count(), func.sum(b.inserts + b.deletes)).where(b.state == "appended")
-        return {c: (int(n), int(rows)) for c, n, rows in self._read(query.group_by(b.coordinator))}
+        return {c: (int(n), int(rows)) for c, n, rows in self._db.read(query.group_by(b.coordinator))}
 
     def has_uncommitted(self) -> bool:
         """Whether there are batches that count and are in no snapshot yet, or that are to be tried again by now."""
@@ -158,13 +153,13 @@ class History(Database):
         newest = select(func.coalesce(func.max(t.snapshot.c.epoch), -1)).scalar_subquery()
         counts = b.state.not_in(LEFT_OUT) & (b.epoch > newest)
         is_due = (b.state == "aside") & (b.retry_at <= ClockS())
-        return bool(self._read(select(b.id).where(counts | is_due).limit(1)))
+        return bool(self._db.read(select(b.id).where(counts | is_due).limit(1)))
 
     def failed(self) -> list[LeftOut]:
         """All batches that failed, whatever was decided about them since."""
         b = t.batch.c
         query = select(*BATCH_FIELDS).where(b.state.in_(LEFT_OUT) | b.retry_of.is_not(None)).order_by(b.id)
-        return failed_batches([Batch(*row) for row in self._read(query)])
+        return failed_batches([Batch(*row) for row in self._db.read(query)])
 
     def quarantined(self, epoch: int | None = None) -> list[Quarantined]:
         """Rows that wait in quarantine, of one epoch or of all, grouped by relation and kind of reason; most first."""
@@ -173,7 +168,7 @@ class History(Database):
         if epoch is not None:
             query = query.join(t.batch, t.batch.c.id == q.batch).where(t.batch.c.epoch == epoch)
         rows: dict[tuple[str, str], list[int]] = {}
-        for relation, count, reasons in self._read(query):
+        for relation, count, reasons in self._db.read(query):
             for kind, number in (json.loads(reasons) or {"no reason is known": count}).items():
                 rows.setdefault((relation, kind), []).append(number)
         found = [Quarantined(relation, kind, sum(n), len(n)) for (relation, kind), n in rows.items()]
@@ -183,7 +178,7 @@ class History(Database):
         """The sums over all epochs, as one that has the number of the newest."""
         b = t.batch.c
         query = select(func.max(b.epoch).label("epoch"), *_summed())
-        row = self._reading(lambda connection: connection.execute(query).mappings().one())
+        row = self._db.look(lambda connection: connection.execute(query).mappings().one())
         return _numbers({**row, "epoch": -1 if row["epoch"] is None else row["epoch"]})
 
 

@@ -3,10 +3,10 @@
 A process takes a **lease** with its first step and renews it in a thread until the catalog is closed. Whatever it does with files,
 reading as well as writing, is a **step** of its lease:
 
->>> with catalog.step() as step:                        # doctest: +SKIP
-...     at = catalog.last_commit()                      # runs visible from here on stay until the step is over
+>>> with catalog.leases.step() as step:                 # doctest: +SKIP
+...     at = catalog.commits.last_commit()                      # runs visible from here on stay until the step is over
 ...     runs = write(step.label)                        # runs/3f2a9c1b.1.12.3-<unique>.pack: lease 12, step 3
-...     catalog.commit_apply(batch, at, runs, 0.0)      # refused if the lease is over, or a file is gone
+...     catalog.commits.commit_apply(batch, at, runs, 0.0)      # refused if the lease is over, or a file is gone
 
 Steps cost no transaction: a process numbers them by itself. The lease's row says by which step it goes on (``first_step``: those
 before are over) and from which commit on it may read (``floor``), both as of its last renewal.
@@ -23,7 +23,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,9 +33,10 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import ClockS, Database, read_identity, retry_busy
+from cumulus_ops.catalog.database import ClockS, Database, Part, read_identity, retry_busy
 from cumulus_ops.catalog.identity import Mark, generation_over, older_catalog, read_mark, write_mark
-from cumulus_ops.catalog.records import Step
+from cumulus_ops.catalog.key_indexes import forget_key_runs
+from cumulus_ops.catalog.records import Step, step_of
 from cumulus_ops.project.errors import Conflict
 
 __all__ = ["LEASE_S", "Leases"]
@@ -57,11 +58,11 @@ class _Lease:
     steps: dict[int, int] = field(default_factory=dict)
 
 
-class Leases(Database):
+class Leases(Part):
     """This process's lease, and what has become of the others."""
 
-    def __init__(self, url: str, root: Path | None = None) -> None:
-        super().__init__(url, root)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._lease: _Lease | None = None
         self._guard = threading.Lock()  # a step begins before a renewal, or after it
         self._closed = threading.Event()
@@ -103,7 +104,7 @@ class Leases(Database):
             return step
 
     def _writer(self) -> str:
-        identity = self.identity()
+        identity = self._db.identity()
         return "" if identity is None else identity.writer
 
     def _end_step(self, step: Step) -> None:
@@ -114,7 +115,7 @@ class Leases(Database):
     def _is_over(self, step: Step) -> bool:
         """Whether the step's lease is gone; then the next step takes another one."""
         with suppress(SQLAlchemyError):
-            if self._read(select(t.lease.c.id).where(t.lease.c.id == step.lease)):
+            if self._db.read(select(t.lease.c.id).where(t.lease.c.id == step.lease)):
                 return False
             with self._guard:
                 if self._lease is not None and self._lease.id == step.lease:
@@ -127,10 +128,10 @@ class Leases(Database):
         values = {"holder": _holder(), "expires": ClockS() + LEASE_S, "first_step": 0}
         new = insert(t.lease).values(**values, floor=here).returning(t.lease.c.id, t.lease.c.floor)
 
-        seen = read_mark(self._root)  # before the catalog is asked: others go on
+        seen = read_mark(self._db.root)  # before the catalog is asked: others go on
 
         def action() -> _Lease:
-            with self._engine.begin() as connection:
+            with self._db.begin() as connection:
                 number, floor = connection.execute(new).one()
                 lease = _Lease(int(number), int(floor), time.monotonic())
                 self._check_lineage(connection, lease, seen)
@@ -147,17 +148,17 @@ class Leases(Database):
             SetupProblem: it is not, or has not.
         """
         now = read_identity(connection)
-        if self._identity is None:
-            self._identity = now
-        if now != self._identity:
+        if self._db.known_identity is None:
+            self._db.known_identity = now
+        if now != self._db.known_identity:
             raise generation_over()
         is_older = lease.id <= seen.lease or lease.floor < seen.commit
         if now is not None and seen.generation == now.generation and is_older:
-            raise older_catalog(self._root)
+            raise older_catalog(self._db.root)
 
     def _mark(self, lease: _Lease, commit: int) -> None:
-        if self._identity is not None:
-            write_mark(self._root, Mark(self._identity.generation, lease.id, commit))
+        if self._db.known_identity is not None:
+            write_mark(self._db.root, Mark(self._db.known_identity.generation, lease.id, commit))
 
     def renew(self) -> None:
         """Say that this process is alive, which of its steps are over, and which commits it has no need of any more."""
@@ -167,7 +168,7 @@ class Leases(Database):
 
     def _renew(self, lease: _Lease) -> None:
         begun_s = time.monotonic()
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             last = int(connection.execute(select(t.program.c.last_commit)).scalar() or 0)
             floor = min(lease.steps.values(), default=last)
             values = {"floor": floor, "first_step": min(lease.steps, default=lease.next_step)}
@@ -184,14 +185,24 @@ class Leases(Database):
             self._renewing = threading.Thread(target=_keep_renewing, args=given, name="lease", daemon=True)
             self._renewing.start()
 
-    def _end_lapsed(self, connection: Connection) -> None:
-        """End the leases that were not renewed in time, in a transaction that holds the program's row."""
-        mine = self._lease.id if self._lease is not None else 0
-        connection.execute(delete(t.lease).where(t.lease.c.expires < ClockS(), t.lease.c.id != mine))
+    def end_others(self, connection: Connection) -> None:
+        """End all leases but this process's, whoever is at work, in a transaction that holds the program's row."""
+        connection.execute(delete(t.lease).where(t.lease.c.id != self._own_id()))
 
-    def leases(self) -> dict[int, int]:
+    def forget(self) -> None:
+        """This process's lease went with everything else; the next step takes another one."""
+        self._lease = None
+
+    def _own_id(self) -> int:
+        return self._lease.id if self._lease is not None else 0
+
+    def end_lapsed(self, connection: Connection) -> None:
+        """End the leases that were not renewed in time, in a transaction that holds the program's row."""
+        connection.execute(delete(t.lease).where(t.lease.c.expires < ClockS(), t.lease.c.id != self._own_id()))
+
+    def first_steps(self) -> dict[int, int]:
         """lease -> its first step that is not over."""
-        return dict(map(tuple, self._read(select(t.lease.c.id, t.lease.c.first_step))))
+        return dict(map(tuple, self._db.read(select(t.lease.c.id, t.lease.c.first_step))))
 
     def orphans(self) -> list[int]:
         """The batches that are appended and that nobody applies: the process that has appended them, or was at them last, has ended its lease or
@@ -199,21 +210,59 @@ class Leases(Database):
         b, k = t.batch.c, t.lease.c
         query = select(b.id, k.id, k.holder, k.expires < ClockS()).join(t.lease, k.id == b.lease, isouter=True)
         waiting = query.where(b.state == "appended", b.lease.is_not(None)).order_by(b.id)
-        return [i for i, lease, holder, lapsed in self._read(waiting) if lease is None or lapsed or _is_gone(holder)]
+        return [i for i, lease, holder, lapsed in self._db.read(waiting) if lease is None or lapsed or _is_gone(holder)]
 
-    def close(self) -> None:
-        """End the lease, and release all connections."""
+    def end(self) -> None:
+        """End this process's lease, if it has one; its steps are over."""
         self._closed.set()
         if self._renewing is not None:
             self._renewing.join()
         if self._lease is not None:
             with suppress(SQLAlchemyError):  # else it lapses
-                with self._engine.begin() as connection:
+                with self._db.begin() as connection:
                     connection.execute(delete(t.lease).where(t.lease.c.id == self._lease.id))
                     last = int(connection.execute(select(t.program.c.last_commit)).scalar() or 0)
                 self._mark(self._lease, last)
             self._lease = None
-        super().close()
+
+    def garbage(self, found: Collection[str]) -> set[str]:
+        """Forget what nobody needs any more.
+
+        Args:
+            found: the files that are there.
+
+        Returns:
+            the files to delete: those of retired runs that no step under way can read, and those of ``found`` that no row names
+            and no step will commit, because it is over. What no step of this installation and generation has written is not ours
+            to delete.
+        """
+        # in this order: of a step that ends meanwhile, either the lease is seen or what it has committed
+        retired = self.forget_retired()
+        first, mine = self.first_steps(), self._writer()
+        steps = {path: step for path in found if (step := step_of(path)) is not None and step.writer == mine}
+        over = {path for path, s in steps.items() if s.lease not in first or s.number < first[s.lease]}
+        return over - self.known_paths() | set(retired)
+
+    def known_paths(self) -> set[str]:
+        """Every file that a row names, retired runs included."""
+        others = (t.log_file, t.quarantine, t.key_run)
+        paths = select(t.run.c.path).union(*(select(table.c.path) for table in others))
+        return {row[0] for row in self._db.read(paths)}
+
+    def forget_retired(self) -> list[str]:
+        """Drop the rows of retired runs that no step under way can read; the packs that no run needs any more may now go."""
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
+            self.end_lapsed(connection)
+            floor = connection.execute(select(func.min(t.lease.c.floor))).scalar()
+            gone = t.run.c.retired_by <= (program.last_commit if floor is None else floor)
+            paths = set(connection.execute(select(t.run.c.path).where(gone)).scalars())
+            newest = connection.execute(select(func.max(t.run.c.retired_by)).where(gone)).scalar()
+            if newest is not None:  # whoever keeps up with the runs by what was replaced has to know what it cannot see
+                connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
+            connection.execute(delete(t.run).where(gone))
+            needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
+            return sorted(paths - needed | forget_key_runs(connection, program.last_commit if floor is None else floor))
 
 
 def _holder() -> str:
@@ -246,10 +295,10 @@ def _is_gone(holder: str) -> bool:
     return False
 
 
-def _keep_renewing(catalog: weakref.ref[Leases], closed: threading.Event, every_s: float) -> None:
+def _keep_renewing(leases: weakref.ref[Leases], closed: threading.Event, every_s: float) -> None:
     """Until the catalog is closed, or forgotten. A database that does not answer is asked again; who needs it will say so."""
     while not closed.wait(every_s):
-        held = catalog()
+        held = leases()
         if held is None:
             return
         with suppress(SQLAlchemyError):

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import ClockS
-from cumulus_ops.catalog.deliveries import WITHOUT, change_key_indexes, lock_key_indexes, move, record_intake
+from cumulus_ops.catalog.database import ClockS, Database, Part
+from cumulus_ops.catalog.deliveries import move, record_intake
+from cumulus_ops.catalog.key_indexes import WITHOUT, change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import not_a_member, read_membership
-from cumulus_ops.catalog.punctuations import Punctuations, record_sealing
 from cumulus_ops.catalog.records import (
     LEFT_OUT,
     Advance,
@@ -24,6 +24,7 @@ from cumulus_ops.catalog.records import (
     NewBatch,
     step_of,
 )
+from cumulus_ops.catalog.seals import Seals, record_sealing
 from cumulus_ops.catalog.values import Sealing
 from cumulus_ops.project.errors import Conflict, SetupProblem
 
@@ -38,8 +39,12 @@ AT_ONCE = 10_000
 FEW_NAMES = 1_000
 
 
-class EventLog(Punctuations):
+class EventLog(Part):
     """What has been appended."""
+
+    def __init__(self, database: Database, seals: Seals) -> None:
+        super().__init__(database)
+        self._seals = seals
 
     def drops(self, coordinator: int, space: str = "", *, among: Collection[str] | None = None) -> set[str]:
         """Names of the deliveries that have been appended for a coordinator: of the drops of its landing folder, or of another space.
@@ -52,7 +57,7 @@ class EventLog(Punctuations):
         query = select(t.batch.c.drop).where(t.batch.c.coordinator == coordinator, t.batch.c.space == space)
         if among is not None and len(among) <= FEW_NAMES:
             query = query.where(t.batch.c.drop.in_(among))
-        return {row[0] for row in self._read(query)}
+        return {row[0] for row in self._db.read(query)}
 
     def append(
         self,
@@ -87,7 +92,7 @@ class EventLog(Punctuations):
                 meanwhile (``seals-moved``), or the lease of the step that wrote its files is over.
         """
         c, new = t.coordinator.c, batches[0]
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             moved = connection.execute(
                 update(t.coordinator)
                 .where(c.index == new.coordinator, c.epoch == new.epoch, c.next_sequence == new.first_sequence)
@@ -99,7 +104,7 @@ class EventLog(Punctuations):
                 )
             at = _require_declared(connection, new.coordinator, sealing, declared)
             if sealing is not None and sealing.has_seals:
-                self._lock(connection)  # who closes values sees the seals of others, and who leaves
+                self._db.lock(connection)  # who closes values sees the seals of others, and who leaves
             if new.coordinator not in read_membership(connection).of(new.epoch):
                 raise not_a_member(new.coordinator, new.epoch)
             if advance is not None:
@@ -110,7 +115,7 @@ class EventLog(Punctuations):
             lock_key_indexes(connection, keys)
             written = [f.path for b in batches for f in b.log_files]
             written += [run.path for change in keys for run in change.runs]
-            self._require_files(connection, {*written, *(q.path for b in batches for q in b.quarantine_files)})
+            self._db.require_files(connection, {*written, *(q.path for b in batches for q in b.quarantine_files)})
             try:
                 ids = tuple([self._insert_batch(connection, batch) for batch in batches])
             except IntegrityError as error:
@@ -120,7 +125,7 @@ class EventLog(Punctuations):
                 record_intake(connection, intake, ids[0])
             sealed = 0 if sealing is None else record_sealing(connection, new.coordinator, sealing, new.drop, at)
         if sealing is not None:
-            self.remember_open(new.coordinator, sealing, sealed)
+            self._seals.remember_open(new.coordinator, sealing, sealed)
         return ids
 
     def _insert_batch(self, connection: Connection, new: NewBatch) -> int:
@@ -147,7 +152,7 @@ class EventLog(Punctuations):
 
     def batch(self, number: int) -> Batch:
         """The batch with the given id."""
-        return Batch(*self._read(select(*BATCH_FIELDS).where(t.batch.c.id == number))[0])
+        return Batch(*self._db.read(select(*BATCH_FIELDS).where(t.batch.c.id == number))[0])
 
     def batches(
         self,
@@ -168,16 +173,16 @@ class EventLog(Punctuations):
             query = query.where(t.batch.c.epoch == epoch)
         if since is not None:
             query = query.where(t.batch.c.epoch >= since)
-        return [Batch(*row) for row in self._read(query)]
+        return [Batch(*row) for row in self._db.read(query)]
 
     def waiting_batches(self, coordinator: int) -> list[Batch]:
         """The batches of a coordinator that wait to be applied, or to be tried again by themselves, in the order of their ids."""
         b = t.batch.c
         waits = (b.state == "appended") | ((b.state == "aside") & b.retry_at.is_not(None))
         query = select(*BATCH_FIELDS).where(b.coordinator == coordinator, waits).order_by(b.id)
-        return [Batch(*row) for row in self._read(query)]
+        return [Batch(*row) for row in self._db.read(query)]
 
-    def log_files(
+    def files(
         self,
         *,
         batch: int | None = None,
@@ -199,20 +204,20 @@ class EventLog(Punctuations):
         if epoch is not None:
             counts = t.batch.c.state.not_in(LEFT_OUT)
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
-        return [LogFile(*row) for row in self._read(query)]
+        return [LogFile(*row) for row in self._db.read(query)]
 
-    def newest_log_file(self) -> str | None:
+    def newest_file(self) -> str | None:
         """The path of the file that was appended last; None without one."""
         f = t.log_file.c
-        return next((str(row[0]) for row in self._read(select(f.path).order_by(f.id.desc()).limit(1))), None)
+        return next((str(row[0]) for row in self._db.read(select(f.path).order_by(f.id.desc()).limit(1))), None)
 
-    def log_files_of(self, batches: Sequence[int]) -> dict[int, tuple[LogFile, ...]]:
+    def files_of(self, batches: Sequence[int]) -> dict[int, tuple[LogFile, ...]]:
         """batch -> its log files, of many batches at once."""
         f = t.log_file.c
         found: dict[int, tuple[LogFile, ...]] = dict.fromkeys(batches, ())
         fields = [f[name] for name in LogFile.__dataclass_fields__]
         for i in range(0, len(batches), AT_ONCE):
-            for row in self._read(select(*fields).where(f.batch.in_(batches[i : i + AT_ONCE])).order_by(f.id)):
+            for row in self._db.read(select(*fields).where(f.batch.in_(batches[i : i + AT_ONCE])).order_by(f.id)):
                 found[row[0]] += (LogFile(*row),)
         return found
 

@@ -15,7 +15,7 @@ from collections import deque
 from sqlalchemy import Connection, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, clock_s
+from cumulus_ops.catalog.database import Part, clock_s
 from cumulus_ops.catalog.epochs import Boundary, Member, Membership, moment_of, seconds_of
 from cumulus_ops.catalog.records import LEFT_OUT
 from cumulus_ops.project.errors import InputProblem
@@ -24,7 +24,6 @@ from cumulus_ops.project.versions import COORDINATORS_MAX
 
 __all__ = [
     "FENCE",
-    "Boundaries",
     "Members",
     "find_boundary",
     "lock_coordinator",
@@ -69,14 +68,14 @@ def lock_coordinator(connection: Connection, coordinator: int) -> int | None:
     return connection.execute(select(c.epoch).where(c.index == coordinator).with_for_update()).scalar()
 
 
-class Members(Database):
+class Members(Part):
     """Who takes part."""
 
     def membership(self) -> Membership:
         """Who is a coordinator in which epoch."""
-        return self._reading(read_membership)
+        return self._db.look(read_membership)
 
-    def add_coordinator(self, coordinator: int | None = None) -> Member:
+    def add(self, coordinator: int | None = None) -> Member:
         """Add a coordinator, from the first epoch on that nobody has begun; a no-op when it is one already.
 
         Args:
@@ -98,9 +97,9 @@ class Members(Database):
         if not 0 <= index < COORDINATORS_MAX:
             hint = f"numbers go from 0 to {COORDINATORS_MAX - 1}"
             raise InputProblem(f"there is no room for a coordinator {index}", kind="bad-coordinator", hint=hint)
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             is_known = lock_coordinator(connection, index) is not None
-            self._lock(connection)
+            self._db.lock(connection)
             mine = read_membership(connection).find(index)
             if mine is not None and mine.last is None:
                 return mine, False
@@ -126,7 +125,7 @@ class Members(Database):
         }  # events are known by their numbers in a coordinator's sources
         return next(i for i in range(COORDINATORS_MAX + 1) if i not in taken)
 
-    def drain_coordinator(self, coordinator: int) -> Member:
+    def drain(self, coordinator: int) -> Member:
         """Make the epoch that a coordinator has open its last; a no-op when it drains or is gone.
 
         Returns:
@@ -135,9 +134,9 @@ class Members(Database):
         Raises:
             InputProblem: there is no such coordinator, or no other one that would stay.
         """
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             epoch = lock_coordinator(connection, coordinator)
-            self._lock(connection)
+            self._db.lock(connection)
             membership = read_membership(connection)
             mine = membership.find(coordinator)
             if epoch is None or mine is None:
@@ -155,6 +154,91 @@ class Members(Database):
             where = (t.member.c.coordinator == coordinator, t.member.c.first_epoch == mine.first)
             connection.execute(update(t.member).where(*where).values(last_epoch=epoch))
             return Member(coordinator, mine.first, epoch, epoch, mine.awaited_since)
+
+    def position(self, coordinator: int) -> tuple[int, int]:
+        """(open epoch, next sequence) of a coordinator."""
+        c = t.coordinator.c
+        rows = self._db.read(select(c.epoch, c.next_sequence).where(c.index == coordinator))
+        if not rows:
+            raise unknown_coordinator(coordinator)
+        return rows[0][0], rows[0][1]
+
+    # When epochs end.
+
+    def boundary(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Boundary:
+        """When a coordinator leaves an epoch, or is to leave it by the clock."""
+        return self._db.look(lambda c: find_boundary(c, (epoch, coordinator), rhythm, read_membership(c)))
+
+    def stay(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
+        """When a coordinator is in an epoch, as far as is settled, and else as the clock proposes."""
+
+        def look(connection: Connection) -> Stay:
+            membership = read_membership(connection)
+            end, next_end = (
+                find_boundary(connection, (e, coordinator), rhythm, membership).ends_at for e in (epoch, epoch + 1)
+            )
+            return Stay(coordinator, epoch, _begin(connection, (epoch, coordinator), rhythm, membership), end, next_end)
+
+        return self._db.look(look)
+
+    def epoch_at(self, coordinator: int, moment: datetime.datetime, rhythm: Rhythm) -> int:
+        """The epoch that a coordinator is in at a moment, by its boundaries, and later by those that are proposed. As proposals are
+        rounded to microseconds, a moment just before a boundary is one at it."""
+        moment += ROUNDING
+
+        def look(connection: Connection) -> int:
+            b, membership = t.boundary.c, read_membership(connection)
+
+            def ends_at(epoch: int) -> datetime.datetime:
+                return find_boundary(connection, (epoch, coordinator), rhythm, membership).ends_at
+
+            passed = select(func.max(b.epoch)).where(b.coordinator == coordinator, b.ends_at <= seconds_of(moment))
+            known = connection.execute(passed).scalar()
+            mine = membership.find(coordinator)
+            first = 0 if mine is None else mine.first
+            low = first if known is None else max(first, int(known) + 1)
+            ahead = 1
+            while ends_at(low + ahead - 1) <= moment:  # however far that is: no more than some dozens of looks
+                ahead *= 2
+            return bisect_right(range(low, low + ahead), moment, key=ends_at) + low
+
+        return self._db.look(look)
+
+    def boundaries(self, epoch: int) -> list[Boundary]:
+        """The boundaries of an epoch that are settled, in the order of the coordinators."""
+        b = t.boundary.c
+        query = select(b.epoch, b.coordinator, b.ends_at, b.reason).where(b.epoch == epoch).order_by(b.coordinator)
+        return [Boundary(e, c, moment_of(at), reason) for e, c, at, reason in self._db.read(query)]
+
+    def end_epoch(self, epoch: int, rhythm: Rhythm, reason: str = "request") -> list[Boundary]:
+        """End an epoch now, and those before it, for all coordinators for which it has not ended; a no-op when it has.
+
+        Nobody is waited for: each coordinator sees it when it looks next, and seals when it has the token.
+
+        Returns:
+            the boundaries that are new.
+
+        Raises:
+            InputProblem: it is far ahead of all that are open.
+        """
+        with self._db.begin() as connection:
+            self._db.lock(connection)
+            membership = read_membership(connection)
+            newest = max(m.epoch for m in membership.active())
+            if epoch > newest + AHEAD_MAX:
+                hint = f"the newest open epoch is {newest}; each that is ended will have a snapshot of its own"
+                raise InputProblem(f"epoch {epoch} is far ahead", kind="epoch-far-ahead", hint=hint)
+            open_places = sorted(
+                (e, m.coordinator) for m in membership.all for e in range(m.epoch, epoch + 1) if m.is_in(e)
+            )
+            new = [p for p in open_places if find_boundary(connection, p, rhythm, membership).reason is None]
+            return [write_boundary(connection, place, rhythm, membership, reason) for place in new]
+
+    def events_in(self, epoch: int) -> int:
+        """How many events of an epoch have been appended, and count."""
+        b = t.batch.c
+        total = select(func.sum(b.inserts + b.deletes)).where(b.epoch == epoch, b.state.not_in(LEFT_OUT))
+        return int(self._db.read(total)[0][0] or 0)
 
 
 # Boundaries: when coordinators leave their epochs. They are rows, and the clock only proposes them.
@@ -272,82 +356,3 @@ def _begin(connection: Connection, place: Place, rhythm: Rhythm, membership: Mem
         behind = who.index(coordinator) if rhythm.staggered else 0
         return rhythm.start + rhythm.length * behind / len(who)
     return find_boundary(connection, (epoch - 1, coordinator), rhythm, membership).ends_at
-
-
-class Boundaries(Database):
-    """When epochs end."""
-
-    def boundary(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Boundary:
-        """When a coordinator leaves an epoch, or is to leave it by the clock."""
-        return self._reading(lambda c: find_boundary(c, (epoch, coordinator), rhythm, read_membership(c)))
-
-    def stay(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
-        """When a coordinator is in an epoch, as far as is settled, and else as the clock proposes."""
-
-        def look(connection: Connection) -> Stay:
-            membership = read_membership(connection)
-            end, next_end = (
-                find_boundary(connection, (e, coordinator), rhythm, membership).ends_at for e in (epoch, epoch + 1)
-            )
-            return Stay(coordinator, epoch, _begin(connection, (epoch, coordinator), rhythm, membership), end, next_end)
-
-        return self._reading(look)
-
-    def epoch_at(self, coordinator: int, moment: datetime.datetime, rhythm: Rhythm) -> int:
-        """The epoch that a coordinator is in at a moment, by its boundaries, and later by those that are proposed. As proposals are
-        rounded to microseconds, a moment just before a boundary is one at it."""
-        moment += ROUNDING
-
-        def look(connection: Connection) -> int:
-            b, membership = t.boundary.c, read_membership(connection)
-
-            def ends_at(epoch: int) -> datetime.datetime:
-                return find_boundary(connection, (epoch, coordinator), rhythm, membership).ends_at
-
-            passed = select(func.max(b.epoch)).where(b.coordinator == coordinator, b.ends_at <= seconds_of(moment))
-            known = connection.execute(passed).scalar()
-            mine = membership.find(coordinator)
-            first = 0 if mine is None else mine.first
-            low = first if known is None else max(first, int(known) + 1)
-            ahead = 1
-            while ends_at(low + ahead - 1) <= moment:  # however far that is: no more than some dozens of looks
-                ahead *= 2
-            return bisect_right(range(low, low + ahead), moment, key=ends_at) + low
-
-        return self._reading(look)
-
-    def boundaries(self, epoch: int) -> list[Boundary]:
-        """The boundaries of an epoch that are settled, in the order of the coordinators."""
-        b = t.boundary.c
-        query = select(b.epoch, b.coordinator, b.ends_at, b.reason).where(b.epoch == epoch).order_by(b.coordinator)
-        return [Boundary(e, c, moment_of(at), reason) for e, c, at, reason in self._read(query)]
-
-    def end_epoch(self, epoch: int, rhythm: Rhythm, reason: str = "request") -> list[Boundary]:
-        """End an epoch now, and those before it, for all coordinators for which it has not ended; a no-op when it has.
-
-        Nobody is waited for: each coordinator sees it when it looks next, and seals when it has the token.
-
-        Returns:
-            the boundaries that are new.
-
-        Raises:
-            InputProblem: it is far ahead of all that are open.
-        """
-        with self._engine.begin() as connection:
-            self._lock(connection)
-            membership = read_membership(connection)
-            newest = max(m.epoch for m in membership.active())
-            if epoch > newest + AHEAD_MAX:
-                hint = f"the newest open epoch is {newest}; each that is ended will have a snapshot of its own"
-                raise InputProblem(f"epoch {epoch} is far ahead", kind="epoch-far-ahead", hint=hint)
-            open_places = sorted(
-                (e, m.coordinator) for m in membership.all for e in range(m.epoch, epoch + 1) if m.is_in(e)
-            )
-            new = [p for p in open_places if find_boundary(connection, p, rhythm, membership).reason is None]
-            return [write_boundary(connection, place, rhythm, membership, reason) for place in new]
-
-    def events_in(self, epoch: int) -> int:
-        """How many events of an epoch have been appended, and count."""
-        b = t.batch.c
-        total = select(func.sum(b.inserts + b.deletes)).where(b.epoch == epoch, b.state.not_in(LEFT_OUT))
-        return int(self._read(total)[0][0] or 0)

@@ -1,326 +1,421 @@
-"""Seals, and the token: who moves to the next epoch next, and what is done when it does not.
+"""Values that producers seal: who has events of them, who has no more, and which are closed.
 
-The **token** is the right to seal. It is with the member whose next seal comes first in the order (epoch, coordinator): the highest
-priority first, and everybody once per epoch. It has a **number** that grows with each hand-over, and a **lease**: whoever wants to move and
-finds the holder late takes it. A holder is late when its epoch is over, others wait for it, and both have been so for longer than the token's
-patience. It loses the token, and nothing else: its epoch stays open, its events stay in it, and a seal with the number that it had is refused.
-When the token comes round again, it seals as if nothing had happened.
+**An append judges its events before its transaction, and the transaction sees that nothing has changed since.** That takes little:
 
-A coordinator that is behind seals, with its open epoch, all those behind it that are over and for which nothing has landed (decision 0029).
+* A coordinator that is registered for a value, and has not sealed it, has it open: nobody closes it without that seal. Seals of a coordinator are made
+  by those who have its row locked, as every append of it has. So a number in that row, which grows with each, tells whether what was known is still
+  so: one comparison, however many values there are.
+* For a value that it is not registered for yet it locks the value's row, and looks again.
 
-A member that is awaited for longer than the coordinators' patience is taken for gone, and **fenced** in the epoch that it has open, if
-somebody else has sealed that: another one applies what it has appended, and seals in its name. What it appends later belongs to its next epoch. Nothing is lost, nothing
-counts twice, whether it is dead or only slow; the seal says who has fenced it, and why.
-
-All times are the database's. They decide how soon the late are passed by, and never what is right.
+A value closes in the transaction that brings its last seal, or in which the last one leaves whose seal was missing. These have the program's row
+locked, so that each sees the seals of the others, and who is a member.
 """
 
 from __future__ import annotations
 
-import datetime
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, clock_s, now
-from cumulus_ops.catalog.epochs import FencedSeal, Member, Membership, Token, seconds_of
-from cumulus_ops.catalog.members import (
-    FENCE,
-    find_boundary,
-    lock_coordinator,
-    not_a_member,
-    read_membership,
-    unknown_coordinator,
-    write_boundaries,
+from cumulus_ops.catalog.database import Database, Part, clock_s, insert_new
+from cumulus_ops.catalog.epochs import Membership
+from cumulus_ops.catalog.members import lock_coordinator, read_membership, unknown_coordinator
+from cumulus_ops.catalog.values import (
+    ClosedValue,
+    OpenValue,
+    SealChange,
+    SealCounts,
+    Sealing,
+    UnsettledBatch,
+    ValueState,
 )
-from cumulus_ops.catalog.punctuations import close_without
-from cumulus_ops.catalog.records import SETTLED
-from cumulus_ops.project.errors import NotYet
-from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.project.errors import Conflict
 
-__all__ = ["Seals"]
+__all__ = ["Seals", "close_without", "lock_values", "portions", "record_sealing"]
+
+#: Values named in one query: databases limit how many values a query may have.
+AT_ONCE = 10_000
+#: So many open values of each coordinator are remembered, to look no value up twice.
+REMEMBERED = 1_000_000
+V, P = t.seal_value.c, t.seal_producer.c
+UNSETTLED = ("appended", "aside")
+
+T = TypeVar("T")
 
 
-class Seals(Database):
-    """The ends of epochs, coordinator by coordinator."""
+class Seals(Part):
+    """Which values are open, for whom, and which are closed."""
 
-    def token(self) -> int:
-        """The coordinator that may move to its next epoch."""
-        return self.held_token().holder
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        #: coordinator -> the number of its sealed values, and those that were open for it then, by relation and seal.
+        self._open: dict[int, tuple[int, dict[tuple[str, str], set[str]]]] = {}
 
-    def held_token(self) -> Token:
-        """Who has the token, and its number."""
-        holder, number = self._read(select(t.program.c.token, t.program.c.token_number))[0]
-        return Token(int(holder), int(number))
+    def known_open(self, coordinator: int) -> tuple[int, Mapping[tuple[str, str], Set[str]]]:
+        """How many values a coordinator has sealed, and those that are known to be open for it, by relation and seal: it is registered for them."""
+        query = select(t.coordinator.c.sealed_values).where(t.coordinator.c.index == coordinator)
+        number = int(next(iter(self._db.read(query)), [0])[0])
+        known, values = self._open.get(coordinator, (number, {}))
+        return number, values if known == number else {}
 
-    def take_token(self, coordinator: int, rhythm: Rhythm, patience: datetime.timedelta) -> Token | None:
-        """Ask for the token: for whoever has an epoch to seal.
+    def remember_open(self, coordinator: int, sealing: Sealing, sealed: int) -> None:
+        """After an append: the values that are open for its coordinator now.
 
         Args:
-            coordinator: who asks.
-            rhythm: when epochs are to end.
-            patience: how long the holder may keep it beyond the end of its epoch, while others wait.
+            coordinator: whose append.
+            sealing: what it said.
+            sealed: how many values were sealed by it.
+        """
+        number, values = self._open.get(coordinator, (sealing.sealed_values, {}))
+        if number != sealing.sealed_values or sum(map(len, values.values())) > REMEMBERED:
+            values = {}
+        for seal, known in sealing.known.items():
+            values.setdefault(seal, set()).update(known)
+        for change in sealing.changes:
+            mine = values.setdefault((change.relation, change.seal), set())
+            mine.update(change.registers)
+            mine.difference_update(change.seals)
+        self._open[coordinator] = sealing.sealed_values + sealed, values
+
+    def value_states(self, coordinator: int, relation: str, seal: str, values: Sequence[str]) -> dict[str, ValueState]:
+        """What is known of values of a seal, for one coordinator; those that nobody knows are left out."""
+        found: dict[str, ValueState] = {}
+        for some in portions(values):
+            rows: dict[str, list[Row[Any]]] = defaultdict(list)
+            for row in self._db.read(_producers(V.relation == relation, V.seal == seal, V.value.in_(some))):
+                rows[row.value].append(row)
+            found |= {value: _state(coordinator, of_value) for value, of_value in rows.items()}
+        return found
+
+    def declared(self) -> str | None:
+        """What :meth:`declare` has recorded last."""
+        return next((row[0] for row in self._db.read(select(t.program.c.declared))), None)
+
+    def declare(self, declared: str | None, look: Callable[[], Sequence[tuple[int, SealChange]]] = lambda: ()) -> None:
+        """Record what appends have to keep to from now on: those under way are waited for, and who was started before is refused.
+
+        Args:
+            declared: identifies the project's seals, and its relations that have only inserts.
+            look: called when nothing can be appended any more by who does not know of it: says which coordinators have which values already, or
+                raises, and then nothing is declared. It may read the catalog.
+        """
+        c = t.coordinator.c
+        with self._db.begin() as connection:
+            connection.execute(select(c.index).order_by(c.index).with_for_update()).all()
+            self._db.lock(connection)
+            said, at = look(), clock_s(connection)
+            for _, change in said:
+                _insert_values(connection, change, at)
+            for coordinator, change in said:
+                _register(connection, coordinator, change, _locked_values(connection, change), at)
+            connection.execute(update(t.program).values(declared=declared))
+
+    def closed_seals(self) -> list[tuple[str, str]]:
+        """The relations and seals of which values are closed."""
+        closed = select(V.relation, V.seal).where(V.closed_at.is_not(None)).group_by(V.relation, V.seal)
+        return [(row[0], row[1]) for row in self._db.read(closed.order_by(V.relation, V.seal))]
+
+    def newest_seals(self) -> dict[tuple[str, int], tuple[int | None, float]]:
+        """(relation, coordinator) -> the newest batch with seals of it, None if some were made by hand, and when the newest was made, in seconds since 1970."""
+        b = t.batch.c
+        named = (b["drop"] == P.sealed_by) & b.space.in_(
+            ("", "/")
+        )  # a drop or a retry, and no delivery of a source of the same name
+        delivered = (b.coordinator == P.coordinator) & named & (b.part == 0)
+        joined = t.seal_value.join(t.seal_producer, P.value == V.id).outerjoin(t.batch, delivered)
+        by_hand = func.count().filter(b.id.is_(None))
+        query = select(V.relation, P.coordinator, func.max(b.id), by_hand, func.max(P.sealed_at)).select_from(joined)
+        rows = self._db.read(query.where(P.sealed_at.is_not(None)).group_by(V.relation, P.coordinator))
+        return {(row[0], row[1]): (None if row[3] else row[2], row[4]) for row in rows}
+
+    def seal_by_hand(self, coordinator: int, change: SealChange, by: str) -> int:
+        """Seal values in the name of a coordinator that will not do so itself; what is sealed or closed already stays as it is.
+
+        Args:
+            coordinator: in whose name.
+            change: the values.
+            by: who does so.
 
         Returns:
-            the token, if the coordinator has it, or has just taken it from a holder that is late; None if it has to wait. From then on
-            the holder is awaited.
+            how many values it had not sealed before.
 
         Raises:
-            InputProblem: it is no coordinator, or not any more.
+            InputProblem: there never was such a coordinator.
+            Conflict: one of the values belongs to another coordinator alone.
         """
-        asked = self._reading(lambda connection: _ask(connection, coordinator, rhythm, patience))
-        if not asked.changes:  # who waits looks often, and is in nobody's way
-            return asked.token
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
-            asked = _ask(connection, coordinator, rhythm, patience)
-            if asked.is_late:
-                return _hand_to(connection, program, coordinator)
-            if asked.is_new:
-                _await(connection, asked.holder, clock_s(connection))
-            return asked.token
-
-    def seal(
-        self,
-        coordinator: int,
-        epoch: int,
-        token: Token | None = None,
-        rhythm: Rhythm | None = None,
-        upto: int | None = None,
-        *,
-        applied: bool = True,
-    ) -> None:
-        """Seal ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
-
-        Args:
-            coordinator, epoch: what is sealed.
-            token: what :meth:`take_token` gave; None to take what is there.
-            rhythm: when epochs are to end; None keeps no boundary.
-            upto: seal the epochs behind it as well, up to this one (inclusive), as far as they are over by the clock. For a coordinator
-                that is behind, and for which nothing has come that belongs to them.
-            applied: whether all its batches have to be applied first.
-
-        Raises:
-            NotYet: the token is elsewhere, or was passed on since; an earlier epoch is open; or a batch is not applied.
-            InputProblem: it is no member of the epoch.
-        """
-        with self._engine.begin() as connection:
-            # first of all: an append that is under way is waited for, and the next one will see that the epoch is over
-            current = lock_coordinator(connection, coordinator)
-            program = self._lock(connection)
-            membership = read_membership(connection)
-            if current is None:
+        with self._db.begin() as connection:
+            if lock_coordinator(connection, coordinator) is None:
                 raise unknown_coordinator(coordinator)
-            if current > epoch:
-                return
-            _check_open(connection, membership, coordinator, epoch, current, applied=applied)
-            if program.token != coordinator:
-                _refuse_token(f"coordinator {program.token} has the token", "no-token", coordinator, epoch)
-            if token is not None and token.number != program.token_number:
-                _refuse_token(f"its token, number {token.number}, was passed on", "old-token", coordinator, epoch)
-            now_s = clock_s(connection)
-            _end(
-                connection,
-                coordinator,
-                _run_of(membership, coordinator, epoch, upto),
-                rhythm,
-                membership,
-                "sealed",
-                now_s,
-            )
-            mine = membership.find(coordinator)
-            if mine is not None and mine.awaited_since is not None:
-                _await(connection, mine, None)
-            _hand_on(connection, program)
+            self._db.lock(connection)
+            return record_sealing(connection, coordinator, Sealing(0, (change,)), by, clock_s(connection))
 
-    def overdue(self, rhythm: Rhythm, patience: datetime.timedelta) -> list[tuple[int, int]]:
-        """The (epoch, coordinator) that are to be fenced, oldest first: awaited for longer than the patience."""
+    def closed_values(self, relation: str, seal: str, since: int = -1) -> list[ClosedValue]:
+        """The values of a seal that were closed when there was a batch newer than ``since``, in that order."""
+        query = select(V.id, V.relation, V.seal, V.value, V.closed_at)
+        mine = (V.relation == relation, V.seal == seal, V.closed_at > since)
+        return [ClosedValue(*row) for row in self._db.read(query.where(*mine).order_by(V.closed_at, V.id))]
 
-        def look(connection: Connection) -> list[tuple[int, int]]:
-            membership = read_membership(connection)
-            late = (m for m in membership.active() if _is_to_be_fenced(connection, m, rhythm, membership, patience))
-            return sorted((m.epoch, m.coordinator) for m in late)
+    def other_columns(self, relation: str, seal: str, columns: Sequence[str]) -> str | None:
+        """What a seal's values are of, if that are not these columns."""
+        other = (V.relation == relation, V.seal == seal, V.columns != ",".join(columns))
+        return next((row[0] for row in self._db.read(select(V.columns).where(*other).limit(1))), None)
 
-        return self._reading(look)
+    def unsettled_batches(self) -> list[UnsettledBatch]:
+        """The batches that are not applied yet, or set aside, and what may be in them."""
+        first, f = t.batch.alias("first").c, t.log_file.c
+        b = t.batch.c
+        same = (first.coordinator == b.coordinator) & (first.space == b.space) & (first["drop"] == b["drop"])
+        of_delivery = same & (first.part == 0)
+        joined = t.batch.outerjoin(first.id.table, of_delivery).outerjoin(t.log_file, f.batch == b.id)
+        query = select(b.id, func.coalesce(first.id, b.id), b.state, f.relation).select_from(joined)
+        found: dict[tuple[int, int, str], set[str]] = defaultdict(set)
+        for batch, of, state, relation in self._db.read(query.where(b.state.in_(UNSETTLED)).order_by(b.id)):
+            found[batch, of, state].update([relation] if relation is not None else [])
+        return [UnsettledBatch(*key, frozenset(relations)) for key, relations in found.items()]
 
-    def fence(
+    def seal_counts(self) -> list[SealCounts]:
+        """Each seal of which there are values, in numbers, and in the order of their names."""
+        counts = select(V.relation, V.seal, func.count(), func.count(V.closed_at)).group_by(V.relation, V.seal)
+        missing = self._missing_counts()
+        return [
+            SealCounts(relation, seal, n - closed, closed, missing(relation, seal), oldest[0] if oldest else None)
+            for relation, seal, n, closed in self._db.read(counts.order_by(V.relation, V.seal))
+            for oldest in [self.open_values(relation, seal, limit=1) if n > closed else []]
+        ]
+
+    def _missing_counts(self) -> Callable[[str, str], dict[int, int]]:
+        """What tells, of a relation and a seal, how many open values wait for whom."""
+        waits_for_all = V.producers == "all"
+        unsealed = func.count().filter(P.sealed_at.is_(None) & ~waits_for_all)
+        sealed = func.count().filter(P.sealed_at.is_not(None) & waits_for_all)
+        joined = select(V.relation, V.seal, P.coordinator, unsealed, sealed).join(t.seal_producer, P.value == V.id)
+        query = joined.where(V.closed_at.is_(None)).group_by(V.relation, V.seal, P.coordinator)
+        known = {tuple(row[:3]): (int(row[3]), int(row[4])) for row in self._db.read(query)}
+        all_ = select(V.relation, V.seal, func.count()).where(V.closed_at.is_(None), waits_for_all)
+        open_ = {tuple(row[:2]): int(row[2]) for row in self._db.read(all_.group_by(V.relation, V.seal))}
+        members = [m.coordinator for m in self._db.look(read_membership).active()]
+
+        def missing(relation: str, seal: str) -> dict[int, int]:
+            of_all = open_.get((relation, seal), 0)
+            others = {c: n for (r, s, c), (n, _) in known.items() if (r, s) == (relation, seal)}
+            mine = {c: of_all - known.get((relation, seal, c), (0, 0))[1] for c in members}
+            return {c: n for c in sorted({*others, *mine}) if (n := others.get(c, 0) + mine.get(c, 0))}
+
+        return missing
+
+    def open_values(
         self,
-        coordinator: int,
-        epoch: int,
-        by: int | None,
-        reason: str,
-        rhythm: Rhythm,
-        patience: datetime.timedelta | None = None,
-    ) -> int:
-        """Seal ``epoch`` in the name of a coordinator that is gone, so that it completes without it; and, given a patience, the epochs
-        behind it for which it is as late: there is nothing of it in them.
+        relation: str | None = None,
+        seal: str | None = None,
+        values: Sequence[str] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[OpenValue]:
+        """Values that wait for seals, the oldest first, and whose those are.
 
         Args:
-            coordinator, epoch: what is sealed.
-            by: the coordinator that does so, None if it is a person.
-            reason: why.
-            rhythm: when epochs are to end.
-            patience: how long it has been awaited at the least; None when that does not matter.
-
-        Returns:
-            how many epochs were sealed; 0 when it has sealed by itself, was fenced by somebody else, or is not late any more.
-
-        Raises:
-            NotYet: a batch of its epoch is not applied.
+            relation, seal, values: only those of one relation, of one of its seals, with one of these texts.
+            limit: at most so many.
         """
-        with self._engine.begin() as connection:
-            current = lock_coordinator(connection, coordinator)
-            program = self._lock(connection)
-            membership = read_membership(connection)
-            mine = _active(membership, coordinator)
-            if current != epoch or mine is None:
-                return 0
-            if patience is not None and not _is_to_be_fenced(connection, mine, rhythm, membership, patience):
-                return 0
-            _check_open(connection, membership, coordinator, epoch, epoch)
-            upto = None if patience is None else connection.execute(select(func.max(t.seal.c.epoch))).scalar()
-            epochs = _run_of(membership, coordinator, epoch, upto)
-            until = clock_s(connection) - (patience or datetime.timedelta()).total_seconds()
-            # awaited it stays: as long as it is silent, its next epoch waits no longer than this one
-            done = _end(connection, coordinator, epochs, rhythm, membership, FENCE, until, by, reason)
-            _hand_on(connection, program)
-            return len(done)
+        wanted: list[ColumnElement[bool]] = [V.closed_at.is_(None)]
+        wanted += [] if relation is None else [V.relation == relation]
+        wanted += [] if seal is None else [V.seal == seal]
+        wanted += [] if values is None else [V.value.in_(values)]
+        oldest = select(V.id).where(*wanted).order_by(V.first_seen, V.id).limit(limit)
+        query = _producers(V.id.in_(oldest.subquery().select())).order_by(V.first_seen, V.id, P.coordinator)
 
-    def fenced(self) -> list[FencedSeal]:
-        """The seals that somebody else has made, in the order of the epochs."""
-        s = t.seal.c
-        query = select(s.epoch, s.coordinator, s.fenced_by, s.reason).where(s.reason.is_not(None))
-        return [FencedSeal(*row) for row in self._read(query.order_by(s.epoch, s.coordinator))]
+        def look(connection: Connection) -> list[OpenValue]:
+            membership, at = read_membership(connection), clock_s(connection)
+            rows: dict[int, list[Row[Any]]] = defaultdict(list)
+            for row in connection.execute(query):
+                rows[row.id].append(row)
+            return [_open_value(of_value, membership, at) for of_value in rows.values()]
+
+        return self._db.look(look)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What is answered to somebody who asks for the token: the ``token`` if it has it; else whether it is the first to wait for the
-    ``holder``, or the holder is late, which is both to be recorded."""
+def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, by: str, at: float) -> int:
+    """In the transaction of an append, whose batches are there: register for values, seal values, and close those that have all their seals.
 
-    holder: Member
-    token: Token | None
-    is_new: bool
-    is_late: bool
+    The coordinator's row is locked; the program's, too, if there are seals. Values that are new are inserted in the order of their texts, then all are
+    locked in the order of their seals and numbers: two who have to do with the same values wait for each other, and never both.
 
-    @property
-    def changes(self) -> bool:
-        return self.is_new or self.is_late
+    Args:
+        connection: that of the transaction.
+        coordinator: whose append.
+        sealing: what it says. Values that it seals and that are closed already stay as they are.
+        by: what is recorded as the seals' origin.
+        at: the time, by the database's clock.
 
+    Returns:
+        how many values were sealed that the coordinator had not sealed before.
 
-def _ask(connection: Connection, coordinator: int, rhythm: Rhythm, patience: datetime.timedelta) -> _Asked:
-    """See :meth:`Seals.take_token`."""
-    number, token = connection.execute(select(t.program.c.token, t.program.c.token_number)).one()
-    membership = read_membership(connection)
-    holder = membership.find(number)
-    if _active(membership, coordinator) is None:
-        raise unknown_coordinator(coordinator)
-    assert holder is not None  # it goes to members
-    if holder.coordinator == coordinator:
-        return _Asked(holder, Token(coordinator, int(token)), is_new=False, is_late=False)
-    is_late = _is_late(connection, holder, rhythm, membership, patience)
-    return _Asked(holder, None, is_new=holder.awaited_since is None, is_late=is_late)
-
-
-def _active(membership: Membership, coordinator: int) -> Member | None:
-    return next((m for m in membership.active() if m.coordinator == coordinator), None)
-
-
-def _is_late(
-    connection: Connection, who: Member, rhythm: Rhythm, membership: Membership, patience: datetime.timedelta
-) -> bool:
-    """Whether its epoch is over, and it is awaited, both for longer than the patience."""
-    if who.awaited_since is None:
-        return False
-    ends_at = find_boundary(connection, (who.epoch, who.coordinator), rhythm, membership).ends_at
-    return clock_s(connection) >= max(who.awaited_since, seconds_of(ends_at)) + patience.total_seconds()
+    Raises:
+        Conflict: a value was closed meanwhile, or belongs to another coordinator by now.
+    """
+    changes = sorted(sealing.changes, key=lambda change: (change.relation, change.seal))
+    for change in changes:
+        _insert_values(connection, change, at)
+    sealed: list[int] = []
+    for change in changes:
+        found = _locked_values(connection, change)
+        late = next((value for value in change.registers if found[value].closed_at is not None), None)
+        if late is not None:
+            raise _moved(change, late, "was closed meanwhile")
+        _register(connection, coordinator, change, found, at)
+        sealed += [found[value].id for value in change.seals if found[value].closed_at is None]
+    count = sum(_seal(connection, coordinator, some, at, by) for some in portions(sealed))
+    if count:
+        c = t.coordinator.c
+        more = {"sealed_values": c.sealed_values + count}
+        connection.execute(update(t.coordinator).where(c.index == coordinator).values(**more))
+    _close(connection, [i for some in portions(sealed) for i in _complete(connection, some)])
+    return count
 
 
-def _is_to_be_fenced(
-    connection: Connection, who: Member, rhythm: Rhythm, membership: Membership, patience: datetime.timedelta
-) -> bool:
-    """Whether it is late in an epoch that somebody else has sealed: nobody is fenced in epochs to which the others have yet to come."""
-    if not _is_late(connection, who, rhythm, membership, patience):
-        return False
-    newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
-    return newest is not None and who.epoch <= newest
-
-
-def _await(connection: Connection, who: Member, since: float | None) -> None:
-    mine = (t.member.c.coordinator == who.coordinator, t.member.c.first_epoch == who.first)
-    connection.execute(update(t.member).where(*mine).values(awaited_since=since))
-
-
-def _check_open(
-    connection: Connection,
-    membership: Membership,
-    coordinator: int,
-    epoch: int,
-    current: int,
-    *,
-    applied: bool = True,
+def _register(
+    connection: Connection, coordinator: int, change: SealChange, found: Mapping[str, Row[Any]], at: float
 ) -> None:
-    place = f"coordinator {coordinator}, epoch {epoch}"
-    if current < epoch:
-        raise NotYet(f"epoch {current} is still open", kind="earlier-epoch-open", place=place)
-    if coordinator not in membership.of(epoch):
-        raise not_a_member(coordinator, epoch)
-    b = t.batch.c
-    open_batches = select(func.count()).where(b.coordinator == coordinator, b.epoch == epoch, b.state.not_in(SETTLED))
-    if applied and connection.execute(open_batches).scalar_one():
-        raise NotYet("a batch is not applied yet", kind="batch-pending", place=place, hint="apply it first")
+    """Register a coordinator for those of some values that are open."""
+    open_ = [row for row in found.values() if row.closed_at is None]
+    _refuse_others(connection, coordinator, change, [row.id for row in open_ if row.producers == "one"])
+    registered = [{"value": row.id, "coordinator": coordinator, "registered_at": at} for row in open_]
+    insert_new(connection, t.seal_producer, registered)
 
 
-def _refuse_token(message: str, kind: str, coordinator: int, epoch: int) -> NoReturn:
-    place = f"coordinator {coordinator}, epoch {epoch}"
-    raise NotYet(message, kind=kind, place=place, hint="it must seal first, or be late for longer than the patience")
-
-
-def _run_of(membership: Membership, coordinator: int, first: int, upto: int | None) -> range:
-    """The epochs from ``first`` to ``upto`` (inclusive, if there is one) in which a coordinator takes part."""
-    mine = membership.find(coordinator)
-    last = mine.last if mine is not None and mine.last is not None else upto
-    return range(first, max(first, min(first if upto is None else upto, first if last is None else last)) + 1)
-
-
-def _end(
-    connection: Connection,
-    coordinator: int,
-    epochs: range,
-    rhythm: Rhythm | None,
-    membership: Membership,
-    why: str,
-    until: float,
-    by: int | None = None,
-    reason: str | None = None,
-) -> range:
-    """The seals, their boundaries, and the coordinator's next epoch: of the first epoch, and of those behind it that are over."""
-    if rhythm is None:
-        epochs = epochs[:1]
-    else:
-        epochs = write_boundaries(connection, coordinator, epochs, rhythm, membership, until, why)
-    values = {"coordinator": coordinator, "sealed_at": now(), "fenced_by": by, "reason": reason}
-    connection.execute(insert(t.seal), [{**values, "epoch": epoch} for epoch in epochs])
+def close_without(connection: Connection, coordinator: int) -> None:
+    """Close the values that waited only for coordinators that have left: in the transaction in which one does, which has its row locked, and the
+    program's. From now on values close without it: what it has known to be open is to be looked up, should it come back."""
     c = t.coordinator.c
-    following = {"epoch": epochs.stop, "next_sequence": 0}
-    connection.execute(update(t.coordinator).where(c.index == coordinator).values(**following))
-    mine = membership.find(coordinator)
-    if mine is not None and mine.last is not None and epochs.stop > mine.last:
-        close_without(connection, coordinator)
-        mine_aside = (t.batch.c.coordinator == coordinator, t.batch.c.retry_at.is_not(None))
-        connection.execute(update(t.batch).where(*mine_aside).values(retry_at=None))  # nobody is left to try them again
-    return epochs
+    more = {"sealed_values": c.sealed_values + 1}
+    connection.execute(update(t.coordinator).where(c.index == coordinator).values(**more))
+    members = [m.coordinator for m in read_membership(connection).active()]
+    sealed = select(func.count()).where(P.value == V.id, P.sealed_at.is_not(None), P.coordinator.in_(members))
+    waits = (V.closed_at.is_(None), V.producers == "all", sealed.scalar_subquery() == len(members))
+    found = connection.execute(select(V.relation, V.seal, V.id).where(*waits)).all() if members else []
+    for seal in sorted({(relation, seal) for relation, seal, _ in found}):
+        complete = [i for relation, name, i in found if (relation, name) == seal]
+        lock_values(connection, complete)
+        _close(connection, complete)
 
 
-def _hand_on(connection: Connection, program: Row[Any]) -> None:
-    """The token goes to whoever seals next: the oldest epoch first, and in it the highest priority."""
-    _, successor = min((m.epoch, m.coordinator) for m in read_membership(connection).active())
-    _hand_to(connection, program, successor)
+def _insert_values(connection: Connection, change: SealChange, at: float) -> None:
+    same: dict[str, object] = {"relation": change.relation, "seal": change.seal, "columns": ",".join(change.columns)}
+    same |= {"producers": change.producers, "first_seen": at}
+    insert_new(connection, t.seal_value, [{**same, "value": v} for v in sorted({*change.registers, *change.seals})])
 
 
-def _hand_to(connection: Connection, program: Row[Any], coordinator: int) -> Token:
-    token = Token(coordinator, int(program.token_number) + 1)
-    connection.execute(update(t.program).values(token=token.holder, token_number=token.number))
-    return token
+def _locked_values(connection: Connection, change: SealChange) -> dict[str, Row[Any]]:
+    """Lock values of a seal, in the order of their numbers, and look at them: by their texts."""
+    values, mine = [*{*change.registers, *change.seals}], (V.relation == change.relation, V.seal == change.seal)
+    if len(values) > AT_ONCE:  # in portions by texts they would be locked in another order
+        ids = (connection.execute(select(V.id).where(*mine, V.value.in_(some))).scalars() for some in portions(values))
+        lock_values(connection, [i for of_portion in ids for i in of_portion])
+    found: dict[str, Row[Any]] = {}
+    query = select(V.id, V.value, V.closed_at, V.producers).order_by(V.id).with_for_update()
+    for some in portions(values):
+        found |= {row.value: row for row in connection.execute(query.where(*mine, V.value.in_(some)))}
+    return found
+
+
+def lock_values(connection: Connection, ids: Collection[int]) -> None:
+    """Lock values in the order of their numbers, as everybody does who locks several."""
+    for some in portions(sorted(ids)):
+        connection.execute(select(V.id).where(V.id.in_(some)).order_by(V.id).with_for_update()).all()
+
+
+def _refuse_others(connection: Connection, coordinator: int, change: SealChange, ids: Sequence[int]) -> None:
+    """See that values with a single producer have no other one."""
+    for some in portions(ids):
+        others = select(V.value).join(t.seal_producer, P.value == V.id)
+        alone = (V.id.in_(some), V.producers == "one", P.coordinator != coordinator)
+        value = connection.execute(others.where(*alone).limit(1)).scalar()
+        if value is not None:
+            raise _moved(change, value, "belongs to another coordinator")
+
+
+def _moved(change: SealChange, value: str, what: str) -> Conflict:
+    place = f"relation {change.relation}, seal {change.seal}"
+    return Conflict(f"the value {value} {what}", kind="seals-moved", place=place, hint="run it again")
+
+
+def _seal(connection: Connection, coordinator: int, ids: Sequence[int], at: float, by: str) -> int:
+    mine = (P.value.in_(ids), P.coordinator == coordinator, P.sealed_at.is_(None))
+    return int(connection.execute(update(t.seal_producer).where(*mine).values(sealed_at=at, sealed_by=by)).rowcount)
+
+
+def _complete(connection: Connection, ids: Sequence[int]) -> Iterator[int]:
+    """Those of some values that have all their seals."""
+    members = {m.coordinator for m in read_membership(connection).active()}
+    rows: dict[int, list[Row[Any]]] = defaultdict(list)
+    for row in connection.execute(_producers(V.id.in_(ids))):
+        rows[row.id].append(row)
+    return (i for i, of_value in rows.items() if not _missing(of_value, members))
+
+
+def _close(connection: Connection, ids: Sequence[int]) -> None:
+    newest = connection.execute(select(func.max(t.batch.c.id))).scalar() if ids else None
+    for some in portions(ids):
+        connection.execute(update(t.seal_value).where(V.id.in_(some)).values(closed_at=newest or 0))
+
+
+def _producers(*wanted: ColumnElement[bool]) -> Select[Any]:
+    """Values, with a row for each producer of theirs."""
+    values = (V.id, V.relation, V.seal, V.value, V.producers, V.first_seen, V.closed_at)
+    joined = t.seal_value.outerjoin(t.seal_producer, P.value == V.id)
+    return select(*values, P.coordinator, P.sealed_at).select_from(joined).where(*wanted)
+
+
+def _missing(of_value: Sequence[Row[Any]], members: Collection[int]) -> list[int]:
+    """Whose seals a value waits for.
+
+    Args:
+        of_value: its rows of :func:`_producers`.
+        members: who is a coordinator now.
+    """
+    sealed = {row.coordinator for row in of_value if row.sealed_at is not None}
+    if of_value[0].producers == "all":
+        return sorted({*members} - sealed)
+    return sorted({row.coordinator for row in of_value if row.coordinator is not None} - sealed)
+
+
+def _state(coordinator: int, of_value: Sequence[Row[Any]]) -> ValueState:
+    first = of_value[0]
+    mine = next((row for row in of_value if row.coordinator == coordinator), None)
+    others = [row.coordinator for row in of_value if row.coordinator not in (None, coordinator)]
+    times = [row.sealed_at for row in of_value if row.sealed_at is not None]
+    is_closed = first.closed_at is not None
+    return ValueState(
+        mine is not None,
+        None if mine is None else mine.sealed_at,
+        others[0] if others and first.producers == "one" else None,
+        is_closed,
+        max(times, default=None) if is_closed else None,
+    )
+
+
+def _open_value(of_value: Sequence[Row[Any]], membership: Membership, at: float) -> OpenValue:
+    first = of_value[0]
+    members = {m.coordinator for m in membership.active()}
+    missing = _missing(of_value, members)
+    return OpenValue(
+        first.id,
+        first.relation,
+        first.seal,
+        first.value,
+        first.producers,
+        first.first_seen,
+        max(0.0, at - first.first_seen),
+        tuple(row.coordinator for row in of_value if row.coordinator is not None),
+        tuple(row.coordinator for row in of_value if row.sealed_at is not None),
+        tuple(missing),
+        tuple(c for c in missing if c not in members),
+    )
+
+
+def portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Items as many at once as a query may name."""
+    return (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE))

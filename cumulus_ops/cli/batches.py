@@ -27,8 +27,8 @@ def batch() -> None:
 def list_(everything: bool, folder: Path, as_json: bool) -> None:
     """List the batches that are set aside, and why. With --json, also the traceback of each failure."""
     with opened(folder) as runtime:
-        found = [b for b in runtime.catalog.failed() if everything or b.state == "aside"]
-        traces = {b.batch: runtime.catalog.batch(b.batch).reason for b in found} if as_json else {}
+        found = [b for b in runtime.catalog.history.failed() if everything or b.state == "aside"]
+        traces = {b.batch: runtime.catalog.log.batch(b.batch).reason for b in found} if as_json else {}
     if as_json:
         print_json([{**dataclasses.asdict(b), "trace": traces[b.batch]} for b in found])
     elif found:

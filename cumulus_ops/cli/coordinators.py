@@ -47,7 +47,7 @@ def add(number: int | None, folder: Path, as_json: bool) -> None:
     from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     with opened(folder) as runtime:
-        new = runtime.catalog.add_coordinator(number)
+        new = runtime.catalog.members.add(number)
         (runtime.project.landing / str(new.coordinator)).mkdir(parents=True, exist_ok=True)
         tell_where_coordinators_are(runtime)
         landing = runtime.project.landing / str(new.coordinator)
@@ -68,7 +68,7 @@ def drain(number: int, folder: Path, as_json: bool) -> None:
     from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     with opened(folder) as runtime:
-        member = runtime.catalog.drain_coordinator(number)
+        member = runtime.catalog.members.drain(number)
         tell_where_coordinators_are(runtime)
     if as_json:
         print_json({"coordinator": number, "last_epoch": member.last})
@@ -95,7 +95,7 @@ def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
         click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
     with opened(folder) as runtime:
         was_there = remove_coordinator(runtime, number)
-        member = runtime.catalog.membership().find(number)
+        member = runtime.catalog.members.membership().find(number)
         left = runtime.sources.landing(number).waiting()
         tell_where_coordinators_are(runtime)
     last = member.last if member else None
@@ -139,7 +139,7 @@ def end(number: int | None, folder: Path, as_json: bool) -> None:
 
     with opened(folder) as runtime:
         which = open_epoch(runtime) if number is None else number
-        ended = runtime.catalog.end_epoch(which, Rhythm.of(runtime.project))
+        ended = runtime.catalog.members.end_epoch(which, Rhythm.of(runtime.project))
         tell_where_coordinators_are(runtime)
     if as_json:
         print_json([{"epoch": b.epoch, "coordinator": b.coordinator, "ends_at": b.ends_at} for b in ended])

@@ -132,7 +132,7 @@ def _is_number(type_name: str) -> bool:
 
 def print_status(status: Status) -> None:
     """Coordinators and epochs as two tables; and the views in error, and the batches that are set aside, if there are any."""
-    from cumulus_ops.catalog.control import program_changed
+    from cumulus_ops.catalog.program import program_changed
     from cumulus_ops.local.display import epoch_table
 
     out = console()

@@ -54,7 +54,7 @@ def keys(context: click.Context, folder: Path, as_json: bool) -> None:
 
 
 def _state(runtime: Runtime, relation: str) -> dict[str, object]:
-    settings, index = runtime.project.keys.get(relation), runtime.catalog.key_index(relation)
+    settings, index = runtime.project.keys.get(relation), runtime.catalog.key_indexes.index(relation)
     runs = index.runs if index is not None else ()
     return {
         "relation": relation,
@@ -97,7 +97,7 @@ def build(relations: tuple[str, ...], folder: Path, as_json: bool) -> None:
         found = {}
         for relation in runtime.project.relations:
             if relation.name in chosen:
-                with runtime.catalog.step() as step:
+                with runtime.catalog.leases.step() as step:
                     show = _progress(relation.name)
                     found[relation.name] = build_index(runtime.project, runtime.catalog, relation, step.label, show)
     if as_json:
@@ -134,7 +134,7 @@ def seals(context: click.Context, limit: int, folder: Path, as_json: bool) -> No
 
     with opened(folder) as runtime:
         late = too_late(runtime)
-        counts, waiting = runtime.catalog.seal_counts(), runtime.catalog.open_values(limit=limit)
+        counts, waiting = runtime.catalog.seals.seal_counts(), runtime.catalog.seals.open_values(limit=limit)
         project = runtime.project
     if as_json:
         shown_counts = [{k: v for k, v in dataclasses.asdict(c).items() if k != "oldest"} for c in counts]
@@ -181,7 +181,7 @@ def add(
     by = f"by hand: {getpass.getuser()}@{socket.gethostname()}"
     with opened(folder) as runtime:
         who, count = seal_by_hand(runtime.project, runtime.catalog, relation, seal, values, coordinator, by[:200])
-        still = runtime.catalog.open_values(relation, seal, limit=1)
+        still = runtime.catalog.seals.open_values(relation, seal, limit=1)
     if as_json:
         print_json({"relation": relation, "seal": seal, "coordinator": who, "sealed": count})
         return
@@ -242,8 +242,8 @@ def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
     with opened(folder) as runtime:
         project, catalog = runtime.project, runtime.catalog
         standing = {s.source: s.problem for s in standing_sources(project, catalog)}
-        now = {s.name: catalog.source_position(s.name) for s in project.sources}
-        positions: Mapping[str, str | None] = now if epoch is None else catalog.source_positions(epoch)
+        now = {s.name: catalog.deliveries.source_position(s.name) for s in project.sources}
+        positions: Mapping[str, str | None] = now if epoch is None else catalog.deliveries.source_positions(epoch)
     found = [
         {
             "source": s.name,

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cumulus_ops.catalog.control import not_sealed
 from cumulus_ops.catalog.epochs import InError, LeftOut, in_error, left_out
 from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, Run, SharedClock, Snapshot, Step
+from cumulus_ops.catalog.votes import votes_missing
 from cumulus_ops.compute.correct import CorrectTask, History, is_due
 from cumulus_ops.compute.reading import BatchRef, rows_within
 from cumulus_ops.compute.refresh import RefreshTask
@@ -48,18 +48,18 @@ def refresh(rt: Runtime) -> int:
     """
     if not rt.plan.derived:
         return 0
-    with rt.catalog.step() as step:
-        expected = rt.catalog.refreshed()
-        at = rt.catalog.last_commit()
+    with rt.catalog.leases.step() as step:
+        expected = rt.catalog.commits.refreshed()
+        at = rt.catalog.commits.last_commit()
         task = refresh_task(rt, step, expected, at) if at > expected else None
         if task is None:
             if _is_stale(rt):  # a batch without deltas was applied and taken back: there is nothing to do but to say so
-                rt.catalog.commit_refresh(expected, at, (), {})
+                rt.catalog.commits.commit_refresh(expected, at, (), {})
             return 0
         result = run_without_culprit(rt, step, task, lambda to: refresh_task(rt, step, expected, to), expected, at)
         if result is not None:
             reach("refresh.before-commit")
-            rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
+            rt.catalog.commits.commit_refresh(expected, at, result.runs, result.corrected)
             reach("refresh.after-commit")
             return sum(result.corrected.values())
     return refresh(rt)
@@ -75,7 +75,7 @@ def try_refresh(rt: Runtime) -> None:
 
 
 def _is_stale(rt: Runtime) -> bool:
-    unsettled = rt.catalog.unsettled()
+    unsettled = rt.catalog.commits.unsettled()
     return unsettled is not None and unsettled.stale
 
 
@@ -92,16 +92,16 @@ def refresh_task(
         runs: the runs visible at ``at``, if they are known.
         batch: one that is being applied, to be taken in as well.
     """
-    runs = rt.catalog.runs(at) if runs is None else runs
-    fresh = [e.batch for e in rt.catalog.history(at, after=refreshed)] + ([] if batch is None else [batch])
+    runs = rt.catalog.commits.runs(at) if runs is None else runs
+    fresh = [e.batch for e in rt.catalog.commits.live_history(at, after=refreshed)] + ([] if batch is None else [batch])
     starts = [r.min_version for r in runs if r.origin > refreshed]
     starts += [rt.plan.versions.span(b)[0] for b in fresh]
     if not starts:
         return None
     floor = rt.plan.versions.whole(min(starts))
-    live = [e.batch for e in rt.catalog.history(at, place=rt.plan.versions.batch_at(floor))]
+    live = [e.batch for e in rt.catalog.commits.live_history(at, place=rt.plan.versions.batch_at(floor))]
     late = [b for b in live if (b.commit or 0) <= refreshed and rt.plan.versions.span(b)[1] >= floor]
-    committed = rt.catalog.newest_snapshot()
+    committed = rt.catalog.snapshots.newest()
     batches = rt.references(fresh), rt.references(late)
     changed = {r.map for r in runs if r.origin > refreshed}
     concerned = rt.plan.concerned({name for b in batches[0] for name in b.relations()}, changed)
@@ -143,12 +143,12 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     Raises:
         NotYet: a coordinator has not sealed it, or an earlier epoch is not committed.
     """
-    rt.catalog.repeat_snapshots()
-    if epoch > rt.catalog.newest_snapshot():
+    rt.catalog.snapshots.repeat()
+    if epoch > rt.catalog.snapshots.newest():
         if waits_for(rt.coordination, VOTE):
             _require_sealed(rt, epoch)
         _commit(rt, epoch)
-        rt.catalog.repeat_snapshots()
+        rt.catalog.snapshots.repeat()
     merge(rt)
     collect_garbage(rt)
     write_notices(rt)
@@ -156,9 +156,9 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
 
 
 def _require_sealed(rt: Runtime, epoch: int) -> None:
-    missing = rt.catalog.unsealed(epoch)
+    missing = rt.catalog.votes.missing(epoch)
     if missing:
-        raise not_sealed(missing, epoch)
+        raise votes_missing(missing, epoch)
 
 
 def _commit(rt: Runtime, epoch: int) -> None:
@@ -170,14 +170,14 @@ def _commit(rt: Runtime, epoch: int) -> None:
                 correct(rt)
             if waits_for(rt.coordination, REFRESH):
                 refresh(rt)
-            at = rt.catalog.last_commit()
+            at = rt.catalog.commits.last_commit()
             reach("checkpoint.before-commit")
             seconds = time.monotonic() - started
             snapshot = Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds)
             # final, though there is no snapshot yet: all batches are in, and corrected, or else the catalog refuses
             errors = [view_error(v, epoch, p) for v, p in failed_checks_upto(rt, epoch_end(epoch)).items()]
             checks = {barrier.name for barrier in rt.coordination.barriers}
-            rt.catalog.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base, errors, checks)
+            rt.catalog.snapshots.checkpoint(snapshot, rt.plan.groups.keys() - rt.plan.base, errors, checks)
             reach("checkpoint.after-commit")
             return
         except Conflict:
@@ -188,19 +188,21 @@ def _commit(rt: Runtime, epoch: int) -> None:
 def _entries(rt: Runtime, at: int, epoch: int) -> int:
     """Stored entries at or below the snapshot, one copy per map; unmerged deltas of a key count separately."""
     first = {paths[0].map: paths[0].label for paths in rt.plan.paths.values()}
-    runs = [r for r in rt.catalog.runs(at) if first[r.map] == r.access_path and r.min_version <= epoch_end(epoch)]
+    runs = [
+        r for r in rt.catalog.commits.runs(at) if first[r.map] == r.access_path and r.min_version <= epoch_end(epoch)
+    ]
     return sum(r.rows for r in runs)
 
 
 def _report(rt: Runtime, epoch: int) -> SnapshotReport:
-    snapshot = rt.catalog.snapshot(epoch)
+    snapshot = rt.catalog.snapshots.at(epoch)
     assert snapshot is not None  # it was committed
-    batches = [b for b in rt.catalog.batches(epoch=epoch) if b.counts]
+    batches = [b for b in rt.catalog.log.batches(epoch=epoch) if b.counts]
     inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
-    corrections = rt.catalog.corrections().get(epoch, 0)
+    corrections = rt.catalog.commits.corrections().get(epoch, 0)
     totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)
-    errors = in_error(rt.catalog.view_errors(), epoch)
-    return SnapshotReport(epoch, snapshot.version, *totals, left_out(rt.catalog.failed(), epoch), errors)
+    errors = in_error(rt.catalog.results.view_errors(), epoch)
+    return SnapshotReport(epoch, snapshot.version, *totals, left_out(rt.catalog.history.failed(), epoch), errors)
 
 
 @watched("correct")
@@ -213,14 +215,14 @@ def correct(rt: Runtime) -> int:
     Raises:
         Conflict: somebody else corrected at the same time; nothing was changed.
     """
-    with rt.catalog.step() as step:
-        at = rt.catalog.last_commit()
+    with rt.catalog.leases.step() as step:
+        at = rt.catalog.commits.last_commit()
         clocks = _to_correct(rt, at)
         if not clocks:
             return 0
         task = _correction(rt, step, clocks, at)
         if task is None:
-            rt.catalog.commit_correction(clocks, at, (), {})
+            rt.catalog.commits.commit_correction(clocks, at, (), {})
             return 0
         since = min(c.clock.prefix for c in clocks)
         result = run_without_culprit(
@@ -228,7 +230,7 @@ def correct(rt: Runtime) -> int:
         )
         if result is not None:
             reach("correct.before-commit")
-            rt.catalog.commit_correction(clocks, at, result.runs, result.corrected)
+            rt.catalog.commits.commit_correction(clocks, at, result.runs, result.corrected)
             reach("correct.after-commit")
             return sum(result.corrected.values())
     return correct(rt)
@@ -237,7 +239,7 @@ def correct(rt: Runtime) -> int:
 def _to_correct(rt: Runtime, at: int) -> list[SharedClock]:
     """The clocks of the live history if some of them has not come to commit ``at``. All of them are corrected together: who has read
     everything has yet to see the corrections of the others."""
-    clocks = rt.catalog.clocks(at)
+    clocks = rt.catalog.commits.clocks(at)
     return clocks if any(c.clock.prefix < at for c in clocks) else []
 
 
@@ -246,19 +248,19 @@ def _correction(rt: Runtime, step: Step, clocks: Sequence[SharedClock], at: int)
 
     Only batches are looked at that count at or after something new: most often few of those that are live."""
     lowest = min((c.clock.prefix for c in clocks), default=at)
-    runs = tuple(r for r in rt.catalog.runs(at) if r.map in rt.plan.base)
+    runs = tuple(r for r in rt.catalog.commits.runs(at) if r.map in rt.plan.base)
     first = min((r.min_version for r in runs if r.origin > lowest), default=None)
     if first is None:
         return None
     concerned = {c.id for c in clocks}
-    late = rt.catalog.history(at, place=rt.plan.versions.batch_at(first))
+    late = rt.catalog.commits.live_history(at, place=rt.plan.versions.batch_at(first))
     history = _by_clock(rt, [e for e in late if e.clock_id in concerned], at)
     task = CorrectTask(rt.plan, rt.project.state, history, runs, rt.project.memory_bytes, step.label)
     return task if history and is_due(task) else None
 
 
 def _by_clock(rt: Runtime, entries: Sequence[HistoryEntry], at: int) -> tuple[History, ...]:
-    retractions = rt.catalog.retractions(at, min((e.clock.prefix for e in entries), default=at))
+    retractions = rt.catalog.asides.retractions(at, min((e.clock.prefix for e in entries), default=at))
     groups: dict[Clock, list[BatchRef]] = {}
     for entry, reference in zip(entries, rt.references([e.batch for e in entries]), strict=True):
         groups.setdefault(entry.clock, []).append(reference)
@@ -279,7 +281,7 @@ def merge(rt: Runtime) -> int:
         the number of merged access paths; 0 when somebody else was faster.
     """
     try:
-        with rt.catalog.step() as step:
+        with rt.catalog.leases.step() as step:
             return _merge(rt, step)
     except Conflict:
         return 0
@@ -292,22 +294,22 @@ def _merge(rt: Runtime, step: Step) -> int:
     result = rt.executor.run(task)
     written = {(r.map, r.access_path): r for r in result.runs}
     reach("merge.before-commit")
-    rt.catalog.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in task.tiers])
+    rt.catalog.commits.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in task.tiers])
     reach("merge.after-commit")
     return len(task.tiers)
 
 
 def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
-    committed = rt.catalog.newest_snapshot()
+    committed = rt.catalog.snapshots.newest()
     limit = MERGE_SHARE * rows_within(rt.project.memory_bytes)
     by_path: dict[AccessPath, list[Run]] = {}
     paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}
-    for run in rt.catalog.mergeable(rt.catalog.last_commit()):
+    for run in rt.catalog.commits.mergeable(rt.catalog.commits.last_commit()):
         by_path.setdefault(paths[run.map, run.access_path], []).append(run)
     tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
     if not tiers:
         return None
-    oldest = rt.catalog.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
+    oldest = rt.catalog.snapshots.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
     return MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes, step.label)
 
 
@@ -319,10 +321,10 @@ def collect_garbage(rt: Runtime) -> int:
     Returns:
         the number of deleted files.
     """
-    rt.catalog.renew()  # what this process has done with may go at once
+    rt.catalog.leases.renew()  # what this process has done with may go at once
     root = rt.project.state
     found = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.is_file()]
-    garbage = rt.catalog.garbage([str(path.relative_to(root)) for path in found])
+    garbage = rt.catalog.leases.garbage([str(path.relative_to(root)) for path in found])
     return sum(_delete(root / path) for path in garbage)
 
 

@@ -41,7 +41,7 @@ def run_epochs(
     """
     done = _catch_up(rt, on_progress, validating)
     _await_copies(rt, on_progress)
-    committed = rt.catalog.newest_snapshot() + 1
+    committed = rt.catalog.snapshots.newest() + 1
     for epoch in range(committed, committed + epochs - done):
         stuck: set[int] = set()
         while not sealed(rt, epoch):
@@ -73,9 +73,9 @@ def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bo
         if not (any(taken) or _is_due(rt)):
             on_progress("nothing more can be taken yet; the next run looks again")
             return done
-        epoch = rt.catalog.newest_snapshot() + 1
+        epoch = rt.catalog.snapshots.newest() + 1
         while not sealed(rt, epoch):
-            holder = rt.catalog.token()
+            holder = rt.catalog.votes.token_holder()
             seal(rt, holder, current_epoch(rt, holder))
         _finish(rt, epoch, on_progress, validating)
         done += 1
@@ -94,7 +94,7 @@ def _something_waits(rt: Runtime) -> bool:
     """Whether there are drops to append, batches to apply, or to try again, or batches that are in no snapshot yet."""
     if _has_batches(rt) or any(rt.sources.pending(c) for c in _everyone(rt)):
         return True
-    return any(is_due(b) for c in _everyone(rt) for b in rt.catalog.waiting_batches(c))
+    return any(is_due(b) for c in _everyone(rt) for b in rt.catalog.log.waiting_batches(c))
 
 
 def _is_due(rt: Runtime) -> bool:
@@ -104,12 +104,12 @@ def _is_due(rt: Runtime) -> bool:
 
 def _has_batches(rt: Runtime) -> bool:
     """Whether there are batches that are in no snapshot yet."""
-    committed = rt.catalog.newest_snapshot() + 1
-    return any(b.counts for b in rt.catalog.batches(since=committed))
+    committed = rt.catalog.snapshots.newest() + 1
+    return any(b.counts for b in rt.catalog.log.batches(since=committed))
 
 
 def _everyone(rt: Runtime) -> list[int]:
-    return sorted(m.coordinator for m in rt.catalog.membership().active())
+    return sorted(m.coordinator for m in rt.catalog.members.membership().active())
 
 
 def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
@@ -129,7 +129,7 @@ def _catch_up(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
     """
     done = 0
     _complete(rt, on_progress, validating)
-    while epochs := rt.catalog.complete(rt.catalog.newest_snapshot() + 1):
+    while epochs := rt.catalog.votes.complete_epochs(rt.catalog.snapshots.newest() + 1):
         _finish(rt, epochs[0], on_progress, validating)
         done += 1
     for view in (*publish_lost(rt), *publish_lost_finals(rt)):
@@ -170,11 +170,11 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
         _validate_finals(rt, on_progress)
     for epoch in awaiting(rt, "publish"):
         publish(rt, epoch)
-        for error in in_error(rt.catalog.view_errors(), epoch):
+        for error in in_error(rt.catalog.results.view_errors(), epoch):
             on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
     names = [view.name for view in rt.program.views]
     for epoch in to_validate(rt) if validating else ():
-        outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.validations())))
+        outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.results.validations())))
         on_progress(
             f"epoch {epoch}: validation {_shouted(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}"
         )
@@ -185,9 +185,9 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
 def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> None:
     """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was. ``stuck`` are the coordinators
     of which nothing that waits could be taken: it changes while it is read."""
-    membership = rt.catalog.membership()
+    membership = rt.catalog.members.membership()
     everyone = _everyone(rt)
-    batches = {c: rt.catalog.batches(coordinator=c) for c in everyone}
+    batches = {c: rt.catalog.log.batches(coordinator=c) for c in everyone}
     drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
     period = max(drops.values())
     waiting = [c for c in everyone if c not in stuck and rt.sources.pending(c)]
@@ -198,7 +198,7 @@ def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> N
         for c in waiting
         if drops[c] < period and not (c in joined and _had_its_periods(rt, c, membership, batches[c]))
     ]
-    holder = rt.catalog.token()
+    holder = rt.catalog.votes.token_holder()
     if unfinished:
         _apply(rt, unfinished[0], on_progress)
     elif _was_ended(rt, holder) or (
@@ -212,7 +212,7 @@ def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> N
 def _was_ended(rt: Runtime, coordinator: int) -> bool:
     """Whether the epoch that it has open is over already: early, on request or for its many events."""
     epoch = current_epoch(rt, coordinator)
-    return any(b.coordinator == coordinator for b in rt.catalog.boundaries(epoch))
+    return any(b.coordinator == coordinator for b in rt.catalog.members.boundaries(epoch))
 
 
 def _had_its_periods(rt: Runtime, coordinator: int, membership: Membership, batches: Sequence[Batch]) -> bool:

@@ -1,6 +1,6 @@
 """Final partitions: what a closed value makes final is said to be so, and published, without waiting for its epoch.
 
-No event of a **closed** value is accepted any more (:mod:`cumulus_ops.catalog.punctuations`). The rows of a view with that value are **final**, that is,
+No event of a **closed** value is accepted any more (:mod:`cumulus_ops.catalog.seals`). The rows of a view with that value are **final**, that is,
 every later read and snapshot has the same ones, as soon as
 
 1. every batch that was appended by the closing, and may have events of the value, is applied, or was dropped; one that is set aside may be retried;
@@ -100,7 +100,7 @@ def _finalise(rt: Runtime, views: Sequence[SealedView]) -> tuple[FinalPartition,
     seals = {view.view.name: [(s.relation, s.seal) for s in view.seals] for view in views}
     if not all(view.has_same_texts for view in views):
         seals = {}  # columns in another order make other texts, which the catalog does not compare: all is looked at
-    values = rt.catalog.newly_closed(seals, sealed=waits_for(rt.coordination, VALUE_VOTE, VALUE_SEAL))
+    values = rt.catalog.finals.newly_closed(seals, sealed=waits_for(rt.coordination, VALUE_VOTE, VALUE_SEAL))
     if not values:
         return ()
     ready = _ready(rt, views, values)
@@ -116,24 +116,24 @@ def _finalise(rt: Runtime, views: Sequence[SealedView]) -> tuple[FinalPartition,
         return ()
     reach("finalise.before-commit")
     refreshed = waits_for(rt.coordination, REFRESH)
-    new = rt.catalog.record_finals(rows, done, ready.since, ready.upto, refreshed=refreshed)
+    new = rt.catalog.finals.record_finals(rows, done, ready.since, ready.upto, refreshed=refreshed)
     reach("finalise.after-commit")
     if not new:
         return ()
     said = {(name, number) for name, counts in rows.items() for number in counts}
-    return tuple(f for f in rt.catalog.finals(since=ready.upto) if (f.view, f.id) in said)
+    return tuple(f for f in rt.catalog.finals.finals(since=ready.upto) if (f.view, f.id) in said)
 
 
 def _ready(rt: Runtime, views: Sequence[SealedView], values: Sequence[ClosedValue]) -> _Ready:
     """What is closed for all of a view's seals, and whose batches are all applied, or do not count."""
     # In this order: a batch with events of these values is there already, and waits, or was applied by the newest commit. One that is taken
     # back in between is found when it is said that something is final.
-    since = rt.catalog.last_commit()
-    unsettled = rt.catalog.unsettled_batches() if waits_for(rt.coordination, APPLIED) else []
-    upto = rt.catalog.newest_news()
+    since = rt.catalog.commits.last_commit()
+    unsettled = rt.catalog.seals.unsettled_batches() if waits_for(rt.coordination, APPLIED) else []
+    upto = rt.catalog.finals.newest_news()
     waiting = _waiting(rt, values, unsettled)
     ready = [v for v in values if v.id not in waiting]
-    known = rt.catalog.final_of({v.partition(s, c.value) for v, s, c in _concerned(views, values)})
+    known = rt.catalog.finals.final_of({v.partition(s, c.value) for v, s, c in _concerned(views, values)})
     return _Ready(known, {v.view.name: _partitions(v, ready, known) for v in views}, since, upto)
 
 
@@ -175,7 +175,7 @@ def _having(rt: Runtime, batch: int, values: Sequence[ClosedValue]) -> list[Clos
     columns = {(r, s.name): s.columns for r, seals in rt.project.seals.items() for s in seals}
     there: dict[tuple[str, str], set[str]] = {}
     unknown = {(v.relation, v.seal) for v in values} - set(columns)  # the project does not name the seal any more
-    for file in rt.catalog.log_files(batch=batch):
+    for file in rt.catalog.log.files(batch=batch):
         for place in {(v.relation, v.seal) for v in values if v.relation == file.relation} - unknown:
             try:
                 rows = read_log(rt.project.state, file, columns[place])
@@ -195,12 +195,12 @@ def _settle(rt: Runtime, upto: int) -> None:
         Conflict: it is not, for others correct or refresh at the same time.
     """
     refreshed = waits_for(rt.coordination, REFRESH)
-    if rt.catalog.horizon(refreshed=refreshed) < upto:
+    if rt.catalog.finals.horizon(refreshed=refreshed) < upto:
         if waits_for(rt.coordination, SETTLE):
             correct(rt)
         if refreshed:
             refresh(rt)
-        if rt.catalog.horizon(refreshed=refreshed) < upto:
+        if rt.catalog.finals.horizon(refreshed=refreshed) < upto:
             raise Conflict("a batch has yet to be corrected", kind="final-conflict")
 
 
@@ -235,7 +235,7 @@ def _done(
 
 def _publish(rt: Runtime, views: Sequence[SealedView]) -> None:
     """Append the rows of final partitions to the tables that do not have them yet."""
-    waiting = set() if rt.project.published is None else {f.view for f in rt.catalog.finals(unpublished=True)}
+    waiting = set() if rt.project.published is None else {f.view for f in rt.catalog.finals.finals(unpublished=True)}
     for view in views:
         path = final_table(rt.project, view.view.name)
         if view.view.name in waiting and path is not None:
@@ -254,7 +254,7 @@ def publish_lost_finals(rt: Runtime) -> list[str]:
     done = []
     for view in sealed_views(rt) if rt.project.published is not None else ():
         path, name = final_table(rt.project, view.view.name), view.view.name
-        if path is None or rt.catalog.published_table(path.name) is None or not rt.catalog.finals(name):
+        if path is None or rt.catalog.results.published_table(path.name) is None or not rt.catalog.finals.finals(name):
             continue
         if _publish_view(rt, view, path):
             done.append(name)
@@ -263,16 +263,16 @@ def publish_lost_finals(rt: Runtime) -> list[str]:
 
 def _publish_view(rt: Runtime, view: SealedView, path: Path) -> bool:
     """Bring a table up to date; returns whether it was written anew."""
-    name, owner = view.view.name, rt.catalog.identity()
+    name, owner = view.view.name, rt.catalog.database.identity()
     assert owner is not None  # or else the project could not have been opened
     for attempt in range(ATTEMPTS):
-        known, since = rt.catalog.published_table(path.name), rt.catalog.final_version(name)
+        known, since = rt.catalog.results.published_table(path.name), rt.catalog.finals.final_version(name)
         # in this order: what somebody has appended by now, and has died, is among what is final and of no version that is known
         table = open_final(path, owner, is_adopted=known is None and since >= 0)
         is_lacking = table.lacks(known)
         try:
             if not is_lacking:
-                mine = rt.catalog.finals(name, unpublished=True)
+                mine = rt.catalog.finals.finals(name, unpublished=True)
                 if not mine or _append(rt, view, table, mine, since, known):
                     return False
             _rewrite(rt, view, table, known)
@@ -299,17 +299,17 @@ def _append(
     if done is None:
         return False
     reach("finalise.before-published")
-    rt.catalog.record_final_tables(view.view.name, done.versions, _left(table, done))
+    rt.catalog.finals.record_final_tables(view.view.name, done.versions, _left(table, done))
     return True
 
 
 def _rewrite(rt: Runtime, view: SealedView, table: FinalTable, known: tuple[str, int] | None) -> None:
-    mine = rt.catalog.finals(view.view.name)
+    mine = rt.catalog.finals.finals(view.view.name)
     rows, _ = final_rows(rt, view, [f.value for f in mine], checked=False)
     reach("finalise.before-table")
     done = rewrite_final(table, rows, [f.id for f in mine], rt.program.name, known)
     reach("finalise.before-published")
-    rt.catalog.record_final_tables(view.view.name, done.versions, _left(table, done), instead=True)
+    rt.catalog.finals.record_final_tables(view.view.name, done.versions, _left(table, done), instead=True)
 
 
 def _left(table: FinalTable, done: Appended) -> tuple[str, str, int] | None:

@@ -73,8 +73,8 @@ def begin_anew(project: Project, *, from_sources: bool = False) -> Anew:
     """
     catalog = Catalog(project.catalog_url)  # without its folder: it may be older than what was seen there
     try:
-        catalog.migrate()
-        catalog.ensure_installation()
+        catalog.database.migrate()
+        catalog.installation.ensure()
         found = claimed_by(project.state)
         kept = _put_aside(project, catalog, found) if from_sources else None
         if not from_sources:
@@ -84,9 +84,9 @@ def begin_anew(project: Project, *, from_sources: bool = False) -> Anew:
     initialise(project)
     catalog = Catalog(project.catalog_url, project.state)
     try:
-        identity = catalog.identity()
+        identity = catalog.database.identity()
         assert identity is not None
-        return Anew(identity, len(catalog.batches(state="appended")), kept)
+        return Anew(identity, len(catalog.log.batches(state="appended")), kept)
     finally:
         catalog.close()
 
@@ -101,16 +101,16 @@ def _read_log_again(project: Project, catalog: Catalog, found: Identity | None) 
     note_beginning(
         project.state, Beginning(found or identity, new)
     )  # the catalog is first: who is killed has claimed nothing yet
-    with catalog.step() as step:
+    with catalog.leases.step() as step:
         start = write_deltas(made.plan, project.state, start_deltas(made.plan), step.label)
         reach("anew.before-commit")
-        catalog.begin_generation(new, made.record, start)
+        catalog.installation.begin_generation(new, made.record, start)
     reach("anew.before-claim")
     if found is not None and new.installation != found.installation:
         _forget_slots(project)
     claim(project.state, new, instead=True)
     end_beginning(project.state)
-    catalog.record_home(home_of(project.state, project.catalog_url))
+    catalog.installation.record_home(home_of(project.state, project.catalog_url))
 
 
 def _known(project: Project, catalog: Catalog, found: Identity | None) -> Identity:
@@ -119,9 +119,9 @@ def _known(project: Project, catalog: Catalog, found: Identity | None) -> Identi
     Raises:
         SetupProblem: the catalog does not know it.
     """
-    identity = catalog.identity()
+    identity = catalog.database.identity()
     assert identity is not None
-    if not catalog.registered():
+    if not catalog.program.is_registered():
         message = "the catalog is empty: which files of the event log count, nothing else says"
         raise SetupProblem(message, kind="catalog-lost", place=str(project.state), hint=FROM_SOURCES)
     is_other = found is not None and found.installation != identity.installation
@@ -139,8 +139,8 @@ def _check_log(project: Project, catalog: Catalog, program: Program) -> None:
         SetupProblem: a file is gone.
         InputProblem: it has other columns.
     """
-    counted = {b.id for b in catalog.batches() if b.state not in LEFT_OUT}
-    files = [f for f in catalog.log_files() if f.batch in counted]
+    counted = {b.id for b in catalog.log.batches() if b.state not in LEFT_OUT}
+    files = [f for f in catalog.log.files() if f.batch in counted]
     gone = next((f.path for f in files if not (project.state / f.path).exists()), None)
     if gone is not None:
         raise SetupProblem(
@@ -150,7 +150,7 @@ def _check_log(project: Project, catalog: Catalog, program: Program) -> None:
             hint="restore the state folder from a backup, or name the right one; without one, `cumulus anew --from-sources` puts what is there "
             "aside and reads the landing folder and the sources again",
         )
-    old, used = program_from_json(catalog.program().compiled), {f.relation for f in files}
+    old, used = program_from_json(catalog.program.record().compiled), {f.relation for f in files}
     for name in sorted(used):
         new = program.relation_by_name.get(name)
         if new is None or new.columns != old.relation_by_name[name].columns:
@@ -169,7 +169,7 @@ def _is_copy(project: Project, catalog: Catalog, identity: Identity) -> bool:
     Raises:
         SetupProblem: so it is, and it is its catalog that this project names.
     """
-    recorded = catalog.home()
+    recorded = catalog.installation.home()
     if recorded is None or claimed_by(project.state) is None:
         return False
     here = home_of(project.state, project.catalog_url)
@@ -202,11 +202,11 @@ def _put_aside(project: Project, catalog: Catalog, found: Identity | None) -> Pa
     Raises:
         SetupProblem: it is another's, who may be alive.
     """
-    before = catalog.identity()
+    before = catalog.database.identity()
     assert before is not None
     identity = before
     if found is not None and found.installation != identity.installation:
-        if catalog.registered():
+        if catalog.program.is_registered():
             _known(
                 project, catalog, found
             )  # it is no other's if it was to become this catalog's, and somebody was killed
@@ -225,7 +225,7 @@ def _put_aside(project: Project, catalog: Catalog, found: Identity | None) -> Pa
         kept.mkdir(parents=True, exist_ok=True)
         folder.rename(_free(kept / folder.name))
     reach("anew.before-claim")
-    catalog.forget_everything(new)
+    catalog.installation.forget_everything(new)
     end_beginning(project.state)
     return kept if is_kept else None
 

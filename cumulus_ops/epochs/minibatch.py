@@ -63,7 +63,7 @@ class BatchReport:
 
 def current_epoch(rt: Runtime, coordinator: int) -> int:
     """The open epoch of a coordinator."""
-    return rt.catalog.position(coordinator)[0]
+    return rt.catalog.members.position(coordinator)[0]
 
 
 @watched("apply")
@@ -102,13 +102,13 @@ def run_minibatch(
             apply_or_set_aside(rt, batch)
             settle_if_due(rt)
             tidy(rt)
-            done = rt.catalog.batch(batch)
+            done = rt.catalog.log.batch(batch)
             applied += done.events if done.counts else 0
             on_batch(applied)
     _end_if_full(rt, done.epoch)
     # earlier ones are looked at again, for a correction after a later one may have set them aside
-    files = len(rt.catalog.files_aside(state=None, batch=batches[0]))
-    return _report([*map(rt.catalog.batch, batches[:-1]), done], time.monotonic() - started, files)
+    files = len(rt.catalog.deliveries.files_aside(state=None, batch=batches[0]))
+    return _report([*map(rt.catalog.log.batch, batches[:-1]), done], time.monotonic() - started, files)
 
 
 def _among(landed: Sequence[Delivery], drops: Sequence[Delivery | str]) -> list[Delivery]:
@@ -120,13 +120,13 @@ def _among(landed: Sequence[Delivery], drops: Sequence[Delivery | str]) -> list[
 def _end_if_full(rt: Runtime, epoch: int) -> None:
     """End an epoch for all coordinators if it holds more events than it is to hold (EPOCH END REQUEST, semester paper, section 3.4)."""
     limit = rt.project.epoch.events
-    if limit is not None and rt.catalog.events_in(epoch) > limit:
-        rt.catalog.end_epoch(epoch, Rhythm.of(rt.project), "events")
+    if limit is not None and rt.catalog.members.events_in(epoch) > limit:
+        rt.catalog.members.end_epoch(epoch, Rhythm.of(rt.project), "events")
 
 
 def _begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:
     """The batches of the first delivery that is appended and not applied yet; or else one that is due to be tried again."""
-    waiting = rt.catalog.waiting_batches(coordinator)
+    waiting = rt.catalog.log.waiting_batches(coordinator)
     left = [b for b in waiting if b.state == "appended"]
     if not left and len(waiting) > len(left):
         left = retry_due(rt, waiting)
@@ -172,8 +172,8 @@ def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> tuple[int, ...
 def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
     """Whether somebody else has appended it."""
     if delivery.position is None:
-        return bool(rt.catalog.drops(coordinator, delivery.space(coordinator), among=[delivery.name]))
-    return rt.catalog.source_position(delivery.source) != delivery.begin
+        return bool(rt.catalog.log.drops(coordinator, delivery.space(coordinator), among=[delivery.name]))
+    return rt.catalog.deliveries.source_position(delivery.source) != delivery.begin
 
 
 @contextmanager
@@ -212,13 +212,13 @@ def apply_or_set_aside(rt: Runtime, batch: int) -> None:
         Exception: what is not, or not surely, the batch's fault; to be tried again later.
     """
     while True:
-        found = rt.catalog.batch(batch)
+        found = rt.catalog.log.batch(batch)
         try:
             apply = apply_apart if is_suspect(found) else apply_batch
             apply(rt, batch)
             return
         except Exception:
-            now = rt.catalog.batch(batch)
+            now = rt.catalog.log.batch(batch)
             if is_set_aside(now):
                 tell_of(rt, now)
                 return
@@ -241,10 +241,10 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
     """
     for attempt in range(ATTEMPTS):
         try:
-            with rt.catalog.step() as step:
+            with rt.catalog.leases.step() as step:
                 return commit_batch(rt, batch, compute_batch(rt, batch, step))
         except Conflict:
-            rt.catalog.excuse(batch)
+            rt.catalog.asides.excuse(batch)
             if attempt == ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
@@ -266,9 +266,9 @@ def compute_batch(rt: Runtime, batch: int, step: Step) -> Computed:
     """Compute an appended batch's deltas at the newest commit; the step has to last until they are committed. What fails is
     judged, and counted in the catalog."""
     started = time.monotonic()
-    read_at = rt.catalog.begin_apply(batch, step)
-    found = rt.catalog.batch(batch)
-    refreshed = rt.catalog.refreshed()
+    read_at = rt.catalog.commits.begin_apply(batch, step)
+    found = rt.catalog.log.batch(batch)
+    refreshed = rt.catalog.commits.refreshed()
     try:
         result = rt.executor.run(_task(rt, step, found, read_at, refreshed))
     except BaseException as error:
@@ -281,12 +281,12 @@ def _record(rt: Runtime, batch: int, error: BaseException) -> None:
     """Keep what a failed attempt says about its batch. Of one that died nothing is known: its end is as good as not seen."""
     judged = verdict(error)
     if judged == "excused":
-        rt.catalog.excuse(batch)
+        rt.catalog.asides.excuse(batch)
     elif judged == "defect":
         refresh(
             rt
         )  # if what failed is the refresh of what others have applied, this says so, and it is not this batch's
-        rt.catalog.count_failure(batch, explain(error))
+        rt.catalog.asides.count_failure(batch, explain(error))
 
 
 def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
@@ -305,7 +305,7 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
     if refresh:
         reach("refresh.before-commit")
     settles = waits_for(rt.coordination, SETTLE)
-    number = rt.catalog.commit_apply(batch, computed.read_at, base, computed.seconds, refresh, settles=settles)
+    number = rt.catalog.commits.commit_apply(batch, computed.read_at, base, computed.seconds, refresh, settles=settles)
     reach("apply.after-commit")
     if refresh:
         reach("refresh.after-commit")
@@ -314,7 +314,7 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
 
 def _task(rt: Runtime, step: Step, batch: Batch, read_at: int, refreshed: int) -> ApplyTask | MinibatchTask:
     """Apply the batch at commit ``read_at``, and refresh what is refreshed up to commit ``refreshed``."""
-    runs = tuple(rt.catalog.runs(read_at))
+    runs = tuple(rt.catalog.commits.runs(read_at))
     reference = rt.reference(batch)
     wanted = rt.plan.looked_up(rt.plan.concerned(reference.relations()))
     needed = tuple(run for run in runs if run.map in wanted)
@@ -347,7 +347,7 @@ def settle_if_due(rt: Runtime) -> bool:
     Returns:
         whether this process corrected, and so settled all that was applied before.
     """
-    unsettled = rt.catalog.unsettled()
+    unsettled = rt.catalog.commits.unsettled()
     if unsettled is None:
         return False
     if _is_due(unsettled, rt.project.corrections.after):
@@ -360,7 +360,7 @@ def settle_if_due(rt: Runtime) -> bool:
 def settle(rt: Runtime) -> None:
     """Correct and refresh now what has been applied so far: nobody may be there to do it later."""
     for _ in range(ATTEMPTS):
-        if rt.catalog.unsettled() is None:
+        if rt.catalog.commits.unsettled() is None:
             return
         _settle(rt)
 
@@ -397,7 +397,7 @@ def tidy(rt: Runtime) -> int:
     Returns:
         the number of merged access paths.
     """
-    if not rt.catalog.is_crowded(rt.catalog.last_commit(), RUNS):
+    if not rt.catalog.commits.is_crowded(rt.catalog.commits.last_commit(), RUNS):
         return 0
     try:
         correct(rt)

@@ -97,10 +97,10 @@ class PutAside:
 def put_aside(rt: Runtime, *, everything: bool = False) -> PutAside:
     """Read what was put aside from the catalog and the landing folder; with ``everything`` also what was retried or dropped."""
     return PutAside(
-        tuple(rt.catalog.quarantined_rows(state=None if everything else "kept")),
-        tuple(rt.catalog.files_aside(state=None if everything else "aside")),
+        tuple(rt.catalog.deliveries.quarantined_rows(state=None if everything else "kept")),
+        tuple(rt.catalog.deliveries.files_aside(state=None if everything else "aside")),
         rt.sources.ignored(),
-        tuple(rt.catalog.repeats()),
+        tuple(rt.catalog.deliveries.repeats()),
     )
 
 
@@ -147,15 +147,15 @@ def drop_put_aside(rt: Runtime, labels: Sequence[str]) -> list[QuarantinedRows |
     Raises:
         InputProblem: nothing has one of the labels, or it was retried.
     """
-    waiting = rt.catalog.quarantined_rows()
+    waiting = rt.catalog.deliveries.quarantined_rows()
     dropped: dict[str, QuarantinedRows | FileAside] = {}
     for one in _find(rt, labels):
         if isinstance(one, FileAside):
-            rt.catalog.drop_file_aside(one.id)
+            rt.catalog.deliveries.drop_file_aside(one.id)
             dropped[one.label] = one
         elif one.label not in dropped:
             whole = _whole(one, waiting)
-            rt.catalog.drop_quarantined(*(r.id for r in whole))
+            rt.catalog.deliveries.drop_quarantined(*(r.id for r in whole))
             dropped |= {r.label: r for r in whole}
     write_notices(rt)
     return list(dropped.values())
@@ -201,8 +201,10 @@ def retry_put_aside(
 
 
 def _find(rt: Runtime, labels: Sequence[str]) -> list[QuarantinedRows | FileAside]:
-    known: dict[str, QuarantinedRows | FileAside] = {r.label: r for r in rt.catalog.quarantined_rows(state=None)}
-    known |= {f.label: f for f in rt.catalog.files_aside(state=None)}
+    known: dict[str, QuarantinedRows | FileAside] = {
+        r.label: r for r in rt.catalog.deliveries.quarantined_rows(state=None)
+    }
+    known |= {f.label: f for f in rt.catalog.deliveries.files_aside(state=None)}
     for label in labels:
         if not LABEL.fullmatch(label) or label.upper() not in known:
             hint = "`cumulus quarantine list` shows what there is: R1 for rows, F1 for files"
@@ -213,7 +215,7 @@ def _find(rt: Runtime, labels: Sequence[str]) -> list[QuarantinedRows | FileAsid
 def _deliveries(
     rt: Runtime, found: Sequence[QuarantinedRows | FileAside], as_new: bool
 ) -> Iterator[tuple[int, Delivery]]:
-    waiting = rt.catalog.quarantined_rows()
+    waiting = rt.catalog.deliveries.quarantined_rows()
     done: set[int] = set()
     for one in found:
         if one.state not in ("kept", "aside"):
@@ -307,11 +309,11 @@ def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> Retried:
             ids = append_delivery(rt.project, rt.catalog, coordinator, delivery)
             break
         except Conflict:
-            if attempt == ATTEMPTS - 1 or rt.catalog.drops(
+            if attempt == ATTEMPTS - 1 or rt.catalog.log.drops(
                 coordinator, delivery.space(coordinator), among=[delivery.name]
             ):
                 raise
-    batches = [rt.catalog.batch(i) for i in ids]
+    batches = [rt.catalog.log.batch(i) for i in ids]
     intake = delivery.intake
     return Retried(
         (*(f"R{i}" for i in intake.retried_rows), *(f"F{i}" for i in intake.retried_files)),
@@ -337,7 +339,7 @@ def retry_batch(rt: Runtime, number: int) -> Batch:
         InputProblem: it is not set aside.
         Conflict: something else was appended for its coordinator meanwhile.
     """
-    batches = {b.id: b for b in rt.catalog.batches()}
+    batches = {b.id: b for b in rt.catalog.log.batches()}
     batch = batches.get(number)
     if batch is not None and batch.state == "retried":
         return next(b for b in batches.values() if b.retry_of == number)
@@ -345,7 +347,7 @@ def retry_batch(rt: Runtime, number: int) -> Batch:
         raise not_aside(number, batch.state if batch else None)
     new = restamp(rt.project, rt.catalog, batch)
     write_notices(rt)
-    return rt.catalog.batch(new)
+    return rt.catalog.log.batch(new)
 
 
 def drop_batch(rt: Runtime, number: int) -> Batch:
@@ -357,10 +359,10 @@ def drop_batch(rt: Runtime, number: int) -> Batch:
         InputProblem: it is not set aside.
         Conflict: something else was appended for its coordinator meanwhile.
     """
-    batch = next((b for b in rt.catalog.batches(state="aside") if b.id == number), None)
+    batch = next((b for b in rt.catalog.log.batches(state="aside") if b.id == number), None)
     if batch is None:
-        rt.catalog.drop_batch(number)  # it says what is wrong
+        rt.catalog.asides.drop_batch(number)  # it says what is wrong
     else:
         drop(rt.project, rt.catalog, batch)
     write_notices(rt)
-    return rt.catalog.batch(number)
+    return rt.catalog.log.batch(number)

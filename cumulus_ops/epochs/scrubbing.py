@@ -84,9 +84,9 @@ def scrub(rt: Runtime, on_progress: Progress = lambda done, total: None) -> Scru
         rt: the open project.
         on_progress: called after each run of a map with the bytes so far and those of all such runs.
     """
-    with rt.catalog.step() as step:
+    with rt.catalog.leases.step() as step:
         started = time.monotonic()
-        runs = sorted(rt.catalog.runs(rt.catalog.last_commit()), key=lambda run: (run.path, run.offset))
+        runs = sorted(rt.catalog.commits.runs(rt.catalog.commits.last_commit()), key=lambda run: (run.path, run.offset))
         broken = _scrub_runs(rt, runs, on_progress)
         files = _files(rt)
         damaged_files = [*_scrub_files(rt, files), *_scrub_indexes(rt)]
@@ -117,15 +117,15 @@ def _scrub_runs(rt: Runtime, runs: Sequence[Run], on_progress: Progress) -> tupl
             found.append((run, problem))
         done += run.bytes
         on_progress(done, total)
-    visible = {run.id for run in rt.catalog.runs(rt.catalog.last_commit())} if found else set()
+    visible = {run.id for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())} if found else set()
     return tuple(_described(rt, run, problem) for run, problem in found if run.id in visible)
 
 
 def _files(rt: Runtime) -> list[LogFile | QuarantinedRows]:
     """All files of the log and the quarantine, but for those that somebody has decided about."""
-    batches = [batch.id for batch in rt.catalog.batches() if batch.state not in ("retried", "dropped")]
-    log = [file for files in rt.catalog.log_files_of(batches).values() for file in files]
-    return [*log, *rt.catalog.quarantined_rows()]
+    batches = [batch.id for batch in rt.catalog.log.batches() if batch.state not in ("retried", "dropped")]
+    log = [file for files in rt.catalog.log.files_of(batches).values() for file in files]
+    return [*log, *rt.catalog.deliveries.quarantined_rows()]
 
 
 def _size(rt: Runtime, file: LogFile | QuarantinedRows) -> int:
@@ -154,7 +154,7 @@ def _indexes(rt: Runtime) -> Mapping[str, Sequence[KeyRun]]:
     """relation -> the runs of its key index, but for those of old, which are built anew before anybody reads them."""
     found = {}
     for relation in rt.project.relations:
-        index = rt.catalog.key_index(relation.name) if relation.name in rt.project.keys else None
+        index = rt.catalog.key_indexes.index(relation.name) if relation.name in rt.project.keys else None
         if index is not None and index.signature == signature(relation):
             found[relation.name] = index.runs
     return found
@@ -168,7 +168,7 @@ def _scrub_indexes(rt: Runtime) -> Iterator[DamagedFile]:
                 _verify(rt.project.state / run.path, run)
             except IntegrityProblem as problem:
                 found.append((run, problem))
-        index = rt.catalog.key_index(relation) if found else None
+        index = rt.catalog.key_indexes.index(relation) if found else None
         visible = {run.id for run in index.runs} if index is not None else set()
         for run, damage in found:
             if run.id in visible:

@@ -46,18 +46,18 @@ def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
     Raises:
         NotYet: the token is with another coordinator, or was passed on meanwhile; or a batch is not applied yet.
     """
-    if rt.catalog.position(coordinator)[0] > epoch:
+    if rt.catalog.members.position(coordinator)[0] > epoch:
         return
     rhythm = Rhythm.of(rt.project)
-    token = rt.catalog.take_token(coordinator, rhythm, _patience_with_the_holder(rt))
+    token = rt.catalog.votes.take_token(coordinator, rhythm, _patience_with_the_holder(rt))
     if token is None:
-        holder = rt.catalog.token()
+        holder = rt.catalog.votes.token_holder()
         place = f"coordinator {coordinator}, epoch {epoch}"
         raise NotYet(f"coordinator {holder} has the token", kind="no-token", place=place, hint="it must seal first")
     reach("seal.before-commit")
-    rt.catalog.seal(coordinator, epoch, token, rhythm, upto, applied=waits_for(rt.coordination, APPLIED))
+    rt.catalog.votes.vote(coordinator, epoch, token, rhythm, upto, applied=waits_for(rt.coordination, APPLIED))
     reach("seal.after-commit")
-    rt.catalog.repeat_snapshots()
+    rt.catalog.snapshots.repeat()
 
 
 def _patience_with_the_holder(rt: Runtime) -> datetime.timedelta:
@@ -70,7 +70,7 @@ def _patience_with_the_holder(rt: Runtime) -> datetime.timedelta:
 
 def sealed(rt: Runtime, epoch: int) -> bool:
     """Whether every member of the epoch has sealed it (the unanimous vote)."""
-    return not rt.catalog.unsealed(epoch)
+    return not rt.catalog.votes.missing(epoch)
 
 
 def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
@@ -90,13 +90,13 @@ def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
     done: list[FencedSeal] = []
     minutes = patience.total_seconds() / 60
     reason = f"others had waited for its seal for more than {minutes:g} minutes"
-    while late := [place for place in rt.catalog.overdue(rhythm, patience) if place[1] != by]:
+    while late := [place for place in rt.catalog.votes.overdue(rhythm, patience) if place[1] != by]:
         before = len(done)
         for epoch, coordinator in late:
             apply_appended(rt, coordinator, epoch)
             reach("fence.before-commit")
             try:
-                fenced = rt.catalog.fence(coordinator, epoch, by, reason, rhythm, patience)
+                fenced = rt.catalog.votes.fence(coordinator, epoch, by, reason, rhythm, patience)
             except NotYet:  # it appends: it is not gone
                 continue
             reach("fence.after-commit")
@@ -106,7 +106,7 @@ def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
         if len(done) == before:
             break
     if done:
-        rt.catalog.repeat_snapshots()
+        rt.catalog.snapshots.repeat()
     return done
 
 
@@ -121,16 +121,16 @@ def remove_coordinator(rt: Runtime, coordinator: int) -> bool:
         InputProblem: there is no such coordinator, or nobody else.
         NotYet: its process appends meanwhile; stop it first.
     """
-    member = rt.catalog.drain_coordinator(coordinator)
+    member = rt.catalog.members.drain(coordinator)
     if member.is_gone:
         return False
     apply_appended(rt, coordinator, member.epoch)
-    return bool(rt.catalog.fence(coordinator, member.epoch, None, "it was removed", Rhythm.of(rt.project)))
+    return bool(rt.catalog.votes.fence(coordinator, member.epoch, None, "it was removed", Rhythm.of(rt.project)))
 
 
 def apply_appended(rt: Runtime, coordinator: int, epoch: int) -> None:
     """Apply the batches that a coordinator has appended to an epoch, whoever else may be at it."""
-    for batch in rt.catalog.batches(state="appended", coordinator=coordinator):
+    for batch in rt.catalog.log.batches(state="appended", coordinator=coordinator):
         if batch.epoch <= epoch:
             rt.executor.prepare(rt.plan)
             apply_or_set_aside(rt, batch.id)
@@ -148,7 +148,7 @@ def apply_orphans(rt: Runtime, tried: set[int]) -> int:
     """
     done = 0
     # asked anew for each: others look as well, and who is at a batch has a lease
-    while (batch := next((b for b in rt.catalog.orphans() if b not in tried), None)) is not None:
+    while (batch := next((b for b in rt.catalog.leases.orphans() if b not in tried), None)) is not None:
         tried.add(batch)
         log.info("batch %d: its process is gone, and this one applies it", batch)
         rt.executor.prepare(rt.plan)
@@ -163,7 +163,7 @@ def apply_orphans(rt: Runtime, tried: set[int]) -> int:
 
 def apply_left(rt: Runtime, epoch: int) -> None:
     """Apply what is appended to an epoch that all have sealed: after the beginning of a generation that is all of it, also of those that are gone."""
-    for batch in rt.catalog.batches(state="appended"):
+    for batch in rt.catalog.log.batches(state="appended"):
         if batch.epoch <= epoch:
             rt.executor.prepare(rt.plan)
             apply_or_set_aside(rt, batch.id)
@@ -172,4 +172,4 @@ def apply_left(rt: Runtime, epoch: int) -> None:
 
 def open_epoch(rt: Runtime) -> int:
     """The oldest epoch that some coordinator has open."""
-    return min(m.epoch for m in rt.catalog.membership().active())
+    return min(m.epoch for m in rt.catalog.members.membership().active())

@@ -75,7 +75,7 @@ def apply_apart(rt: Runtime, batch: int) -> None:
     """
     project = replace(rt.project, memory=max(LEAST_MEMORY, rt.project.memory_bytes // SMALLER))
     room = rt.project.memory_bytes + INTERPRETER_BYTES
-    attempts = 1 if rt.catalog.batch(batch).deaths else DEATHS
+    attempts = 1 if rt.catalog.log.batch(batch).deaths else DEATHS
     for attempt in range(attempts):
         try:
             for _ in run_apart(f"{__name__}:apply_here", project, batch, data_bytes=room):
@@ -86,7 +86,7 @@ def apply_apart(rt: Runtime, batch: int) -> None:
             if attempt == attempts - 1:
                 reason = f"processes die of it: alone, in smaller portions and within {room:,} bytes, {death.message}"
                 more = "One that needs more memory than there is would do so, or one that meets a fault of a library."
-                rt.catalog.set_aside_dead(batch, f"{reason}\n{more}", clock_s())
+                rt.catalog.asides.set_aside_dead(batch, f"{reason}\n{more}", clock_s())
                 hint = "`cumulus batch list` shows it"
                 raise DiedOfIt(reason, kind="set-aside", place=f"batch {batch}", hint=hint) from death
 
@@ -118,7 +118,7 @@ def retry_due(rt: Runtime, waiting: Sequence[Batch]) -> list[Batch]:
             return []
         except Exception:
             log.exception("batch %d cannot be tried again by itself; `cumulus batch retry` says why", batch.id)
-            rt.catalog.give_up(batch.id)
+            rt.catalog.asides.give_up(batch.id)
     return []
 
 
@@ -195,19 +195,19 @@ def _fails(rt: Runtime, task_up_to: TaskUpTo, upto: int) -> bool:
 
 
 def _set_aside(rt: Runtime, step: Step, commit: int, error: Exception) -> None:
-    at = rt.catalog.last_commit()
-    entry = next((e for e in rt.catalog.history(at) if e.batch.commit == commit), None)
+    at = rt.catalog.commits.last_commit()
+    entry = next((e for e in rt.catalog.commits.live_history(at) if e.batch.commit == commit), None)
     if entry is None:
         error.add_note(f"It fails from commit {commit} on, which is none of a batch: no batch can be set aside for it.")
         raise error
     name = f"batch {entry.batch.id} (coordinator {entry.batch.coordinator}, drop {entry.batch.drop})"
-    if rt.plan.derived and commit <= rt.catalog.refreshed():
+    if rt.plan.derived and commit <= rt.catalog.commits.refreshed():
         error.add_note(
             f"It fails from the commit of {name} on; derived maps have incorporated it, so it cannot be set aside."
         )
         raise error
     retract(rt, step, entry, f"with it, what several batches concern began to fail: {explain(error)}")
-    tell_of(rt, rt.catalog.batch(entry.batch.id))
+    tell_of(rt, rt.catalog.log.batch(entry.batch.id))
 
 
 def retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
@@ -216,8 +216,8 @@ def retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
     Raises:
         Conflict: it was corrected or retired meanwhile, or derived maps have incorporated it.
     """
-    runs = [r for r in rt.catalog.runs(rt.catalog.last_commit()) if r.map in rt.plan.base]
+    runs = [r for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if r.map in rt.plan.base]
     root, own = rt.project.state, [r for r in runs if r.commit == entry.batch.commit]
     others = [r for r in runs if r.commit != entry.batch.commit]
     negative, corrections = (retracted(rt.plan, root, part, entry.batch, step.label) for part in (own, others))
-    rt.catalog.retract(entry, negative, corrections, reason)
+    rt.catalog.asides.retract(entry, negative, corrections, reason)

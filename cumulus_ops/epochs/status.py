@@ -68,14 +68,14 @@ class StaggeringCost:
 def staggering_cost(rt: Runtime) -> StaggeringCost | None:
     """What staggering has cost in the latest epochs that have snapshots; None where it does not matter, has a reason, or costs next to nothing."""
     is_free = rt.plan.versions.takes_turns or not waits_for(rt.coordination, SETTLE)
-    last = rt.catalog.newest_snapshot()
-    if is_free or not rt.project.epoch.staggered or last < 0 or len(rt.catalog.membership().of(last)) < 2:
+    last = rt.catalog.snapshots.newest()
+    if is_free or not rt.project.epoch.staggered or last < 0 or len(rt.catalog.members.membership().of(last)) < 2:
         return None
     first = max(0, last - EPOCHS + 1)
-    applied = rt.catalog.applied_batches(max(0, first - 1), last)
+    applied = rt.catalog.history.applied_batches(max(0, first - 1), last)
     batches = [b for b in applied if b.epoch >= first]
     ahead, beside = _ahead(applied, first), _beside(batches)
-    numbers = rt.catalog.epoch_numbers(first, last)
+    numbers = rt.catalog.history.epoch_numbers(first, last)
     events, corrections = (sum(x) for x in ([n.inserts + n.deletes for n in numbers], [n.corrections for n in numbers]))
     if ahead <= beside or corrections < WORTH_SAYING * events:
         return None
@@ -192,8 +192,8 @@ class Status:
 
 def status(rt: Runtime) -> Status:
     """Read the state of the project from the catalog and the landing folder."""
-    batches, failed = rt.catalog.batches(), rt.catalog.failed()
-    is_corrected, unapplied = rt.catalog.unsettled() is None, sum(b.state == "appended" for b in batches)
+    batches, failed = rt.catalog.log.batches(), rt.catalog.history.failed()
+    is_corrected, unapplied = rt.catalog.commits.unsettled() is None, sum(b.state == "appended" for b in batches)
     return Status(
         rt.project.name,
         tuple(_coordinators(rt)),
@@ -202,11 +202,11 @@ def status(rt: Runtime) -> Status:
         newest_errors(rt),
         rt.project.coordinators,
         is_corrected and not unapplied,
-        0 if is_corrected else rt.catalog.behind(),
-        *rt.catalog.undecided(),
+        0 if is_corrected else rt.catalog.commits.behind(),
+        *rt.catalog.deliveries.count_undecided(),
         len(rt.sources.ignored()),
         tuple(standing_sources(rt.project, rt.catalog)),
-        tuple(rt.catalog.seal_counts()),
+        tuple(rt.catalog.seals.seal_counts()),
         _finals(rt),
         too_late(rt),
         failing_steps(rt.catalog),
@@ -218,27 +218,27 @@ def status(rt: Runtime) -> Status:
 
 
 def _newest(rt: Runtime) -> Newest | None:
-    epoch = rt.catalog.newest_snapshot()
+    epoch = rt.catalog.snapshots.newest()
     if epoch < 0:
         return None
-    (numbers,) = rt.catalog.epoch_numbers(epoch, epoch)
+    (numbers,) = rt.catalog.history.epoch_numbers(epoch, epoch)
     assert numbers.committed_at is not None
-    return Newest(epoch, numbers.committed_at, rt.catalog.data_at(epoch))
+    return Newest(epoch, numbers.committed_at, rt.catalog.history.data_at(epoch))
 
 
 def _finals(rt: Runtime) -> FinalCounts:
-    counts = rt.catalog.final_counts()
+    counts = rt.catalog.finals.final_counts()
     return counts if rt.project.validation.policy != "off" else replace(counts, unvalidated=0)
 
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
-    token, rhythm, begun = rt.catalog.token(), Rhythm.of(rt.project), rt.catalog.newest_seal() + 1
-    failing = {problem.coordinator for problem in rt.catalog.step_problems()}
-    members = sorted(rt.catalog.membership().active(), key=lambda m: m.coordinator)
+    token, rhythm, begun = rt.catalog.votes.token_holder(), Rhythm.of(rt.project), rt.catalog.votes.newest_epoch() + 1
+    failing = {problem.coordinator for problem in rt.catalog.problems.step_problems()}
+    members = sorted(rt.catalog.members.membership().active(), key=lambda m: m.coordinator)
     overdue = overdue_members(rt.project, rt.catalog, members, rhythm)
     for m in members:
         waiting = len(rt.sources.landing(m.coordinator).waiting())
-        ends_at = rt.catalog.boundary(m.coordinator, m.epoch, rhythm).ends_at
+        ends_at = rt.catalog.members.boundary(m.coordinator, m.epoch, rhythm).ends_at
         state = "fails" if m.coordinator in failing else _state(m, begun, is_overdue=m.coordinator in overdue)
         yield CoordinatorStatus(m.coordinator, m.epoch, m.coordinator == token, waiting, state, ends_at)
 
@@ -254,16 +254,16 @@ def _state(member: Member, begun: int, *, is_overdue: bool) -> str:
 
 
 def _epochs(rt: Runtime, batches: Sequence[Batch], failed: Sequence[LeftOut]) -> tuple[EpochReport, ...]:
-    membership, fenced = rt.catalog.membership(), rt.catalog.fenced()
-    snapshots = {s.epoch: s for s in rt.catalog.own_snapshots()}
-    validations = rt.catalog.validations()
-    corrections = rt.catalog.corrections()
-    expired = rt.catalog.expired()
-    errors = rt.catalog.view_errors()
-    files = rt.catalog.files_aside_by_epoch()
-    committed = rt.catalog.newest_snapshot()
-    complete = rt.catalog.complete(committed + 1)
-    newest = max([committed, rt.catalog.newest_seal(), *(b.epoch for b in batches)])
+    membership, fenced = rt.catalog.members.membership(), rt.catalog.votes.fenced()
+    snapshots = {s.epoch: s for s in rt.catalog.snapshots.own()}
+    validations = rt.catalog.results.validations()
+    corrections = rt.catalog.commits.corrections()
+    expired = rt.catalog.snapshots.expired()
+    errors = rt.catalog.results.view_errors()
+    files = rt.catalog.deliveries.files_aside_by_epoch()
+    committed = rt.catalog.snapshots.newest()
+    complete = rt.catalog.votes.complete_epochs(committed + 1)
+    newest = max([committed, rt.catalog.votes.newest_epoch(), *(b.epoch for b in batches)])
     by_epoch: dict[int, list[Batch]] = {}
     for batch in batches:
         by_epoch.setdefault(batch.epoch, []).append(batch)

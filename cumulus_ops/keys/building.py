@@ -216,7 +216,7 @@ def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: st
     Raises:
         Conflict: somebody else has built it, or appended, at the same time.
     """
-    index = catalog.key_index(relation.name)
+    index = catalog.key_indexes.index(relation.name)
     if index is not None and index.signature == signature(relation) and not index.is_behind:
         return index
     violations = build(project, catalog, relation, label, _log_progress(relation.name))
@@ -227,7 +227,7 @@ def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: st
             violations.keys,
             "\n  ".join(violations.shown),
         )
-    found = catalog.key_index(relation.name)
+    found = catalog.key_indexes.index(relation.name)
     if found is None:
         raise Conflict("the key index moved on", kind="keys-moved", place=relation.name, hint="run it again")
     return found
@@ -259,17 +259,17 @@ def build(
     Raises:
         Conflict: somebody else has built it, or appended, at the same time.
     """
-    replaced = catalog.key_index(relation.name)
-    covers, files = catalog.key_log(relation.name)
+    replaced = catalog.key_indexes.index(relation.name)
+    covers, files = catalog.key_indexes.log(relation.name)
     key, violations = KeyCodes.of(relation), Violations()
     scratch, file = KeyFile(project.state, label), KeyFile(project.state, label)
     try:
         sorted_ = list(sort_log(project.state, relation, key, files, scratch, on_progress))
         scratch.close()
         opened = [open_run(project.state, relation, run) for run in sorted_]
-        runs = _netted(relation, key, opened, file, catalog.lowest_open_epoch(), violations)
+        runs = _netted(relation, key, opened, file, catalog.key_indexes.lowest_open_epoch(), violations)
         file.close()
-        catalog.put_key_index(relation.name, signature(relation), covers, runs, replaced)
+        catalog.key_indexes.put(relation.name, signature(relation), covers, runs, replaced)
     except BaseException:
         file.discard()
         raise
@@ -458,11 +458,11 @@ def _index_and_log(
 ) -> tuple[KeyIndex, Sequence[tuple[LogFile, int, int, str]]] | None:
     """An index, and the log files that are in it, as of one moment."""
     for _ in range(ATTEMPTS):
-        index = catalog.key_index(relation.name)
+        index = catalog.key_indexes.index(relation.name)
         if index is None or index.signature != signature(relation) or index.is_behind:
             return None
-        covers, files = catalog.key_log(relation.name)
-        again = catalog.key_index(relation.name)
+        covers, files = catalog.key_indexes.log(relation.name)
+        again = catalog.key_indexes.index(relation.name)
         if again == index and covers <= index.covers:
             return index, files
     raise Conflict("others append all the time", kind="keys-moved", place=relation.name, hint="run it again")

@@ -164,7 +164,7 @@ class KeyStage:
     def forget(self, name: str) -> None:
         """Let the index of a relation be built anew with the next append: it does not say what it should."""
         self._indexes.pop(name, None)
-        self._catalog.forget_key_index(name)
+        self._catalog.key_indexes.forget(name)
 
     def _index(self, name: str) -> _Index:
         if name not in self._indexes:
@@ -188,7 +188,7 @@ class KeyStage:
         try:
             return open_run(self._project.state, relation, run)
         except Conflict:
-            now = self._catalog.key_index(relation.name)
+            now = self._catalog.key_indexes.index(relation.name)
             if now is None or run.id not in {other.id for other in now.runs}:
                 raise
             place = Place(str(self._project.state / run.path), hint_for(relation.name))
@@ -203,7 +203,7 @@ class KeyStage:
     @functools.cached_property
     def _gone(self) -> frozenset[int]:
         """The coordinators that have sealed their last epoch."""
-        members = self._catalog.membership().all
+        members = self._catalog.members.membership().all
         return frozenset({m.coordinator for m in members} - {m.coordinator for m in members if not m.is_gone})
 
     def _accept(self, name: str, rows: pa.Table, judged: Judged | None, rejections: Rejections) -> Resolved:
@@ -274,7 +274,7 @@ class KeyStage:
     def _catch_up(self, conflict: Conflict) -> None:
         """Look at what others have added since; the verdicts hold if it has to do with other keys."""
         for name, index in self._indexes.items():
-            now = self._catalog.key_index(name)
+            now = self._catalog.key_indexes.index(name)
             if now is None or now.signature != index.signature or now.is_behind:
                 raise conflict
             new = [run for run in now.runs if run.last > index.version]
@@ -432,13 +432,13 @@ def tidy_keys(project: Project, catalog: Catalog, label: str) -> int:
     Returns:
         the number of runs that were replaced.
     """
-    sizes = catalog.key_runs() if project.keys else {}
+    sizes = catalog.key_indexes.runs() if project.keys else {}
     crowded = [r for r in project.relations if r.name in project.keys and pick(sizes.get(r.name, []))]
     return sum(_tidy(project, catalog, relation, label) for relation in crowded)
 
 
 def _tidy(project: Project, catalog: Catalog, relation: Relation, label: str) -> int:
-    index = catalog.key_index(relation.name)
+    index = catalog.key_indexes.index(relation.name)
     if index is None or index.signature != signature(relation):
         return 0
     chosen = pick([(run.last, run.rows) for run in index.runs])
@@ -450,14 +450,14 @@ def _merge(
     project: Project, catalog: Catalog, relation: Relation, index: KeyIndex, runs: list[KeyRun], label: str
 ) -> int:
     file = KeyFile(project.state, label)
-    keep = _living(catalog.lowest_open_epoch()) if len(runs) == len(index.runs) else None
+    keep = _living(catalog.key_indexes.lowest_open_epoch()) if len(runs) == len(index.runs) else None
     try:
         opened = [open_run(project.state, relation, run) for run in newest_first(runs)]
         parts = merged(KeyCodes.of(relation), opened, [c.name for c in relation.columns], keep)
         new = [run for some in limited(parts, RUN_ROWS) if (run := file.write(relation, some)) is not None]
         file.close()
         reach("keys.before-merge")
-        catalog.commit_key_merge(runs, new)
+        catalog.key_indexes.commit_merge(runs, new)
         reach("keys.after-merge")
     except Conflict:
         file.discard()

@@ -225,7 +225,7 @@ def _catalog(project: Project) -> Finding:
     try:
         catalog = Catalog(project.catalog_url, project.state)
         try:
-            catalog.check_schema()
+            catalog.database.check_schema()
         finally:
             catalog.close()
     except CumulusError as error:
@@ -287,17 +287,17 @@ def _running(project: Project) -> Iterator[Finding]:
             text = f"{problem.name} fails since {moment(problem.since)}, {problem.times} times, last at {moment(problem.at)}: {problem.problem}"
             log = f" the log: {problem.log} in Airflow;" if problem.log else ""
             yield Finding("step", FIX, text, f"mend that;{log} the next time that it succeeds, this goes away")
-        members = sorted(catalog.membership().active(), key=lambda m: m.coordinator)
+        members = sorted(catalog.members.membership().active(), key=lambda m: m.coordinator)
         overdue = overdue_members(project, catalog, members, rhythm)
         for member in members:
             if (ended := overdue.get(member.coordinator)) is not None:
                 text = f"epoch {member.epoch} of coordinator {member.coordinator} was to end at {moment(ended)}, and is not sealed"
                 yield Finding("epoch", WARN, text, SEAL_FROM_SOURCES if project.sources else SEAL)
-        newest = catalog.newest_snapshot()
-        for error in in_error(catalog.view_errors(), newest):
+        newest = catalog.snapshots.newest()
+        for error in in_error(catalog.results.view_errors(), newest):
             yield Finding("view", WARN, f"{error.view} is in error {error}", error.hint)
         if not failing:
-            data = catalog.data_at(newest)
+            data = catalog.history.data_at(newest)
             said = "none yet" if newest < 0 else f"of epoch {newest}" + (f", data of {moment(data)}" if data else "")
             yield Finding("snapshot", OK, said)
     finally:

@@ -69,7 +69,7 @@ def claim_state(project: Project, catalog: Catalog) -> None:
         SetupProblem: they do not belong together.
     """
     found, seen = read_claim(project)
-    identity = catalog.ensure_installation()
+    identity = catalog.installation.ensure()
     if found is None:
         _refuse_foreign_log(project, catalog)
         found = claim(project.state, identity)
@@ -78,8 +78,10 @@ def claim_state(project: Project, catalog: Catalog) -> None:
 
 def _refuse_foreign_log(project: Project, catalog: Catalog) -> None:
     """Before a folder without a claim is claimed: by a version before this one, the catalog names what is in it."""
-    named = catalog.log_files() if catalog.registered() else []
-    if catalog.home() is not None or (named and not any((project.state / file.path).exists() for file in named[:1])):
+    named = catalog.log.files() if catalog.program.is_registered() else []
+    if catalog.installation.home() is not None or (
+        named and not any((project.state / file.path).exists() for file in named[:1])
+    ):
         raise _state_lost(project.state)
     if not named and has_log(project.state):
         message = "the state folder has an event log, and the catalog knows nothing of it"
@@ -98,15 +100,15 @@ def check_claim(project: Project, catalog: Catalog, claimed: Claim) -> None:
         SetupProblem: they do not belong together.
     """
     _refuse_others(project, catalog, claimed)
-    found, identity = claimed[0], catalog.identity()
+    found, identity = claimed[0], catalog.database.identity()
     assert identity is not None
     if (
         found != identity and claimed_by(project.state) == found
     ):  # asked again: others may have claimed it by now, even for a later one
         claim(project.state, identity, instead=True)
     here = home_of(project.state, project.catalog_url)
-    if catalog.home() != here:
-        catalog.record_home(here)
+    if catalog.installation.home() != here:
+        catalog.installation.record_home(here)
 
 
 def look_at_claim(project: Project, catalog: Catalog, claimed: Claim) -> None:
@@ -122,14 +124,14 @@ def look_at_claim(project: Project, catalog: Catalog, claimed: Claim) -> None:
 
 
 def _refuse_others(project: Project, catalog: Catalog, claimed: Claim) -> None:
-    (found, seen), identity, root = claimed, catalog.identity(), project.state
+    (found, seen), identity, root = claimed, catalog.database.identity(), project.state
     if identity is None or found is None:
         raise _state_lost(root)
     is_other = found.installation != identity.installation
     if (is_other or found.generation > identity.generation) and is_beginning(root, found, identity):
         raise _unfinished(root)
     if is_other:
-        raise _of_another(root, found, identity, is_empty=not catalog.registered())
+        raise _of_another(root, found, identity, is_empty=not catalog.program.is_registered())
     if found.generation > identity.generation:
         raise older_catalog(root)
     if found.generation < identity.generation and not _is_begun_here(root, identity):
@@ -151,17 +153,17 @@ def _is_begun_here(root: Path, identity: Identity) -> bool:
 
 
 def _last_commit(catalog: Catalog) -> int:
-    return catalog.last_commit() if catalog.registered() else 0
+    return catalog.commits.last_commit() if catalog.program.is_registered() else 0
 
 
 def _has_newest_file(project: Project, catalog: Catalog) -> bool:
     """Whether the newest file of the log is there: it is not in a folder that was restored from a backup of before."""
-    path = catalog.newest_log_file()
+    path = catalog.log.newest_file()
     return path is None or (project.state / path).exists()
 
 
 def _refuse_copy(project: Project, catalog: Catalog, identity: Identity) -> None:
-    here, recorded = home_of(project.state, project.catalog_url), catalog.home()
+    here, recorded = home_of(project.state, project.catalog_url), catalog.installation.home()
     if recorded is not None and is_original_there(recorded, here, identity):
         raise _copied(here, recorded)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.control import program_changed
+from cumulus_ops.catalog.program import program_changed
 from cumulus_ops.catalog.records import Batch, ProgramRecord
 from cumulus_ops.compute.steps import Executor, InProcess
 from cumulus_ops.coordination.barriers import barriers_of
@@ -66,7 +66,7 @@ class Runtime:
         """Batches as the engine sees them."""
         from cumulus_ops.compute.reading import BatchRef
 
-        files = self.catalog.log_files_of([batch.id for batch in batches])
+        files = self.catalog.log.files_of([batch.id for batch in batches])
         return tuple(
             BatchRef(b.id, b.epoch, b.ticket or 0, files[b.id], b.coordinator, b.first_sequence, b.events)
             for b in batches
@@ -133,7 +133,11 @@ def _is_initialised(project: Project, source: str) -> bool:
     """Whether the catalog is this version's, and its program was compiled from this source."""
     claimed, catalog = read_claim(project), Catalog(project.catalog_url, project.state)
     try:
-        is_so = catalog.is_current() and catalog.source() == source and (project.state / COORDINATION).exists()
+        is_so = (
+            catalog.database.is_current()
+            and catalog.program.source() == source
+            and (project.state / COORDINATION).exists()
+        )
         if is_so and claimed[0] is not None:
             check_claim(project, catalog, claimed)
         return is_so and claimed[0] is not None
@@ -198,12 +202,12 @@ def look_at_state(project: Project) -> None:
     """
     claimed, catalog = read_claim(project), Catalog(project.catalog_url, project.state)
     try:
-        catalog.check_schema()
-        record = catalog.program()
+        catalog.database.check_schema()
+        record = catalog.program.record()
         look_at_claim(project, catalog, claimed)
         _check_format(record)
         _check_copies(record, plan_json(record.compiled, record.granularity))
-        if catalog.source() != _source(project) and _text_of(build_program(project))[1] != record.digest:
+        if catalog.program.source() != _source(project) and _text_of(build_program(project))[1] != record.digest:
             raise program_changed(record.name)
     finally:
         catalog.close()
@@ -212,7 +216,7 @@ def look_at_state(project: Project) -> None:
 def have_views_changed(rt: Runtime) -> bool:
     """Whether the project has other views than its state was made from, by their texts, which are a part of the program. Compiling them, to find what else
     changes a program, takes too long for who wants to see how things are: half a second for six views."""
-    if rt.project.program_file is not None or rt.catalog.source() == _source(rt.project):
+    if rt.project.program_file is not None or rt.catalog.program.source() == _source(rt.project):
         return False
     return list(rt.project.views.items()) != [(view.name, view.sql) for view in rt.program.views]
 
@@ -234,22 +238,22 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
     try:
         Sources(project, catalog).check()
         _refuse_other_formats(catalog, project.name)  # before anything is changed
-        catalog.migrate()
+        catalog.database.migrate()
         claim_state(project, catalog)
-        known = catalog.program() if catalog.registered() else None
+        known = catalog.program.record() if catalog.program.is_registered() else None
         if known and known.digest == made.record.digest and known.granularity != made.plan.versions.name:
             # It was registered when less was proved, and its data have such versions.
             made = _in_scheme(project, made, known.granularity)
         _register(catalog, made.record, made.plan, project.state)
-        registered = catalog.program()
+        registered = catalog.program.record()
         _check_format(registered)
         coordination = made.coordination
         with _only_what_stays(catalog, registered, coordination):
             declare(project, catalog)
         coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
         if registered.coordination is None or _sealed(registered.coordination) != _sealed(coordination.to_json()):
-            catalog.look_again()  # before the plan is recorded: who is killed in between does so again
-        catalog.record_source(source, coordination.to_json())
+            catalog.finals.look_again()  # before the plan is recorded: who is killed in between does so again
+        catalog.program.record_source(source, coordination.to_json())
         write_plan(project.state, coordination)
     finally:
         catalog.close()
@@ -261,12 +265,12 @@ def _only_what_stays(catalog: Catalog, known: ProgramRecord, coordination: Coord
     if known.coordination is None:
         yield
         return
-    source, kept = catalog.source() or "", CoordinationPlan.from_json(known.coordination).kept_by(coordination)
-    catalog.record_source("", kept.to_json())
+    source, kept = catalog.program.source() or "", CoordinationPlan.from_json(known.coordination).kept_by(coordination)
+    catalog.program.record_source("", kept.to_json())
     try:
         yield
     except InputProblem:
-        catalog.record_source(source, known.coordination)
+        catalog.program.record_source(source, known.coordination)
         raise
 
 
@@ -287,14 +291,14 @@ def _planned(
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:
-    if catalog.registered():
-        catalog.register(record)
+    if catalog.program.is_registered():
+        catalog.program.register(record)
         return
     from cumulus_ops.compute.apply import start_deltas
     from cumulus_ops.compute.reading import write_deltas
 
-    with catalog.step() as step:
-        catalog.register(record, write_deltas(plan, root, start_deltas(plan), step.label))
+    with catalog.leases.step() as step:
+        catalog.program.register(record, write_deltas(plan, root, start_deltas(plan), step.label))
 
 
 @contextmanager
@@ -312,8 +316,8 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     runner = _executor(project, executor or project.executor.kind)
     sources = Sources(project, catalog)
     try:
-        catalog.check_schema()
-        record = catalog.program()
+        catalog.database.check_schema()
+        record = catalog.program.record()
         check_claim(project, catalog, claimed)
         _check_format(record)
         plan = plan_json(record.compiled, record.granularity)
@@ -336,7 +340,7 @@ ANEW = "`cumulus anew` makes the maps again, from the event log"
 
 
 def _refuse_other_formats(catalog: Catalog, name: str) -> None:
-    found = catalog.state_format()
+    found = catalog.database.state_format()
     if found not in (None, FORMAT):
         raise _other_format(name, found)
 

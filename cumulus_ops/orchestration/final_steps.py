@@ -53,7 +53,7 @@ def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[s
 
     with running(folder, "inprocess", "finalise") as (project, runtime):
         proved = project.validation.policy != "off"
-        found = {(r, s): runtime.catalog.closed_left(r, s, validated=proved) for r, s in seals}
+        found = {(r, s): runtime.catalog.finals.closed_left(r, s, validated=proved) for r, s in seals}
     return {place: [shown_value(text) for text in texts] for place, texts in found.items() if texts}
 
 

@@ -50,9 +50,9 @@ def running(
     with watched_task(project, step, coordinator, log_address):
         initialise(project)
         with open_runtime(project, executor or None) as runtime:
-            runtime.catalog.log_address = log_address
+            runtime.catalog.problems.log_address = log_address
             yield project, runtime
-            runtime.catalog.step_succeeds(step, coordinator)
+            runtime.catalog.problems.step_succeeds(step, coordinator)
 
 
 def task_address(environment: Mapping[str, str]) -> str:

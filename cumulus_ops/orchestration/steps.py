@@ -142,7 +142,7 @@ def apply_scheduled(
         finals, others = FinalLooks(runtime, on_final), _Others(runtime, coordinator, on_complete)
         while _is_in(runtime, coordinator, epoch):
             here = current_epoch(runtime, coordinator)
-            boundary, last = (runtime.catalog.boundary(coordinator, e, rhythm) for e in (here, epoch))
+            boundary, last = (runtime.catalog.members.boundary(coordinator, e, rhythm) for e in (here, epoch))
             waiting = [] if boundary.is_early else _pending(runtime, coordinator)
             landed = [drop for drop in waiting if drop.arrived < boundary.ends_at]
             report = run_minibatch(runtime, coordinator, landed)
@@ -223,7 +223,8 @@ def _pause_s(looks: int, boundary: Boundary) -> float:
 def _last_epoch(runtime: Runtime, coordinator: int, moment: datetime.datetime) -> int:
     """The last epoch that is a run's to end: the one of its moment, or the newest that is over, if that is later."""
     own, current = (
-        runtime.catalog.epoch_at(coordinator, at, Rhythm.of(runtime.project)) for at in (moment, max(moment, _now()))
+        runtime.catalog.members.epoch_at(coordinator, at, Rhythm.of(runtime.project))
+        for at in (moment, max(moment, _now()))
     )
     return max(own, current - 1)
 
@@ -237,7 +238,7 @@ def _quiet_until(runtime: Runtime, coordinator: int, upto: int) -> int:
     first = min((delivery.arrived for delivery in _pending(runtime, coordinator)), default=None)
     if first is None:
         return upto
-    return min(upto, runtime.catalog.epoch_at(coordinator, first, Rhythm.of(runtime.project)) - 1)
+    return min(upto, runtime.catalog.members.epoch_at(coordinator, first, Rhythm.of(runtime.project)) - 1)
 
 
 def _sealed(runtime: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> bool:
@@ -276,7 +277,7 @@ def seal_scheduled(
         what is sealed now; None when the token did not come.
     """
     with running(folder, "inprocess", "seal", coordinator) as (project, runtime):
-        epoch = runtime.catalog.epoch_at(coordinator, moment, Rhythm.of(project))
+        epoch = runtime.catalog.members.epoch_at(coordinator, moment, Rhythm.of(project))
         return _seal(runtime, coordinator, epoch, _last_epoch(runtime, coordinator, moment), patience_s)
 
 
@@ -308,18 +309,18 @@ def _seal(runtime: Runtime, coordinator: int, epoch: int, upto: int, patience_s:
 
 def _epochs_of(runtime: Runtime, coordinator: int, first: int) -> range:
     """The epochs from ``first`` on that a coordinator has sealed, in those of its memberships."""
-    mine = runtime.catalog.membership().find(coordinator)
+    mine = runtime.catalog.members.membership().find(coordinator)
     return range(first, first) if mine is None else range(max(first, mine.first), mine.epoch)
 
 
 def _complete(runtime: Runtime) -> range:
     """The epochs that all their members have sealed, and that have no snapshot yet."""
-    return runtime.catalog.complete(runtime.catalog.newest_snapshot() + 1)
+    return runtime.catalog.votes.complete_epochs(runtime.catalog.snapshots.newest() + 1)
 
 
 def _is_in(runtime: Runtime, coordinator: int, epoch: int) -> bool:
     """Whether a coordinator has yet to seal the epoch, or an earlier one."""
-    membership = runtime.catalog.membership()
+    membership = runtime.catalog.members.membership()
     return any(m.coordinator == coordinator and m.epoch <= epoch for m in membership.active())
 
 
@@ -335,7 +336,7 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
 
     done: list[int] = []
     with running(folder, executor, "checkpoint") as (_, runtime):
-        _say_repeated(runtime.catalog.repeat_snapshots())
+        _say_repeated(runtime.catalog.snapshots.repeat())
         while epochs := _complete(runtime):
             epoch = epochs[0]
             apply_left(runtime, epoch)
@@ -344,7 +345,7 @@ def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
             for batch in report.without:
                 log.warning("the snapshot of epoch %d is without %s", epoch, batch)
             done.append(epoch)
-            _say_repeated(range(epoch + 1, runtime.catalog.newest_snapshot() + 1))
+            _say_repeated(range(epoch + 1, runtime.catalog.snapshots.newest() + 1))
     return done
 
 
@@ -374,7 +375,7 @@ def publish_committed(folder: str) -> Published:
 
 
 def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
-    late = [str(epoch) for epoch, missed in runtime.catalog.expired().items() if consumer in missed]
+    late = [str(epoch) for epoch, missed in runtime.catalog.snapshots.expired().items() if consumer in missed]
     if late:
         log.warning("expired before `%s` came to them: the snapshots of epochs %s", consumer, ", ".join(late))
 
@@ -396,7 +397,7 @@ def validate_committed(folder: str) -> dict[int, str]:
     with running(folder, None, "validate", frames=True) as (project, runtime):
         settings, names = project.validation, [view.name for view in runtime.program.views]
         reports = [
-            validate(runtime, e, settings.chosen(names, len(runtime.catalog.validations())))
+            validate(runtime, e, settings.chosen(names, len(runtime.catalog.results.validations())))
             for e in to_validate(runtime)
         ]
         write_notices(runtime)  # without publishing, this is where reading has found views in error
@@ -417,7 +418,7 @@ def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, o
         later epochs.
     """
     with running(folder, "inprocess", "plan") as (_, runtime):
-        members = list(runtime.catalog.membership().active())
+        members = list(runtime.catalog.members.membership().active())
         here = min(m.epoch for m in members)
         pending = {str(m.coordinator): len(_pending(runtime, m.coordinator)) for m in members}
     begin = max(here, first if first is not None else here)

@@ -27,7 +27,7 @@ def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
     """The epochs of the snapshots that ``consumer`` (``publish`` or ``validate``) has yet to deal with, oldest first, each
     once. It asks before each: while one is dealt with, the next may expire."""
     last = -1
-    while left := [epoch for epoch in rt.catalog.awaiting(consumer) if epoch > last]:
+    while left := [epoch for epoch in rt.catalog.snapshots.awaiting(consumer) if epoch > last]:
         last = left[0]
         yield last
 
@@ -37,11 +37,11 @@ def to_validate(rt: Runtime) -> Iterator[int]:
     one is that repeats its snapshot; as long as no other has come, that may be so later."""
     settings = rt.project.validation
     for epoch in awaiting(rt, "validate"):
-        last, has_successor = rt.catalog.last_repeat(epoch)
+        last, has_successor = rt.catalog.snapshots.last_repeat(epoch)
         if settings.due(epoch, last):
             yield epoch
         elif has_successor or settings.policy == "off":
-            rt.catalog.record_done("validate", epoch)
+            rt.catalog.snapshots.record_done("validate", epoch)
 
 
 @watched("publish")
@@ -59,16 +59,16 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     """
     if rt.project.published is None:
         return {}
-    if rt.catalog.outcome("publish", epoch) is None:
+    if rt.catalog.snapshots.outcome("publish", epoch) is None:
         _publish(rt, epoch, rt.project.published)
         write_notices(rt)
-        rt.catalog.record_done("publish", epoch)
-    return {view: version for (view, e), version in rt.catalog.published().items() if e == epoch}
+        rt.catalog.snapshots.record_done("publish", epoch)
+    return {view: version for (view, e), version in rt.catalog.results.published().items() if e == epoch}
 
 
 def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
-    done = rt.catalog.published()
-    without = "; ".join(map(str, left_out(rt.catalog.failed(), epoch)))
+    done = rt.catalog.results.published()
+    without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
     for view in rt.program.views:
         if (view.name, epoch) in done:
             continue
@@ -84,29 +84,29 @@ def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
 
 def _publish_rows(rt: Runtime, path: Path, epoch: int, rows: pa.Table, without: str) -> None:
     """Write the table, and then tell the catalog."""
-    name, found = path.name, rt.catalog.snapshot(epoch)
+    name, found = path.name, rt.catalog.snapshots.at(epoch)
     # a plan without the checkpoint's barrier lets rows be published before there is a snapshot
     stamp = "" if found is None else f"{found.commit}@{found.seconds!r}"
     said = {"program": rt.program.name, "without": without, "snapshot": stamp}
-    table = rt.catalog.published_table(name)
+    table = rt.catalog.results.published_table(name)
     known = -1 if table is None else table[1]
     written = publish_view(rows, path, _owner(rt), epoch=epoch, **said, adopted=_adopted(rt, name), known=known)
     reach("publish.before-commit")
-    rt.catalog.record_published(name, epoch, written.version, len(rows), (written.table_id, written.mark))
+    rt.catalog.results.record_published(name, epoch, written.version, len(rows), (written.table_id, written.mark))
     reach("publish.after-commit")
 
 
 def _owner(rt: Runtime) -> Identity:
-    identity = rt.catalog.identity()
+    identity = rt.catalog.database.identity()
     assert identity is not None  # or else the project could not have been opened
     return identity
 
 
 def _adopted(rt: Runtime, name: str) -> int | None:
     """The newest version of a view's table that the catalog knows of, as long as it was published before tables had owners."""
-    if rt.catalog.published_table(name) is not None:
+    if rt.catalog.results.published_table(name) is not None:
         return None
-    return max((version for (view, _), version in rt.catalog.published().items() if view == name), default=None)
+    return max((version for (view, _), version in rt.catalog.results.published().items() if view == name), default=None)
 
 
 def publish_lost(rt: Runtime) -> list[str]:
@@ -121,15 +121,15 @@ def publish_lost(rt: Runtime) -> list[str]:
     if rt.project.published is None:
         return []
     newest: dict[str, int] = {}
-    for name, epoch in rt.catalog.published():
+    for name, epoch in rt.catalog.results.published():
         newest[name] = max(epoch, newest.get(name, -1))
     lost = [view for view in rt.program.views if view.name in newest and _is_lost(rt, view.name, newest[view.name])]
     done = []
     for view in lost:
         epoch = newest[view.name]
-        if epoch < rt.catalog.oldest_readable():
+        if epoch < rt.catalog.snapshots.oldest_readable():
             continue  # the next snapshot is published in its place
-        without = "; ".join(map(str, left_out(rt.catalog.failed(), epoch)))
+        without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
         try:
             rows = read_view(rt, view.name, as_of=epoch)
         except ViewInError:
@@ -140,7 +140,7 @@ def publish_lost(rt: Runtime) -> list[str]:
 
 
 def _is_lost(rt: Runtime, view: str, epoch: int) -> bool:
-    known = rt.catalog.published_table(view)
+    known = rt.catalog.results.published_table(view)
     if known is None or rt.project.published is None:
         return False
     path = rt.project.published / view
@@ -153,11 +153,11 @@ def _is_lost(rt: Runtime, view: str, epoch: int) -> bool:
 
 def _publish_error(rt: Runtime, error: ViewError, path: Path) -> None:
     """Tell the readers of the table, and then the catalog."""
-    known = in_error([*rt.catalog.view_errors(), error], error.epoch)
+    known = in_error([*rt.catalog.results.view_errors(), error], error.epoch)
     described = next(e for e in known if e.view == error.view)
     told = {"reason": described.reason, "program": rt.program.name}
     adopted = _adopted(rt, error.view)
     publish_error(path, _owner(rt), epoch=error.epoch, since=described.since, **told, adopted=adopted)
     reach("publish.before-commit")
-    rt.catalog.record_view_error(error)
+    rt.catalog.results.record_view_error(error)
     reach("publish.after-commit")

@@ -46,7 +46,7 @@ def watched(step: str) -> Callable[[Callable[Concatenate[Runtime, P], R]], Calla
             except Exception as error:
                 _tell(rt.catalog, rt.project, step, coordinator, error)
                 raise
-            rt.catalog.step_succeeds(step, coordinator)
+            rt.catalog.problems.step_succeeds(step, coordinator)
             return done
 
         return watching
@@ -74,7 +74,7 @@ def watched_task(project: Project, step: str, coordinator: int | None, log_addre
         if not hasattr(error, TOLD):
             try:
                 catalog = Catalog(project.catalog_url)
-                catalog.log_address = log_address
+                catalog.problems.log_address = log_address
             except CumulusError:
                 raise error from None
             _tell(catalog, project, step, coordinator, error)
@@ -87,7 +87,9 @@ def _tell(catalog: Catalog, project: Project, step: str, coordinator: int | None
     if hasattr(error, TOLD):
         return
     try:
-        catalog.step_fails(step, coordinator, getattr(error, "kind", type(error).__name__), described(project, error))
+        catalog.problems.step_fails(
+            step, coordinator, getattr(error, "kind", type(error).__name__), described(project, error)
+        )
         error.cumulus_told = True  # type: ignore[attr-defined]
     except Exception:
         log.warning("the catalog could not be told that %s fails", step)
@@ -106,8 +108,8 @@ def described(project: Project, error: Exception) -> str:
 def tell_where_coordinators_are(rt: Runtime) -> None:
     """Write the file that Airflow plans by (:mod:`cumulus_ops.project.rhythm`) as the catalog has it now. Coordinators that are gone stay in
     it: the run that has sealed a last epoch still has to say so, and what a DAG has done can be looked up as long as there is the DAG."""
-    rhythm, membership = Rhythm.of(rt.project), rt.catalog.membership()
-    stays = {m.coordinator: rt.catalog.stay(m.coordinator, m.epoch, rhythm) for m in membership.active()}
+    rhythm, membership = Rhythm.of(rt.project), rt.catalog.members.membership()
+    stays = {m.coordinator: rt.catalog.members.stay(m.coordinator, m.epoch, rhythm) for m in membership.active()}
     for coordinator in {m.coordinator for m in membership.all} - stays.keys():
         last = membership.find(coordinator)
         if last is not None and last.last is not None:
@@ -116,18 +118,18 @@ def tell_where_coordinators_are(rt: Runtime) -> None:
 
 
 def _last_stay(rt: Runtime, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
-    left_at = rt.catalog.boundary(coordinator, epoch, rhythm).ends_at
+    left_at = rt.catalog.members.boundary(coordinator, epoch, rhythm).ends_at
     return Stay(coordinator, epoch, left_at, left_at, left_at, gone=True)
 
 
 def write_notices(rt: Runtime) -> None:
     """Write the file as the catalog has it now, by one rename; delete it when there is nothing to say."""
-    failed = rt.catalog.failed()
-    newest = rt.catalog.newest_snapshot()
+    failed = rt.catalog.history.failed()
+    newest = rt.catalog.snapshots.newest()
     waiting = tuple(b for b in failed if b.state == "aside")
     text = _text(waiting, left_out(failed, newest), newest) + _of_views(newest_errors(rt))
-    text += _of_intake(*rt.catalog.undecided())
-    text += _of_coordinators([seal for seal in rt.catalog.fenced() if seal.epoch >= newest])
+    text += _of_intake(*rt.catalog.deliveries.count_undecided())
+    text += _of_coordinators([seal for seal in rt.catalog.votes.fenced() if seal.epoch >= newest])
     file = rt.project.state / NOTICES
     if not text:
         file.unlink(missing_ok=True)

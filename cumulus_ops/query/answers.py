@@ -216,16 +216,16 @@ def _same(label: str, rows: int) -> pa.Array:
 
 
 def _at_once(rt: Runtime, view: View) -> Answer:
-    with rt.catalog.step():
-        commit = rt.catalog.last_commit()
+    with rt.catalog.leases.step():
+        commit = rt.catalog.commits.last_commit()
         # in this order: no run that is visible at the commit joins what lies on both sides of a horizon that is read later
-        rows = all_rows(rt, view, Moment(commit, horizon=rt.catalog.horizon()))
+        rows = all_rows(rt, view, Moment(commit, horizon=rt.catalog.finals.horizon()))
     rows = in_order(view, rows).select([c.name for c in view.visible])
     return Answer(view.name, rows, _same(NOW, len(rows)))
 
 
 def _committed(rt: Runtime, view: View, as_of: int | None) -> Answer:
-    with rt.catalog.step():
+    with rt.catalog.leases.step():
         epoch = snapshot_epoch(rt, as_of)
         rows = read_view(rt, view.name, as_of=epoch)
     return Answer(view.name, rows, _same(f"epoch {epoch}", len(rows)), epoch)
@@ -235,14 +235,14 @@ def _sealed(rt: Runtime, sealed: SealedView) -> Answer:
     """Partitions that are final, and the rest of the newest snapshot. What a snapshot has of a partition that is final, it has right if the
     partition's batches are all in it; of the others it is read anew, and so are all if it has none, for the view is in error in it."""
     view = sealed.view
-    with rt.catalog.step():
+    with rt.catalog.leases.step():
         # in this order: a snapshot that comes meanwhile only makes it have more
-        finals = rt.catalog.finals(view.name)
-        live = rt.catalog.oldest_live()
-        epoch = rt.catalog.newest_snapshot()
+        finals = rt.catalog.finals.finals(view.name)
+        live = rt.catalog.finals.oldest_live()
+        epoch = rt.catalog.snapshots.newest()
         if not finals:
             epoch = snapshot_epoch(rt, None)  # without one it says so
-        commit = rt.catalog.last_commit()
+        commit = rt.catalog.commits.last_commit()
         fresh = [i for i, f in enumerate(finals) if epoch < 0 or (live is not None and f.commit >= live)]
         parts, error = [], None
         if epoch >= 0 or not finals:
@@ -318,8 +318,8 @@ def final_rows(
         ViewInError: the view is in error.
     """
     wanted = view.partitions(values)
-    with rt.catalog.step():
-        moment = Moment(rt.catalog.last_commit())
+    with rt.catalog.leases.step():
+        moment = Moment(rt.catalog.commits.last_commit())
         rows = all_rows(rt, view.view, moment, view.kept(wanted), checked=checked)
     return rows.select([c.name for c in view.view.visible]), wanted.place(view.columns_of(rows))
 
@@ -339,9 +339,9 @@ def require_finals(rt: Runtime, view: str, rows: pa.Table, epoch: int) -> None:
     sealed = sealed_view(rt, rt.program.view(view))
     if sealed is None:
         return
-    finals, live = rt.catalog.finals(view), rt.catalog.oldest_live()
+    finals, live = rt.catalog.finals.finals(view), rt.catalog.finals.oldest_live()
     finals = [f for f in finals if live is None or f.commit < live]
-    if not finals or rt.catalog.newest_snapshot() != epoch:
+    if not finals or rt.catalog.snapshots.newest() != epoch:
         return
     places = sealed.partitions([f.value for f in finals]).place(sealed.columns_of(rows))
     counts = np.bincount(places[places >= 0], minlength=len(finals))

@@ -31,21 +31,21 @@ def views_in_error(rt: Runtime, epoch: int) -> Mapping[str, str]:
         NotYet: the epoch has no snapshot.
         InputProblem: it is no longer retained, and not all of its views were read while it was.
     """
-    known = {(e.view, e.epoch) for e in rt.catalog.view_errors()} | set(rt.catalog.published())
+    known = {(e.view, e.epoch) for e in rt.catalog.results.view_errors()} | set(rt.catalog.results.published())
     for view in rt.program.views:
         if (view.name, epoch) not in known:
             try:
                 read_view(rt, view.name, as_of=epoch, ordered=False)
             except ViewInError as problem:
-                rt.catalog.record_view_error(view_error(view.name, epoch, problem))
-    return {e.view: str(e) for e in in_error(rt.catalog.view_errors(), epoch)}
+                rt.catalog.results.record_view_error(view_error(view.name, epoch, problem))
+    return {e.view: str(e) for e in in_error(rt.catalog.results.view_errors(), epoch)}
 
 
 def newest_errors(rt: Runtime) -> tuple[InError, ...]:
     """The views that are in error in the newest snapshot, as far as is known: what only reading finds is known when it has been
     published or validated. Empty without a snapshot."""
-    newest = rt.catalog.newest_snapshot()
-    return in_error(rt.catalog.view_errors(), newest)
+    newest = rt.catalog.snapshots.newest()
+    return in_error(rt.catalog.results.view_errors(), newest)
 
 
 def described_error(
@@ -69,7 +69,7 @@ def described_error(
         "message": problem.message,
         "place": problem.place,
     }
-    newest = rt.catalog.newest_snapshot()
+    newest = rt.catalog.snapshots.newest()
     epoch: int | None = None
     since: int | None = None
     if tentative:
@@ -84,7 +84,7 @@ def described_error(
 
 
 def _since(rt: Runtime, view: str, epoch: int, problem: ViewInError) -> int:
-    known = [*rt.catalog.view_errors(), view_error(view, epoch, problem)]
+    known = [*rt.catalog.results.view_errors(), view_error(view, epoch, problem)]
     return next(e.since for e in in_error(known, epoch) if e.view == view)
 
 

@@ -76,8 +76,12 @@ class Lag:
 
 def lags(project: Project, catalog: Catalog) -> Sequence[Lag]:
     """The coordinators that have an epoch to work in, in their order."""
-    members = sorted(catalog.membership().active(), key=lambda m: m.coordinator)
-    token, waiting, failing = catalog.token(), catalog.waiting_rows(), catalog.step_problems()
+    members = sorted(catalog.members.membership().active(), key=lambda m: m.coordinator)
+    token, waiting, failing = (
+        catalog.votes.token_holder(),
+        catalog.history.waiting_rows(),
+        catalog.problems.step_problems(),
+    )
     overdue = overdue_members(project, catalog, members, Rhythm.of(project))
     return [
         replace(
@@ -91,8 +95,8 @@ def lags(project: Project, catalog: Catalog) -> Sequence[Lag]:
 
 def failing_steps(catalog: Catalog) -> tuple[StepProblem, ...]:
     """The steps that failed when they were tried last, the longest failing first; without those of coordinators that are gone."""
-    failing = catalog.step_problems()
-    members = {None, *(m.coordinator for m in catalog.membership().active())} if failing else set()
+    failing = catalog.problems.step_problems()
+    members = {None, *(m.coordinator for m in catalog.members.membership().active())} if failing else set()
     return tuple(problem for problem in failing if problem.coordinator in members)
 
 
@@ -104,13 +108,13 @@ def overdue_members(
     Nobody is overdue while nothing has come for anybody since the newest snapshot: without Airflow an epoch is sealed when there is something in it. What
     waits in sources is not known, so it is taken to be something.
     """
-    ends = {m.coordinator: (catalog.boundary(m.coordinator, m.epoch, rhythm).ends_at, m.epoch) for m in members}
+    ends = {m.coordinator: (catalog.members.boundary(m.coordinator, m.epoch, rhythm).ends_at, m.epoch) for m in members}
     found = {who: at for who, (ends_at, epoch) in ends.items() if (at := _over_since(ends_at, epoch, rhythm))}
     return found if found and _something_waits(project, catalog, members) else {}
 
 
 def _something_waits(project: Project, catalog: Catalog, members: Sequence[Member]) -> bool:
-    if project.sources or catalog.has_uncommitted():
+    if project.sources or catalog.history.has_uncommitted():
         return True
     return any(Landing(project, catalog, m.coordinator).waiting() for m in members)
 
@@ -152,7 +156,10 @@ class SourceState:
 
 def source_states(project: Project, catalog: Catalog) -> list[SourceState]:
     """The sources that the project names, in its order."""
-    standing, epochs = {s.source: s for s in standing_sources(project, catalog)}, catalog.last_epochs_of_sources()
+    standing, epochs = (
+        {s.source: s for s in standing_sources(project, catalog)},
+        catalog.deliveries.last_epochs(),
+    )
     return [
         SourceState(s.name, s.kind, s.coordinator, epochs.get(s.name), standing.get(s.name)) for s in project.sources
     ]
@@ -160,8 +167,8 @@ def source_states(project: Project, catalog: Catalog) -> list[SourceState]:
 
 def standing_sources(project: Project, catalog: Catalog) -> list[StandingSource]:
     """Those that stand still, in the project's order: who asked them last said so, or nobody asks them."""
-    known = {s.source: s for s in catalog.standing_sources()} if project.sources else {}
-    members = {m.coordinator for m in catalog.membership().active()}
+    known = {s.source: s for s in catalog.problems.standing_sources()} if project.sources else {}
+    members = {m.coordinator for m in catalog.members.membership().active()}
     found = (_without_coordinator(s) if s.coordinator not in members else known.get(s.name) for s in project.sources)
     return [standing for standing in found if standing is not None]
 
@@ -220,32 +227,32 @@ def overview(catalog: Catalog, views: Sequence[str], epochs: int = 60, drawn: in
         epochs: how many of the latest to look at.
         drawn: and of how many of them the moments as well.
     """
-    newest = catalog.newest_epoch()
-    is_corrected = catalog.unsettled() is None
-    unapplied = sum(batches for batches, _ in catalog.waiting_rows().values())
+    newest = catalog.history.newest_epoch()
+    is_corrected = catalog.commits.unsettled() is None
+    unapplied = sum(batches for batches, _ in catalog.history.waiting_rows().values())
     return Overview(
-        catalog.epoch_numbers(newest - epochs + 1),
+        catalog.history.epoch_numbers(newest - epochs + 1),
         view_states(catalog, views, newest - epochs + 1),
-        catalog.totals(),
-        catalog.transitions(newest - drawn),
-        catalog.membership(),
-        [batch for batch in catalog.failed() if batch.state == "aside"],
-        catalog.quarantined(),
-        catalog.files_aside(),
-        catalog.token(),
+        catalog.history.totals(),
+        catalog.history.transitions(newest - drawn),
+        catalog.members.membership(),
+        [batch for batch in catalog.history.failed() if batch.state == "aside"],
+        catalog.history.quarantined(),
+        catalog.deliveries.files_aside(),
+        catalog.votes.token_holder(),
         is_corrected and not unapplied,
-        0 if is_corrected else catalog.behind(),
+        0 if is_corrected else catalog.commits.behind(),
         unapplied,
         failing_steps(catalog),
-        catalog.corrected_maps(newest - epochs + 1),
+        catalog.history.corrected_maps(newest - epochs + 1),
     )
 
 
 def view_states(catalog: Catalog, views: Sequence[str], first: int) -> list[ViewState]:
     """The views, with what was published of them in the epochs from ``first`` on."""
-    snapshot = catalog.newest_snapshot()
-    errors = {e.view: e for e in in_error(catalog.view_errors(), -1 if snapshot is None else snapshot)}
-    newest, rows = catalog.newest_right(views), catalog.published_rows(first)
+    snapshot = catalog.snapshots.newest()
+    errors = {e.view: e for e in in_error(catalog.results.view_errors(), -1 if snapshot is None else snapshot)}
+    newest, rows = catalog.history.newest_right(views), catalog.history.published_rows(first)
     return [ViewState(name, newest.get(name), errors.get(name), rows.get(name, ())) for name in views]
 
 
@@ -268,18 +275,18 @@ class EpochStory:
 
 def epoch_story(catalog: Catalog, epoch: int) -> EpochStory:
     """What is known of one epoch."""
-    numbers = next(iter(catalog.epoch_numbers(epoch, epoch)), None)
-    validation = catalog.validations().get(epoch)
+    numbers = next(iter(catalog.history.epoch_numbers(epoch, epoch)), None)
+    validation = catalog.results.validations().get(epoch)
     return EpochStory(
         epoch,
         numbers,
-        catalog.membership().of(epoch),
-        catalog.transitions(epoch, epoch),
-        in_error(catalog.view_errors(), epoch),
-        left_out(catalog.failed(), epoch),
+        catalog.members.membership().of(epoch),
+        catalog.history.transitions(epoch, epoch),
+        in_error(catalog.results.view_errors(), epoch),
+        left_out(catalog.history.failed(), epoch),
         validation.findings if validation else (),
         validation.seconds if validation else None,
-        catalog.expired().get(epoch, ()),
+        catalog.snapshots.expired().get(epoch, ()),
         validation.summary if validation else "",
     )
 
@@ -313,8 +320,8 @@ class TooLate:
 
 def too_late(rt: Runtime) -> tuple[TooLate, ...]:
     """What was put aside before values of its relation were sealed, and waits for a decision; what was refused for its sealed value is left out."""
-    rows, files = rt.catalog.quarantined_rows(), rt.catalog.files_aside()
-    sealed = rt.catalog.newest_seals() if rt.project.seals and (rows or files) else {}
+    rows, files = rt.catalog.deliveries.quarantined_rows(), rt.catalog.deliveries.files_aside()
+    sealed = rt.catalog.seals.newest_seals() if rt.project.seals and (rows or files) else {}
     found: list[TooLate] = []
     for (relation, coordinator), (batch, at) in sorted(sealed.items()):
         mine = [r for r in rows if (r.relation, r.coordinator) == (relation, coordinator)]

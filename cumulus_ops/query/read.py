@@ -154,8 +154,8 @@ def read_map(rt: Runtime, name: str, upto: int | None = None) -> pa.Table:
         name: the map's name.
         upto: count only versions up to this one (inclusive); None counts all.
     """
-    with rt.catalog.step():
-        return entries_at(rt, name, Moment(rt.catalog.last_commit(), upto))
+    with rt.catalog.leases.step():
+        return entries_at(rt, name, Moment(rt.catalog.commits.last_commit(), upto))
 
 
 def entries_at(rt: Runtime, name: str, moment: Moment) -> pa.Table:
@@ -167,7 +167,7 @@ def entries_at(rt: Runtime, name: str, moment: Moment) -> pa.Table:
 
 def stored_groups(rt: Runtime, moment: Moment) -> set[str]:
     """The groups of maps that have runs; most checks never have one."""
-    return {r.map for r in rt.catalog.runs(moment.commit) if moment.counts(r)}
+    return {r.map for r in rt.catalog.commits.runs(moment.commit) if moment.counts(r)}
 
 
 def sum_maps(rt: Runtime, names: Sequence[str], moment: Moment, kept: Kept | None = None) -> pa.Table:
@@ -178,7 +178,7 @@ def sum_maps(rt: Runtime, names: Sequence[str], moment: Moment, kept: Kept | Non
     mine = None if kept is None else Kept(tuple(places[k] for k in kept.keys), kept.values)
     paths = rt.plan.paths[group.name]
     path = (None if mine is None else _path_by(paths, mine, names, len(keys))) or paths[0]
-    runs = [r for r in rt.catalog.runs(moment.commit) if (r.map, r.access_path) == (group.name, path.label)]
+    runs = [r for r in rt.catalog.commits.runs(moment.commit) if (r.map, r.access_path) == (group.name, path.label)]
     opened = [open_run(rt.project.state / r.path, r.offset, r.bytes) for r in runs if moment.counts(r)]
     fields = [pa.field(k, physical_type(c.type)) for k, c in zip(keys, group.keys, strict=True)]
     schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
@@ -262,9 +262,9 @@ def read_view(
         Conflict: this process stood still for so long that others deleted what it was reading; it can be read again.
     """
     declared = rt.program.view(view)
-    with rt.catalog.step():
+    with rt.catalog.leases.step():
         epoch = None if tentative else snapshot_epoch(rt, as_of)
-        moment = Moment(rt.catalog.last_commit(), None if epoch is None else epoch_end(epoch))
+        moment = Moment(rt.catalog.commits.last_commit(), None if epoch is None else epoch_end(epoch))
         rows: pa.Table | ViewInError
         try:
             rows = all_rows(rt, declared, moment)
@@ -301,7 +301,9 @@ def entries_to_read(rt: Runtime, view: str) -> int:
     declared = rt.program.view(view)
     groups = {rt.plan.group_of[name] for name in _maps(declared)}
     paths = {(group, rt.plan.paths[group][0].label) for group in groups}
-    return sum(r.rows for r in rt.catalog.runs(rt.catalog.last_commit()) if (r.map, r.access_path) in paths)
+    return sum(
+        r.rows for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if (r.map, r.access_path) in paths
+    )
 
 
 def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False) -> dict[str, ViewInError]:
@@ -322,8 +324,8 @@ def failed_checks(rt: Runtime, as_of: int | None = None, tentative: bool = False
 
 def failed_checks_upto(rt: Runtime, upto: int | None) -> dict[str, ViewInError]:
     """The same with versions up to ``upto`` (inclusive; None counts all), which need not be a snapshot's yet."""
-    with rt.catalog.step():
-        moment = Moment(rt.catalog.last_commit(), upto)
+    with rt.catalog.leases.step():
+        moment = Moment(rt.catalog.commits.last_commit(), upto)
         stored = stored_groups(rt, moment)
         found = ((view.name, failed_check_of(rt, view, moment, stored)) for view in rt.program.views)
         return {name: problem for name, problem in found if problem is not None}
@@ -364,8 +366,8 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
     schema = pa.schema([("group", pa.string()), ("rows", pa.int64())])
     if declared.exists is None:
         return schema.empty_table()
-    with rt.catalog.step():
-        moment = Moment(rt.catalog.last_commit(), epoch_end(snapshot_epoch(rt, as_of)))
+    with rt.catalog.leases.step():
+        moment = Moment(rt.catalog.commits.last_commit(), epoch_end(snapshot_epoch(rt, as_of)))
         totals, names = _totals(rt, declared, moment, None)
         require_retained(rt, as_of)
     totals = _nonzero(totals, names)
@@ -382,7 +384,7 @@ def snapshot_epoch(rt: Runtime, as_of: int | None) -> int:
         NotYet: there is no such snapshot yet.
         InputProblem: it is no longer retained.
     """
-    newest = rt.catalog.newest_snapshot()
+    newest = rt.catalog.snapshots.newest()
     if newest < 0 and waits_for(rt.coordination, CHECKPOINT):
         raise NotYet(
             "there is no snapshot yet", kind="no-snapshot", hint="wait for an epoch to end, or read --tentative"
@@ -400,7 +402,7 @@ def require_retained(rt: Runtime, epoch: int) -> None:
     Raises:
         InputProblem: it is not.
     """
-    oldest = rt.catalog.oldest_readable()
+    oldest = rt.catalog.snapshots.oldest_readable()
     if epoch < oldest:
         hint = f"the oldest is {oldest}; `retain` and `pin` under `epochs:` in cumulus.yaml keep more"
         raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=hint)

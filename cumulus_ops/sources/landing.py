@@ -69,7 +69,7 @@ class Landing:
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """Landed drops that are complete and not in the log yet, in the order of their names. When they arrived is recorded."""
         folders = self._folders()
-        done = self._catalog.drops(self._coordinator, among=folders)
+        done = self._catalog.log.drops(self._coordinator, among=folders)
         waiting = self._complete([name for name in folders if name not in done])
         self._record({name: at for name, at in waiting.items() if name not in self._arrived})
         self._review({name: inode for name, inode in folders.items() if name in done})
@@ -81,7 +81,7 @@ class Landing:
     def waiting(self) -> list[str]:
         """The names of complete drops that are not in the log yet; nothing is recorded."""
         folders = self._folders()
-        done = self._catalog.drops(self._coordinator, among=folders)
+        done = self._catalog.log.drops(self._coordinator, among=folders)
         return _in_order(self._complete([name for name in folders if name not in done]))
 
     def settles_in(self) -> float | None:
@@ -114,8 +114,8 @@ class Landing:
     def _record(self, arrivals: dict[str, float]) -> None:
         """What the catalog knows already, from a process before this one, stays."""
         if arrivals:
-            self._catalog.see(self._coordinator, arrivals)
-            known = self._catalog.deliveries(self._coordinator, arrivals)
+            self._catalog.deliveries.see(self._coordinator, arrivals)
+            known = self._catalog.deliveries.known(self._coordinator, arrivals)
             self._arrived |= {name: delivery.arrived for name, delivery in known.items()}
 
     def _review(self, folders: dict[str, int]) -> None:
@@ -125,7 +125,7 @@ class Landing:
         latest = [name for name in self._arrived if name in folders][-LATEST:]
         suspects = new.union(latest)
         if suspects:
-            known = self._catalog.deliveries(self._coordinator, suspects)
+            known = self._catalog.deliveries.known(self._coordinator, suspects)
             newest = sorted(known.values(), key=lambda delivery: delivery.id)[-NEWEST:]
             for delivery in known.values():
                 self._compare(self._folder / delivery.name, delivery, thoroughly=delivery in newest)
@@ -142,9 +142,9 @@ class Landing:
         names, memory = _names(self._project), self._project.memory_bytes
         changed, taken = find_changed(self._coordinator, drop, known, names, memory)
         if changed:
-            self._catalog.set_files_aside(changed)
+            self._catalog.deliveries.set_files_aside(changed)
         elif taken is not None:
-            self._catalog.recognise(taken)
+            self._catalog.deliveries.recognise(taken)
 
 
 def drop_delivery(

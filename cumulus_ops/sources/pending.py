@@ -91,7 +91,7 @@ class Sources:
 
     def ignored(self) -> tuple[Ignored, ...]:
         """What lies in the landing folder and will not be taken as it is."""
-        members = [m.coordinator for m in self._catalog.membership().active()]
+        members = [m.coordinator for m in self._catalog.members.membership().active()]
         return tuple(ignored_in(self._project, members))
 
     def settles_in(self, coordinators: Iterable[int]) -> float | None:
@@ -106,7 +106,7 @@ class Sources:
         try:
             with attempt(self._project.state, "poll", name) as before:
                 if before >= DEATHS:
-                    try_source(self._project, name, self._catalog.source_position(name))
+                    try_source(self._project, name, self._catalog.deliveries.source_position(name))
                 found = self._queue(name).waiting(once=self._until is not None)
         except Conflict:  # it was asked with a position that somebody else has moved since
             self._queues[name].forget()
@@ -117,7 +117,9 @@ class Sources:
         if name not in self._unread:
             self.problems.pop(name, None)
             if not found and self._until is None:
-                self._catalog.source_goes_on(name)  # it was asked, and has nothing that would have to be read first
+                self._catalog.problems.source_goes_on(
+                    name
+                )  # it was asked, and has nothing that would have to be read first
         return found
 
     def goes_on(self, name: str) -> None:
@@ -125,7 +127,7 @@ class Sources:
         self.problems.pop(name, None)
         self._unread.discard(name)
         if any(s.name == name for s in self._project.sources):
-            self._catalog.source_goes_on(name)
+            self._catalog.problems.source_goes_on(name)
 
     def stand_still(self, name: str, problem: CumulusError) -> None:
         """Leave a source alone for a while whose delivery could not be read, until one can be (:meth:`goes_on`)."""
@@ -136,7 +138,7 @@ class Sources:
         """Leave a source alone for a while, and say why, once."""
         if self.problems.get(name) != str(problem):
             log.error("source %s stands still: %s", name, problem)
-            self._catalog.source_stands_still(name, str(problem))
+            self._catalog.problems.source_stands_still(name, str(problem))
         self.problems[name] = str(problem)
         self._resting[name] = time.monotonic() + PAUSE_S
         if name in self._queues:
@@ -183,7 +185,7 @@ class _Queue:
     def waiting(self, *, once: bool = False) -> list[Delivery]:
         """The next deliveries. ``once``: the source is not asked for more if it has been before, but for what comes after its first
         delivery of all, which may have taken long."""
-        position = self._catalog.source_position(self.source.name)
+        position = self._catalog.deliveries.source_position(self.source.name)
         while self._taken and self._taken[0].begin != position:
             self._taken.pop(0)  # appended; or somebody else was quicker, and then none of them begins there
         if not self._taken and not (once and self.asked):

@@ -87,7 +87,7 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     Returns:
         what was found; a wrong partition is a verdict, not an exception.
     """
-    waiting = rt.catalog.finals(unvalidated=True)
+    waiting = rt.catalog.finals.finals(unvalidated=True)
     parts = [part for name in dict.fromkeys(f.view for f in waiting) if (part := _part(rt, name, waiting)) is not None]
     if not parts:
         return []
@@ -114,7 +114,7 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
             for f, outcome in _by_partition(part, compared[part.asked.name], found[part.asked.name])
         }
     page = page_path(reports, next(iter(result.run_results)))
-    rt.catalog.record_final_verdicts({partition: kind for partition, (kind, _) in outcomes.items()}, str(page))
+    rt.catalog.finals.record_final_verdicts({partition: kind for partition, (kind, _) in outcomes.items()}, str(page))
     return [FinalVerdict(f, *outcomes[f.view, f.id], page) for p in parts for f in p.finals]
 
 

@@ -68,12 +68,12 @@ def validate(
     page = rt.project.reports / INDEX
     found = report.view_findings
     others = tuple(line for line in report.failures if line not in {said for _, said in found.values()})
-    rt.catalog.record_validation(
+    rt.catalog.results.record_validation(
         Validation(epoch, report.outcome, others, str(page), report.seconds, found, report.views)
     )
-    late = [e for e, missed in rt.catalog.expired().items() if "validate" in missed]
-    outcomes, failed = rt.catalog.validations(), rt.catalog.failed()
-    errors, fenced = rt.catalog.view_errors(), rt.catalog.fenced()
+    late = [e for e, missed in rt.catalog.snapshots.expired().items() if "validate" in missed]
+    outcomes, failed = rt.catalog.results.validations(), rt.catalog.history.failed()
+    errors, fenced = rt.catalog.results.view_errors(), rt.catalog.votes.fenced()
     remarks = {e: _remarks(failed, errors, fenced, e) for e in outcomes}
     write_index(rt.project.reports, rt.project.name, outcomes.values(), late, remarks)
     return report
@@ -89,12 +89,12 @@ def _remarks(
 
 def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     """The report with what the snapshot is without, which may be why it failed."""
-    failed = rt.catalog.failed()
+    failed = rt.catalog.history.failed()
     failures = report.failures
     if report.outcome == FAILED:
         missing = [b for b in left_out(failed, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
-    said = _remarks(failed, rt.catalog.view_errors(), rt.catalog.fenced(), report.epoch)
+    said = _remarks(failed, rt.catalog.results.view_errors(), rt.catalog.votes.fenced(), report.epoch)
     remarks = (*report.remarks, *said)
     return replace(report, failures=failures, remarks=remarks)
 
@@ -110,7 +110,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
     files = verified_log(rt, epoch)
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
     views = _views(rt, chosen, epoch, files, folder)
-    members, seals = rt.catalog.membership().of(epoch), rt.catalog.last_seals()
+    members, seals = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
     sealed = {c: seals[c] for c in members}
     return ValidationRequest(
         rt.project.name,
@@ -134,7 +134,7 @@ def verified_log(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
         IntegrityProblem: one is not what was written.
     """
     files: dict[str, list[Path]] = {}
-    for file in rt.catalog.log_files(epoch=epoch):
+    for file in rt.catalog.log.files(epoch=epoch):
         verify_log(rt.project.state, file)
         files.setdefault(file.relation, []).append(rt.project.state / file.path)
     return files
@@ -149,7 +149,7 @@ def _views(
         from cumulus_ops.validation.recompute import recompute_m3
 
         interpreted = recompute_m3(rt.program, files, epoch)
-    errors, published = views_in_error(rt, epoch), rt.catalog.published()
+    errors, published = views_in_error(rt, epoch), rt.catalog.results.published()
     found = []
     for place, view in enumerate(views):
         if error := errors.get(view.name, ""):

@@ -81,9 +81,9 @@ def coordination_page(found: Opened) -> dict[str, Any]:
     """The report's values."""
     with found.catalog() as catalog:
         plan = _plan_of(catalog)
-        members = sorted({m.coordinator for m in catalog.membership().active()})
-        counts, waiting = catalog.seal_counts(), catalog.open_values(limit=LISTED_VALUES)
-        finals = catalog.final_counts()
+        members = sorted({m.coordinator for m in catalog.members.membership().active()})
+        counts, waiting = catalog.seals.seal_counts(), catalog.seals.open_values(limit=LISTED_VALUES)
+        finals = catalog.finals.final_counts()
     barriers = in_force(plan.barriers, len(members)) if plan else ()
     needless = left_out(plan.barriers, len(members)) if plan else {}
     return {
@@ -104,7 +104,7 @@ def coordination_page(found: Opened) -> dict[str, Any]:
 def coordination_picture(found: Opened) -> str:
     """The dataflow that was analysed, coloured by the labels that its streams have without coordination."""
     with found.catalog() as catalog:
-        compiled = catalog.program().compiled
+        compiled = catalog.program.record().compiled
     project = found.project
     file = "" if project.dataflow is None else read_text(project.dataflow)
     return _coordination_picture(_Drawn((compiled, repr((project.seals, project.insert_only)), file), project))
@@ -134,7 +134,7 @@ def _coordination_picture(drawn: _Drawn) -> str:
 
 def _plan_of(catalog: Catalog) -> CoordinationPlan | None:
     """The plan as the project's steps follow it; None if the program was registered before there were plans."""
-    text = catalog.program().coordination
+    text = catalog.program.record().coordination
     return None if text is None else CoordinationPlan.from_json(text)
 
 
@@ -150,11 +150,11 @@ def overview_page(found: Opened) -> Values:
     """The project at a glance."""
     now = datetime.datetime.now(datetime.UTC)
     with found.catalog() as catalog:
-        names = [view.name for view in program_of(catalog.program().compiled).views]
+        names = [view.name for view in program_of(catalog.program.record().compiled).views]
         state, waiting = overview(catalog, names, EPOCHS, DRAWN), lags(found.project, catalog)
         sources = source_states(found.project, catalog)
-        groups = _groups_of(catalog.program())
-        data_at = catalog.data_at(catalog.newest_snapshot())
+        groups = _groups_of(catalog.program.record())
+        data_at = catalog.history.data_at(catalog.snapshots.newest())
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
     committed = [e for e in state.epochs if e.committed_at is not None]
@@ -202,15 +202,15 @@ def _chart(
 def view_page(found: Opened, name: str) -> Values | None:
     """A view: its state, its newest rows, its SQL; None if there is no such view."""
     with found.catalog() as catalog:
-        program = program_of(catalog.program().compiled)
+        program = program_of(catalog.program.record().compiled)
         view = next((view for view in program.views if view.name == name), None)
         if view is None:
             return None
-        first = catalog.newest_epoch() - EPOCHS + 1
-        epochs = catalog.epoch_numbers(first)
+        first = catalog.history.newest_epoch() - EPOCHS + 1
+        epochs = catalog.history.epoch_numbers(first)
         (state,) = view_states(catalog, [name], first)
         rows = newest_rows(found.project, catalog, view, ROWS)
-        corrected, groups = catalog.corrected_maps(first), _groups_of(catalog.program())
+        corrected, groups = catalog.history.corrected_maps(first), _groups_of(catalog.program.record())
     return {
         "project": found.project.name,
         "view": state,
@@ -230,7 +230,7 @@ def download(found: Opened, name: str, form: str) -> bytes | None:
         CumulusError: they cannot be read, or are too many.
     """
     with found.catalog() as catalog:
-        program = program_of(catalog.program().compiled)
+        program = program_of(catalog.program.record().compiled)
         view = next((view for view in program.views if view.name == name), None)
         return None if view is None else rows_as_file(found.project, catalog, view, form)
 
@@ -246,7 +246,7 @@ def _behind(view: ViewState, rows: NewestRows, epochs: Sequence[EpochNumbers]) -
 def dataflow(found: Opened, name: str) -> str | None:
     """The picture of how a view is computed; None if there is no such view."""
     with found.catalog() as catalog:
-        return _picture(catalog.program().compiled, name)
+        return _picture(catalog.program.record().compiled, name)
 
 
 @lru_cache(128)
@@ -259,9 +259,9 @@ def _picture(compiled: str, name: str) -> str | None:
 def epochs_page(found: Opened, before: int | None, count: int) -> Values:
     """Epochs, newest first: as many before ``before`` (exclusive; None: the newest)."""
     with found.catalog() as catalog:
-        last = catalog.newest_epoch() if before is None else before - 1
-        epochs = catalog.epoch_numbers(last - count + 1, last)
-        expired = catalog.expired()
+        last = catalog.history.newest_epoch() if before is None else before - 1
+        epochs = catalog.history.epoch_numbers(last - count + 1, last)
+        expired = catalog.snapshots.expired()
     return {
         "project": found.project.name,
         "epochs": epochs[::-1],
@@ -273,11 +273,11 @@ def epochs_page(found: Opened, before: int | None, count: int) -> Values:
 def epoch_page(found: Opened, epoch: int) -> Values | None:
     """All about an epoch; None for one that nobody has begun."""
     with found.catalog() as catalog:
-        if not 0 <= epoch <= catalog.newest_epoch():
+        if not 0 <= epoch <= catalog.history.newest_epoch():
             return None
         story = epoch_story(catalog, epoch)
-        quarantined = catalog.quarantined(epoch)
-        files = [file for file in catalog.files_aside(state=None) if file.epoch == epoch]
+        quarantined = catalog.history.quarantined(epoch)
+        files = [file for file in catalog.deliveries.files_aside(state=None) if file.epoch == epoch]
     address = report_address(found.project, epoch)
     return {
         "project": found.project.name,
@@ -292,8 +292,8 @@ def quarantine_page(found: Opened) -> Values:
     """What was put aside: rows by reason, files, what nobody takes, batches, repeats; the newest of each first."""
     with open_runtime(found.project, "inprocess") as rt:
         aside = put_aside(rt)
-        failed = [batch for batch in rt.catalog.failed() if batch.state == "aside"]
-        quarantined, totals = rt.catalog.quarantined(), rt.catalog.totals()
+        failed = [batch for batch in rt.catalog.history.failed() if batch.state == "aside"]
+        quarantined, totals = rt.catalog.history.quarantined(), rt.catalog.history.totals()
     return {
         "project": found.project.name,
         "landing": str(found.project.landing),

@@ -42,7 +42,7 @@ class Opened:
         """
         catalog = Catalog(self.project.catalog_url, self.project.state)
         try:
-            catalog.check_schema()
+            catalog.database.check_schema()
             yield catalog
         finally:
             catalog.close()
@@ -125,7 +125,7 @@ def rows_as_file(project: Project, catalog: Catalog, view: View, form: str) -> b
 
 def _published(project: Project, catalog: Catalog, view: View, limit: int) -> _Found | None:
     """A table is written in the view's order; without one, files may have its rows in any."""
-    newest = catalog.newest_published(view.name)
+    newest = catalog.history.newest_published(view.name)
     if newest is None or project.published is None:
         return None
     (epoch, version), path = newest, project.published / view.name
@@ -143,7 +143,7 @@ def _read(project: Project, catalog: Catalog, view: View) -> _Found:
             message = f"it is not published, and {entries:,} entries would have to be read: `cumulus query {view.name}` shows them"
             raise InputProblem(message, kind="too-many-rows")
         rows = read_view(runtime, view.name)
-    return _by_columns(rows, catalog.newest_snapshot(), len(rows), is_published=False, is_ordered=bool(view.order))
+    return _by_columns(rows, catalog.snapshots.newest(), len(rows), is_published=False, is_ordered=bool(view.order))
 
 
 def _by_columns(

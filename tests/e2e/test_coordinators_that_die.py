@@ -71,13 +71,13 @@ def _end_epoch(rt: Runtime, coordinators: tuple[int, ...]) -> None:
 
 def _finish(rt: Runtime) -> None:
     """Everybody who is left brings what has landed to an end; then the law is looked at, epoch by epoch."""
-    everyone = sorted(m.coordinator for m in rt.catalog.membership().active())
+    everyone = sorted(m.coordinator for m in rt.catalog.members.membership().active())
     for coordinator in everyone:
         while run_minibatch(rt, coordinator) is not None:
             pass
     last = max(current_epoch(rt, c) for c in everyone)
     while min(current_epoch(rt, c) for c in everyone) <= last:
-        seal(rt, rt.catalog.token(), current_epoch(rt, rt.catalog.token()))
+        seal(rt, rt.catalog.votes.token_holder(), current_epoch(rt, rt.catalog.votes.token_holder()))
     for epoch in range(last + 1):
         commit(rt, epoch)
         assert engine_maps(rt, epoch_end(epoch)) == logged_maps(rt, epoch)
@@ -104,8 +104,8 @@ def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
     project = make_project(tmp_path / "shop")
     assert wait(start(work_through_epochs, project, 0, 1, fault=fault)) == -signal.SIGKILL
     with open_runtime(project, "inprocess") as rt:
-        assert rt.catalog.held_token().holder == 0
-        appended = len(rt.catalog.batches(coordinator=0))
+        assert rt.catalog.votes.token().holder == 0
+        appended = len(rt.catalog.log.batches(coordinator=0))
         _end_epoch(rt, (1, 2))
         assert not sealed(rt, 0), "it has lost the token, and nothing else"
         lapse(project.catalog_url)
@@ -114,12 +114,12 @@ def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
         assert sealed(rt, 0)
         commit(rt, 0)
         assert engine_maps(rt, epoch_end(0)) == logged_maps(rt, 0)
-        assert [b.epoch for b in rt.catalog.batches(coordinator=0)] == [0] * appended
+        assert [b.epoch for b in rt.catalog.log.batches(coordinator=0)] == [0] * appended
     assert wait(start(work_through_epochs, project, 0, 2)) == 0, "it comes back, and has its next epoch"
     with open_runtime(project, "inprocess") as rt:
         _finish(rt)
         _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
-        assert rt.catalog.fenced() == [fenced]
+        assert rt.catalog.votes.fenced() == [fenced]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_who_wakes_up_late_finds_its_epoch_sealed_and_goes_on_in_the_next(
             assert current_epoch(rt, 0) == 2
             _finish(rt)
             _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
-            assert len(rt.catalog.fenced()) == 1
+            assert len(rt.catalog.votes.fenced()) == 1
     finally:
         child.kill()
 
@@ -158,7 +158,7 @@ def test_who_fences_may_die_too(fault: str, make_project: MakeProject, tmp_path:
         _end_epoch(rt, (1, 2))
         assert wait(start(work_through_epochs, project, 1, 3, fault=fault)) == -signal.SIGKILL
         fence_the_gone(rt, by=2)
-        assert [(f.epoch, f.coordinator) for f in rt.catalog.fenced()] == [(0, 0)]
+        assert [(f.epoch, f.coordinator) for f in rt.catalog.votes.fenced()] == [(0, 0)]
         _finish(rt)
         _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"))
 
@@ -172,20 +172,20 @@ def test_coordinators_without_patience_who_come_and_go_while_all_work(
     children = [start(work_through_epochs, project, c, 99 if c == 2 else 4, fencing=True) for c in range(3)]
     try:
         with open_runtime(project, "inprocess") as rt:
-            added = rt.catalog.add_coordinator().coordinator
+            added = rt.catalog.members.add().coordinator
             (project.landing / "2" / f"p{PERIODS - 1:04d}").rename(_landing(project, added) / "moved")
             children.append(
                 start(work_through_epochs, project, added, 6, fencing=True)
             )  # its source has its own numbers
             while current_epoch(rt, 1) == 0:
                 os.sched_yield()
-            rt.catalog.drain_coordinator(1)
+            rt.catalog.members.drain(1)
             while not _is_removed(rt, 2):
                 os.sched_yield()
             assert [wait(child) for child in children] == [0, 0, 0, 0]
-            assert sorted(m.coordinator for m in rt.catalog.membership().active()) == [0, 3]
+            assert sorted(m.coordinator for m in rt.catalog.members.membership().active()) == [0, 3]
             for gone in (1, 2):  # what has landed for them waits until they are back
-                assert rt.catalog.add_coordinator(gone).first > 1
+                assert rt.catalog.members.add(gone).first > 1
             _finish(rt)
             _nothing_is_lost_or_doubled(rt, make_project(tmp_path / "quiet"), (0, 1, 2, 3))
     finally:
@@ -214,11 +214,11 @@ def test_what_the_dead_have_appended_has_tentative_answers_at_once(make_project:
     with open_runtime(project, "inprocess") as rt:
         assert run_minibatch(rt, 1) is not None
         assert wait(start(work_through_epochs, project, 0, 1, fault="append.after-commit")) == -signal.SIGKILL
-        (appended,) = rt.catalog.batches(coordinator=0)
+        (appended,) = rt.catalog.log.batches(coordinator=0)
         assert (appended.state, apply_orphans(rt, set())) == ("appended", 1), "its process is known to be gone"
         settle(rt)
         assert engine_maps(rt) == logged_maps(rt, 0)
-        assert rt.catalog.batch(appended.id).state == "applied"
+        assert rt.catalog.log.batch(appended.id).state == "applied"
         assert not sealed(rt, 0)
     assert wait(start(work_through_epochs, project, 0, 1)) == 0, "it comes back, and has nothing to do again"
     with open_runtime(project, "inprocess") as rt:
@@ -238,7 +238,7 @@ def test_who_stands_still_in_the_midst_of_a_transaction_holds_its_locks_for_a_wh
         stopped = engine.connect()
     assert lock_coordinator(stopped, 0) == 0
     with open_runtime(project, "inprocess") as rt:
-        assert rt.catalog.drain_coordinator(0).last == 0, "it waits for the coordinator's row, and gets it"
+        assert rt.catalog.members.drain(0).last == 0, "it waits for the coordinator's row, and gets it"
     with pytest.raises(DBAPIError):
         lock_coordinator(stopped, 0)
     engine.dispose()

@@ -25,7 +25,9 @@ PERIODS = 6
 
 def _most_runs(rt: Runtime) -> int:
     """The runs of the access path that has most of them."""
-    return max(Counter((r.map, r.access_path) for r in rt.catalog.runs(rt.catalog.last_commit())).values())
+    return max(
+        Counter((r.map, r.access_path) for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit())).values()
+    )
 
 
 def _end_epoch(rt: Runtime) -> object:
@@ -68,8 +70,10 @@ def test_a_coordinator_that_was_killed_holds_merging_back_only_while_its_lease_l
     with open_runtime(project, "inprocess") as rt:
         for _ in range(2):
             run_minibatch(rt, 1)
-        read_at = rt.catalog.last_commit() - 2
-        assert all(r.origin <= read_at for r in rt.catalog.mergeable(rt.catalog.last_commit())), "it may be slow only"
+        read_at = rt.catalog.commits.last_commit() - 2
+        assert all(r.origin <= read_at for r in rt.catalog.commits.mergeable(rt.catalog.commits.last_commit())), (
+            "it may be slow only"
+        )
         lapse(project.catalog_url)
         assert _work(rt, (1, 2)) <= RUNS + 1
         _work(rt, (0,))
@@ -90,7 +94,7 @@ def test_a_process_that_stood_still_while_others_went_on_does_its_step_again(
             while merge(rt):
                 pass
             assert collect_garbage(rt) > 0
-            assert all((project.state / path).exists() for path in rt.catalog.known_paths())
+            assert all((project.state / path).exists() for path in rt.catalog.leases.known_paths())
             os.kill(child.pid or 0, signal.SIGCONT)
             assert wait(child) == 0
             assert _end_epoch(rt) == expected

@@ -36,17 +36,17 @@ def _outcome(project: Project) -> dict[str, object]:
     with open_runtime(project, "inprocess") as rt:
         maps = [engine_maps(rt, epoch_end(e)) for e in range(EPOCHS)]
     batches = [
-        (b.coordinator, b.drop, b.part, b.epoch, b.first_sequence, b.inserts, b.deletes) for b in catalog.batches()
+        (b.coordinator, b.drop, b.part, b.epoch, b.first_sequence, b.inserts, b.deletes) for b in catalog.log.batches()
     ]
     return {
         "maps": maps,
         "batches": sorted(batches),
-        "snapshots": [(s.epoch, s.version) for s in catalog.snapshots()],
-        "published": catalog.published(),
-        "in error": catalog.view_errors(),
+        "snapshots": [(s.epoch, s.version) for s in catalog.snapshots.all()],
+        "published": catalog.results.published(),
+        "in error": catalog.results.view_errors(),
         "tables": {view: _table(project, view) for view in ("total", "odd", "small")},
-        "positions": [catalog.position(c) for c in range(3)],
-        "log rows": sorted((f.relation, f.source, f.rows, f.min_offset) for f in catalog.log_files()),
+        "positions": [catalog.members.position(c) for c in range(3)],
+        "log rows": sorted((f.relation, f.source, f.rows, f.min_offset) for f in catalog.log.files()),
     }
 
 
@@ -107,10 +107,10 @@ def test_garbage_of_killed_steps_is_collected(tmp_path: Path) -> None:
     before = _outcome(project)
     with open_runtime(project, "inprocess") as rt:
         collect_garbage(rt)
-        assert _files(project) > rt.catalog.known_paths(), "the dead one might still be at work"
+        assert _files(project) > rt.catalog.leases.known_paths(), "the dead one might still be at work"
         lapse(project.catalog_url)
         assert collect_garbage(rt) > 0
-        known = rt.catalog.known_paths()
+        known = rt.catalog.leases.known_paths()
     assert _files(project) == known
     assert _outcome(project) == before
 

@@ -38,7 +38,7 @@ def promised(project: Project) -> dict[str, Counter[tuple[object, ...]]]:
     """What readers are told to be final by seals."""
     with open_runtime(project) as rt:
         found = {}
-        for view in SEALED if rt.catalog.finals() else ():
+        for view in SEALED if rt.catalog.finals.finals() else ():
             answer = read_answer(rt, view)
             rows = zip(answer.final_by.to_pylist(), answer.rows.to_pylist(), strict=True)
             found[view] = Counter(tuple(row.values()) for by, row in rows if by.startswith("seal"))
@@ -56,7 +56,9 @@ def test_what_was_final_when_its_process_died_stays(fault: str, tmp_path: Path) 
     after = promised(project)
     assert all(after[view] == rows for view, rows in before.items())
     with open_runtime(project) as rt:
-        assert {(f.view, f.value) for f in rt.catalog.finals()} == {(v, n) for v in SEALED for n in ('["1"]', '["2"]')}
+        assert {(f.view, f.value) for f in rt.catalog.finals.finals()} == {
+            (v, n) for v in SEALED for n in ('["1"]', '["2"]')
+        }
         for view in SEALED:
             rows = [row for row in read_view(rt, view).to_pylist() if row["campaign"] in (1, 2)]
             path = final_table(rt.project, view)

@@ -87,7 +87,9 @@ def _outcome(project: Project) -> dict[str, object]:
         assert maps == [logged_maps(rt, e) for e in range(EPOCHS)], "the snapshots are those of the log"
         rows = {v: sorted(read_view(rt, v).to_pylist(), key=repr) for v in VIEWS}
     require_sound(project, catalog)
-    batches = sorted((b.coordinator, b.drop, b.epoch, b.inserts, b.deletes, b.quarantined) for b in catalog.batches())
+    batches = sorted(
+        (b.coordinator, b.drop, b.epoch, b.inserts, b.deletes, b.quarantined) for b in catalog.log.batches()
+    )
     catalog.close()
     return {"maps": maps, "rows": rows, "batches": batches}
 
@@ -99,14 +101,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     catalog = Catalog(project.catalog_url)
     model, rng = Model(project), random.Random(5)
     drops = {(c, f"p{p:04}"): _changes(rng, p, c) for p in range(PERIODS) for c in range(3)}
-    for batch in catalog.batches():
+    for batch in catalog.log.batches():
         for name in ("account", "move", "note"):
             changes = [c for c in drops[batch.coordinator, batch.drop] if c[1] == name]
             model.append(batch.coordinator, batch.epoch, changes, together=False)
     for name in ("account", "move", "note"):
         assert net(project, catalog, name) == +living(model, name)
     outcome = _outcome(project)
-    kinds = sum((Counter(rows.reasons) for rows in catalog.quarantined_rows()), Counter())
+    kinds = sum((Counter(rows.reasons) for rows in catalog.deliveries.quarantined_rows()), Counter())
     assert kinds.keys() >= {"absent", "doubled-key", "other-writer", "other-values"}
     catalog.close()
     return outcome

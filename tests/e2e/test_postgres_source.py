@@ -491,5 +491,5 @@ def test_a_transaction_with_a_bad_value_is_set_aside_as_a_whole(logical_server: 
         assert totals == {0: 0, 1: 10, 2: 0, 3: 30}
         assert {row["xid"] for row in read_view(rt, "journal_rows").to_pylist()} == {1, 3}
         assert read_view(rt, "movements").num_rows == 0
-        assert rt.catalog.batches()[-1].quarantined == 3
+        assert rt.catalog.log.batches()[-1].quarantined == 3
     bank.database.session.close()

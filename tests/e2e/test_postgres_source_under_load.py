@@ -71,9 +71,9 @@ def test_each_epoch_is_the_database_at_a_transaction_boundary(logical_server: Po
 def progress(project: Project, child: BaseProcess, times: int) -> None:
     """Wait until the source's position has moved so many times, or the child has died."""
     catalog = Catalog(project.catalog_url)
-    before = catalog.source_position("bank")
+    before = catalog.deliveries.source_position("bank")
     while times and child.is_alive():
         child.join(0.02)
-        now = catalog.source_position("bank")
+        now = catalog.deliveries.source_position("bank")
         times, before = times - (now != before), now
     catalog.close()

@@ -54,6 +54,6 @@ def test_main_job_on_postgresql_and_a_standalone_cluster(server: PostgreSQL, tmp
     assert wait(start(finish_epochs, embedded, EPOCHS)) == 0
     assert maps_at(served) == maps_at(embedded)
     catalog = Catalog(served.catalog_url)
-    assert [v.outcome for v in catalog.validations().values()] == [PASSED] * EPOCHS
-    assert len(catalog.published()) == EPOCHS * len(served.views)
+    assert [v.outcome for v in catalog.results.validations().values()] == [PASSED] * EPOCHS
+    assert len(catalog.results.published()) == EPOCHS * len(served.views)
     catalog.close()

@@ -39,7 +39,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
         for coordinator in (1, 2, 0):
             for _ in range(DROPS):
                 run_minibatch(rt, coordinator)
-        assert not rt.catalog.corrections()
+        assert not rt.catalog.commits.corrections()
         return engine_maps(rt)
 
 
@@ -50,8 +50,8 @@ def test_who_applies_leaves_nothing_unsettled_behind(tmp_path: Path, expected: o
     children = [start(apply_drops, project, c, DROPS, settling=True) for c in (1, 2)]
     assert [wait(child) for child in children] == [0, 0]
     with open_runtime(project, "inprocess") as rt:
-        assert rt.catalog.unsettled() is None
-        assert 1 in rt.catalog.corrections(), "coordinator 0 had read too early"
+        assert rt.catalog.commits.unsettled() is None
+        assert 1 in rt.catalog.commits.corrections(), "coordinator 0 had read too early"
         assert engine_maps(rt) == expected
 
 
@@ -64,9 +64,9 @@ def test_what_a_killed_correction_leaves_others_do(fault: str, tmp_path: Path, e
                 run_minibatch(rt, coordinator)
         assert not settle_if_due(rt)
         assert wait(start(apply_drops, project, 2, DROPS, fault=fault, settling=True)) == -signal.SIGKILL
-        assert (rt.catalog.unsettled() is None) == (fault == "correct.after-commit")
+        assert (rt.catalog.commits.unsettled() is None) == (fault == "correct.after-commit")
         for _ in range(DROPS):  # what it has not come to, if it corrected early
             run_minibatch(rt, 2)
         settle(rt)
-        assert rt.catalog.unsettled() is None
+        assert rt.catalog.commits.unsettled() is None
         assert engine_maps(rt) == expected

@@ -73,9 +73,9 @@ def test_order_and_limit_are_duckdbs(finished: Runtime, view: str, limit: int, k
 
 def test_the_stream_was_hard_enough(finished: Runtime) -> None:
     """Deletes came, and batches saw too little and were corrected; else the tests above prove nothing."""
-    batches = [b for b in finished.catalog.batches() if b.epoch < EPOCHS]
+    batches = [b for b in finished.catalog.log.batches() if b.epoch < EPOCHS]
     assert all(sum(b.deletes for b in batches if b.epoch == epoch) > 0 for epoch in range(EPOCHS))
-    assert all(finished.catalog.corrections()[epoch] > 0 for epoch in range(1, EPOCHS))
+    assert all(finished.catalog.commits.corrections()[epoch] > 0 for epoch in range(1, EPOCHS))
     assert not any(b.quarantined or b.duplicates for b in batches)
 
 
@@ -83,7 +83,7 @@ def test_one_batch_against_many(finished: Runtime, stream: Path, tmp_path: Path)
     join_drops(stream, tmp_path / "landing")
     with started(make_project(tmp_path, tmp_path / "landing")) as rt:
         run_epochs(rt, 1, validating=False)
-        assert [b.coordinator for b in rt.catalog.batches()] == [0, 1, 2]
+        assert [b.coordinator for b in rt.catalog.log.batches()] == [0, 1, 2]
         expected = all_maps(finished, LAST)
         assert sum(len(t) for t in expected.values()) > 10_000
         for name, table in all_maps(rt, epoch_end(0)).items():
@@ -96,8 +96,10 @@ def test_without_corrections_snapshots_are_wrong(
     """The tests above see a missing correction: clocks advance, but nobody computes what was missed."""
 
     def advance(rt: Runtime) -> int:
-        at = rt.catalog.last_commit()
-        rt.catalog.commit_correction([c for c in rt.catalog.clocks(at) if c.clock.prefix < at], at, (), {})
+        at = rt.catalog.commits.last_commit()
+        rt.catalog.commits.commit_correction(
+            [c for c in rt.catalog.commits.clocks(at) if c.clock.prefix < at], at, (), {}
+        )
         return 0
 
     monkeypatch.setattr(checkpoint, "correct", advance)
@@ -105,7 +107,7 @@ def test_without_corrections_snapshots_are_wrong(
     monkeypatch.setattr(minibatch, "correct", advance)
     with started(make_project(tmp_path, stream)) as rt:
         run_epochs(rt, 2, validating=False)
-        assert rt.catalog.corrections() == {}
+        assert rt.catalog.commits.corrections() == {}
         expected = all_maps(finished, epoch_end(1))
         assert any(not table.equals(expected[name]) for name, table in all_maps(rt, epoch_end(1)).items())
         with net_tables(rt, 1) as connection:
@@ -125,7 +127,7 @@ def test_when_everything_is_deleted_nothing_is_left(finished: Runtime) -> None:
     before = read_view(finished, "q3", as_of=0)
     deleted = delete_everything(finished, EPOCHS - 1)
     run_epochs(finished, 1, validating=False)
-    assert sum(b.deletes for b in finished.catalog.batches() if b.epoch == EPOCHS) == deleted > 0
+    assert sum(b.deletes for b in finished.catalog.log.batches() if b.epoch == EPOCHS) == deleted > 0
     assert {name: len(table) for name, table in all_maps(finished).items() if len(table)} == {}
     assert table_rows(read_view(finished, "q6")) == [(None,)]
     assert all(len(read_view(finished, view)) == 0 for view in VIEWS if view != "q6")

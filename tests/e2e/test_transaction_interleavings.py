@@ -150,7 +150,7 @@ def world() -> Iterator[World]:
         url = server.create_database("interleaved")
         engine = create_engine(url)
         catalog = Catalog(url)
-        catalog.migrate()
+        catalog.database.migrate()
         actors = tuple(Actor(url) for _ in range(3))
         world = World(url, engine, Watch(engine), actors)
         yield world
@@ -164,17 +164,19 @@ def world() -> Iterator[World]:
 def _apply(catalog: Catalog, coordinator: int, drop: str, epoch: int) -> None:
     batch = append(catalog, coordinator, drop)
     path = f"runs/{coordinator}-{drop}.pack"
-    assert catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [new_run("m", epoch, path=path)], 0.0)
+    assert catalog.commits.commit_apply(
+        batch, catalog.commits.begin_apply(batch, NOBODY), [new_run("m", epoch, path=path)], 0.0
+    )
 
 
 def _correct(catalog: Catalog) -> None:
-    at = catalog.last_commit()
-    catalog.commit_correction(catalog.clocks(at), at, (), {})
-    catalog.commit_refresh(catalog.refreshed(), at, (), {})
+    at = catalog.commits.last_commit()
+    catalog.commits.commit_correction(catalog.commits.clocks(at), at, (), {})
+    catalog.commits.commit_refresh(catalog.commits.refreshed(), at, (), {})
 
 
 def _snapshot(catalog: Catalog, epoch: int) -> Snapshot:
-    return Snapshot(epoch, epoch_end(epoch), catalog.last_commit(), 0, 0.0)
+    return Snapshot(epoch, epoch_end(epoch), catalog.commits.last_commit(), 0, 0.0)
 
 
 #: A step of a process that did not renew its lease for long, though it may be only slow.
@@ -187,39 +189,41 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     names = ", ".join(f'"{t.name}"' for t in metadata.sorted_tables)
     world.run(f"TRUNCATE {names} RESTART IDENTITY")
     catalog = Catalog(world.url)
-    catalog.register(dataclasses.replace(PROGRAM, refreshed=0))
+    catalog.program.register(dataclasses.replace(PROGRAM, refreshed=0))
     for c in range(3):
         _apply(catalog, c, "first", 0)
     for c in range(3):
-        catalog.seal(c, 0)
+        catalog.votes.vote(c, 0)
     _correct(catalog)
-    catalog.checkpoint(_snapshot(catalog, 0))
+    catalog.snapshots.checkpoint(_snapshot(catalog, 0))
     world.rejected, world.file = _put_aside(catalog)
     for c in range(3):
         _apply(catalog, c, "second", 1)
     _correct(catalog)
-    catalog.commit_merge([(catalog.mergeable(catalog.last_commit())[:2], new_run("m", path="runs/merged.pack"))])
+    catalog.commits.commit_merge(
+        [(catalog.commits.mergeable(catalog.commits.last_commit())[:2], new_run("m", path="runs/merged.pack"))]
+    )
     for c in range(sealed):
-        catalog.seal(c, 1)
-    for lease in (catalog._take(), catalog._take()):
+        catalog.votes.vote(c, 1)
+    for lease in (catalog.leases._take(), catalog.leases._take()):
         world.lease = world.lease if lease.id > SLOW.lease else lease
     world.aside = append(catalog, 2, "bad")
-    catalog.set_aside_dead(world.aside, "x", 0.0)
+    catalog.asides.set_aside_dead(world.aside, "x", 0.0)
     if pending:
         world.pending = append(catalog, 2, "third")
-        world.read_at = catalog.begin_apply(world.pending, SLOW)
+        world.read_at = catalog.commits.begin_apply(world.pending, SLOW)
         for _ in range(FAILURES - 1):
-            catalog.count_failure(world.pending, "x")
+            catalog.asides.count_failure(world.pending, "x")
     if pending and sealed < 3:
         _apply(catalog, 1, "fourth", 1)
     else:
         _correct(catalog)
-    world.last = catalog.last_commit()
-    world.clocks, world.entries = catalog.clocks(world.last), catalog.history(world.last)
-    world.mergeable = catalog.mergeable(world.last)[:2]
-    catalog.put_key_index("r", "s", catalog.key_log("r")[0], [_key_run("a"), _key_run("b")], None)
-    world.keys = catalog.key_index("r")
-    world.refreshed = catalog.refreshed()
+    world.last = catalog.commits.last_commit()
+    world.clocks, world.entries = catalog.commits.clocks(world.last), catalog.commits.live_history(world.last)
+    world.mergeable = catalog.commits.mergeable(world.last)[:2]
+    catalog.key_indexes.put("r", "s", catalog.key_indexes.log("r")[0], [_key_run("a"), _key_run("b")], None)
+    world.keys = catalog.key_indexes.index("r")
+    world.refreshed = catalog.commits.refreshed()
     catalog.close()
     world.run(f"UPDATE lease SET holder = 'slow', expires = 0 WHERE id = {SLOW.lease}")
     world.run(
@@ -236,7 +240,7 @@ Make = Callable[[World], Operation]
 def _append(coordinator: int, drop: str, step: Step = NOBODY) -> Make:
     def make(world: World) -> Operation:
         catalog = Catalog(world.url)
-        at = catalog.position(coordinator)
+        at = catalog.members.position(coordinator)
         catalog.close()
 
         def operation(catalog: Catalog) -> object:
@@ -253,13 +257,13 @@ def _deliver(coordinator: int, begin: str | None) -> Make:
 
     def make(world: World) -> Operation:
         catalog = Catalog(world.url)
-        epoch, sequence = catalog.position(coordinator)
+        epoch, sequence = catalog.members.position(coordinator)
         catalog.close()
         new = NewBatch(coordinator, f"from {begin}", epoch, sequence, sequence + 1, 1, 0, 0, 0, (), ())
         advance = Advance("begun" if begin else "new", begin, f"after {coordinator}")
 
         def operation(catalog: Catalog) -> None:
-            catalog.append([new], advance)
+            catalog.log.append([new], advance)
 
         return operation
 
@@ -270,7 +274,7 @@ def _take(world: World) -> Operation:
     """Without the thread that renews it."""
 
     def operation(catalog: Catalog) -> object:
-        return catalog._take().floor
+        return catalog.leases._take().floor
 
     return operation
 
@@ -279,8 +283,8 @@ def _renew(world: World) -> Operation:
     """The slow process awakes."""
 
     def operation(catalog: Catalog) -> None:
-        catalog._lease = dataclasses.replace(world.lease, steps={})
-        catalog.renew()
+        catalog.leases._lease = dataclasses.replace(world.lease, steps={})
+        catalog.leases.renew()
 
     return operation
 
@@ -288,12 +292,12 @@ def _renew(world: World) -> Operation:
 def _retry(world: World) -> Operation:
     """The events of the batch that is set aside, stamped again."""
     catalog = Catalog(world.url)
-    epoch, sequence = catalog.position(2)
+    epoch, sequence = catalog.members.position(2)
     catalog.close()
     new = NewBatch(2, "bad", epoch, sequence, sequence + 1, 1, 0, 0, 0, (), (), 1, world.aside)
 
     def operation(catalog: Catalog) -> None:
-        catalog.append([new])
+        catalog.log.append([new])
 
     return operation
 
@@ -307,13 +311,13 @@ def _append_keys(coordinator: int, drop: str) -> Make:
 
     def make(world: World) -> Operation:
         catalog = Catalog(world.url)
-        epoch, sequence = catalog.position(coordinator)
+        epoch, sequence = catalog.members.position(coordinator)
         catalog.close()
         file = LogFile(0, "r", f"log/r/{coordinator}-{drop}.parquet", 1, f"{coordinator}/r", 0, 0)
         new = NewBatch(coordinator, drop, epoch, sequence, sequence + 1, 1, 0, 0, 0, (file,), ())
 
         def operation(catalog: Catalog) -> None:
-            catalog.append([new], None, _change(world, drop))
+            catalog.log.append([new], None, _change(world, drop))
 
         return operation
 
@@ -328,36 +332,36 @@ def _change(world: World, name: str) -> list[KeyChange]:
 def _merge_keys(world: World) -> Operation:
     assert world.keys is not None
     runs = world.keys.runs
-    return lambda catalog: catalog.commit_key_merge(runs, [_key_run("merged")])
+    return lambda catalog: catalog.key_indexes.commit_merge(runs, [_key_run("merged")])
 
 
 def _build_keys(world: World) -> Operation:
     keys = world.keys
     assert keys is not None
-    return lambda catalog: catalog.put_key_index("r", "s", keys.covers, [_key_run("built")], keys)
+    return lambda catalog: catalog.key_indexes.put("r", "s", keys.covers, [_key_run("built")], keys)
 
 
 def _put_aside(catalog: Catalog) -> tuple[int, int]:
     """Quarantined rows, and a file that is set aside."""
-    catalog.see(1, {"seen": 1.0})
-    catalog.set_files_aside([NewFileAside(1, "seen", None, "x", "unknown-file", "is nobody's", "")])
-    epoch, sequence = catalog.position(2)
+    catalog.deliveries.see(1, {"seen": 1.0})
+    catalog.deliveries.set_files_aside([NewFileAside(1, "seen", None, "x", "unknown-file", "is nobody's", "")])
+    epoch, sequence = catalog.members.position(2)
     rows = NewQuarantine("r", "quarantine/r/1.parquet", 1, "2/r", {"null": 1})
-    (batch,) = catalog.append([NewBatch(2, "rejected", epoch, sequence, sequence, 0, 0, 1, 0, (), (rows,))])
-    assert catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [], 0.0)
-    return catalog.quarantined_rows()[0].id, catalog.files_aside()[0].id
+    (batch,) = catalog.log.append([NewBatch(2, "rejected", epoch, sequence, sequence, 0, 0, 1, 0, (), (rows,))])
+    assert catalog.commits.commit_apply(batch, catalog.commits.begin_apply(batch, NOBODY), [], 0.0)
+    return catalog.deliveries.quarantined_rows()[0].id, catalog.deliveries.files_aside()[0].id
 
 
 def _retry_rows(world: World) -> Operation:
     """What was quarantined and set aside, read again."""
     catalog = Catalog(world.url)
-    epoch, sequence = catalog.position(1)
+    epoch, sequence = catalog.members.position(1)
     catalog.close()
     new = NewBatch(1, "rejected/R1", epoch, sequence, sequence, 0, 0, 0, 0, (), ())
     taken = Taken(1, "seen", "i", {"x": TakenFile(1, 2, "h")})
 
     def operation(catalog: Catalog) -> None:
-        catalog.append([new], intake=Intake(taken, (), (world.rejected,), (world.file,)))
+        catalog.log.append([new], intake=Intake(taken, (), (world.rejected,), (world.file,)))
 
     return operation
 
@@ -374,14 +378,14 @@ def _say(
 
     def make(world: World) -> Operation:
         catalog = Catalog(world.url)
-        epoch, sequence = catalog.position(coordinator)
-        number, _ = catalog.known_open(coordinator)
+        epoch, sequence = catalog.members.position(coordinator)
+        number, _ = catalog.seals.known_open(coordinator)
         catalog.close()
         new = NewBatch(coordinator, drop, epoch, sequence, sequence + 1, 1, 0, 0, 0, (), ())
         sealing = Sealing(number, (SealChange("r", seal, producers, registers, seals),))
 
         def operation(catalog: Catalog) -> None:
-            catalog.append([new], sealing=sealing, declared="old")
+            catalog.log.append([new], sealing=sealing, declared="old")
 
         return operation
 
@@ -398,68 +402,68 @@ OPERATIONS: dict[str, Make] = {
     "register for a value of one": _say(1, "v", "o", "one", registers=("v",)),
     "register for a value of one elsewhere": _say(2, "v", "o", "one", registers=("v",)),
     "declare": lambda w: (
-        lambda c: c.declare("new", lambda: [(1, SealChange("r", "k", "registered", ("shared", "new")))])
+        lambda c: c.seals.declare("new", lambda: [(1, SealChange("r", "k", "registered", ("shared", "new")))])
     ),
     "seal a value by hand": lambda w: (
-        lambda c: c.seal_by_hand(2, SealChange("r", "k", "registered", seals=("shared",)), "me")
+        lambda c: c.seals.seal_by_hand(2, SealChange("r", "k", "registered", seals=("shared",)), "me")
     ),
     "append with keys": _append_keys(1, "k"),
     "append with keys elsewhere": _append_keys(2, "k"),
     "merge keys": _merge_keys,
     "build keys": _build_keys,
-    "drop a batch with keys": lambda w: lambda c: c.drop_batch(w.aside, _change(w, "dropped")),
+    "drop a batch with keys": lambda w: lambda c: c.asides.drop_batch(w.aside, _change(w, "dropped")),
     "append": _append(1, "a", SLOW),
     "append another": _append(1, "b"),
     "append elsewhere": _append(2, "a"),
-    "seal": lambda w: lambda c: c.seal(1, 1, None, FUTURE),
-    "seal many": lambda w: lambda c: c.seal(1, 1, None, PAST, 3),
-    "repeat snapshots": lambda w: lambda c: list(c.repeat_snapshots()),
-    "seal the next": lambda w: lambda c: c.seal(2, 1, None, FUTURE),
-    "take the token": lambda w: lambda c: c.take_token(2, PAST, NONE),
-    "fence": lambda w: lambda c: c.fence(2, 1, 0, "gone", PAST, NONE),
-    "add a coordinator": lambda w: lambda c: c.add_coordinator(3).first,
-    "drain": lambda w: lambda c: c.drain_coordinator(2).last,
-    "drain another": lambda w: lambda c: c.drain_coordinator(1).last,
-    "end an epoch": lambda w: lambda c: [b.coordinator for b in c.end_epoch(1, FUTURE)],
-    "begin apply": lambda w: lambda c: c.begin_apply(w.pending, NOBODY),
+    "seal": lambda w: lambda c: c.votes.vote(1, 1, None, FUTURE),
+    "seal many": lambda w: lambda c: c.votes.vote(1, 1, None, PAST, 3),
+    "repeat snapshots": lambda w: lambda c: list(c.snapshots.repeat()),
+    "seal the next": lambda w: lambda c: c.votes.vote(2, 1, None, FUTURE),
+    "take the token": lambda w: lambda c: c.votes.take_token(2, PAST, NONE),
+    "fence": lambda w: lambda c: c.votes.fence(2, 1, 0, "gone", PAST, NONE),
+    "add a coordinator": lambda w: lambda c: c.members.add(3).first,
+    "drain": lambda w: lambda c: c.members.drain(2).last,
+    "drain another": lambda w: lambda c: c.members.drain(1).last,
+    "end an epoch": lambda w: lambda c: [b.coordinator for b in c.members.end_epoch(1, FUTURE)],
+    "begin apply": lambda w: lambda c: c.commits.begin_apply(w.pending, NOBODY),
     "commit apply": lambda w: (
-        lambda c: c.commit_apply(w.pending, w.read_at, [new_run("m", 1, path=f"runs/{SLOW.label}x.pack")], 0.0)
+        lambda c: c.commits.commit_apply(w.pending, w.read_at, [new_run("m", 1, path=f"runs/{SLOW.label}x.pack")], 0.0)
     ),
-    "commit correction": lambda w: lambda c: c.commit_correction(w.clocks, w.last, [new_run("m", 1)], {1: 1}),
-    "commit refresh": lambda w: lambda c: c.commit_refresh(w.refreshed, w.last, [new_run("d", 1)], {}),
-    "mergeable": lambda w: lambda c: [r.path for r in c.mergeable(w.last)],
-    "commit merge": lambda w: lambda c: c.commit_merge([(w.mergeable, new_run("m", path="runs/n.pack"))]),
-    "checkpoint": lambda w: lambda c: c.checkpoint(Snapshot(1, epoch_end(1), w.last, 0, 0.0), {"d"}),
+    "commit correction": lambda w: lambda c: c.commits.commit_correction(w.clocks, w.last, [new_run("m", 1)], {1: 1}),
+    "commit refresh": lambda w: lambda c: c.commits.commit_refresh(w.refreshed, w.last, [new_run("d", 1)], {}),
+    "mergeable": lambda w: lambda c: [r.path for r in c.commits.mergeable(w.last)],
+    "commit merge": lambda w: lambda c: c.commits.commit_merge([(w.mergeable, new_run("m", path="runs/n.pack"))]),
+    "checkpoint": lambda w: lambda c: c.snapshots.checkpoint(Snapshot(1, epoch_end(1), w.last, 0, 0.0), {"d"}),
     "take a lease": _take,
     "renew": _renew,
     "collect garbage": lambda w: (
-        lambda c: sorted(c.garbage([f"runs/{SLOW.label}x.pack", f"log/r/{SLOW.label}1-a.parquet"]))
+        lambda c: sorted(c.leases.garbage([f"runs/{SLOW.label}x.pack", f"log/r/{SLOW.label}1-a.parquet"]))
     ),
-    "excuse": lambda w: lambda c: c.excuse(w.pending),
-    "count the last failure": lambda w: lambda c: c.count_failure(w.pending, "x"),
-    "set aside": lambda w: lambda c: c.set_aside_dead(w.pending, "x", 0.0),
-    "give up": lambda w: lambda c: c.give_up(w.aside),
-    "retract": lambda w: lambda c: c.retract(w.entries[-1], [new_run("m", 1, path="runs/r.pack")], [], "x"),
-    "drop a batch": lambda w: lambda c: c.drop_batch(w.aside),
+    "excuse": lambda w: lambda c: c.asides.excuse(w.pending),
+    "count the last failure": lambda w: lambda c: c.asides.count_failure(w.pending, "x"),
+    "set aside": lambda w: lambda c: c.asides.set_aside_dead(w.pending, "x", 0.0),
+    "give up": lambda w: lambda c: c.asides.give_up(w.aside),
+    "retract": lambda w: lambda c: c.asides.retract(w.entries[-1], [new_run("m", 1, path="runs/r.pack")], [], "x"),
+    "drop a batch": lambda w: lambda c: c.asides.drop_batch(w.aside),
     "retry a batch": _retry,
     "retry what was put aside": _retry_rows,
-    "drop rows": lambda w: lambda c: c.drop_quarantined(w.rejected),
-    "drop a file": lambda w: lambda c: c.drop_file_aside(w.file),
+    "drop rows": lambda w: lambda c: c.deliveries.drop_quarantined(w.rejected),
+    "drop a file": lambda w: lambda c: c.deliveries.drop_file_aside(w.file),
     "deliver": _deliver(1, "here"),
     "deliver elsewhere": _deliver(2, "here"),
     "begin a source": _deliver(1, None),
     "begin a source elsewhere": _deliver(2, None),
-    "see a drop": lambda w: lambda c: c.see(1, {"seen": 2.0, "new": 2.0}),
-    "recognise a drop": lambda w: lambda c: c.recognise(Taken(1, "seen", "j", {"y": TakenFile(1, 2, "h")})),
-    "release": lambda w: lambda c: c.release(1, 1, ["publish"]),
-    "record done": lambda w: lambda c: c.record_done("publish", 0),
-    "publish": lambda w: lambda c: c.record_published("v", 0, 1),
-    "view error": lambda w: lambda c: c.record_view_error(ViewError("v", 0, "overflow", "too large", "", "")),
-    "validate": lambda w: lambda c: c.record_validation(Validation(0, "passed", (), "", 0.0)),
-    "say what is final": lambda w: lambda c: c.record_finals({"v": {1: 3}, "w": {1: 0}}, [1], w.last, w.last),
-    "say it elsewhere": lambda w: lambda c: c.record_finals({"v": {1: 3}}, [], w.last, w.last),
-    "publish what is final": lambda w: lambda c: c.record_final_tables("v", {1: 2}),
-    "validate what is final": lambda w: lambda c: c.record_final_verdicts({("v", 1): "equal"}, "page"),
+    "see a drop": lambda w: lambda c: c.deliveries.see(1, {"seen": 2.0, "new": 2.0}),
+    "recognise a drop": lambda w: lambda c: c.deliveries.recognise(Taken(1, "seen", "j", {"y": TakenFile(1, 2, "h")})),
+    "release": lambda w: lambda c: c.snapshots.release(1, 1, ["publish"]),
+    "record done": lambda w: lambda c: c.snapshots.record_done("publish", 0),
+    "publish": lambda w: lambda c: c.results.record_published("v", 0, 1),
+    "view error": lambda w: lambda c: c.results.record_view_error(ViewError("v", 0, "overflow", "too large", "", "")),
+    "validate": lambda w: lambda c: c.results.record_validation(Validation(0, "passed", (), "", 0.0)),
+    "say what is final": lambda w: lambda c: c.finals.record_finals({"v": {1: 3}, "w": {1: 0}}, [1], w.last, w.last),
+    "say it elsewhere": lambda w: lambda c: c.finals.record_finals({"v": {1: 3}}, [], w.last, w.last),
+    "publish what is final": lambda w: lambda c: c.finals.record_final_tables("v", {1: 2}),
+    "validate what is final": lambda w: lambda c: c.finals.record_final_verdicts({("v", 1): "equal"}, "page"),
 }
 
 

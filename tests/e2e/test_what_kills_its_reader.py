@@ -93,7 +93,7 @@ def test_a_damaged_footer_is_set_aside_and_what_is_behind_it_goes_on(project: Pr
         (file,) = put_aside(rt).files
         assert (file.kind, Path(file.place).name, file.relation) == ("kills-reader", "sale.parquet", "sale")
         assert "SIGABRT" in file.reason
-        assert (ids(rt), [b.events for b in rt.catalog.batches()], marks(project)) == ([8], [1, 1], [])
+        assert (ids(rt), [b.events for b in rt.catalog.log.batches()], marks(project)) == ([8], [1, 1], [])
         with pytest.raises(InputProblem, match="kills-reader"):  # and this process lives
             retry_put_aside(rt, [file.label])
         pq.write_table(pa.table({"op": ["I"], "event": [1], "id": [9], "shop": ["x"]}), drop / "sale.parquet")
@@ -148,15 +148,15 @@ def test_a_source_that_kills_stands_still_and_the_rest_goes_on(
     what = (project.state, "poll", "bank") if where == "poll" else (project.state, 0, "bank", "first", None)
     with open_runtime(project) as rt, attempt(*what), attempt(*what):
         take_all(rt)
-        (standing,) = rt.catalog.standing_sources()
+        (standing,) = rt.catalog.problems.standing_sources()
         assert "kills-reader" in standing.problem
         assert "SIGABRT" in standing.problem
-        assert [b.events for b in rt.catalog.batches()] == [1]
+        assert [b.events for b in rt.catalog.log.batches()] == [1]
     monkeypatch.setenv("DEADLY", "")  # it is mended
     with open_runtime(project) as rt:
         while run_minibatch(rt, 0) is not None:
             pass
-        assert [b.events for b in rt.catalog.batches()] == [1, 1]
+        assert [b.events for b in rt.catalog.log.batches()] == [1, 1]
         assert (rt.sources.problems, marks(project)) == ({}, [])
 
 

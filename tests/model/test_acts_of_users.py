@@ -80,7 +80,7 @@ class World:
     def check_living(self) -> None:
         """If the catalog is alive, what it names is there."""
         with contextlib.suppress(CumulusError), open_runtime(self.project) as rt:
-            gone = [path for path in rt.catalog.known_paths() if not (rt.project.state / path).exists()]
+            gone = [path for path in rt.catalog.leases.known_paths() if not (rt.project.state / path).exists()]
             assert not gone
 
     def move_away(self, *names: str) -> Path:

@@ -61,14 +61,14 @@ class Comings(World):
     landed: int = 0  # events
 
     def active(self) -> list[int]:
-        return sorted(m.coordinator for m in self.rt.catalog.membership().active())
+        return sorted(m.coordinator for m in self.rt.catalog.members.membership().active())
 
     def process(self, coordinator: int) -> Process:
         return self.processes.setdefault(coordinator, Process())
 
     def take_stamps(self, data: st.DataObject, coordinator: int) -> None:
         process = self.process(coordinator)
-        process.stamps = self.rt.catalog.position(coordinator)
+        process.stamps = self.rt.catalog.members.position(coordinator)
         if not process.events:  # else a drop that it could not append
             process.events = self._land(data, coordinator)
 
@@ -98,15 +98,15 @@ class Comings(World):
         except (Conflict, InputProblem) as refused:
             _require(refused, "append-conflict", "not-a-member")
             return
-        assert coordinator in self.rt.catalog.membership().of(stamps[0]), "nobody would wait for its seal"
+        assert coordinator in self.rt.catalog.members.membership().of(stamps[0]), "nobody would wait for its seal"
         self.log.setdefault((stamps[0], coordinator), []).extend(process.events)
         process.events = []
         self.flight.append(("apply", batch, None, None))
 
     def take_token(self, coordinator: int) -> None:
-        token = self.rt.catalog.take_token(coordinator, PAST, NONE)
+        token = self.rt.catalog.votes.take_token(coordinator, PAST, NONE)
         if token is not None:
-            self.process(coordinator).token = self.rt.catalog.position(coordinator)[0], token
+            self.process(coordinator).token = self.rt.catalog.members.position(coordinator)[0], token
 
     def seal(self, coordinator: int, more: int = 0) -> None:
         """With the token that it knows; and ``more`` epochs behind, all of which are long over."""
@@ -114,10 +114,10 @@ class Comings(World):
         if known is None:
             return
         epoch, token = known
-        before = self.rt.catalog.position(coordinator)[0]
-        held = self.rt.catalog.held_token()
+        before = self.rt.catalog.members.position(coordinator)[0]
+        held = self.rt.catalog.votes.token()
         try:
-            self.rt.catalog.seal(coordinator, epoch, token, PAST, epoch + more)
+            self.rt.catalog.votes.vote(coordinator, epoch, token, PAST, epoch + more)
         except NotYet as refused:
             _require(refused, "batch-pending", *(["no-token", "old-token"] if held != token else []))
             return
@@ -138,15 +138,15 @@ class Comings(World):
         process.stamps = process.token = None
 
     def fence(self, data: st.DataObject) -> None:
-        late = self.rt.catalog.overdue(PAST, NONE)
+        late = self.rt.catalog.votes.overdue(PAST, NONE)
         if late:
             epoch, coordinator = data.draw(st.sampled_from(late))
             self.apply_all(coordinator)
             by = data.draw(st.sampled_from(self.active()))
-            assert self.rt.catalog.fence(coordinator, epoch, by, "late", PAST, NONE)
+            assert self.rt.catalog.votes.fence(coordinator, epoch, by, "late", PAST, NONE)
 
     def apply_all(self, coordinator: int | None = None) -> None:
-        for batch in self.rt.catalog.batches(state="appended", coordinator=coordinator):
+        for batch in self.rt.catalog.log.batches(state="appended", coordinator=coordinator):
             while (index := self._in_flight(batch.id)) is not None:
                 if self.flight[index][3] is None:
                     self.start(index)
@@ -160,7 +160,7 @@ class Comings(World):
         too late."""
         lapse(self.rt.project.catalog_url)
         with another_process(self.rt) as other:
-            orphans = other.catalog.orphans()
+            orphans = other.catalog.leases.orphans()
             assert apply_orphans(other, set()) == len(orphans)
         for batch in orphans:
             _, _, _, computed = self.flight.pop(self._in_flight(batch))
@@ -173,16 +173,16 @@ class Comings(World):
         remove_coordinator(self.rt, coordinator)
 
     def add(self, coordinator: int) -> None:
-        known = self.rt.catalog.membership()
-        begun = max(self.rt.catalog.seals(), default=-1) + 1
-        member = self.rt.catalog.add_coordinator(coordinator)
+        known = self.rt.catalog.members.membership()
+        begun = max(self.rt.catalog.votes.by_epoch(), default=-1) + 1
+        member = self.rt.catalog.members.add(coordinator)
         assert member.first > begun or member in known.all
-        assert all(known.of(e) == self.rt.catalog.membership().of(e) for e in range(begun + 1))
+        assert all(known.of(e) == self.rt.catalog.members.membership().of(e) for e in range(begun + 1))
 
     def commit_next(self) -> None:
-        epoch = len(self.rt.catalog.snapshots())
+        epoch = len(self.rt.catalog.snapshots.all())
         commit(self.rt, epoch)
-        assert self.rt.catalog.seals()[epoch] == set(self.rt.catalog.membership().of(epoch))
+        assert self.rt.catalog.votes.by_epoch()[epoch] == set(self.rt.catalog.members.membership().of(epoch))
         assert engine_maps(self.rt, epoch_end(epoch)) == self.expected(epoch)
 
 
@@ -205,14 +205,16 @@ def _act(world: Comings, data: st.DataObject, action: str) -> None:
             data.draw(st.sampled_from(sorted(world.processes or {coordinator: 0}))),
             data.draw(st.sampled_from([0, 0, 0, 2])),
         ),
-        "repeat": catalog.repeat_snapshots,
+        "repeat": catalog.snapshots.repeat,
         "oversleep": lambda: world.oversleep(data, coordinator),
         "die": lambda: world.die(coordinator),
         "fence": lambda: world.fence(data),
         "add": lambda: world.add(data.draw(st.integers(0, MOST - 1))),
-        "drain": lambda: catalog.drain_coordinator(coordinator),
+        "drain": lambda: catalog.members.drain(coordinator),
         "remove": lambda: world.remove(coordinator),
-        "end": lambda: catalog.end_epoch(data.draw(st.integers(0, catalog.position(coordinator)[0])), PAST),
+        "end": lambda: catalog.members.end_epoch(
+            data.draw(st.integers(0, catalog.members.position(coordinator)[0])), PAST
+        ),
         "merge": lambda: merge(world.rt),
         "lapse": world.lapse,
         "help": world.help,
@@ -263,17 +265,19 @@ def _finish(world: Comings) -> None:
     for coordinator in world.active():
         process = world.process(coordinator)
         if process.events:
-            process.stamps = world.rt.catalog.position(coordinator)
+            process.stamps = world.rt.catalog.members.position(coordinator)
             world.append_stamped(coordinator)
             assert not process.events
     world.apply_all()
     # who is gone may have been ahead of all who are left
-    last = max(*(world.rt.catalog.position(c)[0] for c in world.active()), *world.rt.catalog.seals(), 0)
-    while min(world.rt.catalog.position(c)[0] for c in world.active()) <= last:
-        holder = world.rt.catalog.token()
+    last = max(
+        *(world.rt.catalog.members.position(c)[0] for c in world.active()), *world.rt.catalog.votes.by_epoch(), 0
+    )
+    while min(world.rt.catalog.members.position(c)[0] for c in world.active()) <= last:
+        holder = world.rt.catalog.votes.token_holder()
         world.take_token(holder)
         world.seal(holder)
-    while len(world.rt.catalog.snapshots()) <= last:
+    while len(world.rt.catalog.snapshots.all()) <= last:
         world.commit_next()
     left = sum(
         len(p.events) for p in world.processes.values()

@@ -164,7 +164,7 @@ class World:
                 row = tuple(_exact(v) for v in row)
                 live.append((relation, 1, row))
                 events.append((relation, 1, row))
-        epoch, _ = self.rt.catalog.position(coordinator)
+        epoch, _ = self.rt.catalog.members.position(coordinator)
         self.drops += 1
         batch = append_events(self.rt, coordinator, events, f"d{self.drops}")
         self.log.setdefault((epoch, coordinator), []).extend(events)
@@ -177,7 +177,7 @@ class World:
     def _in_a_step(self, compute: Callable[[Step], T]) -> T:
         """Compute something in a step that lasts until it is finished."""
         stack = contextlib.ExitStack()
-        result = compute(stack.enter_context(self.rt.catalog.step()))
+        result = compute(stack.enter_context(self.rt.catalog.leases.step()))
         self.steps[id(result)] = stack
         return result
 
@@ -198,7 +198,9 @@ class World:
             assert commit_batch(self.rt, what, result) is None  # a task run twice commits once
             return
         assert isinstance(result, StepResult)
-        commit = self.rt.catalog.commit_refresh if kind == "refresh" else self.rt.catalog.commit_correction
+        commit = (
+            self.rt.catalog.commits.commit_refresh if kind == "refresh" else self.rt.catalog.commits.commit_correction
+        )
         commit(what, read_at, result.runs, result.corrected)
 
     def lapse(self) -> None:
@@ -209,16 +211,19 @@ class World:
             collect_garbage(other)
 
     def start_correction(self) -> None:
-        at = self.rt.catalog.last_commit()
-        clocks, entries = self.rt.catalog.clocks(at), self.rt.catalog.history(at)
+        at = self.rt.catalog.commits.last_commit()
+        clocks, entries = self.rt.catalog.commits.clocks(at), self.rt.catalog.commits.live_history(at)
         task = CorrectTask(
-            self.rt.plan, self.rt.project.state, _by_clock(self.rt, entries, at), tuple(self.rt.catalog.runs(at))
+            self.rt.plan,
+            self.rt.project.state,
+            _by_clock(self.rt, entries, at),
+            tuple(self.rt.catalog.commits.runs(at)),
         )
         run = self._in_a_step(lambda s: self.rt.executor.run(dataclasses.replace(task, label=s.label)))
         self.flight.append(("correct", clocks, at, run))
 
     def start_refresh(self) -> None:
-        refreshed, at = self.rt.catalog.refreshed(), self.rt.catalog.last_commit()
+        refreshed, at = self.rt.catalog.commits.refreshed(), self.rt.catalog.commits.last_commit()
         task = refresh_task(self.rt, Step(0, 0), refreshed, at)
         if task is not None:
             run = self._in_a_step(lambda s: self.rt.executor.run(dataclasses.replace(task, label=s.label)))
@@ -361,10 +366,10 @@ def _play_on(world: World, data: st.DataObject) -> None:
         if world.flight[index][3] is None:
             world.start(index)
         world.finish(index)
-    last = max((world.rt.catalog.position(c)[0] for c in range(3)), default=0)
+    last = max((world.rt.catalog.members.position(c)[0] for c in range(3)), default=0)
     for _ in range(3 * (last + 1)):
-        holder = world.rt.catalog.token()
-        epoch = world.rt.catalog.position(holder)[0]
+        holder = world.rt.catalog.votes.token_holder()
+        epoch = world.rt.catalog.members.position(holder)[0]
         if epoch <= last:
             seal(world.rt, holder, epoch)
     for epoch in range(last + 1):
@@ -404,10 +409,10 @@ def _act(world: World, data: st.DataObject, action: str) -> None:
 def _seal_or_commit(world: World, action: str) -> None:
     try:
         if action == "seal":
-            holder = world.rt.catalog.token()
-            seal(world.rt, holder, world.rt.catalog.position(holder)[0])
+            holder = world.rt.catalog.votes.token_holder()
+            seal(world.rt, holder, world.rt.catalog.members.position(holder)[0])
         else:
-            epoch = len(world.rt.catalog.snapshots())
+            epoch = len(world.rt.catalog.snapshots.all())
             commit(world.rt, epoch)
             assert engine_maps(world.rt, epoch_end(epoch)) == world.expected(epoch)
     except NotYet:

@@ -106,11 +106,11 @@ class World:
     def start(self, batch: int | None = None) -> None:
         """Let a process read what it needs to apply a batch."""
         busy = {number for number, _, _ in self.flight}
-        waiting = [b.id for b in self.rt.catalog.batches(state="appended") if b.id not in busy]
+        waiting = [b.id for b in self.rt.catalog.log.batches(state="appended") if b.id not in busy]
         if waiting:
             number = self.random.choice(waiting) if batch is None else batch
             stack = contextlib.ExitStack()
-            step = stack.enter_context(self.rt.catalog.step())
+            step = stack.enter_context(self.rt.catalog.leases.step())
             self.flight.append((number, compute_batch(self.rt, number, step), stack))
 
     def finish(self) -> None:
@@ -122,29 +122,29 @@ class World:
     def fail(self) -> None:
         """A batch that waits is set aside."""
         busy = {number for number, _, _ in self.flight}
-        waiting = [b.id for b in self.rt.catalog.batches(state="appended") if b.id not in busy]
+        waiting = [b.id for b in self.rt.catalog.log.batches(state="appended") if b.id not in busy]
         if waiting:
             set_aside(self.rt.catalog, self.random.choice(waiting), "it fails")
 
     def retract(self) -> None:
         """A batch that is applied is taken back: one behind the horizon, for others do not fail since. Of those below, it is refused if
         somebody was told that they are final."""
-        live = self.rt.catalog.history(self.rt.catalog.last_commit())
+        live = self.rt.catalog.commits.live_history(self.rt.catalog.commits.last_commit())
         if not live:
             return
-        horizon = self.rt.catalog.horizon()
+        horizon = self.rt.catalog.finals.horizon()
         beyond = [e for e in live if (e.batch.commit or 0) > horizon]
         entry = self.random.choice(beyond or live)
-        newest = max((f.commit for f in self.rt.catalog.finals()), default=-1)
+        newest = max((f.commit for f in self.rt.catalog.finals.finals()), default=-1)
         assert newest <= horizon
         if (entry.batch.commit or 0) <= horizon and (entry.batch.commit or 0) > newest:
             return
-        with self.rt.catalog.step() as step, contextlib.suppress(Conflict):
+        with self.rt.catalog.leases.step() as step, contextlib.suppress(Conflict):
             retract(self.rt, step, entry, "others fail")
             assert (entry.batch.commit or 0) > newest
 
     def decide(self) -> None:
-        aside = self.rt.catalog.batches(state="aside")
+        aside = self.rt.catalog.log.batches(state="aside")
         if aside:
             batch = self.random.choice(aside).id
             if self.random.random() < 0.5:
@@ -177,11 +177,11 @@ class World:
                 {"correct": correct, "refresh": refresh, "merge": merge}[action](self.rt)
         elif action == "seal":
             with contextlib.suppress(NotYet):
-                holder = self.rt.catalog.token()
-                seal(self.rt, holder, self.rt.catalog.position(holder)[0])
+                holder = self.rt.catalog.votes.token_holder()
+                seal(self.rt, holder, self.rt.catalog.members.position(holder)[0])
         elif action == "commit":
             with contextlib.suppress(NotYet):
-                commit(self.rt, self.rt.catalog.newest_snapshot() + 1)
+                commit(self.rt, self.rt.catalog.snapshots.newest() + 1)
         else:
             getattr(self, action)()
 
@@ -195,7 +195,7 @@ class World:
                     now = {label: rows for label, rows in now.items() if label.startswith("seal ")}
                     for label, rows in self.told[view.view].items():
                         assert now.get(label, Counter()) == rows, (view.view, label)
-                    for final in self.rt.catalog.finals(view.view):
+                    for final in self.rt.catalog.finals.finals(view.view):
                         label = f"seal campaign={'NULL' if final.value == '[null]' else final.value[2:-2]}"
                         self.told[view.view].setdefault(label, now.get(label, Counter()))
                         assert self.told[view.view][label].total() == final.rows
@@ -212,12 +212,12 @@ class World:
             for campaign in CAMPAIGNS:
                 for coordinator in sorted(self.registered[relation, campaign] - self.sealed[relation, campaign]):
                     self.append_these(coordinator, [], {relation: [campaign]})
-        for batch in self.rt.catalog.batches(state="aside"):
+        for batch in self.rt.catalog.log.batches(state="aside"):
             if self.random.random() < 0.5:
                 self.events[retry_batch(self.rt, batch.id).id] = self.events[batch.id]
             else:
                 drop_batch(self.rt, batch.id)
-        for batch in self.rt.catalog.batches(state="appended"):
+        for batch in self.rt.catalog.log.batches(state="appended"):
             self.start(batch.id)
             self.finish()
         finalise(self.rt)
@@ -226,7 +226,7 @@ class World:
         self.check_against_snapshot()
 
     def check_against_interpreter(self) -> None:
-        counted = [b for b in self.rt.catalog.batches() if b.state in ("applied", "retired")]
+        counted = [b for b in self.rt.catalog.log.batches() if b.state in ("applied", "retired")]
         oracle = interpret(self.rt.program, [e for b in counted for e in self.events[b.id]])
         for view in self.rt.coordination.views:
             rows = Counter(oracle.view_rows(view.view, ordered=False))
@@ -241,8 +241,8 @@ class World:
     def check_against_snapshot(self) -> None:
         views = [v.view for v in self.rt.coordination.views]
         before = {name: _counted(read_view(self.rt, name, tentative=True).to_pylist()) for name in views}
-        newest = max((b.epoch for b in self.rt.catalog.batches()), default=-1)
-        while self.rt.catalog.newest_snapshot() < newest:
+        newest = max((b.epoch for b in self.rt.catalog.log.batches()), default=-1)
+        while self.rt.catalog.snapshots.newest() < newest:
             self.act("seal")
             self.act("commit")
         for epoch in awaiting(self.rt, "publish"):
@@ -304,7 +304,7 @@ def test_a_snapshot_that_has_other_rows_than_were_final_is_not_published(tmp_pat
         for coordinator in range(COORDINATORS):
             seal(rt, coordinator, 0)
         commit(rt, 0)
-        with rt.catalog._engine.begin() as connection:
+        with rt.catalog.database.engine.begin() as connection:
             connection.exec_driver_sql("UPDATE final_partition SET rows = 2 WHERE view = 'bag'")
         with pytest.raises(IntegrityProblem, match=r"campaign 1: 2 rows were said to be final, .* has 1") as problem:
             publish(rt, 0)
@@ -322,11 +322,13 @@ def test_what_may_be_taken_back_is_not_shown_as_final(tmp_path: Path) -> None:
         while world.flight:
             world.finish()
         (late,) = (
-            e for e in rt.catalog.history(rt.catalog.last_commit()) if (e.batch.commit or 0) > rt.catalog.horizon()
+            e
+            for e in rt.catalog.commits.live_history(rt.catalog.commits.last_commit())
+            if (e.batch.commit or 0) > rt.catalog.finals.horizon()
         )
         assert len(read_answer(rt, "priced", tentative=True).rows) == 2
         shown = read_answer(rt, "priced").rows
         assert len(shown) == 1
-        with rt.catalog.step() as step:
+        with rt.catalog.leases.step() as step:
             retract(rt, step, late, "others fail")
         assert read_answer(rt, "priced").rows.equals(shown)

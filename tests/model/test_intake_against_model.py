@@ -175,13 +175,13 @@ def test_every_row_is_accounted_for(template: Project, landed: list[Drop]) -> No
             write(template, drop, name)
             take(template, catalog, drop, name)
             expected = model.take(drop)
-            batches = [b for b in catalog.batches() if b.drop == name]
+            batches = [b for b in catalog.log.batches() if b.drop == name]
             assert (
                 Counts(
                     sum(b.events for b in batches),
                     sum(b.duplicates for b in batches),
                     sum(b.quarantined for b in batches),
-                    sum(f.delivery == name for f in catalog.files_aside()),
+                    sum(f.delivery == name for f in catalog.deliveries.files_aside()),
                 )
                 == expected
             )
@@ -192,13 +192,13 @@ def test_every_row_is_accounted_for(template: Project, landed: list[Drop]) -> No
 
 def check_log(project: Project, catalog: Catalog, model: Model) -> None:
     found: Counter[tuple[str, str, int]] = Counter()
-    for file in catalog.log_files():
+    for file in catalog.log.files():
         for row in pq.read_table(project.state / file.path).to_pylist():
             found[file.relation, "I" if row["_sign"] > 0 else "D", row["v"]] += 1
     assert found == model.log
-    kept = sum(pq.read_metadata(project.state / q.path).num_rows for q in catalog.quarantined_rows())
+    kept = sum(pq.read_metadata(project.state / q.path).num_rows for q in catalog.deliveries.quarantined_rows())
     assert (
         kept
-        == sum(b.quarantined for b in catalog.batches())
-        == sum(sum(q.reasons.values()) for q in catalog.quarantined_rows())
+        == sum(b.quarantined for b in catalog.log.batches())
+        == sum(sum(q.reasons.values()) for q in catalog.deliveries.quarantined_rows())
     )

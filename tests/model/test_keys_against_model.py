@@ -79,8 +79,8 @@ def _project(modes: dict[str, KeySettings]) -> Iterator[tuple[Project, Catalog]]
         project = make_project(Path(folder), RELATIONS, views={})
         object.__setattr__(project, "keys", modes)
         catalog = Catalog(project.catalog_url, state_folder(project))
-        catalog.migrate()
-        catalog.register(PROGRAM)
+        catalog.database.migrate()
+        catalog.program.register(PROGRAM)
         yield project, catalog
         catalog.close()
 
@@ -158,10 +158,10 @@ def test_batches_are_set_aside_retried_and_dropped(data: st.DataObject, collisio
             move_to(catalog, coordinator, last := max(last, epoch))
             append(project, catalog, coordinator, f"d{number}", changes, piece)
             if data.draw(st.integers(0, 2)) == 0:
-                set_aside(catalog, catalog.batches()[-1].id, "a reason")
+                set_aside(catalog, catalog.log.batches()[-1].id, "a reason")
         for coordinator in range(3):
             move_to(catalog, coordinator, last + 1)
-        aside = data.draw(st.permutations(catalog.batches(state="aside")))
+        aside = data.draw(st.permutations(catalog.log.batches(state="aside")))
         for batch in aside:
             (restamp if data.draw(st.booleans()) else drop)(project, catalog, batch)
         for relation in RELATIONS:
@@ -186,7 +186,7 @@ def test_a_trusted_relation_becomes_strict(data: st.DataObject, collisions: bool
             append(project, catalog, coordinator, f"d{number}", [c for c in changes if c[2] != "U"])
         project = with_keys(project, modes)
         for relation in RELATIONS:
-            with catalog.step() as step:
+            with catalog.leases.step() as step:
                 wrong = build(project, catalog, relation, step.label).keys
             assert wrong == violations(project, catalog, relation)
             assert proved(project, catalog, relation)

@@ -215,8 +215,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog's file, migrated once."""
     folder = tmp_path_factory.mktemp("prepared")
     catalog = Catalog(f"sqlite:///{folder}/catalog.db")
-    catalog.migrate()
-    catalog.register(PROGRAM)
+    catalog.database.migrate()
+    catalog.program.register(PROGRAM)
     catalog.close()
     return folder / "catalog.db"
 
@@ -298,7 +298,7 @@ class World:
             case "leave", [int() as coordinator]:
                 self.leave(coordinator, process)
             case "join", [int() as coordinator]:
-                self.processes[process].add_coordinator(coordinator)
+                self.processes[process].members.add(coordinator)
                 self.model.members.add(coordinator)
                 self.level(process)
 
@@ -336,14 +336,14 @@ class World:
             if not self.model.may_say(coordinator, relation, name, row, sealed=True):
                 continue
             change = SealChange(relation, name, seal_of(relation, name).producers, seals=(text_of(row),))
-            self.processes[process].seal_by_hand(coordinator, change, "somebody")
+            self.processes[process].seals.seal_by_hand(coordinator, change, "somebody")
             self.model.seal(coordinator, [(relation, name, row)])
 
     def leave(self, coordinator: int, process: int) -> None:
         if coordinator not in self.model.members:
             return
         catalog = self.processes[process]
-        catalog.drain_coordinator(coordinator)
+        catalog.members.drain(coordinator)
         self.seal_next(catalog)
         self.level(process)
         self.model.leave(coordinator)
@@ -351,20 +351,22 @@ class World:
     def level(self, process: int) -> None:
         """Let all come to the same epoch: whose event counts first is another matter."""
         catalog = self.processes[process]
-        while len({m.epoch for m in catalog.membership().active()}) > 1:
+        while len({m.epoch for m in catalog.members.membership().active()}) > 1:
             self.seal_next(catalog)
 
     def seal_next(self, catalog: Catalog) -> None:
-        for batch in catalog.batches(state="appended"):
+        for batch in catalog.log.batches(state="appended"):
             set_aside(catalog, batch.id, "x")
-        catalog.seal(catalog.token(), catalog.position(catalog.token())[0])
+        catalog.votes.vote(catalog.votes.token_holder(), catalog.members.position(catalog.votes.token_holder())[0])
 
     def compare(self) -> None:
         catalog, model = self.processes[0], self.model
-        assert sum(r.rows for r in catalog.quarantined_rows()) == model.rejected
+        assert sum(r.rows for r in catalog.deliveries.quarantined_rows()) == model.rejected
         closed, log = self.closed(), list(self.log())
         assert {v for v, s in model.values.items() if s.is_closed} == {*closed}
-        found = {(v.relation, v.seal, tuple(v.texts)): ({*v.registered}, {*v.sealed}) for v in catalog.open_values()}
+        found = {
+            (v.relation, v.seal, tuple(v.texts)): ({*v.registered}, {*v.sealed}) for v in catalog.seals.open_values()
+        }
         assert found == {
             v: ({*s.by}, {c for c, done in s.by.items() if done}) for v, s in model.values.items() if not s.is_closed
         }
@@ -377,11 +379,11 @@ class World:
 
     def closed(self) -> dict[tuple[str, str, Row], int]:
         seals = [(relation, seal.name) for relation, of in SEALS.items() for seal in of]
-        values = [v for of in seals for v in self.processes[0].closed_values(*of)]
+        values = [v for of in seals for v in self.processes[0].seals.closed_values(*of)]
         return {(v.relation, v.seal, tuple(v.texts)): v.closed_at for v in values}
 
     def log(self) -> Iterator[tuple[int, str, int, Row]]:
-        for files in self.processes[0].log_files_of([b.id for b in self.processes[0].batches()]).values():
+        for files in self.processes[0].log.files_of([b.id for b in self.processes[0].log.batches()]).values():
             for file in files:
                 for row in pq.read_table(self.project.state / file.path).to_pylist():
                     texts = (None if row[c] is None else str(row[c]) for c in COLUMNS[file.relation])

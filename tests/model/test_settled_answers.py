@@ -63,13 +63,15 @@ class Applied(World):
         """Let some appended batches be applied; of one coordinator none before an earlier one, whose rows it may delete."""
         started = {f[1] for f in self.flight if f[3] is not None}  # type: ignore[index]
         for coordinator in range(3):
-            own = [b for b in self.rt.catalog.batches(coordinator=coordinator) if b.state in ("appended", "applied")]
+            own = [
+                b for b in self.rt.catalog.log.batches(coordinator=coordinator) if b.state in ("appended", "applied")
+            ]
             last = max((i for i, b in enumerate(own) if b.state == "applied" or b.id in started), default=-1)
             for batch in own[: data.draw(st.integers(last + 1, len(own)))]:
                 self.finish_batch(batch)
 
     def finish_batch(self, batch: Batch) -> None:
-        while self.rt.catalog.batch(batch.id).state == "appended":
+        while self.rt.catalog.log.batch(batch.id).state == "appended":
             index = next(i for i, f in enumerate(self.flight) if f[1] == batch.id)  # type: ignore[index]
             if self.flight[index][3] is None:  # type: ignore[index]
                 self.start(index)
@@ -80,13 +82,13 @@ class Applied(World):
         """Nothing is applied any more: whoever looks corrects, once and for all; then tentative answers are right."""
         for _ in range(2):
             settle_if_due(self.rt)
-        assert self.rt.catalog.unsettled() is None
-        assert self.rt.catalog.behind() == 0
-        before = self.rt.catalog.last_commit()
+        assert self.rt.catalog.commits.unsettled() is None
+        assert self.rt.catalog.commits.behind() == 0
+        before = self.rt.catalog.commits.last_commit()
         assert not settle_if_due(self.rt)
         assert correct(self.rt) == refresh(self.rt) == 0
-        assert self.rt.catalog.last_commit() == before, "it was settled, and yet there was something to correct"
-        done = [b for b in self.rt.catalog.batches() if b.state in ("applied", "retired")]
+        assert self.rt.catalog.commits.last_commit() == before, "it was settled, and yet there was something to correct"
+        done = [b for b in self.rt.catalog.log.batches() if b.state in ("applied", "retired")]
         done.sort(key=lambda b: (b.epoch, b.coordinator, b.first_sequence))
         oracle = interpret(self.rt.program, [e for b in done for e in self.events[b.id]])
         assert engine_maps(self.rt) == oracle_maps(oracle)
@@ -152,7 +154,7 @@ def test_a_join_of_staggered_coordinators_is_right_while_their_epochs_are_open(
         now = status(rt)
         assert (now.settled, now.behind) == ((True, 0) if after == AT_ONCE else (False, 1))
         found = read_view(rt, "pairs", tentative=True).num_rows
-        assert (found, rt.catalog.unsettled() is None) == ((1, True) if after == AT_ONCE else (0, False))
+        assert (found, rt.catalog.commits.unsettled() is None) == ((1, True) if after == AT_ONCE else (0, False))
 
 
 def test_what_was_taken_back_does_not_stay_in_tentative_answers(tmp_path: Path) -> None:
@@ -166,17 +168,17 @@ def test_what_was_taken_back_does_not_stay_in_tentative_answers(tmp_path: Path) 
             apply_batch(rt, batch)
         correct(rt)
         assert read_view(rt, "pairs", tentative=True).column("n").to_pylist() == [2]
-        assert rt.catalog.unsettled() is None
-        with rt.catalog.step() as step:
-            entry = rt.catalog.history(rt.catalog.last_commit())[1]
+        assert rt.catalog.commits.unsettled() is None
+        with rt.catalog.leases.step() as step:
+            entry = rt.catalog.commits.live_history(rt.catalog.commits.last_commit())[1]
             retract(rt, step, entry, "why")
-        assert rt.catalog.unsettled() is not None
+        assert rt.catalog.commits.unsettled() is not None
         at_once = dataclasses.replace(
             rt, project=dataclasses.replace(rt.project, corrections=CorrectionSettings(AT_ONCE))
         )
         assert settle_if_due(at_once)
         assert read_view(rt, "pairs", tentative=True).column("n").to_pylist() == [1]
-        assert rt.catalog.unsettled() is None
+        assert rt.catalog.commits.unsettled() is None
 
 
 LIVE = 300
@@ -186,13 +188,13 @@ def _many(rt: Runtime, count: int) -> None:
     """So many applied batches of coordinator 0, each with the one event of the first, but for its deltas."""
     first = append_events(rt, 0, [("s", 1, (1, 0, 3))], "d0")
     apply_batch(rt, first)
-    files = tuple(rt.catalog.log_files(batch=first))
+    files = tuple(rt.catalog.log.files(batch=first))
     for number in range(1, count):
-        epoch, sequence = rt.catalog.position(0)
+        epoch, sequence = rt.catalog.members.position(0)
         new = NewBatch(0, f"d{number}", epoch, sequence, sequence + 1, 1, 0, 0, 0, files, ())
-        batch = rt.catalog.append([new])[0]
-        with rt.catalog.step() as step:
-            rt.catalog.commit_apply(batch, rt.catalog.begin_apply(batch, step), (), 0.0)
+        batch = rt.catalog.log.append([new])[0]
+        with rt.catalog.leases.step() as step:
+            rt.catalog.commits.commit_apply(batch, rt.catalog.commits.begin_apply(batch, step), (), 0.0)
 
 
 def test_a_correction_costs_statements_by_clock_and_not_by_batch(tmp_path: Path) -> None:
@@ -211,7 +213,10 @@ def test_a_correction_costs_statements_by_clock_and_not_by_batch(tmp_path: Path)
         correct(rt)
         for coordinator, row in ((0, (3, 1)), (1, (4, 1))):
             apply_batch(rt, append_events(rt, coordinator, [("r", 1, row)], "last"))
-            assert sum(c.batches for c in rt.catalog.clocks(rt.catalog.last_commit())) == LIVE + coordinator + 1
+            assert (
+                sum(c.batches for c in rt.catalog.commits.clocks(rt.catalog.commits.last_commit()))
+                == LIVE + coordinator + 1
+            )
             event.listen(Engine, "before_cursor_execute", count)
             try:
                 counts.clear()

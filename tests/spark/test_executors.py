@@ -104,7 +104,7 @@ def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) 
         broken = dataclasses.replace(rt, executor=SparkExecutor(ExecutorSettings(), spark))
         for delivery in rt.sources.pending(0):
             append_delivery(project, rt.catalog, 0, delivery)
-        damaged = {f.path for f in rt.catalog.log_files() if f.relation == "item"}
+        damaged = {f.path for f in rt.catalog.log.files() if f.relation == "item"}
         for path in damaged:
             (project.state / path).write_bytes(b"not parquet")
         with pytest.raises(Exception, match="|".join(map(re.escape, damaged))):

@@ -45,7 +45,7 @@ def rt(tmp_path: Path, spark: SparkSession) -> Iterator[Runtime]:
 
 
 def outcomes(rt: Runtime) -> dict[tuple[str, str], str | None]:
-    return {(f.view, f.value): f.verdict for f in rt.catalog.finals()}
+    return {(f.view, f.value): f.verdict for f in rt.catalog.finals.finals()}
 
 
 def test_final_partitions_equal_their_recomputation(rt: Runtime) -> None:
@@ -60,7 +60,7 @@ def test_final_partitions_equal_their_recomputation(rt: Runtime) -> None:
     assert "The final rows of counts equal its SQL" in page
     assert "campaign NULL; 1" in page or "campaign 1; NULL" in page
     assert validate_finals(rt) == []
-    assert rt.catalog.closed_left("clicks", "campaign") == []
+    assert rt.catalog.finals.closed_left("clicks", "campaign") == []
 
 
 def wrongly(rt: Runtime, view: SealedView, values: list[str], *, checked: bool = True) -> tuple[pa.Table, np.ndarray]:
@@ -79,7 +79,7 @@ def test_a_wrong_partition_is_named(rt: Runtime) -> None:
     wrong = [v for v in found if not v.success]
     assert [(v.partition.view, v.partition.value) for v in wrong] == [("counts", '["1"]')]
     assert "other values: 1" in wrong[0].observed
-    assert rt.catalog.final_counts().wrong == 1
+    assert rt.catalog.finals.final_counts().wrong == 1
 
 
 PROJECT = """

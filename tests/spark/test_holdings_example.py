@@ -63,7 +63,7 @@ def test_holdings_are_those_of_the_serial_order(project: Project, spark: SparkSe
 
 def _check_stages(rt: Runtime) -> None:
     """That the batches were run in stages, with the cycle inside the tasks."""
-    batches: list[Batch] = [b for b in rt.catalog.batches() if b.state == "retired"]
+    batches: list[Batch] = [b for b in rt.catalog.log.batches() if b.state == "retired"]
     assert batches
     for batch in batches:
         task = ApplyTask(rt.plan, rt.project.state, rt.reference(batch), ())
@@ -76,6 +76,6 @@ def _check_stages(rt: Runtime) -> None:
 def _serial(rt: Runtime) -> dict[str, list[dict[str, object]]]:
     """The views by the interpreter, event by event."""
     files: dict[str, list[Path]] = {}
-    for file in rt.catalog.log_files():
+    for file in rt.catalog.log.files():
         files.setdefault(file.relation, []).append(rt.project.state / file.path)
     return {name: table.to_pylist() for name, table in recompute_m3(rt.program, files, 0).items()}

@@ -108,7 +108,7 @@ def test_damage_to_published_rows_is_found(change: object, project: Project, rt:
         assert done.exit_code == 1, done.output
         assert "published as version 0, in this order: " in done.output
         assert "7 rows, all equal" in done.output
-        (top,) = (v for v in rt.catalog.validations()[0].verdicts.items() if v[0] == "top")
+        (top,) = (v for v in rt.catalog.results.validations()[0].verdicts.items() if v[0] == "top")
         assert top[1][0] == "differs"
         assert [(e.state, e.validation) for e in status(rt).epochs[:1]] == [("failed", "failed")]
     finally:
@@ -142,7 +142,7 @@ def test_what_spark_cannot_run_is_unproved_wherever_it_is_shown(project: Project
     assert done.exit_code == 2, done.output
     assert "epoch 0 is not proved: 2 of 3 views equal their recomputation, 1 unproved" in done.output
     assert "view totals: not compared" in done.output
-    kept = rt.catalog.validations()[0]
+    kept = rt.catalog.results.validations()[0]
     assert (kept.outcome, kept.verdicts["totals"][0], kept.failures) == ("unproved", "unproved", ())
     assert [(e.state, e.validation) for e in status(rt).epochs[:1]] == [("unproved", "unproved")]
     assert "unproved: 2 of 3" in " ".join(call(project.folder, "status").output.replace("│", " ").split())

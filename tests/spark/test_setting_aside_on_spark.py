@@ -37,7 +37,7 @@ def test_a_batch_that_fails_on_spark_is_set_aside_and_retried(spark: SparkSessio
         append_events(rt, 0, other, "other")
         run_minibatch(in_process, 1, [])
         assert _run(rt) == (broken,)
-        found = rt.catalog.batch(broken)
+        found = rt.catalog.log.batch(broken)
         assert found.failures == FAILURES
         assert found.reason.startswith("ArrowInvalid: ")  # as it was raised in the worker
         assert "read_events" in found.reason

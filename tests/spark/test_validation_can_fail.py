@@ -34,7 +34,7 @@ def _damage(rt: Runtime, name: str) -> tuple[object, ...]:
     """Add one unit to one value of a view's map, in a run with the right checksums; returns the key of the entry."""
     group = rt.plan.group_of[name]
     label = rt.plan.paths[group][0].label
-    runs = rt.catalog.runs(rt.catalog.last_commit())
+    runs = rt.catalog.commits.runs(rt.catalog.commits.last_commit())
     run = max((r for r in runs if (r.map, r.access_path) == (group, label)), key=lambda r: r.rows)
     table = open_run(rt.project.state / run.path, run.offset, run.bytes).table(rt.plan.key_names(group))
     values = table[value_column(name)].to_numpy().copy()
@@ -46,7 +46,7 @@ def _damage(rt: Runtime, name: str) -> tuple[object, ...]:
     with contextlib.closing(sqlite3.connect(rt.project.catalog_url.removeprefix("sqlite:///"))) as database, database:
         changed = (written.path, written.offset, written.bytes, run.id)
         database.execute("UPDATE run SET path = ?, offset = ?, bytes = ? WHERE id = ?", changed)
-    rt.catalog._known_runs = None
+    rt.catalog.commits._known_runs = None
     return tuple(table[name][row].as_py() for name in rt.plan.key_names(group))
 
 
@@ -63,7 +63,7 @@ def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp
         assert len(report.failures) == 1, report.failures
         assert "by_priority" in report.failures[0]
         assert f"{priority}" in report.failures[0]
-        assert rt.catalog.validations()[0].outcome == "failed"
+        assert rt.catalog.results.validations()[0].outcome == "failed"
         assert report.docs_index.exists()
 
 
@@ -71,8 +71,10 @@ def test_without_corrections_validation_fails(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def only_advance_clocks(rt: Runtime) -> int:
-        at = rt.catalog.last_commit()
-        rt.catalog.commit_correction([c for c in rt.catalog.clocks(at) if c.clock.prefix < at], at, (), {})
+        at = rt.catalog.commits.last_commit()
+        rt.catalog.commits.commit_correction(
+            [c for c in rt.catalog.commits.clocks(at) if c.clock.prefix < at], at, (), {}
+        )
         return 0
 
     for module in ("checkpoint", "minibatch"):

@@ -110,7 +110,7 @@ class Bank:
         """Each epoch's snapshot is the database after so many transactions: returns how many, epoch by epoch."""
         committed = self.committed()
         with open_runtime(load_project(self.folder), "inprocess") as rt:
-            counts = [self._check(rt, snapshot.epoch, committed) for snapshot in rt.catalog.snapshots()]
+            counts = [self._check(rt, snapshot.epoch, committed) for snapshot in rt.catalog.snapshots.all()]
         assert counts == sorted(counts)
         return counts
 
@@ -120,7 +120,7 @@ class Bank:
             assert not any(views.values()), "the initial copy is not in yet"
             return 0
         journal = views["journal_rows"]
-        place = Position.parse(rt.catalog.source_positions(epoch)["bank"]).lsn
+        place = Position.parse(rt.catalog.deliveries.source_positions(epoch)["bank"]).lsn
         if place is not None:  # a position may be inside of a commit's record, which then counts
             assert len(journal) in (count := bisect_right(self.ends, place), count + 1)
         expected = committed[: len(journal)]

@@ -24,7 +24,7 @@ def url_of(folder: Path) -> str:
 def _migrated() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         catalog = Catalog(url_of(Path(folder)))
-        catalog.migrate()
+        catalog.database.migrate()
         catalog.close()
         return (Path(folder) / "catalog.db").read_bytes()
 
@@ -41,9 +41,9 @@ def make_catalog(folder: Path) -> Catalog:
     """A migrated catalog with a program of three coordinators."""
     put_migrated(url_of(folder))
     catalog = Catalog(url_of(folder))
-    if not catalog.is_current():  # the test has made an older one
-        catalog.migrate()
-    catalog.register(PROGRAM)
+    if not catalog.database.is_current():  # the test has made an older one
+        catalog.database.migrate()
+    catalog.program.register(PROGRAM)
     return catalog
 
 
@@ -58,11 +58,11 @@ def append(
     advance: Advance | None = None,
 ) -> int:
     """Append a batch at (epoch, sequence), by default the coordinator's position; ``step`` has written its files."""
-    epoch, sequence = at or catalog.position(coordinator)
+    epoch, sequence = at or catalog.members.position(coordinator)
     label = "" if step is NOBODY else step.label
     file = LogFile(0, "r", f"log/r/{label}{coordinator}-{drop}.parquet", rows, f"{coordinator}/r", 0, rows - 1)
     new = NewBatch(coordinator, drop, epoch, sequence, sequence + rows, rows, 0, 0, 0, (file,), ())
-    return catalog.append([new], advance)[0]
+    return catalog.log.append([new], advance)[0]
 
 
 def new_run(name: str = "m", epoch: int = 0, rows: int = 1, path: str = "runs/p.pack") -> NewRun:
@@ -73,8 +73,8 @@ def new_run(name: str = "m", epoch: int = 0, rows: int = 1, path: str = "runs/p.
 def migrate_and_register(url: str) -> None:
     """What each of several processes does first."""
     catalog = Catalog(url)
-    catalog.migrate()
-    catalog.register(PROGRAM)
+    catalog.database.migrate()
+    catalog.program.register(PROGRAM)
     catalog.close()
 
 
@@ -92,8 +92,8 @@ def apply_many(work: tuple[str, int, int]) -> list[tuple[int, int, int]]:
     done = []
     for i in range(count):
         batch = append(catalog, coordinator, f"d{i}")
-        read_at = catalog.begin_apply(batch, NOBODY)
-        number = catalog.commit_apply(batch, read_at, [new_run(rows=batch)], 0.0)
+        read_at = catalog.commits.begin_apply(batch, NOBODY)
+        number = catalog.commits.commit_apply(batch, read_at, [new_run(rows=batch)], 0.0)
         assert number is not None
         done.append((batch, read_at, number))
     catalog.close()
@@ -105,12 +105,12 @@ def apply_same(work: tuple[str, int]) -> int | None:
     url, batch = work
     catalog = Catalog(url)
     try:
-        return catalog.commit_apply(batch, catalog.begin_apply(batch, NOBODY), [new_run()], 0.0)
+        return catalog.commits.commit_apply(batch, catalog.commits.begin_apply(batch, NOBODY), [new_run()], 0.0)
     finally:
         catalog.close()
 
 
 def set_aside(catalog: Catalog, batch: int, reason: str = "x") -> None:
     """Set a batch aside that waits, so that somebody has to decide: it is not tried again by itself."""
-    catalog.set_aside_dead(batch, reason, 0.0)
-    catalog.give_up(batch)
+    catalog.asides.set_aside_dead(batch, reason, 0.0)
+    catalog.asides.give_up(batch)

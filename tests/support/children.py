@@ -54,7 +54,7 @@ def finish_epochs(project: Project, epochs: int, fault: str = "") -> None:
     """Bring the project to ``epochs`` committed and published epochs, dying at ``fault`` if that is reached."""
     os.environ["CUMULUS_FAULT"] = fault
     with open_runtime(project, "inprocess") as rt:
-        run_epochs(rt, epochs - len(rt.catalog.snapshots()), validating=False)
+        run_epochs(rt, epochs - len(rt.catalog.snapshots.all()), validating=False)
 
 
 def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int, epochs: int) -> None:
@@ -74,7 +74,7 @@ def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int
 def finish_epochs_on_spark(project: Project, epochs: int) -> None:
     """Bring the project to ``epochs`` committed, published and validated epochs on the Spark its settings name."""
     with open_runtime(project, "spark") as rt:
-        run_epochs(rt, epochs - len(rt.catalog.snapshots()))
+        run_epochs(rt, epochs - len(rt.catalog.snapshots.all()))
 
 
 def apply_drops(
@@ -113,7 +113,7 @@ def work_through_epochs(
 
 
 def _is_member(rt: Runtime, coordinator: int) -> bool:
-    return any(m.coordinator == coordinator for m in rt.catalog.membership().active())
+    return any(m.coordinator == coordinator for m in rt.catalog.members.membership().active())
 
 
 def wait_until_stopped(child: BaseProcess) -> None:

@@ -41,7 +41,7 @@ class History:
     def read(self, place: int) -> None:
         """Compute what an event adds to the maps as they are now."""
         step = ExitStack()
-        computed = compute_batch(self.rt, self.batches[place], step.enter_context(self.rt.catalog.step()))
+        computed = compute_batch(self.rt, self.batches[place], step.enter_context(self.rt.catalog.leases.step()))
         self._read[place] = step, computed
 
     def write(self, place: int) -> None:
@@ -58,10 +58,10 @@ class History:
 
     def corrections(self) -> list[Correction]:
         """Correct everything, once; what that has added."""
-        before = self.rt.catalog.last_commit()
+        before = self.rt.catalog.commits.last_commit()
         counted = correct(self.rt)
-        runs = [r for r in self.rt.catalog.runs(self.rt.catalog.last_commit()) if r.commit > before]
-        stamps = [self.rt.plan.versions.span(self.rt.catalog.batch(b)) for b in self.batches]
+        runs = [r for r in self.rt.catalog.commits.runs(self.rt.catalog.commits.last_commit()) if r.commit > before]
+        stamps = [self.rt.plan.versions.span(self.rt.catalog.log.batch(b)) for b in self.batches]
         found: list[Correction] = []
         for name, entries in summed(self.rt.plan, self.rt.project.state, runs).items():
             for (*key, version), units in entries.items():

@@ -215,13 +215,13 @@ class Local:
 
     def append(self, coordinator: int, events: Sequence[Event], drop: str) -> tuple[int, int, int]:
         """See :class:`Worker`."""
-        batch = self.rt.catalog.batch(append_events(self.rt, coordinator, events, drop))
+        batch = self.rt.catalog.log.batch(append_events(self.rt, coordinator, events, drop))
         return batch.id, batch.epoch, batch.first_sequence
 
     def begin(self, batch: int) -> None:
         """See :class:`Worker`."""
         stack = contextlib.ExitStack()
-        self._computed[batch] = stack, compute_batch(self.rt, batch, stack.enter_context(self.rt.catalog.step()))
+        self._computed[batch] = stack, compute_batch(self.rt, batch, stack.enter_context(self.rt.catalog.leases.step()))
 
     def commit(self, batch: int) -> None:
         """See :class:`Worker`."""
@@ -235,10 +235,10 @@ class Local:
 
     def correct(self) -> Corrections:
         """See :class:`Worker`."""
-        before = self.rt.catalog.last_commit()
+        before = self.rt.catalog.commits.last_commit()
         correct(self.rt)
-        after = self.rt.catalog.last_commit()
-        found = corrections_of(self.rt, [r for r in self.rt.catalog.runs(after) if before < r.commit <= after])
+        after = self.rt.catalog.commits.last_commit()
+        found = corrections_of(self.rt, [r for r in self.rt.catalog.commits.runs(after) if before < r.commit <= after])
         refresh(self.rt)
         return found
 
@@ -248,7 +248,7 @@ class Local:
 
     def holder(self) -> int:
         """See :class:`Worker`."""
-        return self.rt.catalog.token()
+        return self.rt.catalog.votes.token_holder()
 
     def seal(self) -> int | None:
         """See :class:`Worker`."""
@@ -261,7 +261,7 @@ class Local:
 
     def checkpoint(self) -> tuple[int, Maps] | None:
         """See :class:`Worker`."""
-        epoch = len(self.rt.catalog.snapshots())
+        epoch = len(self.rt.catalog.snapshots.all())
         try:
             commit(self.rt, epoch)
         except NotYet:

@@ -89,8 +89,8 @@ class Actor:
 def catalog_on(url: str, engine: Engine) -> Catalog:
     """A catalog that knows nothing yet, on a connection that exists."""
     catalog = Catalog(url)
-    catalog._engine.dispose()
-    catalog._engine = catalog._reader = engine
+    catalog.database.engine.dispose()
+    catalog.database.engine = catalog.database.reader = engine
     return catalog
 
 

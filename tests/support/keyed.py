@@ -64,8 +64,8 @@ def _append(
     project: Project, catalog: Catalog, coordinator: int, drop: str, changes: Sequence[Change], piece: int
 ) -> dict[str, list[int]]:
     lost: dict[str, list[int]] = {}
-    with catalog.step() as step:
-        epoch, sequence = catalog.position(coordinator)
+    with catalog.leases.step() as step:
+        epoch, sequence = catalog.members.position(coordinator)
         batches = DropBatches(project.state, coordinator, drop, epoch, sequence, 10**6, step.label)
         with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
             for part in _parts(project, changes, piece):
@@ -75,7 +75,7 @@ def _append(
                     batches.add(name, f"{coordinator}/{name}", resolved.rows)
                     batches.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
             new = batches.finish()
-            keys.commit(lambda changes: catalog.append(new, None, changes))
+            keys.commit(lambda changes: catalog.log.append(new, None, changes))
         tidy_keys(project, catalog, step.label)
     return lost
 
@@ -100,7 +100,7 @@ def _pieces(changes: Sequence[Change], piece: int) -> list[list[Change]]:
 
 def move_to(catalog: Catalog, coordinator: int, epoch: int) -> None:
     """Let a coordinator be in another epoch, without what is needed to get there."""
-    with catalog._engine.begin() as connection:
+    with catalog.database.engine.begin() as connection:
         connection.execute(
             update(t.coordinator).where(t.coordinator.c.index == coordinator).values(epoch=epoch, next_sequence=0)
         )
@@ -109,8 +109,8 @@ def move_to(catalog: Catalog, coordinator: int, epoch: int) -> None:
 def bags(project: Project, catalog: Catalog) -> dict[str, list[tuple[int, Row, int]]]:
     """relation -> (epoch, row, sign) of everything in the log that counts."""
     found: dict[str, list[tuple[int, Row, int]]] = {}
-    epochs = {b.id: b.epoch for b in catalog.batches() if b.counts}
-    for file in catalog.log_files():
+    epochs = {b.id: b.epoch for b in catalog.log.batches() if b.counts}
+    for file in catalog.log.files():
         if file.batch not in epochs:
             continue
         relation = next(r for r in project.relations if r.name == file.relation)
@@ -223,7 +223,7 @@ def state_folder(project: Project) -> Path:
 def found_in_index(project: Project, catalog: Catalog, relation: Relation, *, rebuild: bool = False) -> Counter[Row]:
     """The rows that are there according to the key index; as it would be if it was built from the log."""
     names = [c.name for c in relation.columns]
-    with catalog.step() as step:
+    with catalog.leases.step() as step:
         if rebuild:
             build(project, catalog, relation, step.label)
         index = up_to_date(project, catalog, relation, step.label)
@@ -239,7 +239,7 @@ def found_in_index(project: Project, catalog: Catalog, relation: Relation, *, re
 
 def proved(project: Project, catalog: Catalog, relation: Relation) -> bool:
     """Whether `cumulus scrub` says that the index is what the log says; if there is none, nothing is wrong."""
-    with catalog.step() as step:
+    with catalog.leases.step() as step:
         proof = prove_index(project, catalog, relation, step.label)
     return proof is None or (proof.differ, proof.shown) == (0, ())
 
@@ -260,9 +260,9 @@ def violations(project: Project, catalog: Catalog, relation: Relation) -> int:
 
 
 def _by_coordinator(project: Project, catalog: Catalog, relation: Relation) -> list[tuple[int, Row, int]]:
-    owners = {b.id: b.coordinator for b in catalog.batches()}
+    owners = {b.id: b.coordinator for b in catalog.log.batches()}
     found = []
-    for file in catalog.log_files():
+    for file in catalog.log.files():
         if file.relation == relation.name:
             table = pq.read_table(project.state / file.path)
             rows = zip(*(table[c.name].to_pylist() for c in relation.columns), strict=True)

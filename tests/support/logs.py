@@ -16,7 +16,7 @@ __all__ = ["forget_checksums", "logged_events", "logged_maps"]
 def logged_events(rt: Runtime, epoch: int) -> list[Event]:
     """The events of all batches up to an epoch (inclusive) that count, in the order of their versions."""
     found: list[tuple[int, Event]] = []
-    for file in rt.catalog.log_files(epoch=epoch):
+    for file in rt.catalog.log.files(epoch=epoch):
         names = [c.name for c in rt.program.relation_by_name[file.relation].columns]
         rows = pq.read_table(rt.project.state / file.path).to_pylist()
         found += [(row["_version"], (file.relation, row["_sign"], tuple(row[n] for n in names))) for row in rows]
@@ -30,6 +30,6 @@ def logged_maps(rt: Runtime, epoch: int) -> dict[str, dict[Row, int]]:
 
 def forget_checksums(catalog: Catalog) -> None:
     """Make all files of the log and of the quarantine files of old, which have no checksums: now they may be overwritten."""
-    with catalog._engine.begin() as connection:
+    with catalog.database.engine.begin() as connection:
         for table in (t.log_file, t.quarantine):
             connection.execute(sa.update(table).values(checksums=None))

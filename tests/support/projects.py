@@ -66,7 +66,7 @@ def append_events(
     rt: Runtime, coordinator: int, events: Sequence[Event], drop: str, sealing: Sealing | None = None
 ) -> int:
     """Stamp and append rows as one batch, in the given order (what the readers do for files, row by row), with what they say of sealed values."""
-    epoch, sequence = rt.catalog.position(coordinator)
+    epoch, sequence = rt.catalog.members.position(coordinator)
     files = []
     for relation in rt.program.relations:
         stamped = [(sequence + i, s, row) for i, (name, s, row) in enumerate(events) if name == relation.name]
@@ -79,7 +79,7 @@ def append_events(
     end = sequence + len(events)
     counts = (inserts, len(events) - inserts, 0, 0)
     new = NewBatch(coordinator, drop, epoch, sequence, end, *counts, tuple(files), ())
-    return rt.catalog.append([new], sealing=sealing)[0]
+    return rt.catalog.log.append([new], sealing=sealing)[0]
 
 
 def log_table(relation: Relation, epoch: int, coordinator: int, stamped: Sequence[tuple[int, int, Row]]) -> pa.Table:

@@ -57,7 +57,7 @@ def append_sealing(
     rt: Runtime, coordinator: int, events: Sequence[Event], drop: str, seals: Mapping[str, Sequence[int]] | None = None
 ) -> int:
     """Append events as one batch of a coordinator, register it for their campaigns, and then seal some (relation -> campaigns)."""
-    epoch, sequence = rt.catalog.position(coordinator)
+    epoch, sequence = rt.catalog.members.position(coordinator)
     sealed = dict(seals or {})
     files, changes = [], []
     for relation in rt.program.relations:
@@ -71,11 +71,11 @@ def append_sealing(
         if registers:
             texts = tuple(sorted(_text(v) for v in registers)), tuple(_text(v) for v in sealed.get(relation.name, ()))
             changes.append(SealChange(relation.name, "campaign", "registered", *texts, columns=("campaign",)))
-    number, _ = rt.catalog.known_open(coordinator)
+    number, _ = rt.catalog.seals.known_open(coordinator)
     inserts = sum(s > 0 for _, s, _ in events)
     counts = (inserts, len(events) - inserts, 0, 0)
     new = NewBatch(coordinator, drop, epoch, sequence, sequence + len(events), *counts, tuple(files), ())
-    return rt.catalog.append([new], sealing=Sealing(number, tuple(changes)))[0]
+    return rt.catalog.log.append([new], sealing=Sealing(number, tuple(changes)))[0]
 
 
 def _text(value: object) -> str:

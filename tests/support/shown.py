@@ -46,7 +46,7 @@ def shown_project(folder: Path, texts: Sequence[str] = REGIONS, epochs: int = 4,
             for e in range(epochs - 1)
         ]
         for outcome in outcomes:
-            rt.catalog.record_validation(outcome)
+            rt.catalog.results.record_validation(outcome)
         write_index(project.reports, project.name, outcomes)
     (project.landing / "1" / "later").mkdir(parents=True)
     (project.landing / "1" / "later" / "_SUCCESS").touch()
@@ -70,8 +70,8 @@ def set_aside_things(rt: Runtime, texts: Sequence[str]) -> None:
 
     from cumulus_ops.catalog import tables as t
 
-    rt.catalog.set_files_aside([NewFileAside(0, texts[3], None, texts[0], "bad", texts[1], texts[2])])
-    with rt.catalog._engine.begin() as connection:
+    rt.catalog.deliveries.set_files_aside([NewFileAside(0, texts[3], None, texts[0], "bad", texts[1], texts[2])])
+    with rt.catalog.database.engine.begin() as connection:
         reasons = json_of(dict.fromkeys(texts[:20], 1))
         rows = {"batch": 1, "relation": "sales", "path": "x", "rows": len(texts), "state": "kept", "reasons": reasons}
         rows |= {"source": "0/sales", "transactional": False}

@@ -159,7 +159,7 @@ def append_all(project: Project, make: Make, kill_at: str | None = None, number:
             with new_catalog(project) as catalog:
                 source = make(catalog)
                 try:
-                    for delivery in source.poll(catalog.source_position(source.name)):
+                    for delivery in source.poll(catalog.deliveries.source_position(source.name)):
                         append_delivery(project, catalog, COORDINATOR, delivery)
                     return log_rows(project, catalog)
                 except Killed:
@@ -169,7 +169,7 @@ def append_all(project: Project, make: Make, kill_at: str | None = None, number:
 def log_rows(project: Project, catalog: Catalog) -> Counter[Row]:
     """(relation, sign, event, columns) of every row of the log."""
     found: Counter[Row] = Counter()
-    for file in catalog.log_files(epoch=0):
+    for file in catalog.log.files(epoch=0):
         table: pa.Table = pq.read_table(project.state / file.path)
         names = [n for n in table.column_names if not n.startswith("_")]
         for row in table.to_pylist():
@@ -196,7 +196,7 @@ def empty_catalog(coordinators: int) -> bytes:
     """The file of a catalog with a program and nothing else: made once, since migrations take a second."""
     with TemporaryDirectory() as folder:
         catalog = Catalog(f"sqlite:///{folder}/catalog.db")
-        catalog.migrate()
-        catalog.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", coordinators))
+        catalog.database.migrate()
+        catalog.program.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", coordinators))
         catalog.close()
         return (Path(folder) / "catalog.db").read_bytes()

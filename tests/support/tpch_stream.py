@@ -48,7 +48,7 @@ def net_tables(rt: Runtime, epoch: int) -> duckdb.DuckDBPyConnection:
     """A database with each relation as the event log leaves it at the end of ``epoch``."""
     connection = duckdb.connect(config={"threads": 1})
     for relation in rt.program.relations:
-        files = [f for f in rt.catalog.log_files(epoch=epoch) if f.relation == relation.name]
+        files = [f for f in rt.catalog.log.files(epoch=epoch) if f.relation == relation.name]
         paths = [str(rt.project.state / f.path) for f in files]
         columns = ", ".join(c.name for c in relation.columns)
         connection.execute(

@@ -186,7 +186,7 @@ class _Player:
                 add("commit", self._commit, c)
             elif self.appended[c]:
                 add("begin", self._begin, c)
-        committed = self.rt.catalog.newest_snapshot()
+        committed = self.rt.catalog.snapshots.newest()
         if committed + 1 < self.case.epochs:
             add("checkpoint", self._checkpoint, committed + 1)
         if len(self.published) < self.case.epochs:
@@ -216,11 +216,11 @@ class _Player:
                 sealed = [row for r, s, row in item.seals if (r, s) == (relation, seal_.name)]
                 texts = [_texts(declared, some, seal_.columns) for some in (rows, sealed)]
                 changes.append(SealChange(relation, seal_.name, seal_.producers, *texts))
-        return Sealing(self.rt.catalog.known_open(c)[0], tuple(changes)) if changes else None
+        return Sealing(self.rt.catalog.seals.known_open(c)[0], tuple(changes)) if changes else None
 
     def _begin(self, c: int) -> None:
         batch, stack = self.appended[c][0], contextlib.ExitStack()
-        self.begun[c] = batch, stack, compute_batch(self.rt, batch, stack.enter_context(self.rt.catalog.step()))
+        self.begun[c] = batch, stack, compute_batch(self.rt, batch, stack.enter_context(self.rt.catalog.leases.step()))
         self.appended[c].pop(0)
 
     def _commit(self, c: int) -> None:

@@ -219,7 +219,7 @@ def _look_at_published(rt: Runtime, found: Found) -> None:
     """The Delta table's version of each epoch, as anybody else reads it."""
     assert rt.project.published is not None
     folder: Path = rt.project.published / "total"
-    versions = {e: version for (view, e), version in rt.catalog.published().items() if view == "total"}
+    versions = {e: version for (view, e), version in rt.catalog.results.published().items() if view == "total"}
     for epoch in found.committed:
         rows = DeltaTable(folder, version=versions[epoch]).to_pyarrow_table()
         found.note("published", epoch, wrong=rows["total"].to_pylist() != [0])

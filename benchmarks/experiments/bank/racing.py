@@ -140,9 +140,9 @@ def _watch(
                 conflicts += 1
                 continue
             totals += read_view(rt, "total", as_of=epoch)["total"].to_pylist()
-            truth = _truth(nets, [(b.coordinator, b.drop) for b in rt.catalog.batches() if b.epoch <= epoch])
+            truth = _truth(nets, [(b.coordinator, b.drop) for b in rt.catalog.log.batches() if b.epoch <= epoch])
             wrong += apart(balances(rt, epoch, scenario.accounts), truth) > 0
-    events = sum(b.events for b in rt.catalog.batches())
+    events = sum(b.events for b in rt.catalog.log.batches())
     seconds = time.perf_counter() - started
     return Race(seconds, events, tuple(readings), tuple(totals), wrong, corrections, conflicts)
 
@@ -150,10 +150,10 @@ def _watch(
 def _read(rt: Runtime, nets: dict[tuple[int, str], np.ndarray], accounts: int, seconds: float) -> Raced:
     total = read_view(rt, "total", tentative=True)["total"].to_pylist()[0] or 0
     windows = sum(t != 0 for t in read_view(rt, "window_total", tentative=True)["total"].to_pylist())
-    at = rt.catalog.last_commit()
+    at = rt.catalog.commits.last_commit()
     found = balances(rt, None, accounts)
-    applied = [(b.coordinator, b.drop) for b in rt.catalog.batches() if b.commit is not None and b.commit <= at]
-    behind = apart(found, _truth(nets, applied)) if rt.catalog.last_commit() == at else None
+    applied = [(b.coordinator, b.drop) for b in rt.catalog.log.batches() if b.commit is not None and b.commit <= at]
+    behind = apart(found, _truth(nets, applied)) if rt.catalog.commits.last_commit() == at else None
     return Raced(round(seconds, 3), total, windows, behind)
 
 

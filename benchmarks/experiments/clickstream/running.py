@@ -161,7 +161,7 @@ class Worker:
     @contextmanager
     def _timed(self) -> Iterator[None]:
         """Move the clock by the CPU time that is spent; commits of all workers come one after the other."""
-        committing, commit_apply = 0.0, self.rt.catalog.commit_apply
+        committing, commit_apply = 0.0, self.rt.catalog.commits.commit_apply
 
         def timed(*args: object, **options: object) -> object:
             nonlocal committing
@@ -185,7 +185,7 @@ class Worker:
         """Make final what is closed by now; returns the campaigns that are new."""
         finalise(self.rt)
         known = {campaign for campaign, _ in self.finals}
-        return {int(json.loads(f.value)[0]) for f in self.rt.catalog.finals("campaign")} - known
+        return {int(json.loads(f.value)[0]) for f in self.rt.catalog.finals.finals("campaign")} - known
 
     def _say(self, campaigns: set[int]) -> None:
         self._looked_s = self.clock_s
@@ -204,7 +204,7 @@ class Appender(Worker):
 
     def step(self) -> int:
         """One drop."""
-        return sum(self.rt.catalog.batch(batch).events for batch in self._append())
+        return sum(self.rt.catalog.log.batch(batch).events for batch in self._append())
 
     def turn(self, busy: Sequence[Worker]) -> None:
         """As any other's, but nothing is processed by it."""

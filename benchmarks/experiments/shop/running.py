@@ -101,7 +101,7 @@ def run_shop(home: Path, settings: Settings) -> Run:
 
 
 def _check(rt: Runtime, stories: Stories) -> None:
-    epoch = rt.catalog.snapshots()[-1].epoch
+    epoch = rt.catalog.snapshots.all()[-1].epoch
     assert (_revenue(rt, epoch) == stories.revenue()).all(), "the last snapshot is wrong"
 
 
@@ -137,7 +137,8 @@ class _Player:
         with contextlib.ExitStack() as steps:
             begun = time.process_time()
             computed = [
-                compute_batch(self.rt, batch, steps.enter_context(self.rt.catalog.step())) for batch, _ in batches
+                compute_batch(self.rt, batch, steps.enter_context(self.rt.catalog.leases.step()))
+                for batch, _ in batches
             ]
             for (batch, _), result in zip(batches, computed, strict=True):
                 commit_batch(self.rt, batch, result)
@@ -155,12 +156,12 @@ class _Player:
     def correct(self) -> None:
         """A pass of corrections; whose batches it corrects is seen from the versions of what it wrote."""
         self._since = 0
-        before = self.rt.catalog.last_commit()
+        before = self.rt.catalog.commits.last_commit()
         begun = time.process_time()
         correct(self.rt)
         seconds = time.process_time() - begun
-        after = self.rt.catalog.last_commit()
-        runs = [r for r in self.rt.catalog.runs(after) if before < r.commit <= after]
+        after = self.rt.catalog.commits.last_commit()
+        runs = [r for r in self.rt.catalog.commits.runs(after) if before < r.commit <= after]
         found = corrected_by_coordinator(self.rt, runs)
         self.run.corrected.update(found)
         self.run.passes.append(Pass(seconds, sum(found.values())))

@@ -165,7 +165,7 @@ def postgres_source(project: Project, settings: SourceSettings, catalog: Catalog
     Raises:
         InputProblem: an option is missing or wrong.
     """
-    committed = partial(catalog.source_position, settings.name)
+    committed = partial(catalog.deliveries.source_position, settings.name)
     return PostgresSource(postgres_settings(project, settings), piece_rows(project.batch_rows), committed)
 
 

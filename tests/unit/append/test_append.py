@@ -45,8 +45,8 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def catalog(project: Project) -> Iterator[Catalog]:
     catalog = Catalog(project.catalog_url)
-    catalog.migrate()
-    catalog.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", 1))
+    catalog.database.migrate()
+    catalog.program.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", 1))
     yield catalog
     catalog.close()
 
@@ -86,7 +86,7 @@ def land(project: Project, name: str, *, suffix: str = ".parquet", groups: int =
 def log(project: Project, catalog: Catalog, batch: int) -> list[tuple[str, int, int, int, int]]:
     """(relation, version, sign, offset, id) of a batch, in the order of its files."""
     found = []
-    for file in catalog.log_files(batch=batch):
+    for file in catalog.log.files(batch=batch):
         table = pq.read_table(project.state / file.path)
         assert len(table) == file.rows
         columns = (table[name].to_pylist() for name in ("_version", "_sign", "_offset", "id"))
@@ -106,9 +106,9 @@ def test_a_drop_that_fits_is_one_batch_with_all_relations(project: Project, cata
         ("left", stamps[2], 1, 2, 5),
         ("right", stamps[3], -1, 5, 8),
     ]
-    batch = catalog.batch(1)
+    batch = catalog.log.batch(1)
     assert (batch.inserts, batch.deletes, batch.quarantined, batch.duplicates, batch.part) == (2, 2, 0, 0, 0)
-    assert catalog.position(0) == (0, 4)
+    assert catalog.members.position(0) == (0, 4)
     assert Sources(project, catalog).pending(0) == []
 
 
@@ -129,10 +129,10 @@ def test_a_larger_drop_is_several_batches_in_the_same_order(
     signs = {"D": -1, "I": 1}
     landed = [("left", signs[op], e, i) for e, op, i in left] + [("right", signs[op], e, i) for e, op, i in right]
     assert [(r, s, o, i) for r, _, s, o, i in everything] == landed
-    assert [catalog.batch(b).part for b in batches] == list(range(6))
-    assert {catalog.batch(b).drop for b in batches} == {"p0"}
-    assert catalog.drops(0) == {"p0"}
-    assert catalog.position(0) == (0, len(everything))
+    assert [catalog.log.batch(b).part for b in batches] == list(range(6))
+    assert {catalog.log.batch(b).drop for b in batches} == {"p0"}
+    assert catalog.log.drops(0) == {"p0"}
+    assert catalog.members.position(0) == (0, len(everything))
 
 
 def test_small_relations_share_a_batch(project: Project, catalog: Catalog) -> None:
@@ -154,14 +154,16 @@ def test_what_is_left_out_is_counted_once(project: Project, catalog: Catalog, su
     rows.insert(17, (26, "I", 260))  # part of event 26
     rows.insert(18, (27, "I", 270))  # beside the bad row of its event
     batches = append_drop(project, catalog, 0, land(project, "p1", suffix=suffix, left=rows))
-    new = [catalog.batch(b) for b in batches]
+    new = [catalog.log.batch(b) for b in batches]
     offsets = Counter(row[3] for b in batches for row in log(project, catalog, b))
     assert offsets == {e: 2 if e == 26 else 1 for e in range(16, 30) if e not in (22, 27)}
     assert (sum(b.duplicates for b in new), sum(b.quarantined for b in new)) == (6, 3)
     assert sum(b.events for b in new) == offsets.total()
     reasons = [
         (r["row"], r["reason"])
-        for batch, relation, path, count in ((q.batch, q.relation, q.path, q.rows) for q in catalog.quarantined_rows())
+        for batch, relation, path, count in (
+            (q.batch, q.relation, q.path, q.rows) for q in catalog.deliveries.quarantined_rows()
+        )
         for r in pq.read_table(project.state / path).to_pylist()
     ]
     assert sorted(reasons) == [
@@ -170,7 +172,7 @@ def test_what_is_left_out_is_counted_once(project: Project, catalog: Catalog, su
         (19, "id: NULL in a NOT NULL column"),
     ]
     assert append_drop(project, catalog, 0, land(project, "p2", suffix=suffix, left=rows[:3])) == (batches[-1] + 1,)
-    assert catalog.batch(batches[-1] + 1).duplicates == 3
+    assert catalog.log.batch(batches[-1] + 1).duplicates == 3
 
 
 def test_events_out_of_order_are_judged_over_the_whole_file(project: Project, catalog: Catalog) -> None:
@@ -178,13 +180,13 @@ def test_events_out_of_order_are_judged_over_the_whole_file(project: Project, ca
     rows[10] = (3, "I", 10)  # event 3 has another row, ten rows away
     batches = append_drop(project, catalog, 0, land(project, "p0", left=rows))
     assert [row[3] for b in batches for row in log(project, catalog, b)] == [0, 1, 2, *range(4, 10), 11]
-    assert sum(catalog.batch(b).quarantined for b in batches) == 2
+    assert sum(catalog.log.batch(b).quarantined for b in batches) == 2
 
 
 def test_an_empty_drop_is_an_empty_batch(project: Project, catalog: Catalog) -> None:
     (batch,) = append_drop(project, catalog, 0, land(project, "p0", left=[]))
-    assert catalog.log_files(batch=batch) == []
-    assert catalog.drops(0) == {"p0"}
+    assert catalog.log.files(batch=batch) == []
+    assert catalog.log.drops(0) == {"p0"}
 
 
 def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(project: Project, catalog: Catalog) -> None:
@@ -192,7 +194,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(project: P
     (drop / "right.parquet").write_bytes(b"PAR1 nothing of the kind")
     batches = append_drop(project, catalog, 0, drop)
     assert [row[3] for b in batches for row in log(project, catalog, b)] == list(range(20))
-    (aside,) = catalog.files_aside()
+    (aside,) = catalog.deliveries.files_aside()
     assert (aside.relation, aside.place, aside.epoch) == ("right", str(drop / "right.parquet"), 0)
     assert aside.hint
 
@@ -206,8 +208,8 @@ def test_a_file_that_turns_out_to_be_damaged_leaves_nothing_behind(project: Proj
     content[begin : begin + file.total_compressed_size] = bytes(file.total_compressed_size)
     (drop / "left.parquet").write_bytes(content)
     append_drop(project, catalog, 0, drop)
-    assert (sum(b.inserts for b in catalog.batches()), sum(b.quarantined for b in catalog.batches())) == (9, 0)
-    assert [(a.relation, a.kind) for a in catalog.files_aside()] == [("left", "unreadable-file")]
+    assert (sum(b.inserts for b in catalog.log.batches()), sum(b.quarantined for b in catalog.log.batches())) == (9, 0)
+    assert [(a.relation, a.kind) for a in catalog.deliveries.files_aside()] == [("left", "unreadable-file")]
     assert {file.parent.name for file in project.state.rglob("*.parquet")} == {"right"}
 
 
@@ -216,14 +218,14 @@ def test_a_drop_is_appended_once_whoever_tries(project: Project, catalog: Catalo
     append_drop(project, catalog, 0, drop)
     with pytest.raises(Conflict):
         append_drop(project, catalog, 0, drop)
-    assert len(catalog.batches()) == 1
+    assert len(catalog.log.batches()) == 1
 
 
 def test_text_that_repeats_itself_keeps_its_values(project: Project, catalog: Catalog) -> None:
     roomy = dataclasses.replace(project, batch_rows=2000)
     rows = [(e, "I", e) for e in range(5000)]
     batches = append_drop(roomy, catalog, 0, land(project, "p0", groups=700, left=rows))
-    files = [f for b in batches for f in catalog.log_files(batch=b)]
+    files = [f for b in batches for f in catalog.log.files(batch=b)]
     kinds = [k for f in files for k in pq.read_table(project.state / f.path)["kind"].to_pylist()]
     assert kinds == [None if i % 3 == 0 else f"k{i % 2}" for i in range(5000)]
     assert len(files) == 3
@@ -231,7 +233,7 @@ def test_text_that_repeats_itself_keeps_its_values(project: Project, catalog: Ca
 
 def test_decimals_are_stored_as_integers_where_they_fit(project: Project, catalog: Catalog) -> None:
     append_drop(project, catalog, 0, land(project, "p0", right=[(e, "I", e + 4) for e in range(3)]))
-    (file,) = catalog.log_files(batch=1)
+    (file,) = catalog.log.files(batch=1)
     table, stored = pq.read_table(project.state / file.path), pq.read_metadata(project.state / file.path).schema
     assert table["price"].to_pylist() == [Decimal("0.04"), Decimal("0.05"), Decimal("0.06")]
     assert table["wide"].to_pylist() == [Decimal(10**20 + 4), None, Decimal(10**20 + 6)]
@@ -249,7 +251,7 @@ def test_a_decimal_with_more_digits_than_its_type_is_set_aside(project: Project,
     pq.write_table(table, drop / "right.parquet", store_decimal_as_integer=True)
     append_drop(project, catalog, 0, drop)
     assert [row[4] for row in log(project, catalog, 1)] == [1]
-    assert catalog.batch(1).quarantined == 1
+    assert catalog.log.batch(1).quarantined == 1
 
 
 @given(

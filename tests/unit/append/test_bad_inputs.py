@@ -86,8 +86,8 @@ def test_a_bad_file_holds_up_nobody(tmp_path: Path, begin: int) -> None:
     """Through append: a drop with a bad file and a good one of another relation; every fourth case in each run."""
     project = make_project(tmp_path, [ITEMS, OTHER], views={}, coordinators=1)
     catalog = Catalog(project.catalog_url)
-    catalog.migrate()
-    catalog.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", 1))
+    catalog.database.migrate()
+    catalog.program.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", 1))
     wrong: dict[str, object] = {}
     accepted: dict[int, str] = {}
     for number, case in enumerate(CORPUS[begin::4]):
@@ -99,8 +99,8 @@ def test_a_bad_file_holds_up_nobody(tmp_path: Path, begin: int) -> None:
         (drop / "other.csv").write_text(f"x,op,event\n{number},I,{number}\n")
         delivery = dataclasses.replace(drop_delivery(project, drop), source=f"source {number}")
         batches = append_delivery(project, catalog, 0, delivery)
-        found = [catalog.batch(batch) for batch in batches]
-        asides = [aside for batch in batches for aside in catalog.files_aside(batch=batch)]
+        found = [catalog.log.batch(batch) for batch in batches]
+        asides = [aside for batch in batches for aside in catalog.deliveries.files_aside(batch=batch)]
         rows = sum(b.inserts + b.deletes for b in found) - 1, sum(b.quarantined for b in found)
         expected = (0, 0) if case.accepted is None else (case.accepted, case.rows - case.accepted)
         if rows != expected or len(asides) != (case.accepted is None) or not all(a.hint for a in asides):

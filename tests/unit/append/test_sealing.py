@@ -42,7 +42,7 @@ def make(tmp_path: Path, *seals: SealSettings, coordinators: int = 2, **options:
     project = dataclasses.replace(project, seals={"clicks": seals}, **options)  # type: ignore[arg-type]
     put_migrated(project.catalog_url)
     catalog = Catalog(project.catalog_url)
-    catalog.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", coordinators))
+    catalog.program.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", coordinators))
     return project, catalog
 
 
@@ -79,7 +79,7 @@ def deliver(setup: Setup, coordinator: int, name: str, **files: str) -> tuple[in
 def log(setup: Setup) -> list[tuple[int, str | None]]:
     """(id, campaign) of the clicks in the log, in the order of appends."""
     project, catalog = setup
-    files = [f for b in catalog.batches() for f in catalog.log_files(batch=b.id) if b.state != "retried"]
+    files = [f for b in catalog.log.batches() for f in catalog.log.files(batch=b.id) if b.state != "retried"]
     tables = [pq.read_table(project.state / f.path) for f in files if f.relation == "clicks"]
     return [(row["id"], row["campaign"]) for table in tables for row in table.to_pylist()]
 
@@ -88,14 +88,14 @@ def rejected(setup: Setup) -> list[tuple[str, str, str]]:
     """(relation, kind, reason) of each row in the quarantine."""
     project, catalog = setup
     found = []
-    for rows in catalog.quarantined_rows():
+    for rows in catalog.deliveries.quarantined_rows():
         table = pq.read_table(project.state / rows.path)
         found += [(rows.relation, r["kind"], r["reason"]) for r in table.to_pylist()]
     return found
 
 
 def closed(setup: Setup, seal: str = "campaign") -> list[str]:
-    return [value.value for value in setup[1].closed_values("clicks", seal)]
+    return [value.value for value in setup[1].seals.closed_values("clicks", seal)]
 
 
 def test_an_event_of_a_value_that_its_coordinator_has_sealed_is_quarantined(setup: Setup) -> None:
@@ -126,7 +126,7 @@ def test_a_file_with_more_values_than_are_sealed_at_once_is_set_aside(
 ) -> None:
     monkeypatch.setattr("cumulus_ops.append.append.SEAL_VALUES", 2)
     deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7", "8", "9"))
-    assert [(f.kind, f.relation) for f in setup[1].files_aside()] == [("too-large", "clicks.campaign.seal")]
+    assert [(f.kind, f.relation) for f in setup[1].deliveries.files_aside()] == [("too-large", "clicks.campaign.seal")]
     deliver(setup, 0, "b", clicks__campaign__seal=values("7", "8"))
     assert closed(setup) == ['["7"]', '["8"]']
 
@@ -162,7 +162,7 @@ def test_whose_seals_close_a_value(tmp_path: Path, producers: str) -> None:
 def test_a_producer_can_say_that_it_will_have_events(setup: Setup) -> None:
     deliver(setup, 1, "a", clicks__campaign__producer=values("7", "8"))
     deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7"))
-    (waits, _) = setup[1].open_values("clicks", "campaign")
+    (waits, _) = setup[1].seals.open_values("clicks", "campaign")
     assert (waits.texts, waits.registered, waits.sealed, waits.missing) == (["7"], (0, 1), (0,), (1,))
     deliver(setup, 1, "b", clicks__campaign__seal=values("7"))
     assert closed(setup) == ['["7"]']
@@ -194,7 +194,7 @@ def test_an_event_of_several_rows_is_refused_whole(setup: Setup) -> None:
 def test_what_came_before_its_value_was_sealed_is_a_repeat_when_it_comes_again(setup: Setup) -> None:
     deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7"))
     (again,) = deliver(setup, 0, "b", clicks=clicks("7"))
-    assert (setup[1].batch(again).duplicates, rejected(setup)) == (1, [])
+    assert (setup[1].log.batch(again).duplicates, rejected(setup)) == (1, [])
 
 
 def test_deletes_of_a_sealed_value_are_refused_as_well(setup: Setup) -> None:
@@ -209,7 +209,7 @@ def test_values_are_equal_whatever_they_are_written_like(tmp_path: Path) -> None
     setup = project, setup[1]
     deliver(setup, 0, "a", prices="op,event,price,note\nI,1,1.0,a\n", prices__price__seal="price,note\n1,a\n+1.000,\n")
     deliver(setup, 1, "a", prices__price__seal="note,price\na,01\n,1e0\n")
-    assert [v.value for v in setup[1].closed_values("prices", "price")] == ['["1.00","a"]', '["1.00",null]']
+    assert [v.value for v in setup[1].seals.closed_values("prices", "price")] == ['["1.00","a"]', '["1.00",null]']
     deliver(setup, 0, "b", prices="op,event,price,note\nI,2,1.00,a\nI,3,1.00,b\nI,4,1,\n")
     assert kinds(setup) == 2 * [("prices", "sealed-value")]
     setup[1].close()
@@ -226,14 +226,14 @@ def test_a_bad_row_of_a_seal_is_quarantined_and_can_be_retried(tmp_path: Path) -
         deliver(setup, 0, "a", clicks__day__seal="day\n2026-01-31\nyesterday\n\n")
         assert kinds(setup) == [("clicks.day.seal", "not-a-date")]
         assert closed(setup, "day") == ['["2026-01-31"]']
-        (rows,) = rt.catalog.quarantined_rows()
+        (rows,) = rt.catalog.deliveries.quarantined_rows()
         (retried,) = retry_put_aside(rt, [rows.label])
         assert (retried.rejected, kinds(setup)) == (1, [("clicks.day.seal", "not-a-date")])
 
 
 def test_a_seal_without_all_rows_of_its_drop_waits_for_them(setup: Setup) -> None:
     deliver(setup, 0, "a", clicks="<html>", clicks__campaign__seal=values("7"), prices__x__seal="x\n1\n")
-    asides = {Path(f.place).name: (f.kind, f.relation) for f in setup[1].files_aside()}
+    asides = {Path(f.place).name: (f.kind, f.relation) for f in setup[1].deliveries.files_aside()}
     assert asides == {
         "clicks.csv": ("wrong-format", "clicks"),
         "clicks.campaign.seal.csv": ("rows-missing", "clicks.campaign.seal"),
@@ -244,7 +244,7 @@ def test_a_seal_without_all_rows_of_its_drop_waits_for_them(setup: Setup) -> Non
 
 def test_a_file_of_a_seal_that_cannot_be_read_is_set_aside(setup: Setup) -> None:
     deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal="day\n2026-01-31\n")
-    (aside,) = setup[1].files_aside()
+    (aside,) = setup[1].deliveries.files_aside()
     assert (aside.kind, aside.hint) == ("no-header", "files of this seal have the columns campaign")
     assert log(setup) == [(0, "7")]
 
@@ -286,7 +286,7 @@ def test_who_moves_a_row_between_values_produces_into_both(tmp_path: Path) -> No
     setup = make(tmp_path, BY_CAMPAIGN, **UPSERT)
     deliver(setup, 0, "a", clicks=clicks("7"))
     deliver(setup, 1, "a", clicks="op,event,id,campaign,day\nU,1,0,8,2026-01-31\n")
-    assert {v.texts[0]: v.registered for v in setup[1].open_values()} == {"7": (0, 1), "8": (1,)}
+    assert {v.texts[0]: v.registered for v in setup[1].seals.open_values()} == {"7": (0, 1), "8": (1,)}
     setup[1].close()
 
 
@@ -325,13 +325,13 @@ def test_sources_other_than_drops_may_seal(setup: Setup) -> None:
 def test_what_was_sealed_while_events_were_judged_is_seen(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     project, catalog = setup
     deliver(setup, 0, "a", clicks=clicks("7", "8"))
-    append, other = catalog.append, Catalog(project.catalog_url)
+    append, other = catalog.log.append, Catalog(project.catalog_url)
 
     def sealed_meanwhile(*args: object, **kwargs: object) -> tuple[int, ...]:
-        other.seal_by_hand(0, SealChange("clicks", "campaign", "registered", seals=('["7"]',)), "somebody")
+        other.seals.seal_by_hand(0, SealChange("clicks", "campaign", "registered", seals=('["7"]',)), "somebody")
         return append(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(catalog, "append", sealed_meanwhile)
+    monkeypatch.setattr(catalog.log, "append", sealed_meanwhile)
     with pytest.raises(Conflict):
         deliver(setup, 0, "b", clicks=clicks("7", "8", first=10))
     monkeypatch.undo()
@@ -343,13 +343,13 @@ def test_what_was_sealed_while_events_were_judged_is_seen(setup: Setup, monkeypa
 
 def test_who_registers_while_a_value_closes_is_seen(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     project, catalog = setup
-    append, other = catalog.append, Catalog(project.catalog_url)
+    append, other = catalog.log.append, Catalog(project.catalog_url)
 
     def closed_meanwhile(*args: object, **kwargs: object) -> tuple[int, ...]:
-        other.seal_by_hand(1, SealChange("clicks", "campaign", "registered", seals=('["7"]',)), "somebody")
+        other.seals.seal_by_hand(1, SealChange("clicks", "campaign", "registered", seals=('["7"]',)), "somebody")
         return append(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(catalog, "append", closed_meanwhile)
+    monkeypatch.setattr(catalog.log, "append", closed_meanwhile)
     with pytest.raises(Conflict):
         deliver(setup, 0, "b", clicks=clicks("7"))
     assert log(setup) == []
@@ -359,19 +359,19 @@ def test_who_registers_while_a_value_closes_is_seen(setup: Setup, monkeypatch: p
 def test_a_value_waits_for_who_joins_and_not_for_who_has_left(tmp_path: Path) -> None:
     setup = make(tmp_path, SealSettings("campaign", ("campaign",)), coordinators=2)
     catalog = setup[1]
-    catalog.add_coordinator(2)
+    catalog.members.add(2)
     deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7", "8"))
     deliver(setup, 1, "a", clicks__campaign__seal=values("7"))
-    assert [v.missing for v in catalog.open_values()] == [(2,), (1, 2)]
+    assert [v.missing for v in catalog.seals.open_values()] == [(2,), (1, 2)]
     deliver(setup, 2, "a", clicks__campaign__seal=values("8"))
-    catalog.drain_coordinator(1)
+    catalog.members.drain(1)
     assert closed(setup) == []
-    for batch in catalog.batches(coordinator=1):
+    for batch in catalog.log.batches(coordinator=1):
         set_aside(catalog, batch.id, "x")
-    for batch in catalog.batches(coordinator=0):
+    for batch in catalog.log.batches(coordinator=0):
         set_aside(catalog, batch.id, "x")
-    catalog.seal(0, 0)
-    catalog.seal(1, 0)
+    catalog.votes.vote(0, 0)
+    catalog.votes.vote(1, 0)
     assert closed(setup) == ['["8"]']
     catalog.close()
 
@@ -379,8 +379,8 @@ def test_a_value_waits_for_who_joins_and_not_for_who_has_left(tmp_path: Path) ->
 def test_somebody_seals_for_who_is_gone(setup: Setup) -> None:
     deliver(setup, 0, "a", clicks=clicks("7"))
     change = SealChange("clicks", "campaign", "registered", seals=('["7"]',))
-    assert setup[1].seal_by_hand(0, change, "me") == 1
-    assert setup[1].seal_by_hand(0, change, "me") == 0
+    assert setup[1].seals.seal_by_hand(0, change, "me") == 1
+    assert setup[1].seals.seal_by_hand(0, change, "me") == 0
     assert closed(setup) == ['["7"]']
     deliver(setup, 0, "b", clicks=clicks("7", first=10))
     assert kinds(setup) == [("clicks", "sealed-value")]
@@ -391,30 +391,30 @@ def test_a_batch_that_is_set_aside_keeps_its_values_from_being_final_until_it_is
     (batch,) = deliver(setup, 0, "a", clicks=clicks("7"), clicks__campaign__seal=values("7"))
     set_aside(catalog, batch, "x")
     (later,) = deliver(setup, 0, "b", clicks=clicks("8"))
-    (value,) = catalog.closed_values("clicks", "campaign")
+    (value,) = catalog.seals.closed_values("clicks", "campaign")
 
     def holding() -> list[int]:
-        return [b.batch for b in catalog.unsettled_batches() if b.may_have(value)]
+        return [b.batch for b in catalog.seals.unsettled_batches() if b.may_have(value)]
 
     assert holding() == [batch]
-    retry = restamp(project, catalog, catalog.batch(batch))
+    retry = restamp(project, catalog, catalog.log.batch(batch))
     assert holding() == [retry]
     set_aside(catalog, retry, "x")
     assert holding() == [retry]
-    drop(project, catalog, catalog.batch(retry))
+    drop(project, catalog, catalog.log.batch(retry))
     assert holding() == []
-    assert [b.batch for b in catalog.unsettled_batches()] == [later]
+    assert [b.batch for b in catalog.seals.unsettled_batches()] == [later]
 
 
 def test_no_value_is_looked_up_twice_while_it_is_open(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog, asked = setup[1], list[Sequence[str]]()
-    states = catalog.value_states
+    states = catalog.seals.value_states
 
     def counted(coordinator: int, relation: str, seal: str, some: Sequence[str]) -> object:
         asked.append(some)
         return states(coordinator, relation, seal, some)
 
-    monkeypatch.setattr(catalog, "value_states", counted)
+    monkeypatch.setattr(catalog.seals, "value_states", counted)
     deliver(setup, 0, "a", clicks=clicks("7", "8", "7"))
     deliver(setup, 0, "b", clicks=clicks("7", "8", first=10))
     deliver(setup, 0, "c", clicks=clicks("7", "9", first=20))
@@ -449,7 +449,7 @@ def test_what_is_declared_of_a_project_that_has_begun_is_checked(setup: Setup) -
             set_aside(catalog, batch, "x")
         with pytest.raises(InputProblem, match=f"batch {batch} has deletes"):
             check_declarations(only_inserts, catalog)
-    drop(project, catalog, catalog.batch(batch))
+    drop(project, catalog, catalog.log.batch(batch))
     check_declarations(only_inserts, catalog)
     moved = dataclasses.replace(project, seals={"clicks": (SealSettings("campaign", ("day",)),)})
     with pytest.raises(InputProblem, match=r"has values of \[campaign\]"):
@@ -461,13 +461,13 @@ def test_what_closed_while_a_coordinator_was_away_is_closed_when_it_is_back(tmp_
     catalog = setup[1]
     deliver(setup, 1, "a", clicks=clicks("7"))
     deliver(setup, 0, "a", clicks__campaign__seal=values("7"))
-    catalog.drain_coordinator(1)
-    for batch in catalog.batches():
+    catalog.members.drain(1)
+    for batch in catalog.log.batches():
         set_aside(catalog, batch.id, "x")
-    catalog.seal(0, 0)
-    catalog.seal(1, 0)
+    catalog.votes.vote(0, 0)
+    catalog.votes.vote(1, 0)
     assert closed(setup) == ['["7"]']
-    catalog.add_coordinator(1)
+    catalog.members.add(1)
     deliver(setup, 1, "b", clicks=clicks("7", first=10))
     assert kinds(setup) == [("clicks", "sealed-value")]
     catalog.close()
@@ -483,9 +483,9 @@ def test_rows_that_were_set_aside_are_retried_and_then_their_seals(tmp_path: Pat
         setup = project, rt.catalog
         deliver(setup, 0, "a", clicks="<html>", clicks__campaign__seal=values("7"))
         (project.landing / "0" / "a" / "clicks.csv").write_text(clicks("7", "8"))
-        by_name = {Path(f.place).name: f.label for f in rt.catalog.files_aside()}
+        by_name = {Path(f.place).name: f.label for f in rt.catalog.deliveries.files_aside()}
         retry_put_aside(rt, [by_name["clicks.csv"], by_name["clicks.campaign.seal.csv"]])
-        assert (log(setup), closed(setup), rt.catalog.files_aside()) == ([(0, "7"), (1, "8")], ['["7"]'], [])
+        assert (log(setup), closed(setup), rt.catalog.deliveries.files_aside()) == ([(0, "7"), (1, "8")], ['["7"]'], [])
 
 
 def test_who_has_rows_already_is_registered_when_a_seal_is_declared(tmp_path: Path) -> None:
@@ -496,17 +496,21 @@ def test_who_has_rows_already_is_registered_when_a_seal_is_declared(tmp_path: Pa
     (gone,) = deliver(setup, 1, "b", clicks=clicks("8", first=20))
     set_aside(catalog, aside, "x")  # it may be retried
     set_aside(catalog, gone, "x")
-    drop(project, catalog, catalog.batch(gone))
+    drop(project, catalog, catalog.log.batch(gone))
 
     def declared(producers: str) -> Project:
         return dataclasses.replace(project, seals={"clicks": (SealSettings("campaign", ("campaign",), producers),)})
 
     with pytest.raises(InputProblem, match=r'coordinators 0 and 1 have rows of \["7"\] already'):
         declare(declared("one"), catalog)
-    assert catalog.declared() is None
+    assert catalog.seals.declared() is None
     setup = declared("registered"), catalog
     declare(*setup)
-    assert {v.value: v.registered for v in catalog.open_values()} == {'["7"]': (0, 1), '["8"]': (0,), "[null]": (1,)}
+    assert {v.value: v.registered for v in catalog.seals.open_values()} == {
+        '["7"]': (0, 1),
+        '["8"]': (0,),
+        "[null]": (1,),
+    }
     deliver(setup, 0, "b", clicks__campaign__seal=values("7", "8"))
     assert closed(setup) == ['["8"]']
     deliver(setup, 1, "c", clicks=clicks("7", first=30), clicks__campaign__seal=values("7"))
@@ -519,15 +523,15 @@ def test_what_comes_while_a_seal_is_declared_is_registered(tmp_path: Path, monke
     project, catalog = setup
     declare(project, catalog)
     deliver(setup, 0, "a", clicks=clicks("7"))
-    real = catalog.declare
+    real = catalog.seals.declare
 
     def late(*arguments: Any) -> None:
         deliver(setup, 1, "a", clicks=clicks("7", first=10))
         real(*arguments)
 
-    monkeypatch.setattr(catalog, "declare", late)
+    monkeypatch.setattr(catalog.seals, "declare", late)
     declare(dataclasses.replace(project, seals={"clicks": (BY_CAMPAIGN,)}), catalog)
-    assert [v.registered for v in catalog.open_values()] == [(0, 1)]
+    assert [v.registered for v in catalog.seals.open_values()] == [(0, 1)]
     catalog.close()
 
 
@@ -543,4 +547,4 @@ def test_a_process_that_knows_the_old_file_is_refused(setup: Setup) -> None:
     assert log(setup) == [(0, "7"), (10, "8")]
     with pytest.raises(InputProblem, match="had the seal campaign, of which values are closed"):
         declare(dataclasses.replace(stricter, seals={}), catalog)
-    assert catalog.declared() == declaration(stricter)
+    assert catalog.seals.declared() == declaration(stricter)

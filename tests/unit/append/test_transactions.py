@@ -70,13 +70,13 @@ def append(project: Project, catalog: Catalog, *parts: Part, begin: str | None =
 
 
 def log(project: Project, catalog: Catalog) -> dict[str, list[int]]:
-    return {f.relation: pq.read_table(project.state / f.path)["_offset"].to_pylist() for f in catalog.log_files()}
+    return {f.relation: pq.read_table(project.state / f.path)["_offset"].to_pylist() for f in catalog.log.files()}
 
 
 def rejected(project: Project, catalog: Catalog) -> Counter[tuple[str, int, str]]:
     """(relation, transaction, kind) of what is in the quarantine."""
     found: Counter[tuple[str, int, str]] = Counter()
-    for q in catalog.quarantined_rows():
+    for q in catalog.deliveries.quarantined_rows():
         assert q.transactional
         for row in pq.read_table(project.state / q.path).to_pylist():
             found[q.relation, int(json.loads(row["record"])["event"]), row["kind"]] += 1
@@ -94,7 +94,7 @@ def test_a_transaction_is_rejected_with_its_rows_of_all_relations(project: Proje
         ("account", 3, "transaction"): 1,
         ("transfer", 3, "not-an-int"): 1,
     }
-    assert catalog.source_position("bank") == "1"
+    assert catalog.deliveries.source_position("bank") == "1"
 
 
 @pytest.mark.parametrize("number", ["x", "", str(2**63), "1.5"])
@@ -102,7 +102,10 @@ def test_a_row_whose_transaction_cannot_be_read_is_rejected(project: Project, ca
     table = pa.table({"op": ["I", "I"], "event": ["1", number], "amount": ["1", "2"]})
     rows = Part("transfer", "transfer", lambda: iter([RawFile(table, np.arange(2))]))
     append(project, catalog, rows, part(ACCOUNT, [(1, "I", (1, 1)), (7, "I", (7, 7))]))
-    assert {q.relation: sum(q.reasons.values()) for q in catalog.quarantined_rows()} == {"transfer": 2, "account": 1}
+    assert {q.relation: sum(q.reasons.values()) for q in catalog.deliveries.quarantined_rows()} == {
+        "transfer": 2,
+        "account": 1,
+    }
     assert log(project, catalog) == {"account": [7]}
 
 
@@ -125,7 +128,11 @@ def test_a_part_that_cannot_be_read_leaves_the_source_where_it_was(project: Proj
     lacking = Part("transfer", "transfer", lambda: iter([RawFile(pa.table({"op": ["I"], "event": [1]}), np.arange(1))]))
     with pytest.raises(InputProblem, match="amount"):
         append(project, catalog, parts[0], lacking)
-    assert (log(project, catalog), catalog.source_position("bank"), catalog.files_aside()) == ({}, None, [])
+    assert (log(project, catalog), catalog.deliveries.source_position("bank"), catalog.deliveries.files_aside()) == (
+        {},
+        None,
+        [],
+    )
 
 
 def test_a_source_that_numbers_its_rows_anew_each_time_stops_instead_of_losing_some(
@@ -141,7 +148,7 @@ def test_a_source_that_numbers_its_rows_anew_each_time_stops_instead_of_losing_s
     with pytest.raises(SetupProblem) as caught:
         append(project, catalog, Part("account", "account", read))
     assert caught.value.kind == "unsteady-source"
-    assert (log(project, catalog), catalog.source_position("bank")) == ({}, None)
+    assert (log(project, catalog), catalog.deliveries.source_position("bank")) == ({}, None)
 
 
 @pytest.mark.parametrize("decide", [retry_put_aside, drop_put_aside])
@@ -160,5 +167,5 @@ def test_whatever_batches_its_rows_are_in_a_transaction_is_decided_as_a_whole(pr
         else:
             assert [r.label for r in done] == [r.label for r in kept]
             assert put_aside(rt).rows == ()
-        offsets = [pq.read_table(project.state / f.path)["_offset"].to_pylist() for f in rt.catalog.log_files()]
+        offsets = [pq.read_table(project.state / f.path)["_offset"].to_pylist() for f in rt.catalog.log.files()]
         assert 2 not in [offset for some in offsets for offset in some]

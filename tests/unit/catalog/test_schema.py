@@ -46,8 +46,8 @@ def test_a_difference_would_be_seen(tmp_path: Path) -> None:
 
 def test_migrating_again_keeps_everything(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
-    catalog.migrate()
-    assert catalog.program() == PROGRAM
+    catalog.database.migrate()
+    assert catalog.program.record() == PROGRAM
     catalog.close()
 
 
@@ -55,31 +55,31 @@ def test_processes_may_migrate_and_register_at_once(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         pool.map(migrate_and_register, [url_of(tmp_path)] * 6, chunksize=1)
     catalog = Catalog(url_of(tmp_path))
-    assert catalog.program() == PROGRAM
-    assert [catalog.position(i) for i in range(3)] == [(0, 0)] * 3
+    assert catalog.program.record() == PROGRAM
+    assert [catalog.members.position(i) for i in range(3)] == [(0, 0)] * 3
     catalog.close()
 
 
 def test_another_program_is_refused(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
-    catalog.register(PROGRAM)
+    catalog.program.register(PROGRAM)
     with pytest.raises(InputProblem, match="another program"):
-        catalog.register(dataclasses.replace(PROGRAM, digest="e" * 64))
-    catalog.register(dataclasses.replace(PROGRAM, coordinators=2))  # who they are, the catalog knows
-    assert catalog.program() == PROGRAM
-    assert catalog.membership().of(0) == (0, 1, 2)
+        catalog.program.register(dataclasses.replace(PROGRAM, digest="e" * 64))
+    catalog.program.register(dataclasses.replace(PROGRAM, coordinators=2))  # who they are, the catalog knows
+    assert catalog.program.record() == PROGRAM
+    assert catalog.members.membership().of(0) == (0, 1, 2)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     catalog = Catalog(url_of(tmp_path))
-    catalog.migrate()
-    for use in (catalog.program, lambda: catalog.seal(0, 0)):
+    catalog.database.migrate()
+    for use in (catalog.program.record, lambda: catalog.votes.vote(0, 0)):
         with pytest.raises(SetupProblem) as caught:
             use()
         assert caught.value.kind == "not-initialised"
-    catalog.register(PROGRAM)
+    catalog.program.register(PROGRAM)
     with pytest.raises(InputProblem, match="no coordinator 3"):
-        catalog.position(3)
+        catalog.members.position(3)
     with pytest.raises(SetupProblem, match="outlive"):
         Catalog("sqlite://")
 
@@ -90,7 +90,7 @@ def test_a_catalog_of_a_version_that_was_never_released_is_refused_and_not_chang
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0018'")
         connection.exec_driver_sql("DROP TABLE installation")
     with contextlib.closing(Catalog(url_of(tmp_path))) as catalog, pytest.raises(SetupProblem, match="0018") as caught:
-        catalog.migrate()
+        catalog.database.migrate()
     assert caught.value.kind == "catalog-schema"
     assert "cumulus init" in caught.value.hint
     with create_engine(url_of(tmp_path)).connect() as connection:

@@ -52,7 +52,7 @@ def shop(call: Call, tmp_path: Path) -> Project:
     land(project, "d1", (1, "I", "10.00"), (2, "I", "2.50"))
     with open_runtime(project) as rt:
         append_delivery(project, rt.catalog, 0, rt.sources.pending(0)[0])
-        log = project.state / rt.catalog.log_files()[0].path
+        log = project.state / rt.catalog.log.files()[0].path
         forget_checksums(rt.catalog)
     table = pq.read_table(log)
     pq.write_table(table, tmp_path / "kept.parquet")
@@ -63,7 +63,7 @@ def shop(call: Call, tmp_path: Path) -> Project:
 
 def repair(project: Project, kept: Path) -> None:
     with open_runtime(project) as rt:
-        kept.replace(project.state / rt.catalog.log_files(batch=1)[0].path)
+        kept.replace(project.state / rt.catalog.log.files(batch=1)[0].path)
 
 
 def end_epoch(project: Project, epoch: int) -> dict[str, int] | None:

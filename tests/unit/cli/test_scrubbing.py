@@ -52,7 +52,7 @@ def stored(folder: Path) -> tuple[Path, Sequence[Run]]:
     project = load_project(folder / "shop")
     catalog = Catalog(project.catalog_url)
     try:
-        return project.state, catalog.runs(catalog.last_commit())
+        return project.state, catalog.commits.runs(catalog.commits.last_commit())
     finally:
         catalog.close()
 
@@ -142,7 +142,7 @@ def test_a_file_that_went_because_its_runs_were_merged_is_not_missed(call: Call,
 
         def merged_meanwhile(done: int, total: int) -> None:
             if done < total:
-                rt.catalog.commit_merge([([run], None) for run in runs[1:]])
+                rt.catalog.commits.commit_merge([([run], None) for run in runs[1:]])
                 (state / runs[1].path).unlink()
 
         report = scrub(rt, merged_meanwhile)

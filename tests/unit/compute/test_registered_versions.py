@@ -27,7 +27,7 @@ EVENTS: list[Event] = [
 
 def granularity(project) -> str:
     with open_runtime(project) as rt:
-        return rt.catalog.program().granularity
+        return rt.catalog.program.record().granularity
 
 
 @pytest.mark.parametrize("semantics", ["SEQUENTIAL", "SNAPSHOT"])

@@ -102,7 +102,7 @@ def test_sealed_requests_race_with_writes_that_are_not():
     assert component_label(WRITE, READ, q=ID, c=ID) == "Async"
 
 
-def test_a_sealed_write_races_with_another_write_that_is_not_sealed():
+def test_a_sealed_write_races_with_another_write_that_is_votes_missing():
     counts, other = path("OW"), path("CW", source="d")
     assert component_label(counts, other, x=ID) == "Run"
     assert component_label(counts, other, x=ID, d=ID) == "Async"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.seals import Seals
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, COORDINATION, SEALED, CoordinationPlan, read_plan
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
@@ -61,7 +61,7 @@ def test_what_is_taken_back_is_not_promised_when_deletes_are_let_in(
         raise KeyboardInterrupt if killed else InputProblem("no", kind="x")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Catalog, "declare", declare)
+        patched.setattr(Seals, "declare", declare)
         with pytest.raises(KeyboardInterrupt if killed else InputProblem):
             initialise(begun)
     assert promised == [COMMITTED]

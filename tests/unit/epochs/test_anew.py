@@ -85,7 +85,10 @@ def test_processes_of_the_generation_before_commit_nothing_any_more(project: Pro
     with open_runtime(project) as rt:
         assert run_minibatch(rt, 0) is not None
         begin_anew(project)
-        for attempt in (lambda: run_minibatch(rt, 0), lambda: rt.catalog.seal(0, 0, rt.catalog.held_token().number)):
+        for attempt in (
+            lambda: run_minibatch(rt, 0),
+            lambda: rt.catalog.votes.vote(0, 0, rt.catalog.votes.token().number),
+        ):
             with pytest.raises((SetupProblem, Conflict)) as caught:
                 attempt()
             assert caught.value.kind in ("generation-over", "lease-over")
@@ -131,7 +134,7 @@ def test_a_copy_becomes_an_installation_of_its_own(project: Project, tmp_path: P
     shutil.copy(tmp_path / "catalog.db", tmp_path / "copy" / "catalog.db")
     done = begin_anew(copy)
     with open_runtime(project) as rt:
-        assert rt.catalog.identity() != done.identity
+        assert rt.catalog.database.identity() != done.identity
     with pytest.raises(SetupProblem, match="is that of installation"):
         run(copy)  # the tables are the original's
     assert run(dataclasses.replace(copy, published=tmp_path / "copy" / "published")) == before
@@ -275,6 +278,6 @@ def test_a_copy_can_be_begun_again_where_it_was_killed(
     assert run(copy) == before
     assert run(project) == before
     with open_runtime(project) as rt:
-        mine = rt.catalog.identity()
+        mine = rt.catalog.database.identity()
         assert mine is not None
         assert mine.installation != done.identity.installation

@@ -31,7 +31,7 @@ def opened(folder: Path) -> Iterator[tuple[Runtime, list[Path]]]:
 
 
 def states(rt: Runtime) -> list[tuple[str, str]]:
-    return [(b.drop, b.state) for b in rt.catalog.batches(coordinator=0)]
+    return [(b.drop, b.state) for b in rt.catalog.log.batches(coordinator=0)]
 
 
 def answers(rt: Runtime) -> list[object]:
@@ -95,8 +95,8 @@ def test_a_drop_that_keeps_changing_makes_no_epochs(tmp_path: Path, run: Callabl
             run(rt, validating=False)
             taken = [name for name, _ in states(rt)]
             assert sorted(taken) == sorted(drop.name for drop in drops[1:])
-            before = rt.catalog.newest_snapshot()
+            before = rt.catalog.snapshots.newest()
             if run is run_waiting:
                 assert run(rt, validating=False) == 0
-                assert rt.catalog.newest_snapshot() == before
+                assert rt.catalog.snapshots.newest() == before
         assert next(times) < 40

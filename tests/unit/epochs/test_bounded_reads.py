@@ -8,8 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.log import FEW_NAMES
+from cumulus_ops.catalog.log import FEW_NAMES, EventLog
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.publishing.publishing import publish_lost
@@ -25,19 +24,19 @@ def shop(tmp_path: Path) -> Iterator[Runtime]:
 
 
 def test_no_step_of_an_epoch_reads_all_batches_or_the_names_of_all_drops(shop: Runtime) -> None:
-    batches, drops, asked = Catalog.batches, Catalog.drops, []
+    batches, drops, asked = EventLog.batches, EventLog.drops, []
 
-    def bounded(self: Catalog, **by: object) -> object:
+    def bounded(self: EventLog, **by: object) -> object:
         assert any(by.get(name) is not None for name in ("state", "epoch", "since")), by
         asked.append("batches")
         return batches(self, **by)  # type: ignore[arg-type]
 
-    def named(self: Catalog, *of: object, among: object = None) -> object:
+    def named(self: EventLog, *of: object, among: object = None) -> object:
         assert among is not None
         asked.append("drops")
         return drops(self, *of, among=among)  # type: ignore[arg-type]
 
-    with patch.object(Catalog, "batches", bounded), patch.object(Catalog, "drops", named):
+    with patch.object(EventLog, "batches", bounded), patch.object(EventLog, "drops", named):
         assert run_waiting(shop, validating=False) == 1
         publish_lost(shop)
     assert {*asked} == {"batches", "drops"}
@@ -46,6 +45,6 @@ def test_no_step_of_an_epoch_reads_all_batches_or_the_names_of_all_drops(shop: R
 @pytest.mark.parametrize("names", [0, 2, FEW_NAMES + 1])
 def test_names_of_drops_are_found_however_many_are_asked_for(names: int, shop: Runtime) -> None:
     run_waiting(shop, validating=False)
-    every = shop.catalog.drops(0)
+    every = shop.catalog.log.drops(0)
     asked = [*sorted(every)[:1], *(f"x{i}" for i in range(names))][:names]
-    assert shop.catalog.drops(0, among=asked) & {*asked} == every & {*asked}
+    assert shop.catalog.log.drops(0, among=asked) & {*asked} == every & {*asked}

@@ -108,18 +108,18 @@ def test_a_mini_batch_refreshes_and_others_may_do_it_instead(tmp_path: Path, mon
     initialise(project)
     with open_runtime(project) as rt:
         run_minibatch(rt, 0)
-        first = rt.catalog.refreshed()
+        first = rt.catalog.commits.refreshed()
         assert first > 1
         assert refresh(rt) == 0
-        assert rt.catalog.refreshed() == first, "there was nothing to do"
+        assert rt.catalog.commits.refreshed() == first, "there was nothing to do"
 
         def beaten(*args: object) -> int:
             raise Conflict("refreshed by somebody else", kind="refresh-conflict")
 
         monkeypatch.setattr(minibatch, "refresh_task", lambda *_: None)  # so it is not one step with the batch
-        monkeypatch.setattr(rt.catalog, "commit_refresh", beaten)
+        monkeypatch.setattr(rt.catalog.commits, "commit_refresh", beaten)
         assert run_minibatch(rt, 0) is not None
         try_refresh(rt)
         with pytest.raises(Conflict):
             refresh(rt)
-        assert rt.catalog.refreshed() == first
+        assert rt.catalog.commits.refreshed() == first

@@ -78,7 +78,7 @@ def test_who_looks_sees_since_when_which_step_fails_until_it_succeeds(folder: Pa
     for _ in range(2):
         with pytest.raises(OSError, match="log"):
             run_minibatch(rt, 0)
-    (problem,) = rt.catalog.step_problems()
+    (problem,) = rt.catalog.problems.step_problems()
     assert (problem.step, problem.coordinator, problem.times) == ("apply", 0, 2)
     assert problem.since < problem.at
     assert "\n" not in problem.problem
@@ -97,7 +97,7 @@ def test_who_looks_sees_since_when_which_step_fails_until_it_succeeds(folder: Pa
     assert "apply of coordinator 0 fails since" in found.message
     mend_log(rt.project)
     assert run_minibatch(rt, 0) is not None
-    assert rt.catalog.step_problems() == []
+    assert rt.catalog.problems.step_problems() == []
     assert "fails" not in page(folder)
     assert "step" not in {f.check for f in examine(folder, free_port())}
 
@@ -116,7 +116,7 @@ def test_a_task_that_cannot_begin_is_told_of_with_its_log(folder: Path, monkeypa
     with pytest.raises(FileExistsError):
         steps.apply_scheduled(str(folder), 0, PAST)
     with open_runtime(project) as rt:
-        (problem,) = rt.catalog.step_problems()
+        (problem,) = rt.catalog.problems.step_problems()
     assert (problem.step, problem.kind, problem.coordinator) == ("apply", "FileExistsError", 0)
     assert problem.log == "/dags/shop_coordinator_0/runs/r%201/tasks/apply?try_number=3"
     client = TestClient(create_app(lambda: [project], anyone, "/air"))
@@ -133,17 +133,17 @@ def test_the_step_that_fails_is_told_of_and_not_those_around_it(folder: Path, rt
     published.touch()
     with pytest.raises(Exception, match=r"."):
         steps.publish_committed(str(folder))
-    assert [problem.step for problem in rt.catalog.step_problems()] == ["publish"]
-    assert [problem.times for problem in rt.catalog.step_problems()] == [1]
+    assert [problem.step for problem in rt.catalog.problems.step_problems()] == ["publish"]
+    assert [problem.times for problem in rt.catalog.problems.step_problems()] == [1]
     published.unlink()
     steps.publish_committed(str(folder))
-    assert rt.catalog.step_problems() == []
+    assert rt.catalog.problems.step_problems() == []
 
 
 def test_what_has_only_to_come_again_is_no_failure(folder: Path, rt: Runtime) -> None:
     with pytest.raises(NotYet):
         commit(rt, 0)
-    assert rt.catalog.step_problems() == []
+    assert rt.catalog.problems.step_problems() == []
 
 
 def test_steps_that_succeed_cost_one_read_in_all(folder: Path, rt: Runtime) -> None:
@@ -168,15 +168,15 @@ def test_steps_that_succeed_cost_one_read_in_all(folder: Path, rt: Runtime) -> N
 def test_two_that_tell_at_the_same_time_are_counted(folder: Path, rt: Runtime) -> None:
     with open_runtime(rt.project) as other:
         for catalog in (rt.catalog, other.catalog, rt.catalog):
-            catalog.step_fails("publish", None, "kind", "first line\nsecond line")
-    (problem,) = rt.catalog.step_problems()
+            catalog.problems.step_fails("publish", None, "kind", "first line\nsecond line")
+    (problem,) = rt.catalog.problems.step_problems()
     assert (problem.times, problem.problem, problem.name) == (3, "first line", "publish")
-    rt.catalog.step_succeeds("publish", None)
-    assert rt.catalog.step_problems() == []
+    rt.catalog.problems.step_succeeds("publish", None)
+    assert rt.catalog.problems.step_problems() == []
 
 
 def test_steps_of_coordinators_that_are_gone_are_not_told_of(rt: Runtime) -> None:
-    rt.catalog.step_fails("apply", 7, "kind", "it was gone already")
+    rt.catalog.problems.step_fails("apply", 7, "kind", "it was gone already")
     assert status(rt).failing == ()
 
 
@@ -201,13 +201,13 @@ def test_an_epoch_into_which_nothing_has_come_is_not_overdue(folder: Path, rt: R
         if not is_applied:
             run_minibatch(rt, 0)
     run_waiting(rt, validating=False)
-    with rt.catalog._engine.begin() as connection:  # and that was long ago
+    with rt.catalog.database.engine.begin() as connection:  # and that was long ago
         connection.execute(update(t.boundary).values(ends_at=PAST.timestamp()))
     assert is_said_to_be_overdue(folder) == {False}
     assert run_waiting(rt, validating=False) == 0
     land_order(folder, "I", 2, 2)
     assert is_said_to_be_overdue(folder) == {True}
-    with rt.catalog._engine.begin() as connection:
+    with rt.catalog.database.engine.begin() as connection:
         connection.execute(update(t.batch).values(state="aside", retry_at=1.0))
     shutil.rmtree(rt.project.landing / "0" / "d2")
     assert is_said_to_be_overdue(folder) == {True}, "it is to be tried again"
@@ -241,7 +241,7 @@ def test_what_is_in_the_log_and_in_no_answer_is_not_settled(folder: Path, rt: Ru
     run_minibatch(rt, 0, [])
     assert status(rt).settled
     assert "Tentative answers settled what is in the log, all of it" in page(folder)
-    with rt.catalog._engine.begin() as connection:
+    with rt.catalog.database.engine.begin() as connection:
         connection.execute(update(t.batch).values(state="aside", reason="why"))
     told = CliRunner().invoke(main, ["status", "--project", str(folder)]).output
     assert "Tentative answers: settled, but for what is set aside" in told
@@ -256,16 +256,16 @@ def test_how_old_the_data_is(tmp_path: Path) -> None:
         assert newest.epoch == 1
         assert newest.data_at is not None
         assert newest.data_at < newest.committed_at
-        data_at = rt.catalog.data_at(1)
+        data_at = rt.catalog.history.data_at(1)
         while run_minibatch(rt, 0, ["open"]) is not None:
             pass
-        assert rt.catalog.data_at(1) == data_at, "what is not in it does not count"
-        assert rt.catalog.data_at(2) > data_at
+        assert rt.catalog.history.data_at(1) == data_at, "what is not in it does not count"
+        assert rt.catalog.history.data_at(2) > data_at
         for epoch in (2, 3):
             for coordinator in (0, 1):
                 seal(rt, coordinator, epoch)
         commit(rt, 2)
-        assert rt.catalog.data_at(3) == rt.catalog.data_at(2), "nothing has come in since"
+        assert rt.catalog.history.data_at(3) == rt.catalog.history.data_at(2), "nothing has come in since"
         assert StepProblem("seal", 3, "", "", PAST, PAST).name == "seal of coordinator 3"
 
 
@@ -275,8 +275,8 @@ def test_data_are_as_old_as_they_landed(folder: Path, rt: Runtime) -> None:
     run_minibatch(rt, 0)
     seal(rt, 0, 0)
     commit(rt, 0)
-    at = rt.catalog.data_at(0)
+    at = rt.catalog.history.data_at(0)
     assert at is not None
     assert abs(at - landed) < datetime.timedelta(seconds=2)
     initialise(rt.project)
-    assert rt.catalog.data_at(-1) is None
+    assert rt.catalog.history.data_at(-1) is None

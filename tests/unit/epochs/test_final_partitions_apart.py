@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from cumulus_ops.catalog import punctuations
+from cumulus_ops.catalog import seals as value_seals
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.finals import finalise, publish_lost_finals
 from cumulus_ops.epochs.minibatch import run_minibatch
@@ -65,20 +65,20 @@ def test_an_unreadable_batch_that_is_set_aside_holds_up_its_own_relation_only(ho
         aside = append_sealing(rt, 0, [click(7, 5)], "a")
         set_aside(rt.catalog, aside, "its log is damaged")
         apply(rt, [click(8, 5), ("ads", 1, (8, "x"))], "b", {"clicks": [8], "ads": [8]})
-        file = rt.project.state / rt.catalog.log_files(batch=aside)[0].path
+        file = rt.project.state / rt.catalog.log.files(batch=aside)[0].path
         file.write_bytes(b"nonsense") if how == "damaged" else file.unlink()
         assert [f.view for f in finalise(rt).partitions] == ["a"]
-        rt.catalog.drop_batch(aside)
+        rt.catalog.asides.drop_batch(aside)
         assert [f.view for f in finalise(rt).partitions] == ["v"]
 
 
 def test_many_values_are_recorded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(punctuations, "AT_ONCE", 2)
+    monkeypatch.setattr(value_seals, "AT_ONCE", 2)
     with sealed_project(tmp_path, 1, views={"counts": VIEWS["counts"]}) as rt:
         apply(rt, [click(i, 1) for i in range(5)], "a", {"clicks": [*range(5)]})
         assert len(finalise(rt).partitions) == 5
-        assert rt.catalog.newly_closed() == []
-        assert [f.rows for f in rt.catalog.finals("counts")] == [1] * 5
+        assert rt.catalog.finals.newly_closed() == []
+        assert [f.rows for f in rt.catalog.finals.finals("counts")] == [1] * 5
 
 
 def test_values_that_concerned_no_view_are_looked_at_again_when_one_is_sealed(tmp_path: Path) -> None:
@@ -91,27 +91,27 @@ def test_values_that_concerned_no_view_are_looked_at_again_when_one_is_sealed(tm
     with open_runtime(project) as rt:
         apply(rt, [], "b", {"ads": [7]})
         assert [f.value for f in finalise(rt).partitions] == ['["7"]']
-        assert rt.catalog.newly_closed() == []
+        assert rt.catalog.finals.newly_closed() == []
     initialise(project)
     with open_runtime(project) as rt:
-        assert rt.catalog.newly_closed() == []
+        assert rt.catalog.finals.newly_closed() == []
 
 
 def test_values_that_wait_for_another_relations_seal_are_not_read(tmp_path: Path) -> None:
     views = {name: VIEWS[name] for name in ("counts", "named")}
     seals = {"counts": [("clicks", "campaign")], "named": [("clicks", "campaign"), ("ads", "campaign")]}
     with sealed_project(tmp_path, 1, views=views) as rt:
-        looked = lambda: [(v.relation, v.value) for v in rt.catalog.newly_closed(seals)]  # noqa: E731
+        looked = lambda: [(v.relation, v.value) for v in rt.catalog.finals.newly_closed(seals)]  # noqa: E731
         apply(rt, [click(7, 1), click(8, 1), ("ads", 1, (9, "x"))], "a", {"clicks": [7, 8], "ads": [9]})
         assert looked() == [("clicks", '["7"]'), ("clicks", '["8"]')]  # for counts; 9 waits for clicks
         assert [f.view for f in finalise(rt).partitions] == ["counts", "counts"]
         assert looked() == []
-        assert len(rt.catalog.newly_closed()) == 3
+        assert len(rt.catalog.finals.newly_closed()) == 3
         apply(rt, [], "b", {"ads": [8]})
         assert looked() == [("clicks", '["8"]'), ("ads", '["8"]')]
         assert [(f.view, f.value) for f in finalise(rt).partitions] == [("named", '["8"]')]
         assert looked() == []
-        assert {v.value for v in rt.catalog.newly_closed()} == {'["7"]', '["9"]'}
+        assert {v.value for v in rt.catalog.finals.newly_closed()} == {'["7"]', '["9"]'}
 
 
 def published(rt: Runtime, view: str) -> list[tuple[object, ...]]:

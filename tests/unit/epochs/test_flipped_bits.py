@@ -106,7 +106,7 @@ def shown(found: object) -> object:
 def log_reads(rt: Runtime, file: LogFile) -> dict[str, Read]:
     """All ways in which a log file is read."""
     root, relation = rt.project.state, next(r for r in rt.project.relations if r.name == file.relation)
-    batch, rows = rt.reference(rt.catalog.batch(file.batch)), read_log(root, file, event_schema(relation).names)
+    batch, rows = rt.reference(rt.catalog.log.batch(file.batch)), read_log(root, file, event_schema(relation).names)
 
     def again() -> object:
         known = repeats.split_known(rt.project, rt.catalog, relation, file.source, rows)
@@ -116,7 +116,7 @@ def log_reads(rt: Runtime, file: LogFile) -> dict[str, Read]:
         return known.repeated, len(known.fresh)
 
     def index() -> object:
-        with rt.catalog.step() as step:
+        with rt.catalog.leases.step() as step:
             build(rt.project, rt.catalog, relation, step.label)
         return found_in_index(rt.project, rt.catalog, relation)
 
@@ -145,7 +145,7 @@ def test_no_flipped_bit_of_a_log_or_quarantine_file_reads_as_other_rows(
     with many_blocks(monkeypatch):
         apply(rt, "d1", 0, 40)
         apply(rt, "d2", 40, 3)
-        log, rejected = rt.catalog.log_files(), rt.catalog.quarantined_rows()
+        log, rejected = rt.catalog.log.files(), rt.catalog.deliveries.quarantined_rows()
         assert (len(log), len(rejected)) == (4, 4)
         reads = [(file, log_reads(rt, file)) for file in log] + [
             (file, quarantine_reads(rt, file)) for file in rejected
@@ -222,7 +222,9 @@ def test_no_flipped_bit_of_a_key_index_judges_otherwise(rt: Runtime, monkeypatch
     with many_blocks(monkeypatch):
         apply(rt, "d1", 0, 40)
         apply(rt, "d2", 30, 20)
-        indexes = {r: index for r in rt.project.relations if (index := rt.catalog.key_index(r.name)) is not None}
+        indexes = {
+            r: index for r in rt.project.relations if (index := rt.catalog.key_indexes.index(r.name)) is not None
+        }
         assert len(indexes) == 2
         right, hints = {r.name: judged(rt, r) for r in indexes}, set()
         random_, wrong, found = random.Random(SEED), [], 0
@@ -252,7 +254,10 @@ def judged(rt: Runtime, relation: Relation) -> object:
         {relation.columns[0].name: key, "shop": "z", "price": 1, "rate": None, SIGN: -1, OFFSET: 10**6 + i}
         for i, key in enumerate(keys)
     ]
-    with rt.catalog.step() as step, KeyStage(rt.project, rt.catalog, 0, rt.catalog.position(0)[0], step.label) as stage:
+    with (
+        rt.catalog.leases.step() as step,
+        KeyStage(rt.project, rt.catalog, 0, rt.catalog.members.position(0)[0], step.label) as stage,
+    ):
         table = pa.Table.from_pylist(rows, schema=event_schema(relation))
         resolved = stage.resolve(relation.name, table)
         return resolved.rows.to_pylist(), resolved.rejected.to_pylist()
@@ -261,7 +266,7 @@ def judged(rt: Runtime, relation: Relation) -> object:
 def test_a_damaged_log_file_is_nobodys_failure_and_a_restored_one_goes_on(rt: Runtime) -> None:
     land(rt.project, "d1", 0, 5)
     append_delivery(rt.project, rt.catalog, 0, rt.sources.pending(0)[0])
-    file = next(f for f in rt.catalog.log_files() if f.relation == "orders")
+    file = next(f for f in rt.catalog.log.files() if f.relation == "orders")
     flip(rt.project.state / file.path, 100, 3)
     for _ in range(4):
         with pytest.raises(
@@ -269,30 +274,30 @@ def test_a_damaged_log_file_is_nobodys_failure_and_a_restored_one_goes_on(rt: Ru
         ) as caught:
             run_minibatch(rt, 0)
         assert "restore the file from a copy" in caught.value.hint
-    batch = rt.catalog.batch(1)
+    batch = rt.catalog.log.batch(1)
     assert (batch.state, batch.failures) == ("appended", 0)
     flip(rt.project.state / file.path, 100, 3)
     run_minibatch(rt, 0)
-    assert rt.catalog.batch(1).state == "applied"
+    assert rt.catalog.log.batch(1).state == "applied"
 
 
 def test_a_damaged_key_index_judges_nothing_and_is_built_anew(rt: Runtime) -> None:
     apply(rt, "d1", 0, 5)
-    (run,) = rt.catalog.key_index("orders").runs  # type: ignore[union-attr]
+    (run,) = rt.catalog.key_indexes.index("orders").runs  # type: ignore[union-attr]
     flip(rt.project.state / run.path, run.offset + run.bytes // 2, 3)
     forget()
     land(rt.project, "d2", 3, 4)
     for _ in range(2):
         with pytest.raises(IntegrityProblem, match="cumulus keys build orders"):
             run_minibatch(rt, 0)
-    assert len(rt.catalog.batches()) == 1
+    assert len(rt.catalog.log.batches()) == 1
     (damage,) = scrub(rt).damaged_files
     assert (damage.holds, damage.hint) == ("key index of orders", key_runs.hint_for("orders"))
     (rt.project.state / run.path).unlink()
     forget()
     with pytest.raises(IntegrityProblem, match="its file is missing"):
         run_minibatch(rt, 0)
-    with rt.catalog.step() as step:
+    with rt.catalog.leases.step() as step:
         assert [build(rt.project, rt.catalog, r, step.label).keys for r in (ORDERS, PLACES)] == [0, 0]
     assert run_minibatch(rt, 0) is not None
     assert scrub(rt).proved == ("orders", "places")
@@ -301,16 +306,16 @@ def test_a_damaged_key_index_judges_nothing_and_is_built_anew(rt: Runtime) -> No
 def test_a_key_index_that_says_something_else_than_the_log_is_told(rt: Runtime) -> None:
     """Its bytes are what was written; what was written is wrong."""
     apply(rt, "d1", 0, 5)
-    (run,) = rt.catalog.key_index("orders").runs  # type: ignore[union-attr]
+    (run,) = rt.catalog.key_indexes.index("orders").runs  # type: ignore[union-attr]
     entries = key_runs.open_run(rt.project.state, ORDERS, run).part(0, 5, [c.name for c in ORDERS.columns])
-    with rt.catalog.step() as step:
+    with rt.catalog.leases.step() as step:
         file = key_runs.KeyFile(rt.project.state, step.label)
         counts = entries.counts.copy()
         counts[2] = 0
         new = file.write(ORDERS, [dataclasses.replace(entries, counts=counts)])
         file.close()
         assert new is not None
-        rt.catalog.commit_key_merge([run], [new])
+        rt.catalog.key_indexes.commit_merge([run], [new])
     report = scrub(rt)
     assert (report.damaged_files, report.proved) == ((), ("places",))
     (index,) = report.wrong_indexes
@@ -328,7 +333,7 @@ def test_files_of_old_have_no_checksums_and_are_read(rt: Runtime) -> None:
     assert (report.damaged_files, report.wrong_indexes) == ((), ())
     apply(rt, "d2", 5, 2)
     assert len(scrub(rt).without_checksums) == 4
-    file = rt.catalog.log_files()[0]
+    file = rt.catalog.log.files()[0]
     place = rt.project.state / file.path
     place.write_bytes(place.read_bytes()[:-9])
     (damage,) = scrub(rt).damaged_files

@@ -56,7 +56,7 @@ def test_a_step_may_take_as_long_as_it_likes(rt: Runtime, place: str, monkeypatc
     monkeypatch.setattr(minibatch, "reach", slowly)
     assert run_minibatch(rt, 0) is not None
     assert seen == [place]
-    assert {str(p.relative_to(rt.project.state)) for p in files(rt)} == rt.catalog.known_paths()
+    assert {str(p.relative_to(rt.project.state)) for p in files(rt)} == rt.catalog.leases.known_paths()
 
 
 @pytest.mark.parametrize("place", ["append.before-commit", "apply.before-commit"])
@@ -73,8 +73,8 @@ def test_a_step_that_was_passed_by_is_done_again(rt: Runtime, place: str, monkey
     monkeypatch.setattr(minibatch, "reach", dead)
     for _ in range(2):
         assert run_minibatch(rt, 0) is not None
-    assert [b.state for b in rt.catalog.batches()] == ["applied"] * 2
-    assert all((rt.project.state / path).exists() for path in rt.catalog.known_paths())
+    assert [b.state for b in rt.catalog.log.batches()] == ["applied"] * 2
+    assert all((rt.project.state / path).exists() for path in rt.catalog.leases.known_paths())
     assert len(read_view(rt, "by_priority", tentative=True)) > 0
 
 
@@ -82,16 +82,16 @@ def test_what_a_slow_reader_reads_stays(rt: Runtime) -> None:
     for _ in range(4):
         run_minibatch(rt, 0)
     with another_process(rt) as reader:
-        with reader.catalog.step():
-            runs = reader.catalog.runs(reader.catalog.last_commit())
+        with reader.catalog.leases.step():
+            runs = reader.catalog.commits.runs(reader.catalog.commits.last_commit())
             correct(rt)
             assert merge(rt) > 0
             collect_garbage(rt)
             for run in runs:
                 assert len(open_run(rt.project.state / run.path, run.offset, run.bytes)) == run.rows
-        reader.catalog.renew()
+        reader.catalog.leases.renew()
         assert collect_garbage(rt) > 0
-        assert {str(p.relative_to(rt.project.state)) for p in files(rt)} == rt.catalog.known_paths()
+        assert {str(p.relative_to(rt.project.state)) for p in files(rt)} == rt.catalog.leases.known_paths()
 
 
 def test_files_that_no_step_has_written_are_left_alone(rt: Runtime) -> None:

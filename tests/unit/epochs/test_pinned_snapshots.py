@@ -40,7 +40,7 @@ def rt(tmp_path):
 
 def run_epoch(rt: Runtime) -> int:
     """One more epoch, in which shop 1 sells for 1, and the others' sales of 0 make merges worthwhile."""
-    epoch = rt.catalog.position(0)[0]
+    epoch = rt.catalog.members.position(0)[0]
     for drop in range(3):
         folder = rt.project.landing / "0" / f"{epoch:03}-{drop}"
         folder.mkdir(parents=True)
@@ -56,7 +56,7 @@ def run_epoch(rt: Runtime) -> int:
 def mark_validated(rt: Runtime) -> None:
     """What a passed validation leaves in the catalog."""
     for epoch in awaiting(rt, "validate"):
-        rt.catalog.record_validation(Validation(epoch, "passed", (), "", 0.0))
+        rt.catalog.results.record_validation(Validation(epoch, "passed", (), "", 0.0))
 
 
 def of_shop_1(rt: Runtime, epoch: int) -> int:
@@ -102,16 +102,16 @@ def test_what_is_done_is_let_go_at_retain_and_what_is_newer_than_a_pinned_one_st
         publish(rt, run_epoch(rt))
         mark_validated(rt)
     run_epoch(rt)
-    assert rt.catalog.oldest_readable() == 2  # two epochs are retained, whatever was done with them
+    assert rt.catalog.snapshots.oldest_readable() == 2  # two epochs are retained, whatever was done with them
     for _ in range(3):
         publish(rt, run_epoch(rt))  # and those are not validated, but for what 3 was
-    assert rt.catalog.oldest_readable() == 3
+    assert rt.catalog.snapshots.oldest_readable() == 3
     assert [of_shop_1(rt, epoch) for epoch in range(3, 7)] == [4, 5, 6, 7]
     mark_validated(rt)
     publish(rt, 3)
     run_epoch(rt)
-    assert rt.catalog.oldest_readable() == 6
-    assert rt.catalog.expired() == {}
+    assert rt.catalog.snapshots.oldest_readable() == 6
+    assert rt.catalog.snapshots.expired() == {}
 
 
 def test_a_reader_whose_epoch_is_folded_meanwhile_gets_no_wrong_answer(
@@ -119,14 +119,14 @@ def test_a_reader_whose_epoch_is_folded_meanwhile_gets_no_wrong_answer(
 ) -> None:
     for _ in range(3):
         run_epoch(rt)
-    runs = rt.catalog.runs
+    runs = rt.catalog.commits.runs
 
     def slowly(at: int) -> object:
-        monkeypatch.setattr(rt.catalog, "runs", runs)
+        monkeypatch.setattr(rt.catalog.commits, "runs", runs)
         for _ in range(6):
             run_epoch(rt)
-        return runs(rt.catalog.last_commit())
+        return runs(rt.catalog.commits.last_commit())
 
-    monkeypatch.setattr(rt.catalog, "runs", slowly)
+    monkeypatch.setattr(rt.catalog.commits, "runs", slowly)
     with pytest.raises(InputProblem, match="no longer retained"):
         read_view(rt, "total", as_of=1)

@@ -87,7 +87,7 @@ def answer(rt: Runtime) -> tuple[object, object]:
 
 
 def log(rt: Runtime) -> list[tuple[int, int, int]]:
-    tables = [pq.read_table(rt.project.state / f.path) for f in rt.catalog.log_files()]
+    tables = [pq.read_table(rt.project.state / f.path) for f in rt.catalog.log.files()]
     return [(r["_offset"], r["_sign"], r["id"]) for t in tables for r in t.to_pylist()]
 
 
@@ -206,7 +206,7 @@ def test_rows_from_before_reasons_had_kinds_are_decided_like_others(rt: Runtime)
     (row,) = put_aside(rt).rows
     file = rt.project.state / row.path
     pq.write_table(pq.read_table(file).select(["reason", "row", "record"]), file)
-    with rt.catalog._engine.begin() as connection:
+    with rt.catalog.database.engine.begin() as connection:
         connection.execute(update(tables.quarantine).values(reasons="{}", source="", checksums=None))
     assert [(g.kind, g.rows, g.label) for g in put_aside(rt).groups] == [("unknown", 1, row.label)]
     assert shown_rows(rt, row.label, 1)[1][0]["kind"] == "unknown"
@@ -256,7 +256,7 @@ def test_what_is_no_file_of_a_drop_cannot_be_retried(rt: Runtime, tmp_path: Path
         file.parent.mkdir(parents=True)
         file.write_text("{}\n")
         place = str(file)
-    rt.catalog.set_files_aside([NewFileAside(0, "s-1", "sale", place, "missing-column", "lacks id", "")])
+    rt.catalog.deliveries.set_files_aside([NewFileAside(0, "s-1", "sale", place, "missing-column", "lacks id", "")])
     with pytest.raises(InputProblem) as caught:
         retry_put_aside(rt, [put_aside(rt).files[0].label])
     assert caught.value.kind == "no-drop"

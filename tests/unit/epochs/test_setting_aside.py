@@ -71,7 +71,7 @@ def rows(relation: str, *pairs: tuple[int, int], sign: int = 1) -> list[Event]:
 
 def damage(rt: Runtime, batch: int) -> Callable[[], None]:
     """Make a batch one that cannot be applied: a column of its log, a file without checksums, has no numbers. The result repairs it."""
-    paths = [rt.project.state / f.path for f in rt.catalog.log_files(batch=batch)]
+    paths = [rt.project.state / f.path for f in rt.catalog.log.files(batch=batch)]
     for path in paths:
         shutil.copy(path, path.with_suffix(".kept"))
         table = pq.read_table(path)
@@ -81,7 +81,7 @@ def damage(rt: Runtime, batch: int) -> Callable[[], None]:
 
 
 def end_epoch(rt: Runtime) -> int:
-    epoch = rt.catalog.position(0)[0]
+    epoch = rt.catalog.members.position(0)[0]
     for coordinator in range(rt.project.coordinators):
         seal(rt, coordinator, epoch)
     commit(rt, epoch)
@@ -93,7 +93,7 @@ def expect(rt: Runtime, epoch: int, events: list[Event]) -> None:
 
 
 def states(rt: Runtime) -> list[str]:
-    return [b.state for b in rt.catalog.batches()]
+    return [b.state for b in rt.catalog.log.batches()]
 
 
 @pytest.mark.parametrize(("views", "scheme"), [(VIEWS, "event"), (DERIVED, "batch")], ids=["plain", "derived"])
@@ -109,7 +109,7 @@ def test_what_keeps_failing_is_set_aside_and_a_retry_counts_in_the_open_epoch(op
     report = run_minibatch(rt, 0, [])
     assert (report.batch, report.set_aside, report.events) == (broken, (broken,), 0)
     assert run_minibatch(rt, 1, []).events == 2
-    found = rt.catalog.batch(broken)
+    found = rt.catalog.log.batch(broken)
     assert (found.state, found.failures) == ("aside", FAILURES)
     assert "no number" in found.reason.splitlines()[0]
     assert "Traceback" in found.reason
@@ -123,10 +123,10 @@ def test_what_keeps_failing_is_set_aside_and_a_retry_counts_in_the_open_epoch(op
 
     from cumulus_ops.append.rejected import restamp
 
-    again = restamp(rt.project, rt.catalog, rt.catalog.batch(broken))
-    retried = rt.catalog.batch(again)
+    again = restamp(rt.project, rt.catalog, rt.catalog.log.batch(broken))
+    retried = rt.catalog.log.batch(again)
     assert (retried.epoch, retried.drop, retried.events, retried.retry_of) == (2, "bad", 3, broken)
-    assert rt.catalog.batch(broken).state == "retried"
+    assert rt.catalog.log.batch(broken).state == "retried"
     run_minibatch(rt, 0, [])
     expect(rt, end_epoch(rt), [*good, *other, *later, *bad])
     assert first < broken < again
@@ -169,7 +169,7 @@ def overlapping(rt: Runtime, ids: list[int]) -> None:
     """Apply batches in the reverse of their order, none having read the others."""
     from cumulus_ops.epochs.minibatch import commit_batch, compute_batch
 
-    with rt.catalog.step() as step:
+    with rt.catalog.leases.step() as step:
         computed = [(number, compute_batch(rt, number, step)) for number in ids]
         for number, deltas in reversed(computed):
             commit_batch(rt, number, deltas)
@@ -181,16 +181,16 @@ def test_the_batch_with_which_corrections_fail_is_taken_back(opened, scheme: str
     parts, ids = tangled(rt, lambda _: None)
     overlapping(rt, ids[:3])
     apply_batch(rt, ids[3])
-    commit_of = {b.id: b.commit for b in rt.catalog.batches()}
+    commit_of = {b.id: b.commit for b in rt.catalog.log.batches()}
     executor = Broken(CorrectTask, commit_of[ids[culprit]])
     broken = dataclasses.replace(rt, executor=executor)
     correct(broken)
-    aside = [b.id for b in rt.catalog.batches(state="aside")]
+    aside = [b.id for b in rt.catalog.log.batches(state="aside")]
     assert bool(aside) == bool(executor.failed)
     assert (
         aside == [] or culprit == 2 or aside == [ids[culprit]]
     )  # the third is applied first: others fail with it later
-    left = [e for i, part in enumerate(parts) if rt.catalog.batch(ids[i]).counts for e in part]
+    left = [e for i, part in enumerate(parts) if rt.catalog.log.batch(ids[i]).counts for e in part]
     expect(broken, end_epoch(broken), left)
 
 
@@ -202,8 +202,10 @@ def test_taking_a_batch_back_leaves_nothing_of_it(opened, culprit: int, correcte
     apply_batch(rt, ids[3])
     if corrected:
         correct(rt)
-    entry = next(e for e in rt.catalog.history(rt.catalog.last_commit()) if e.batch.id == ids[culprit])
-    with rt.catalog.step() as step:
+    entry = next(
+        e for e in rt.catalog.commits.live_history(rt.catalog.commits.last_commit()) if e.batch.id == ids[culprit]
+    )
+    with rt.catalog.leases.step() as step:
         retract(rt, step, entry, "to see what is left")
     with pytest.raises(Conflict):
         retract(rt, Step(0, 0), entry, "again")
@@ -214,12 +216,12 @@ def test_a_refresh_under_way_does_not_bring_a_batch_back(opened) -> None:
     rt = opened(DERIVED)
     batches = [append_events(rt, c, rows("r", (1, 3 + c)), "d") for c in (0, 1)]
     overlapping(rt, batches)
-    expected, at = rt.catalog.refreshed(), rt.catalog.last_commit()
-    with rt.catalog.step() as step:
+    expected, at = rt.catalog.commits.refreshed(), rt.catalog.commits.last_commit()
+    with rt.catalog.leases.step() as step:
         result = rt.executor.run(refresh_task(rt, step, expected, at))
-        retract(rt, step, next(e for e in rt.catalog.history(at) if e.batch.id == batches[0]), "why")
+        retract(rt, step, next(e for e in rt.catalog.commits.live_history(at) if e.batch.id == batches[0]), "why")
         with pytest.raises(Conflict):
-            rt.catalog.commit_refresh(expected, at, result.runs, result.corrected)
+            rt.catalog.commits.commit_refresh(expected, at, result.runs, result.corrected)
     expect(rt, end_epoch(rt), rows("r", (1, 4)))
 
 
@@ -227,15 +229,15 @@ def test_a_correction_up_to_before_a_batch_was_taken_back_has_incorporated_it(op
     rt = opened()
     parts, ids = tangled(rt, lambda _: None)
     overlapping(rt, ids[:3])
-    at = rt.catalog.last_commit()
-    entries = rt.catalog.history(at)
+    at = rt.catalog.commits.last_commit()
+    entries = rt.catalog.commits.live_history(at)
     culprit = next(e for e in entries if e.batch.id == ids[1])
-    with rt.catalog.step() as step:
+    with rt.catalog.leases.step() as step:
         retract(rt, step, culprit, "why")
-    with rt.catalog.step() as step:
-        others = rt.catalog.clocks(at)
+    with rt.catalog.leases.step() as step:
+        others = rt.catalog.commits.clocks(at)
         result = rt.executor.run(_correction(rt, step, others, at))
-        rt.catalog.commit_correction(others, at, result.runs, result.corrected)
+        rt.catalog.commits.commit_correction(others, at, result.runs, result.corrected)
     apply_batch(rt, ids[3])
     expect(rt, end_epoch(rt), [e for i, part in enumerate(parts) if i != 1 for e in part])
 
@@ -256,13 +258,13 @@ def test_the_batch_with_which_a_refresh_fails_is_taken_back(opened) -> None:
 def test_other_errors_are_never_the_batchs_fault(opened, monkeypatch: pytest.MonkeyPatch) -> None:
     rt = opened()
     batch = append_events(rt, 0, rows("r", (1, 5)), "d")
-    for file in rt.catalog.log_files(batch=batch):
+    for file in rt.catalog.log.files(batch=batch):
         (rt.project.state / file.path).rename(rt.project.state / "away")
     for _ in range(2 * max(UNENDED, FAILURES)):
         with pytest.raises(IntegrityProblem, match="batch 1, is damaged: it is missing"):
             run_minibatch(rt, 0, [])
-    assert rt.catalog.batch(batch).failures == 0
-    (rt.project.state / "away").rename(rt.project.state / rt.catalog.log_files(batch=batch)[0].path)
+    assert rt.catalog.log.batch(batch).failures == 0
+    (rt.project.state / "away").rename(rt.project.state / rt.catalog.log.files(batch=batch)[0].path)
     assert run_minibatch(rt, 0, []).events == 1
 
 
@@ -273,10 +275,10 @@ def test_failures_count_wherever_they_happen_and_only_until_the_last(opened) -> 
     for number in range(1, FAILURES):
         with pytest.raises(pa.ArrowInvalid, match="no number"):
             apply_batch(rt, batch)
-        assert rt.catalog.batch(batch).failures == number
+        assert rt.catalog.log.batch(batch).failures == number
     assert run_minibatch(rt, 0, []).set_aside == (batch,)
-    assert rt.catalog.count_failure(batch, "a zombie that comes late")
-    assert rt.catalog.batch(batch).failures == FAILURES
+    assert rt.catalog.asides.count_failure(batch, "a zombie that comes late")
+    assert rt.catalog.log.batch(batch).failures == FAILURES
     repair()
     assert apply_batch(rt, batch) is None
     assert states(rt) == ["aside"]

@@ -55,7 +55,7 @@ def test_status_says_what_staggering_costs_and_what_would_spare_it(
     assert cost is not None
     assert (cost.first, cost.last, cost.batches) == (0, 1, 21)
     assert (cost.ahead, cost.beside) == (3, 0), "coordinator 0 is ahead of two others, then of one, and 1 of 2"
-    assert cost.corrections == rt.catalog.corrections()[1] > 0, "epoch 2 is still open"
+    assert cost.corrections == rt.catalog.commits.corrections()[1] > 0, "epoch 2 is still open"
     print_status(status(rt))
     said = " ".join(capsys.readouterr().out.split())
     assert "Staggering: in epochs 0 to 1 3 of 21 batches" in said
@@ -65,13 +65,13 @@ def test_status_says_what_staggering_costs_and_what_would_spare_it(
 
 def test_aligned_epochs_have_no_such_cost(play: Play) -> None:
     rt = play((0, 0, 0))
-    assert rt.catalog.newest_snapshot() == 1
+    assert rt.catalog.snapshots.newest() == 1
     assert staggering_cost(rt) is None
 
 
 def test_where_order_counts_staggering_has_its_reason(play: Play) -> None:
     rt = play(staggered(3, 3), versions="event")
-    assert sum(rt.catalog.corrections().values()) > 0
+    assert sum(rt.catalog.commits.corrections().values()) > 0
     assert staggering_cost(rt) is None
 
 
@@ -82,5 +82,5 @@ def test_what_needs_no_corrections_costs_nothing(play: Play) -> None:
 def test_who_is_later_than_its_epoch_would_be_so_in_aligned_epochs_too(play: Play) -> None:
     """All is applied long after the epochs were over."""
     rt = play(staggered(3, 3), ago=1)
-    assert sum(rt.catalog.corrections().values()) > 0
+    assert sum(rt.catalog.commits.corrections().values()) > 0
     assert staggering_cost(rt) is None

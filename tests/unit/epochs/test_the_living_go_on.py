@@ -60,7 +60,7 @@ def test_only_where_order_counts_is_a_late_holder_waited_for(
             seal(rt, 1, 0)
             seal(rt, 2, 0)  # who has been passed by once is passed by at once
             assert [current_epoch(rt, c) for c in range(3)] == [0, 1, 1]
-            assert rt.catalog.unsealed(0) == (0,), "its epoch is as open as it was"
+            assert rt.catalog.votes.missing(0) == (0,), "its epoch is as open as it was"
         else:
             with pytest.raises(NotYet):
                 seal(rt, 1, 0)
@@ -96,22 +96,22 @@ def append_only(rt: Runtime, coordinator: int) -> int:
 def test_what_a_process_has_appended_is_its_own_as_long_as_it_lives(shop: Runtime) -> None:
     with another_process(shop) as other:
         batch = append_only(other, 0)
-        assert shop.catalog.orphans() == []
-    assert shop.catalog.orphans() == [batch], "it has ended its lease"
+        assert shop.catalog.leases.orphans() == []
+    assert shop.catalog.leases.orphans() == [batch], "it has ended its lease"
     assert apply_orphans(shop, set()) == 1
-    assert shop.catalog.batch(batch).state == "applied"
+    assert shop.catalog.log.batch(batch).state == "applied"
     assert read_view(shop, "total", tentative=True).num_rows == 1
-    assert shop.catalog.orphans() == []
+    assert shop.catalog.leases.orphans() == []
 
 
 def test_a_lease_that_lapses_makes_orphans_and_who_applies_one_has_it(shop: Runtime) -> None:
     with another_process(shop) as other, another_process(shop) as helper:
         batch = append_only(other, 0)
         lapse(shop.project.catalog_url)
-        assert shop.catalog.orphans() == [batch]
-        with helper.catalog.step() as step:
-            helper.catalog.begin_apply(batch, step)
-            assert shop.catalog.orphans() == [], "somebody is at it"
+        assert shop.catalog.leases.orphans() == [batch]
+        with helper.catalog.leases.step() as step:
+            helper.catalog.commits.begin_apply(batch, step)
+            assert shop.catalog.leases.orphans() == [], "somebody is at it"
         assert apply_orphans(shop, set()) == 0
 
 
@@ -124,11 +124,11 @@ def test_a_process_of_this_machine_that_has_ended_is_known_to_be_dead_at_once(sh
         rename = text("UPDATE lease SET holder = replace(holder, :mine, :its) WHERE id = (SELECT max(id) FROM lease)")
         with engine.begin() as connection:
             connection.execute(rename, {"mine": f":{os.getpid()} ", "its": f":{ended.pid} "})
-        assert shop.catalog.orphans() == [batch]
+        assert shop.catalog.leases.orphans() == [batch]
         with engine.begin() as connection:
             connection.execute(text("UPDATE lease SET holder = replace(holder, '/', '/1')"))
         engine.dispose()
-        assert shop.catalog.orphans() == [], "the same number elsewhere is another process"
+        assert shop.catalog.leases.orphans() == [], "the same number elsewhere is another process"
 
 
 def test_a_batch_in_which_two_processes_have_died_is_tried_apart(
@@ -138,9 +138,9 @@ def test_a_batch_in_which_two_processes_have_died_is_tried_apart(
     with another_process(shop) as other:
         batch = append_only(other, 0)
     for death in range(2):
-        assert shop.catalog.orphans() == [batch], death
-        with another_process(shop) as other, other.catalog.step() as step:
-            other.catalog.begin_apply(batch, step)
+        assert shop.catalog.leases.orphans() == [batch], death
+        with another_process(shop) as other, other.catalog.leases.step() as step:
+            other.catalog.commits.begin_apply(batch, step)
     apart = []
     monkeypatch.setattr("cumulus_ops.epochs.minibatch.apply_apart", lambda _, batch: apart.append(batch))
     assert apply_orphans(shop, set()) == 1
@@ -174,7 +174,7 @@ def test_a_run_applies_what_is_complete_while_somebody_elses_drop_is_being_copie
     seen = []
 
     def sleep(_: float) -> None:
-        seen.append(sorted((b.coordinator, b.drop) for b in shop.catalog.batches(state="applied")))
+        seen.append(sorted((b.coordinator, b.drop) for b in shop.catalog.log.batches(state="applied")))
         (landing / "1/p0000/_SUCCESS").touch()
 
     instead_of_sleep(monkeypatch, driver, sleep)
@@ -182,4 +182,4 @@ def test_a_run_applies_what_is_complete_while_somebody_elses_drop_is_being_copie
     rt = dataclasses.replace(shop, project=project, sources=Sources(project, shop.catalog))
     assert run_waiting(rt, validating=False) == 1
     assert seen == [[(c, f"p000{i}") for c in (0, 2) for i in range(2)]]
-    assert len(shop.catalog.batches()) == 6
+    assert len(shop.catalog.log.batches()) == 6

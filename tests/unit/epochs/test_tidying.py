@@ -11,7 +11,7 @@ PERIODS = 12
 
 
 def _paths(rt):
-    return Counter((r.map, r.access_path) for r in rt.catalog.runs(rt.catalog.last_commit()))
+    return Counter((r.map, r.access_path) for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()))
 
 
 def test_an_epoch_of_many_batches_has_few_runs(tmp_path):
@@ -23,7 +23,7 @@ def test_an_epoch_of_many_batches_has_few_runs(tmp_path):
             for coordinator in range(project.coordinators):
                 run_minibatch(rt, coordinator)
                 most = max(most, *_paths(rt).values())
-        assert len(rt.catalog.batches(state="applied")) == PERIODS * project.coordinators
+        assert len(rt.catalog.log.batches(state="applied")) == PERIODS * project.coordinators
         assert PERIODS * project.coordinators > RUNS
         assert most <= RUNS + 1
         before = {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views}

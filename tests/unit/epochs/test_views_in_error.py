@@ -53,7 +53,7 @@ def rt(tmp_path: Path) -> Iterator[Runtime]:
 
 def land(rt: Runtime, coordinator: int, *events: Event) -> None:
     """One drop, applied."""
-    done = len(rt.catalog.batches(coordinator=coordinator))
+    done = len(rt.catalog.log.batches(coordinator=coordinator))
     folder = rt.project.landing / str(coordinator) / f"{done:03}"
     folder.mkdir(parents=True)
     rows = [dict(zip(("op", "id", "shop", "amount", "n"), e, strict=True)) for e in events]
@@ -64,7 +64,7 @@ def land(rt: Runtime, coordinator: int, *events: Event) -> None:
 
 def run_epoch(rt: Runtime, events: Mapping[int, Event] | None = None) -> int:
     """One more epoch, of a sale by each coordinator, and of what is given for some."""
-    epoch = rt.catalog.position(0)[0]
+    epoch = rt.catalog.members.position(0)[0]
     for c in range(3):
         extra = [(events or {})[c]] if c in (events or {}) else []
         land(rt, c, ("I", 10 * epoch + c, c, 6, 2), *extra)
@@ -88,7 +88,7 @@ def folder(rt: Runtime, view: str) -> Path:
 
 
 def epochs_in_error(rt: Runtime) -> list[tuple[str, int]]:
-    return sorted((e.view, e.epoch) for e in rt.catalog.view_errors())
+    return sorted((e.view, e.epoch) for e in rt.catalog.results.view_errors())
 
 
 def test_a_failing_event_takes_its_view_out_until_it_is_deleted_and_nothing_else(
@@ -160,9 +160,9 @@ def test_snapshots_with_a_view_in_error_are_let_go_as_others_are(rt: Runtime) ->
         run_epoch(rt)
         publish_all(rt)
         for epoch in awaiting(rt, "validate"):
-            rt.catalog.record_validation(Validation(epoch, "passed", (), "", 0.0))
-    assert rt.catalog.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers) == 3
-    assert not rt.catalog.expired()
+            rt.catalog.results.record_validation(Validation(epoch, "passed", (), "", 0.0))
+    assert rt.catalog.snapshots.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers) == 3
+    assert not rt.catalog.snapshots.expired()
 
 
 def test_an_error_that_a_correction_takes_away_is_only_tentative(rt: Runtime) -> None:
@@ -182,7 +182,7 @@ def test_a_notice_is_as_it_would_be_however_often_and_late_it_is_told(rt: Runtim
     run_epoch(rt, {1: FAILS})
     publish_all(rt)
     path = folder(rt, "per_piece")
-    versions, owner = DeltaTable(str(path)).version(), rt.catalog.identity()
+    versions, owner = DeltaTable(str(path)).version(), rt.catalog.database.identity()
     assert owner is not None
     publish_error(path, owner, epoch=1, since=1, reason="again", program="p")
     assert DeltaTable(str(path)).version() == versions
@@ -210,7 +210,7 @@ def test_killed_at_each_place_in_turn_and_run_again_it_is_the_same(
         assert lives > 3
     assert epochs_in_error(rt) == [("per_piece", 1)]
     path = folder(rt, "per_piece")
-    assert {e for v, e in rt.catalog.published() if v == "per_piece"} == set(published_versions(path)) == {0, 2}
+    assert {e for v, e in rt.catalog.results.published() if v == "per_piece"} == set(published_versions(path)) == {0, 2}
     assert DeltaTable(str(path)).version() == 3, "rows, the error, rows, no error"
     assert not any(properties(rt, "per_piece").values())
 
@@ -224,7 +224,7 @@ def test_what_is_folded_while_it_is_read_is_no_error_of_the_snapshot(
 
     def slowly(*arguments: object) -> ViewInError | None:
         found: ViewInError | None = check(*arguments)
-        rt.catalog.release(1, 1, ())
+        rt.catalog.snapshots.release(1, 1, ())
         return found
 
     run_epoch(rt, {0: FAILS})
@@ -237,6 +237,6 @@ def test_what_is_folded_while_it_is_read_is_no_error_of_the_snapshot(
 
 def test_the_first_error_of_a_snapshot_stays(rt: Runtime) -> None:
     run_epoch(rt, {0: FAILS})
-    first = rt.catalog.view_errors()
-    rt.catalog.record_view_error(view_error("per_piece", 0, ViewInError("another", kind="x")))
-    assert rt.catalog.view_errors() == first
+    first = rt.catalog.results.view_errors()
+    rt.catalog.results.record_view_error(view_error("per_piece", 0, ViewInError("another", kind="x")))
+    assert rt.catalog.results.view_errors() == first

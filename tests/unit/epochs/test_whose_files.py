@@ -54,7 +54,7 @@ def test_a_second_catalog_is_refused_before_it_collects_the_first_ones_files(pro
     assert refused(second) == "state-of-another"
     with open_runtime(project) as rt:
         collect_garbage(rt)
-        assert all((project.state / path).exists() for path in rt.catalog.known_paths())
+        assert all((project.state / path).exists() for path in rt.catalog.leases.known_paths())
         run_minibatch(rt, 0)
 
 
@@ -113,7 +113,7 @@ def test_a_copy_is_refused_while_its_original_is_there_and_a_moved_one_goes_on(
     assert refused(shared) == "state-copied"
     project.state.rename(tmp_path / "gone")
     with open_runtime(copy) as rt:
-        home = rt.catalog.home()
+        home = rt.catalog.installation.home()
     assert home is not None
     assert home.state == str(copy.state)
 
@@ -130,7 +130,7 @@ def test_a_state_from_before_there_were_claims_is_claimed_once(tmp_path: Path) -
     orphan.write_bytes(b"of nobody")
     initialise(project)
     with open_runtime(project) as rt:
-        assert claimed_by(project.state) == rt.catalog.identity()
+        assert claimed_by(project.state) == rt.catalog.database.identity()
         collect_garbage(rt)
         assert orphan.exists()  # who has written it is not known
         run_minibatch(rt, 0)
@@ -141,8 +141,8 @@ def _as_before(project: Project) -> None:
     """What the version before this one has left."""
     (project.state / CLAIM).unlink()
     catalog = Catalog(project.catalog_url)
-    with catalog._engine.begin() as connection:
+    with catalog.database.engine.begin() as connection:
         connection.execute(delete(t.installation))
-    with catalog._engine.begin() as connection:
+    with catalog.database.engine.begin() as connection:
         connection.execute(update(t.program).values(source=""))
     catalog.close()

@@ -38,8 +38,8 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         project = with_keys(project, {"place": KeySettings(mode, writers), "bag": KeySettings("strict")})
         project.state.mkdir()
         catalogs.append(Catalog(project.catalog_url, project.state))
-        catalogs[-1].migrate()
-        catalogs[-1].register(PROGRAM)
+        catalogs[-1].database.migrate()
+        catalogs[-1].program.register(PROGRAM)
         return project, catalogs[-1]
 
     yield open_
@@ -49,7 +49,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
 def _reasons(project: Project, catalog: Catalog) -> list[tuple[str, str, int | None, dict[str, object]]]:
     """(kind, reason, row, record) of all that was rejected."""
-    tables = [pq.read_table(project.state / path) for path in (r.path for r in catalog.quarantined_rows())]
+    tables = [pq.read_table(project.state / path) for path in (r.path for r in catalog.deliveries.quarantined_rows())]
     return [(r["kind"], r["reason"], r["row"], json.loads(r["record"])) for table in tables for r in table.to_pylist()]
 
 
@@ -158,7 +158,7 @@ def test_who_comes_second_starts_again_only_if_the_first_had_its_keys(
             append(project, catalog, 0, "b", _place((1, "I", other, "a")))
             raise Conflict("the key index moved on", kind="keys-moved")
 
-    with catalog.step() as step, KeyStage(project, catalog, 1, 0, step.label) as keys:
+    with catalog.leases.step() as step, KeyStage(project, catalog, 1, 0, step.label) as keys:
         keys.resolve("place", table_of(PLACE, _place((0, "I", 1, "b"))))
         if is_refused:
             with pytest.raises(Conflict):
@@ -193,19 +193,19 @@ def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch
     project, catalog = opened("upsert")
     for i in range(40):
         append(project, catalog, 0, f"d{i}", _place((2 * i, "U", i, "a"), (2 * i + 1, "D", i - 1, None)))
-        index = catalog.key_index("place")
+        index = catalog.key_indexes.index("place")
         assert index is not None
         assert len(index.runs) <= 12
     assert found_in_index(project, catalog, PLACE) == {(39, "a"): 1}
     monkeypatch.setattr(stage, "pick", lambda runs: {last for last, _ in runs})
-    with catalog.step() as step:
+    with catalog.leases.step() as step:
         assert tidy_keys(project, catalog, step.label) > 0
-    index = catalog.key_index("place")
+    index = catalog.key_indexes.index("place")
     assert index is not None
     assert sum(run.rows for run in index.runs) == 1
     files = {str(p.relative_to(project.state)) for p in (project.state / "keys").iterdir()}
-    catalog.renew()
-    gone = catalog.garbage(sorted(files))
+    catalog.leases.renew()
+    gone = catalog.leases.garbage(sorted(files))
     assert {run.path for run in index.runs} <= files - gone
 
 
@@ -215,11 +215,11 @@ def test_an_index_that_is_built_anew_is_another_version_than_any_before(opened: 
     seen = []
     for i in range(3):
         append(project, catalog, 0, f"d{i}", _place((i, "I", i, "a")))
-        index = catalog.key_index("place")
+        index = catalog.key_indexes.index("place")
         assert index is not None
         seen.append(index.version)
-        catalog.forget_key_index("place")
-        forgotten = catalog.key_index("place")
+        catalog.key_indexes.forget("place")
+        forgotten = catalog.key_indexes.index("place")
         assert forgotten is None or (forgotten.is_behind and not forgotten.runs)
     assert sorted(set(seen)) == seen
     assert found_in_index(project, catalog, PLACE) == {(0, "a"): 1, (1, "a"): 1, (2, "a"): 1}
@@ -229,7 +229,7 @@ def test_another_key_makes_another_index(opened: Open) -> None:
     project, catalog = opened("strict")
     append(project, catalog, 0, "a", _place((0, "I", 1, "a"), (1, "I", 2, "a")))
     other = Relation("place", PLACE.columns, ("name",))
-    with catalog.step() as step:
+    with catalog.leases.step() as step:
         index = up_to_date(project, catalog, other, step.label)
     assert index.signature == signature(other) != signature(PLACE)
     assert sum(run.rows for run in index.runs) == 1
@@ -238,9 +238,9 @@ def test_another_key_makes_another_index(opened: Open) -> None:
 def test_an_index_of_an_older_format_is_built_anew_by_the_next_append(opened: Open) -> None:
     project, catalog = opened("strict")
     append(project, catalog, 0, "a", _place((0, "I", 1, "Ulm")))
-    (run,) = catalog.key_index("place").runs  # type: ignore[union-attr]
+    (run,) = catalog.key_indexes.index("place").runs  # type: ignore[union-attr]
     (project.state / run.path).write_bytes(b"ARROW1: a file of old")
-    with catalog._engine.begin() as connection:
+    with catalog.database.engine.begin() as connection:
         connection.execute(update(tables.key_index).values(signature="of old"))
     assert proved(project, catalog, PLACE)  # there is none to prove
     append(project, catalog, 0, "b", _place((1, "I", 1, "Bonn"), (2, "I", 2, "Bonn")))

@@ -68,7 +68,7 @@ def test_a_project_that_cannot_be_read_is_named(shop):
 
 def test_a_catalog_of_another_version_is_named(shop):
     catalog = Catalog(load_project(shop).catalog_url)
-    with catalog._engine.begin() as connection:
+    with catalog.database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     catalog.close()
     assert "0001" in found(shop, "catalog").message
@@ -144,7 +144,7 @@ def test_sources_that_stand_still_are_to_be_mended(shop):
     assert [f.state for f in findings] == [OK, FIX]
     assert "coordinators add 7" in findings[1].hint
     catalog = Catalog(project.catalog_url, project.state)
-    catalog.source_stands_still("a", "gone [x]\n  hint: put it back")
+    catalog.problems.source_stands_still("a", "gone [x]\n  hint: put it back")
     catalog.close()
     first = next(f for f in examine(shop, free_port()) if f.check == "source")
     assert (first.state, first.hint) == (FIX, "put it back")

@@ -89,7 +89,7 @@ def test_catalogs_that_do_not_answer(tmp_path: Path, caplog: pytest.LogCaptureFi
     port = free_port()
     for secret, parts in SECRETS:
         for url in urls(secret, port):
-            said = told(lambda url=url: Catalog(url).check_schema())
+            said = told(lambda url=url: Catalog(url).database.check_schema())
             assert said, url
             require_hidden(parts, last_error(said), caplog.text)
 
@@ -171,6 +171,8 @@ def test_what_the_catalog_keeps_of_a_source_that_does_not_answer(folder: Path, m
             monkeypatch.setenv("BANK", url)
             project = load_project(folder)
             with open_runtime(landing_only) as rt:
-                rt.catalog.step_fails("apply", 0, "kind", described(project, OSError(f"no route to {url}, {secret}")))
+                rt.catalog.problems.step_fails(
+                    "apply", 0, "kind", described(project, OSError(f"no route to {url}, {secret}"))
+                )
             with closing(sqlite3.connect(folder / "catalog.db")) as database:
                 require_hidden(parts, "\n".join(database.iterdump()))

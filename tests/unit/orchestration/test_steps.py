@@ -66,7 +66,7 @@ def seal(folder, coordinator, moment):
 def newest(folder):
     """The epoch of the newest snapshot."""
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
-        return runtime.catalog.newest_snapshot()
+        return runtime.catalog.snapshots.newest()
 
 
 def folder_path(folder):
@@ -115,7 +115,7 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
     seen = []
     monkeypatch.setattr(
         "cumulus_ops.epochs.minibatch.settle",
-        lambda runtime: seen.append(("end", runtime.catalog.unsettled() is None)),
+        lambda runtime: seen.append(("end", runtime.catalog.commits.unsettled() is None)),
     )
     for coordinator, order in ((0, 1), (1, 2)):
         land(coordinator, "d", order)
@@ -162,7 +162,7 @@ def test_who_has_sealed_a_last_epoch_keeps_the_dag_that_has_to_say_so(folder, la
     begin(folder, now())
     steps.apply_epoch(folder, 0, 0)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
-        runtime.catalog.drain_coordinator(1)
+        runtime.catalog.members.drain(1)
     assert steps.seal_epoch(folder, 0, 0) == [0]
     assert steps.seal_epoch(folder, 1, 0) == [0]
     timeline = read_timeline(load_project(folder_path(folder)).state)
@@ -175,12 +175,12 @@ def test_what_lands_later_is_not_in_an_early_ended_epoch_that_a_failed_run_left_
     land(0, "d1", 1)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         rhythm = Rhythm.of(runtime.project)
-        runtime.catalog.end_epoch(0, rhythm, "events")
-        begins_at, ends_at = (runtime.catalog.boundary(0, e, rhythm).ends_at for e in (0, 1))
+        runtime.catalog.members.end_epoch(0, rhythm, "events")
+        begins_at, ends_at = (runtime.catalog.members.boundary(0, e, rhythm).ends_at for e in (0, 1))
     monkeypatch.setattr(steps, "_now", lambda: ends_at)
     assert steps.apply_scheduled(folder, 0, begins_at)["batches"] == 1
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
-        assert [b.epoch for b in runtime.catalog.batches()] == [1]
+        assert [b.epoch for b in runtime.catalog.log.batches()] == [1]
 
 
 def test_epochs_that_end_at_once_are_told_apart_by_when_they_begin(folder):
@@ -188,12 +188,12 @@ def test_epochs_that_end_at_once_are_told_apart_by_when_they_begin(folder):
     steps.apply_epoch(folder, 0, 0)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         rhythm = Rhythm.of(runtime.project)
-        runtime.catalog.end_epoch(3, rhythm)
+        runtime.catalog.members.end_epoch(3, rhythm)
         for coordinator in (0, 1):
-            begins = [runtime.catalog.boundary(coordinator, e, rhythm).ends_at for e in range(4)]
-            assert [runtime.catalog.epoch_at(coordinator, at, rhythm) for at in begins] == [1, 2, 3, 4]
+            begins = [runtime.catalog.members.boundary(coordinator, e, rhythm).ends_at for e in range(4)]
+            assert [runtime.catalog.members.epoch_at(coordinator, at, rhythm) for at in begins] == [1, 2, 3, 4]
         with pytest.raises(InputProblem, match="far ahead"):
-            runtime.catalog.end_epoch(2026, rhythm)
+            runtime.catalog.members.end_epoch(2026, rhythm)
 
 
 def test_who_is_removed_while_ahead_shortens_nobody_elses_epoch(folder):
@@ -203,7 +203,7 @@ def test_who_is_removed_while_ahead_shortens_nobody_elses_epoch(folder):
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         rhythm = Rhythm.of(runtime.project)
         remove_coordinator(runtime, 0)
-        stays = [runtime.catalog.stay(1, epoch, rhythm) for epoch in (0, 1)]
+        stays = [runtime.catalog.members.stay(1, epoch, rhythm) for epoch in (0, 1)]
     assert [stay.ends_at - stay.begins_at for stay in stays] == [HOUR, HOUR]
 
 
@@ -214,7 +214,7 @@ def test_aligned_epochs_begin_together(folder):
     steps.apply_epoch(folder, 0, 0)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         rhythm = Rhythm.of(runtime.project)
-        stays = [runtime.catalog.stay(c, e, rhythm) for c in (0, 1) for e in (0, 2)]
+        stays = [runtime.catalog.members.stay(c, e, rhythm) for c in (0, 1) for e in (0, 2)]
     assert [s.begins_at for s in stays] == [rhythm.begin(s.coordinator, s.epoch) for s in stays]
     assert [s.ends_at for s in stays] == [rhythm.end(s.coordinator, s.epoch) for s in stays]
     assert len({s.begins_at for s in stays}) == 2
@@ -227,7 +227,7 @@ def test_an_epoch_that_is_ended_early_takes_nothing_more_and_the_next_begins_the
     steps.apply_epoch(folder, 0, 0)
     land(0, "d2", 2)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
-        ended = runtime.catalog.end_epoch(0, Rhythm.of(runtime.project))
+        ended = runtime.catalog.members.end_epoch(0, Rhythm.of(runtime.project))
     assert [b.coordinator for b in ended] == [0, 1]
     assert steps.apply_scheduled(folder, 0, start)["batches"] == 0
     assert seal(folder, 0, start) == ([0], [])
@@ -236,9 +236,9 @@ def test_an_epoch_that_is_ended_early_takes_nothing_more_and_the_next_begins_the
     assert (stay.epoch, stay.begins_at) == (1, ended[0].ends_at)
     assert stay.ends_at == ended[1].ends_at + HOUR / 2
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
-        assert runtime.catalog.epoch_at(0, stay.begins_at, Rhythm.of(runtime.project)) == 1
-        assert runtime.catalog.epoch_at(0, stay.ends_at, Rhythm.of(runtime.project)) == 2
-        assert runtime.catalog.end_epoch(1, Rhythm.of(runtime.project))
+        assert runtime.catalog.members.epoch_at(0, stay.begins_at, Rhythm.of(runtime.project)) == 1
+        assert runtime.catalog.members.epoch_at(0, stay.ends_at, Rhythm.of(runtime.project)) == 2
+        assert runtime.catalog.members.end_epoch(1, Rhythm.of(runtime.project))
     assert steps.apply_scheduled(folder, 0, stay.begins_at)["batches"] == 0, "what has landed goes to the next"
 
 
@@ -251,7 +251,7 @@ def test_an_epoch_with_more_events_than_it_is_to_hold_ends_by_itself(folder, lan
         land(0, f"d{number}", number)
     assert steps.apply_scheduled(folder, 0, start)["events"] in (3, 4), "one may be appended ahead"
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
-        assert [b.reason for b in runtime.catalog.boundaries(0)] == ["events", "events"]
+        assert [b.reason for b in runtime.catalog.members.boundaries(0)] == ["events", "events"]
     assert steps.apply_scheduled(folder, 1, start)["events"] == 0
 
 
@@ -272,8 +272,8 @@ def test_whoever_seals_goes_on_without_those_that_are_gone(folder, land):
 def test_the_vote_follows_the_members(folder):
     steps.seal_epoch(folder, 0, 0)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
-        assert runtime.catalog.add_coordinator().first == 2
-        runtime.catalog.drain_coordinator(1)
+        assert runtime.catalog.members.add().first == 2
+        runtime.catalog.members.drain(1)
     assert steps.seal_epoch(folder, 1, 5) == [0], "which was its last"
     assert steps.seal_epoch(folder, 0, 1) == [1]
     assert steps.commit_sealed(folder) == [0], "nothing was appended to epoch 1: it is as 0"
@@ -374,7 +374,7 @@ def test_an_idle_apply_applies_what_a_dead_process_has_appended(folder, land, mo
         append_delivery(project, dying.catalog, 0, dying.sources.pending(0)[0])
     assert look_after_others(folder, monkeypatch) == []
     with open_runtime(project, "inprocess") as runtime:
-        assert [(b.coordinator, b.state) for b in runtime.catalog.batches()] == [(0, "applied")]
+        assert [(b.coordinator, b.state) for b in runtime.catalog.log.batches()] == [(0, "applied")]
         assert read_view(runtime, "revenue", tentative=True).num_rows == 1
 
 
@@ -386,7 +386,7 @@ def test_who_waits_for_the_token_applies_what_its_dead_holder_has_appended(folde
         append_delivery(project, dying.catalog, 0, dying.sources.pending(0)[0])
     assert steps.seal_epoch(folder, 1, 0, patience_s=0) is None
     with open_runtime(project, "inprocess") as runtime:
-        assert [(b.coordinator, b.state) for b in runtime.catalog.batches()] == [(0, "applied")]
+        assert [(b.coordinator, b.state) for b in runtime.catalog.log.batches()] == [(0, "applied")]
 
 
 def test_an_epoch_that_is_completed_by_a_fence_is_told_of_at_once(folder, land, monkeypatch):

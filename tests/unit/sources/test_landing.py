@@ -57,7 +57,7 @@ def land(project: Project, drop: str, **files: str) -> Path:
 def ids(rt: Runtime) -> list[int]:
     import pyarrow.parquet as pq
 
-    files = [f for f in rt.catalog.log_files() if f.relation == "sale"]
+    files = [f for f in rt.catalog.log.files() if f.relation == "sale"]
     return [i for f in files for i in pq.read_table(rt.project.state / f.path)["id"].to_pylist()]
 
 
@@ -81,7 +81,7 @@ def test_drops_that_wait_are_taken_by_their_names_and_the_numbers_in_them(rt: Ru
     expected = ["2026-9-30", "2026-10-01", "d1", "d9", "d10"]
     assert [d.name for d in rt.sources.pending(0)] == rt.sources.landing(0).waiting() == expected
     take_all(rt)
-    assert [b.drop for b in rt.catalog.batches()] == expected
+    assert [b.drop for b in rt.catalog.log.batches()] == expected
 
 
 def folder(

@@ -111,8 +111,8 @@ def test_a_source_is_asked_again_only_behind_what_it_has_handed_over(rt: Runtime
     (source,) = Counting.made
     assert source.polls[0] is None
     assert set(source.polls[1:]) == {"4"}
-    assert [b.drop for b in rt.catalog.batches()] == [f"line-{n}" for n in range(4)]
-    assert rt.catalog.source_position("line") == "4"
+    assert [b.drop for b in rt.catalog.log.batches()] == [f"line-{n}" for n in range(4)]
+    assert rt.catalog.deliveries.source_position("line") == "4"
 
 
 def test_what_somebody_else_has_appended_is_forgotten(rt: Runtime) -> None:
@@ -168,7 +168,7 @@ def test_since_when_a_source_stands_still_and_that_it_does_no_more(
     source.broken = True
     rt.sources.pending(1)
     (first,) = status(rt).standing
-    rt.catalog.source_stands_still("line", "it is gone altogether")
+    rt.catalog.problems.source_stands_still("line", "it is gone altogether")
     (later,) = status(rt).standing
     assert (later.problem, later.since) == ("it is gone altogether", first.since)
     source.broken = False
@@ -196,7 +196,7 @@ def test_a_source_that_stops_in_the_middle_stands_still_and_the_coordinator_goes
     source.unreadable = None
     while run_minibatch(rt, 1) is not None:
         pass
-    assert (rt.catalog.source_position("line"), rt.sources.problems) == ("4", {})
+    assert (rt.catalog.deliveries.source_position("line"), rt.sources.problems) == ("4", {})
 
 
 @pytest.mark.parametrize("place", ["poll", "parts", "read", "in the middle", "close"])
@@ -222,7 +222,7 @@ def test_an_error_that_a_source_says_nothing_of_is_its_own(
     assert ("queue is down" in rt.sources.problems.get("line", "")) == (place != "close")
     rt.sources.close()
     assert "queue is down" in caplog.text
-    assert rt.catalog.source_position("line") == ("1" if place == "close" else None)
+    assert rt.catalog.deliveries.source_position("line") == ("1" if place == "close" else None)
 
 
 def test_what_somebody_else_has_appended_meanwhile_is_read_once_and_no_problem(rt: Runtime) -> None:
@@ -243,7 +243,7 @@ def test_a_source_that_no_coordinator_asks_stands_still(rt: Runtime) -> None:
     (line,) = rt.project.sources
     project = dataclasses.replace(rt.project, sources=(dataclasses.replace(line, coordinator=7),))
     with open_runtime(project) as other:
-        assert not any(other.sources.pending(m.coordinator) for m in other.catalog.membership().active())
+        assert not any(other.sources.pending(m.coordinator) for m in other.catalog.members.membership().active())
         (standing,) = status(other).standing
     assert "there is no coordinator 7" in standing.problem
     assert "cumulus coordinators add 7" in standing.problem
@@ -282,9 +282,9 @@ def test_a_run_ends_although_a_source_never_does(rt: Runtime) -> None:
     (source,) = Counting.made
     source.endless = True
     assert run_waiting(rt, validating=False) == 1
-    assert [b.drop for b in rt.catalog.batches()] == [f"line-{n}" for n in range(5)]
+    assert [b.drop for b in rt.catalog.log.batches()] == [f"line-{n}" for n in range(5)]
     assert run_waiting(rt, validating=False) == 1
-    assert int(rt.catalog.source_position("line") or 0) in (6, 7)
+    assert int(rt.catalog.deliveries.source_position("line") or 0) in (6, 7)
 
 
 @pytest.mark.parametrize(

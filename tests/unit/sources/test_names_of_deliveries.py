@@ -62,7 +62,7 @@ def land(project: Project, drop: str, number: int, *, name: str = "number.csv") 
 
 
 def numbers(rt: Runtime) -> list[int]:
-    files = [pq.read_table(rt.project.state / f.path) for f in rt.catalog.log_files()]
+    files = [pq.read_table(rt.project.state / f.path) for f in rt.catalog.log.files()]
     return sorted(n for table in files for n in table["n"].to_pylist())
 
 
@@ -82,8 +82,8 @@ def test_a_drop_may_be_called_like_a_delivery_of_a_source(tmp_path: Path, first:
             Naming.names["bank"] = ["bank-initial"]
         take_all(rt)
     assert numbers(rt) == [7, 1000]
-    assert [(b.space, b.drop) for b in rt.catalog.batches()].sort() is None
-    assert {(b.space, b.drop) for b in rt.catalog.batches()} == {("", "bank-initial"), ("bank", "bank-initial")}
+    assert [(b.space, b.drop) for b in rt.catalog.log.batches()].sort() is None
+    assert {(b.space, b.drop) for b in rt.catalog.log.batches()} == {("", "bank-initial"), ("bank", "bank-initial")}
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -132,6 +132,6 @@ def test_lines_in_the_quarantine_stay_lines_when_they_are_read_again(tmp_path: P
     initialise(project)
     with open_runtime(project) as rt:
         assert run(rt) == (0, 1)
-        files = rt.catalog.quarantined_rows()
+        files = rt.catalog.deliveries.quarantined_rows()
     (raw,) = read_rejected(project.state, files, project.relations[0])
     assert [(m.kind, m.event, m.text) for m in raw.malformed] == [("truncate", 1, text.splitlines()[1])]

@@ -178,11 +178,11 @@ def test_what_waits_in_sources_is_not_known_and_those_that_stand_still_are(proje
     client = TestClient(create_app(lambda: [dataclasses.replace(project, sources=tuple(sources))], anyone))
     assert "what waits in 3 sources is not known" in words(client, "")
     with contextlib.closing(Catalog(project.catalog_url, project.state)) as catalog:
-        catalog.source_stands_still("pond", "it is <b>dry</b>")
-        catalog.source_stands_still("ocean", "is not named any more")
+        catalog.problems.source_stands_still("pond", "it is <b>dry</b>")
+        catalog.problems.source_stands_still("ocean", "is not named any more")
         said = words(client, "")
         for name in ("pond", "ocean"):
-            catalog.source_goes_on(name)
+            catalog.problems.source_goes_on(name)
     assert "pond delta 1 stands still , for 0 s – not known" in said
     assert "lake delta 1 not begun – not known" in said
     assert "Source pond stands still, for 0 s : it is &lt;b&gt;dry&lt;/b&gt;" in said

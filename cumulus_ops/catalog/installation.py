@@ -1,4 +1,4 @@
-"""A new generation of an installation: what follows from the event log is forgotten, and made again from it; or all is forgotten.
+"""Whose the catalog is, and a new generation of it: what follows from the event log is forgotten, and made again from it; or all is forgotten.
 
 What was decided stays in the first case: the log and its stamps, epochs, seals, members, where sources are, what was put aside or dropped. So the snapshots
 of a new generation are those of the same epochs over the same events. Whatever the old one has computed is retired, and goes when nobody can be reading it.
@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.control import program_values
-from cumulus_ops.catalog.identity import Identity
+from cumulus_ops.catalog.database import Database, Part, insert_new
+from cumulus_ops.catalog.identity import Home, Identity, draw_installation
 from cumulus_ops.catalog.leases import Leases
+from cumulus_ops.catalog.program import program_values
 from cumulus_ops.catalog.records import LEFT_OUT, NewRun, ProgramRecord
 
-__all__ = ["Generations"]
+__all__ = ["Installation"]
 
 #: What a generation has computed, or made of what it has computed.
 COMPUTED = (
@@ -44,8 +45,30 @@ UNAPPLIED = {
 }
 
 
-class Generations(Leases):
-    """Their beginning."""
+class Installation(Part):
+    """Whose the catalog is, where its state folder is, and the beginning of generations."""
+
+    def __init__(self, database: Database, leases: Leases) -> None:
+        super().__init__(database)
+        self._leases = leases
+
+    def ensure(self) -> Identity:
+        """Whose this catalog is, drawn by whoever comes first."""
+        with self._db.begin() as connection:
+            insert_new(connection, t.installation, [{"id": 1, "name": draw_installation(), "generation": 1}])
+        found = self._db.identity()
+        assert found is not None
+        return found
+
+    def home(self) -> Home | None:
+        """Where this installation is; None if it has claimed no state folder yet."""
+        found = next((row[0] for row in self._db.read(select(t.installation.c.home))), None)
+        return None if found is None else Home.parse(found)
+
+    def record_home(self, home: Home) -> None:
+        """Remember where this installation is."""
+        with self._db.begin() as connection:
+            connection.execute(update(t.installation).values(home=home.text()))
 
     def begin_generation(self, identity: Identity, record: ProgramRecord, start: Sequence[NewRun]) -> None:
         """Let every batch that counts wait to be applied again, for a program that may be another one. Processes that have opened the generation before commit
@@ -57,10 +80,10 @@ class Generations(Leases):
             start: the runs with what is there before the first event.
         """
         b, v = t.batch.c, t.seal_value.c
-        with self._engine.begin() as connection:
-            program = self._lock(connection)
-            self._end_others(connection)
-            number = self._commit(connection, program, "start", start)
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
+            self._leases.end_others(connection)
+            number = self._db.make_visible(connection, program, "start", start)
             others = (t.run.c.retired_by.is_(None), t.run.c.commit < number)
             connection.execute(update(t.run).where(*others).values(retired_by=number))
             for table in COMPUTED:
@@ -77,22 +100,18 @@ class Generations(Leases):
 
     def forget_everything(self, identity: Identity) -> None:
         """Be as a new catalog is, of ``identity``: the log, and where sources are, are forgotten, too. Numbers of leases are not given out again."""
-        with self._engine.begin() as connection:
+        with self._db.begin() as connection:
             if connection.execute(select(t.program.c.id)).first() is not None:
-                self._lock(connection)
+                self._db.lock(connection)
             for table in reversed(t.metadata.sorted_tables):
                 if table is not t.installation:
                     connection.execute(delete(table))
             self._become(connection, identity)
             connection.execute(update(t.installation).values(home=None))
-            self._lease = None
-
-    def _end_others(self, connection: Connection) -> None:
-        mine = self._lease.id if self._lease is not None else 0
-        connection.execute(delete(t.lease).where(t.lease.c.id != mine))
+            self._leases.forget()
 
     def _become(self, connection: Connection, identity: Identity) -> None:
         values = {"name": identity.installation, "generation": identity.generation}
         if connection.execute(update(t.installation).values(**values)).rowcount == 0:
             connection.execute(insert(t.installation).values(id=1, **values))
-        self._identity = identity
+        self._db.known_identity = identity
