@@ -37,7 +37,7 @@ from cumulus_ops.coordination.plan import COMMITTED
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.finals import finalise
 from cumulus_ops.epochs.minibatch import compute_batch, current_epoch, run_minibatch
-from cumulus_ops.epochs.sealing import seal, sealed
+from cumulus_ops.epochs.voting import is_complete, vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import NotYet
 from cumulus_ops.project.settings import Project, load_project
@@ -293,9 +293,9 @@ class _Player:
             if taken < min(len(self.given.drops[coordinator]), (epoch + 1) * size):
                 yield lambda c=coordinator: self._deliver(c)  # type: ignore[misc]
             elif taken == (epoch + 1) * size and rt.catalog.votes.token_holder() == coordinator:
-                yield lambda c=coordinator, e=epoch: seal(self.replica.rt, c, e)  # type: ignore[misc]
+                yield lambda c=coordinator, e=epoch: vote(self.replica.rt, c, e)  # type: ignore[misc]
         epoch = rt.catalog.snapshots.newest() + 1
-        if sealed(rt, epoch):
+        if is_complete(rt, epoch):
             yield lambda e=epoch: commit(self.replica.rt, e) and None  # type: ignore[misc]
         if self.requests:
             yield self._pose

@@ -19,7 +19,7 @@ from benchmarks.states import State, copied, loaded, project_of
 from benchmarks.workload import forget, relations_of, tables_of
 from cumulus_ops.epochs.checkpoint import collect_garbage, commit
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.query.read import read_view
@@ -60,7 +60,7 @@ class _Epochs:
             shutil.copytree(drop, self.rt.project.landing / "0" / drop.name)
             report = run_minibatch(self.rt, 0)
             assert report is not None
-            seal(self.rt, 0, report.epoch)
+            vote(self.rt, 0, report.epoch)
             commit(self.rt, report.epoch)
             events += report.events
         collect_garbage(self.rt)

@@ -27,7 +27,7 @@ REPETITIONS, WARM_UPS = 7, 1
 COMMAND = "from cumulus_ops.cli.main import main; main()"
 AIRFLOW = "import airflow.sdk.execution_time.task_runner"
 SPARK = "import pyspark.daemon, pyspark.worker"
-TASK = "; from cumulus_ops.orchestration import steps; steps.seal_epoch('.', 0, 0, patience_s=0)"
+TASK = "; from cumulus_ops.orchestration import steps; steps.vote_epoch('.', 0, 0, patience_s=0)"
 WORKER = "; import cumulus_ops.compute.staged, cumulus_ops.compute.steps"
 #: What is measured: the name of its row -> the code of a process, and its arguments. What Cumulus adds to a task or a worker is the difference
 #: to the row with what Airflow, or Spark, need by themselves.

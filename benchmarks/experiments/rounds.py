@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from cumulus_ops.epochs.minibatch import current_epoch
-from cumulus_ops.epochs.sealing import seal, sealed
+from cumulus_ops.epochs.voting import is_complete, vote
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import NotYet
 
@@ -55,7 +55,7 @@ class Rounds:
     def _seal(self, coordinator: int) -> Iterator[int]:
         epoch = current_epoch(self.rt, coordinator)
         with suppress(NotYet):  # another coordinator has the token
-            seal(self.rt, coordinator, epoch)
+            vote(self.rt, coordinator, epoch)
             self._left[coordinator] += self.periods
-            if sealed(self.rt, epoch):
+            if is_complete(self.rt, epoch):
                 yield epoch

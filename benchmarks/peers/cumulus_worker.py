@@ -15,7 +15,7 @@ from benchmarks.peers.spark import session_of
 from benchmarks.states import project_of
 from cumulus_ops.epochs.checkpoint import collect_garbage, commit
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.query.read import read_view
@@ -67,7 +67,7 @@ def _measure(rt: Runtime, batches: int | None) -> dict[str, Any]:
         events += report.events
         print(f"batch {len(times)}: {report.events} events {times[-1]:.2f} s", flush=True)
     begun = time.perf_counter()
-    seal(rt, 0, 0)
+    vote(rt, 0, 0)
     commit(rt, 0)
     ended = time.perf_counter()
     return {"seconds": ended - started, "batches": times, "commit_seconds": ended - begun, "events": events}

@@ -6,7 +6,7 @@ lock was waited for may be out of date. On SQLite a writing transaction has the 
 
 Rows that are locked, always in this order:
 
-1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, seal, fence), or changes where it takes part (add, drain);
+1. the **coordinator**'s row: who stamps into its epoch, or ends it (append, vote, fence), or changes where it takes part (add, drain);
 2. the **program**'s row: who makes something visible or gone; it gives out commit numbers, tickets and the token;
 3. the row of a **batch** that is set aside: who decides about it;
 4. the rows of **key indexes**, in the order of their names: who has judged events by them, or builds one;
@@ -24,7 +24,7 @@ append, retry           locks                 the coordinator is in the epoch an
 append with seals of values   locks  locks    the same, and who is a member
 seal values by hand           locks  locks    whose they are, and who is a member
 declare                       all    locks
-seal                    locks        locks    the epoch is the open one, the token is here and has the number that was given, all
+vote                    locks        locks    the epoch is the open one, the token is here and has the number that was given, all
                                               batches are settled
 fence                   locks        locks    the epoch is the open one and late, all batches are settled
 take the token                       locks    its holder is late, unless it is the one who asks
@@ -35,8 +35,8 @@ commit apply                         locks    the batch is appended still; what 
 commit correction                    locks    each clock has as many batches as were read; files *
 commit refresh                       locks    the refresh clock is where it was read; no batch it read was taken back; files *
 mergeable, merge **                  locks    every clock and announced read is beyond the runs; they are visible; files *
-checkpoint                           locks    all have sealed, all batches are settled, corrected and refreshed
-repeat snapshots                     locks    all have sealed, and nothing was appended to the epochs behind the newest snapshot
+checkpoint                           locks    all have voted, all batches are settled, corrected and refreshed
+repeat snapshots                     locks    all have voted, and nothing was appended to the epochs behind the newest snapshot
 publish, validate, view error        locks    it is not recorded yet
 say what is final                    locks    no batch that it has read was taken back, or can be any more (:mod:`.finals`)
 publish, validate what is final      locks    it is not recorded yet
@@ -61,7 +61,7 @@ take, renew, end a lease
 \* The lease of the step that wrote the files is there, and is kept there; so are the files. \*\* Leases that have lapsed are ended
 first: whatever they would have protected is not looked at any more.
 
-An append and a seal of one coordinator exclude each other, so that a batch is in its epoch before the seal looks, or finds the
+An append and a vote of one coordinator exclude each other, so that a batch is in its epoch before the vote looks, or finds the
 epoch over. Appends of several coordinators, and an append and a commit, do not wait for each other. Since nobody who has the
 program's row waits for a coordinator's, there is no deadlock.
 
@@ -229,7 +229,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0024"
+SCHEMA = "0025"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000

@@ -13,7 +13,7 @@ __all__ = [
     "AppliedBatch",
     "Boundary",
     "EpochNumbers",
-    "FencedSeal",
+    "FencedVote",
     "InError",
     "LeftOut",
     "Member",
@@ -37,7 +37,7 @@ __all__ = [
 @dataclass(frozen=True)
 class Member:
     """A coordinator, from its ``first`` epoch to its ``last`` (both inclusive; None: there is no last one yet). ``epoch`` is the one
-    it has open; ``awaited_since``: since when others wait for its seal, in seconds since 1970."""
+    it has open; ``awaited_since``: since when others wait for its vote, in seconds since 1970."""
 
     coordinator: int
     first: int
@@ -51,7 +51,7 @@ class Member:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has sealed its last epoch."""
+        """Whether it has voted to end its last epoch."""
         return self.last is not None and self.epoch > self.last
 
 
@@ -81,7 +81,7 @@ class Membership:
 
 @dataclass(frozen=True)
 class Boundary:
-    """When a coordinator leaves an epoch: ``ends_at`` (exclusive). ``reason``: ``clock`` when it was time; or early: ``sealed`` before
+    """When a coordinator leaves an epoch: ``ends_at`` (exclusive). ``reason``: ``clock`` when it was time; or early: ``voted`` before
     it was, on ``request``, for too many ``events``, by a ``fence``; None while the time is only proposed."""
 
     epoch: int
@@ -104,8 +104,8 @@ class Token:
 
 
 @dataclass(frozen=True)
-class FencedSeal:
-    """That ``by`` (None: a person) has sealed the epoch in the name of ``coordinator``, and why."""
+class FencedVote:
+    """That ``by`` (None: a person) has voted to end the epoch in the name of ``coordinator``, and why."""
 
     epoch: int
     coordinator: int
@@ -160,14 +160,14 @@ class EpochNumbers:
 
 @dataclass(frozen=True)
 class Transition:
-    """The end of an epoch for a coordinator: ``ends_at``, the boundary, and for what ``reason`` (``clock``, or an early end); ``sealed_at``,
-    by whom if ``fenced`` (the reason), None while it is not sealed."""
+    """The end of an epoch for a coordinator: ``ends_at``, the boundary, and for what ``reason`` (``clock``, or an early end); ``voted_at``,
+    by whom if ``fenced`` (the reason), None while it has no vote."""
 
     epoch: int
     coordinator: int
     ends_at: datetime.datetime | None = None
     reason: str = ""
-    sealed_at: datetime.datetime | None = None
+    voted_at: datetime.datetime | None = None
     fenced: str | None = None
 
 

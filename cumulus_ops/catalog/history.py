@@ -61,21 +61,21 @@ class History(Part):
         return self._db.look(look)
 
     def transitions(self, first: int, last: int | None = None) -> list[Transition]:
-        """Boundaries and seals of the epochs from ``first`` to ``last`` (inclusive), by epoch and coordinator."""
+        """Boundaries of and votes on the epochs from ``first`` to ``last`` (inclusive), by epoch and coordinator."""
         end = NO_EPOCH if last is None else last
 
         def look(connection: Connection) -> list[Transition]:
-            b, s = t.boundary.c, t.seal.c
+            b, s = t.boundary.c, t.vote.c
             found: dict[tuple[int, int], Transition] = {}
             for e, c, ends_at, reason in connection.execute(
                 select(b.epoch, b.coordinator, b.ends_at, b.reason).where(b.epoch.between(first, end))
             ):
                 found[e, c] = Transition(e, c, moment_of(ends_at), reason)
-            for e, c, sealed_at, fenced in connection.execute(
-                select(s.epoch, s.coordinator, s.sealed_at, s.reason).where(s.epoch.between(first, end))
+            for e, c, voted_at, fenced in connection.execute(
+                select(s.epoch, s.coordinator, s.voted_at, s.reason).where(s.epoch.between(first, end))
             ):
-                at = _utc(sealed_at)
-                found[e, c] = replace(found.get((e, c), Transition(e, c)), sealed_at=at, fenced=fenced)
+                at = _utc(voted_at)
+                found[e, c] = replace(found.get((e, c), Transition(e, c)), voted_at=at, fenced=fenced)
             return [found[place] for place in sorted(found)]
 
         return self._db.look(look)

@@ -85,7 +85,7 @@ class EventLog(Part):
             their ids.
 
         Raises:
-            InputProblem: the coordinator has sealed its last epoch.
+            InputProblem: the coordinator has voted to end its last epoch.
             SetupProblem: the project says something else by now about what may be appended.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
                 put aside any more, the source is at another position, a key index is another one (``keys-moved``), a value was sealed

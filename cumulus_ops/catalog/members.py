@@ -1,9 +1,9 @@
 """Members: who is a coordinator in which epoch, and when its epochs end. A coordinator can be added and drained while the others go on.
 
-Members change **between epochs**: who is added joins in the first epoch that nobody has begun, and who is drained seals the epoch
+Members change **between epochs**: who is added joins in the first epoch that nobody has begun, and who is drained votes to end the epoch
 that it has open as its last. So the vote on an epoch is settled before anybody can have finished it.
 
-joins ──► works ──► drains ──► gone          `cumulus coordinators add`, `drain`; `remove` does not wait for its last seal
+joins ──► works ──► drains ──► gone          `cumulus coordinators add`, `drain`; `remove` does not wait for its last vote
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def unknown_coordinator(coordinator: int) -> InputProblem:
 
 
 def not_a_member(coordinator: int, epoch: int) -> InputProblem:
-    """What is said of a coordinator that has sealed its last epoch, and goes on."""
+    """What is said of a coordinator that has voted to end its last epoch, and goes on."""
     return InputProblem(
         "it is no member of the epoch",
         kind="not-a-member",
@@ -85,7 +85,7 @@ class Members(Part):
             its membership.
 
         Raises:
-            InputProblem: there are as many as there can be, or it has yet to seal its last epoch.
+            InputProblem: there are as many as there can be, or it has yet to vote to end its last epoch.
         """
         while coordinator is None:
             found, is_new = self._add(self._free())
@@ -105,12 +105,12 @@ class Members(Part):
                 return mine, False
             if mine is not None and not mine.is_gone:
                 raise InputProblem(
-                    f"coordinator {index} has yet to seal epoch {mine.last}, its last",
+                    f"coordinator {index} has yet to vote to end epoch {mine.last}, its last",
                     kind="coordinator-drains",
                     hint="add it again when it has, or add another one",
                 )
-            newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
-            first = (-1 if newest is None else int(newest)) + 2  # somebody has begun the epoch after the newest seal's
+            newest = connection.execute(select(func.max(t.vote.c.epoch))).scalar()
+            first = (-1 if newest is None else int(newest)) + 2  # somebody has begun the epoch after the newest vote's
             values = {"epoch": first, "next_sequence": 0}
             if is_known:
                 connection.execute(update(t.coordinator).where(t.coordinator.c.index == index).values(**values))
@@ -213,7 +213,7 @@ class Members(Part):
     def end_epoch(self, epoch: int, rhythm: Rhythm, reason: str = "request") -> list[Boundary]:
         """End an epoch now, and those before it, for all coordinators for which it has not ended; a no-op when it has.
 
-        Nobody is waited for: each coordinator sees it when it looks next, and seals when it has the token.
+        Nobody is waited for: each coordinator sees it when it looks next, and votes when it has the token.
 
         Returns:
             the boundaries that are new.
@@ -244,17 +244,17 @@ class Members(Part):
 # Boundaries: when coordinators leave their epochs. They are rows, and the clock only proposes them.
 #
 # A row says that an epoch has ended for a coordinator, and when. What landed before belongs to the epoch, what lands later to the
-# next one. When there is no row yet, the time is proposed: one period after the last boundary of who seals before
+# next one. When there is no row yet, the time is proposed: one period after the last boundary of who votes before
 # (:meth:`~cumulus_ops.project.rhythm.Rhythm.end_after`). So an epoch that ends early moves all that come, and no drop is in two epochs, or in none.
 #
-# A boundary is written with the seal, at the latest; earlier if an epoch is to end before its time: on request, or because it holds
+# A boundary is written with the vote, at the latest; earlier if an epoch is to end before its time: on request, or because it holds
 # more events than it is to hold (EPOCH END REQUEST, semester paper, section 3.4). Then what has landed and is not
 # appended yet belongs to the next epoch, or else the backlog of one coordinator would make the epoch as large as it was not to be.
 
 
 #: Proposed times are rounded; a moment that is said to be a boundary's is that boundary's if it is so near.
 ROUNDING = datetime.timedelta(milliseconds=1)
-#: How many epochs that nobody has begun can be ended at once: each will be sealed, and have a snapshot.
+#: How many epochs that nobody has begun can be ended at once: each will be voted on, and have a snapshot.
 AHEAD_MAX = 100
 #: Why an epoch ended for a coordinator that others went on without before it was over.
 FENCE = "fence"

@@ -47,7 +47,7 @@ class Snapshots(Part):
             checks: what to make sure of.
 
         Raises:
-            NotYet: a coordinator has not sealed the epoch, the epoch before has no snapshot, or a batch is not applied.
+            NotYet: a coordinator has not voted to end the epoch, the epoch before has no snapshot, or a batch is not applied.
             Conflict: a history entry of the epoch has not incorporated a run with an earlier version yet, or the maps
                 that depend on derivations have not incorporated a run or a batch of the epoch.
         """
@@ -116,7 +116,7 @@ class Snapshots(Part):
                 raise Conflict("a correction is due", kind="correction-due", place=f"batch {batch}")
 
     def repeat(self) -> range:
-        """Record the snapshots of the sealed epochs that follow the newest snapshot, as long as nothing was appended to them: each is the
+        """Record the snapshots of the complete epochs that follow the newest snapshot, as long as nothing was appended to them: each is the
         same as that one. However many, it is one transaction.
 
         Returns:
@@ -250,7 +250,7 @@ def _newest(epoch: int | None) -> int:
 
 
 def _empty_epochs(connection: Connection) -> range:
-    """The epochs behind the newest snapshot that all their members have sealed, and to which nothing was appended."""
+    """The epochs behind the newest snapshot that all their members have voted to end, and to which nothing was appended."""
     first = _newest(connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()) + 1
     if first == 0:
         return range(0)

@@ -45,7 +45,6 @@ __all__ = [
     "quarantine",
     "reading_clock",
     "run",
-    "seal",
     "seal_producer",
     "seal_value",
     "snapshot",
@@ -54,6 +53,7 @@ __all__ = [
     "source_problem",
     "step_problem",
     "validation",
+    "vote",
 ]
 
 metadata = MetaData()
@@ -114,7 +114,7 @@ member = Table(
     Column("coordinator", Integer, primary_key=True, autoincrement=False),
     Column("first_epoch", Integer, primary_key=True, autoincrement=False),  # inclusive
     Column("last_epoch", Integer),  # inclusive; NULL: there is no last one
-    Column("awaited_since", Float),  # since when others wait for its seal, by the database's clock; NULL: they do not
+    Column("awaited_since", Float),  # since when others wait for its vote, by the database's clock; NULL: they do not
 )
 
 boundary = Table(
@@ -123,17 +123,17 @@ boundary = Table(
     Column("epoch", Integer, primary_key=True, autoincrement=False),
     Column("coordinator", Integer, primary_key=True, autoincrement=False),
     Column("ends_at", Float, nullable=False),  # exclusive; whole microseconds, as seconds since 1970
-    Column("reason", String(10), nullable=False),  # 'clock'; or early: 'sealed', 'request', 'events', 'fence'
+    Column("reason", String(10), nullable=False),  # 'clock'; or early: 'voted', 'request', 'events', 'fence'
 )
 
-seal = Table(
-    "seal",
+vote = Table(
+    "vote",
     metadata,
     Column("coordinator", Integer, primary_key=True),
     Column("epoch", Integer, primary_key=True),
-    Column("sealed_at", DateTime(timezone=True), nullable=False),
-    Column("fenced_by", Integer),  # who has sealed in its name; NULL with a reason: a person has
-    Column("reason", Text),  # why others did; NULL: it has sealed by itself
+    Column("voted_at", DateTime(timezone=True), nullable=False),
+    Column("fenced_by", Integer),  # who has voted in its name; NULL with a reason: a person has
+    Column("reason", Text),  # why others did; NULL: it has voted by itself
 )
 
 lease = Table(

@@ -1,16 +1,16 @@
-"""Seals, and the token: who moves to the next epoch next, and what is done when it does not.
+"""Votes, and the token: who moves to the next epoch next, and what is done when it does not.
 
-The **token** is the right to seal. It is with the member whose next seal comes first in the order (epoch, coordinator): the highest
+The **token** is the right to vote. It is with the member whose next vote comes first in the order (epoch, coordinator): the highest
 priority first, and everybody once per epoch. It has a **number** that grows with each hand-over, and a **lease**: whoever wants to move and
 finds the holder late takes it. A holder is late when its epoch is over, others wait for it, and both have been so for longer than the token's
-patience. It loses the token, and nothing else: its epoch stays open, its events stay in it, and a seal with the number that it had is refused.
-When the token comes round again, it seals as if nothing had happened.
+patience. It loses the token, and nothing else: its epoch stays open, its events stay in it, and a vote with the number that it had is refused.
+When the token comes round again, it votes as if nothing had happened.
 
-A coordinator that is behind seals, with its open epoch, all those behind it that are over and for which nothing has landed (decision 0029).
+A coordinator that is behind votes to end, with its open epoch, all those behind it that are over and for which nothing has landed (decision 0029).
 
 A member that is awaited for longer than the coordinators' patience is taken for gone, and **fenced** in the epoch that it has open, if
-somebody else has sealed that: another one applies what it has appended, and seals in its name. What it appends later belongs to its next epoch. Nothing is lost, nothing
-counts twice, whether it is dead or only slow; the seal says who has fenced it, and why.
+somebody else has voted to end that: another one applies what it has appended, and votes in its name. What it appends later belongs to its next epoch. Nothing is lost, nothing
+counts twice, whether it is dead or only slow; the vote says who has fenced it, and why.
 
 All times are the database's. They decide how soon the late are passed by, and never what is right.
 """
@@ -26,7 +26,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part, clock_s, now
-from cumulus_ops.catalog.epochs import FencedSeal, Member, Membership, Token, seconds_of
+from cumulus_ops.catalog.epochs import FencedVote, Member, Membership, Token, seconds_of
 from cumulus_ops.catalog.members import (
     FENCE,
     find_boundary,
@@ -57,7 +57,7 @@ class Votes(Part):
         return Token(int(holder), int(number))
 
     def take_token(self, coordinator: int, rhythm: Rhythm, patience: datetime.timedelta) -> Token | None:
-        """Ask for the token: for whoever has an epoch to seal.
+        """Ask for the token: for whoever has an epoch to end.
 
         Args:
             coordinator: who asks.
@@ -93,13 +93,13 @@ class Votes(Part):
         *,
         applied: bool = True,
     ) -> None:
-        """Seal ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
+        """Vote to end ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
 
         Args:
-            coordinator, epoch: what is sealed.
+            coordinator, epoch: whose vote, on what.
             token: what :meth:`take_token` gave; None to take what is there.
             rhythm: when epochs are to end; None keeps no boundary.
-            upto: seal the epochs behind it as well, up to this one (inclusive), as far as they are over by the clock. For a coordinator
+            upto: vote on the epochs behind it as well, up to this one (inclusive), as far as they are over by the clock. For a coordinator
                 that is behind, and for which nothing has come that belongs to them.
             applied: whether all its batches have to be applied first.
 
@@ -128,7 +128,7 @@ class Votes(Part):
                 _run_of(membership, coordinator, epoch, upto),
                 rhythm,
                 membership,
-                "sealed",
+                "voted",
                 now_s,
             )
             mine = membership.find(coordinator)
@@ -155,18 +155,18 @@ class Votes(Part):
         rhythm: Rhythm,
         patience: datetime.timedelta | None = None,
     ) -> int:
-        """Seal ``epoch`` in the name of a coordinator that is gone, so that it completes without it; and, given a patience, the epochs
+        """Vote to end ``epoch`` in the name of a coordinator that is gone, so that it completes without it; and, given a patience, the epochs
         behind it for which it is as late: there is nothing of it in them.
 
         Args:
-            coordinator, epoch: what is sealed.
+            coordinator, epoch: whose vote, on what.
             by: the coordinator that does so, None if it is a person.
             reason: why.
             rhythm: when epochs are to end.
             patience: how long it has been awaited at the least; None when that does not matter.
 
         Returns:
-            how many epochs were sealed; 0 when it has sealed by itself, was fenced by somebody else, or is not late any more.
+            on how many epochs it voted; 0 when it has voted by itself, was fenced by somebody else, or is not late any more.
 
         Raises:
             NotYet: a batch of its epoch is not applied.
@@ -181,7 +181,7 @@ class Votes(Part):
             if patience is not None and not _is_to_be_fenced(connection, mine, rhythm, membership, patience):
                 return 0
             _check_open(connection, membership, coordinator, epoch, epoch)
-            upto = None if patience is None else connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+            upto = None if patience is None else connection.execute(select(func.max(t.vote.c.epoch))).scalar()
             epochs = _run_of(membership, coordinator, epoch, upto)
             until = clock_s(connection) - (patience or datetime.timedelta()).total_seconds()
             # awaited it stays: as long as it is silent, its next epoch waits no longer than this one
@@ -189,27 +189,27 @@ class Votes(Part):
             _hand_on(connection, program)
             return len(done)
 
-    def fenced(self) -> list[FencedSeal]:
-        """The seals that somebody else has made, in the order of the epochs."""
-        s = t.seal.c
+    def fenced(self) -> list[FencedVote]:
+        """The votes that somebody else has made, in the order of the epochs."""
+        s = t.vote.c
         query = select(s.epoch, s.coordinator, s.fenced_by, s.reason).where(s.reason.is_not(None))
-        return [FencedSeal(*row) for row in self._db.read(query.order_by(s.epoch, s.coordinator))]
+        return [FencedVote(*row) for row in self._db.read(query.order_by(s.epoch, s.coordinator))]
 
     def by_epoch(self) -> dict[int, set[int]]:
-        """epoch -> the coordinators that have sealed it."""
+        """epoch -> the coordinators that have voted to end it."""
         result: dict[int, set[int]] = {}
-        for coordinator, epoch in self._db.read(select(t.seal.c.coordinator, t.seal.c.epoch)):
+        for coordinator, epoch in self._db.read(select(t.vote.c.coordinator, t.vote.c.epoch)):
             result.setdefault(epoch, set()).add(coordinator)
         return result
 
     def last_epochs(self) -> dict[int, int]:
-        """coordinator -> the newest epoch that it has sealed."""
-        s = t.seal.c
+        """coordinator -> the newest epoch that it has voted to end."""
+        s = t.vote.c
         return {c: int(e) for c, e in self._db.read(select(s.coordinator, func.max(s.epoch)).group_by(s.coordinator))}
 
     def newest_epoch(self) -> int:
-        """The newest epoch that somebody has sealed, -1 while there is none."""
-        newest = self._db.read(select(func.max(t.seal.c.epoch)))[0][0]
+        """The newest epoch that somebody has voted to end, -1 while there is none."""
+        newest = self._db.read(select(func.max(t.vote.c.epoch)))[0][0]
         return -1 if newest is None else int(newest)
 
     def missing(self, epoch: int) -> tuple[int, ...]:
@@ -217,7 +217,7 @@ class Votes(Part):
         return self._db.look(lambda connection: missing_votes(connection, epoch))
 
     def complete_epochs(self, first: int) -> range:
-        """The epochs from ``first`` on that all their members have sealed, up to the first one that they have not."""
+        """The epochs from ``first`` on that all their members have voted to end, up to the first one that they have not."""
         return self._db.look(lambda connection: complete_epochs(connection, first))
 
 
@@ -237,7 +237,7 @@ class _Asked:
 
 
 def _ask(connection: Connection, coordinator: int, rhythm: Rhythm, patience: datetime.timedelta) -> _Asked:
-    """See :meth:`Seals.take_token`."""
+    """See :meth:`Votes.take_token`."""
     number, token = connection.execute(select(t.program.c.token, t.program.c.token_number)).one()
     membership = read_membership(connection)
     holder = membership.find(number)
@@ -267,10 +267,10 @@ def _is_late(
 def _is_to_be_fenced(
     connection: Connection, who: Member, rhythm: Rhythm, membership: Membership, patience: datetime.timedelta
 ) -> bool:
-    """Whether it is late in an epoch that somebody else has sealed: nobody is fenced in epochs to which the others have yet to come."""
+    """Whether it is late in an epoch that somebody else has voted to end: nobody is fenced in epochs to which the others have yet to come."""
     if not _is_late(connection, who, rhythm, membership, patience):
         return False
-    newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+    newest = connection.execute(select(func.max(t.vote.c.epoch))).scalar()
     return newest is not None and who.epoch <= newest
 
 
@@ -301,7 +301,7 @@ def _check_open(
 
 def _refuse_token(message: str, kind: str, coordinator: int, epoch: int) -> NoReturn:
     place = f"coordinator {coordinator}, epoch {epoch}"
-    raise NotYet(message, kind=kind, place=place, hint="it must seal first, or be late for longer than the patience")
+    raise NotYet(message, kind=kind, place=place, hint="it must vote first, or be late for longer than the patience")
 
 
 def _run_of(membership: Membership, coordinator: int, first: int, upto: int | None) -> range:
@@ -322,13 +322,13 @@ def _end(
     by: int | None = None,
     reason: str | None = None,
 ) -> range:
-    """The seals, their boundaries, and the coordinator's next epoch: of the first epoch, and of those behind it that are over."""
+    """The votes, their boundaries, and the coordinator's next epoch: of the first epoch, and of those behind it that are over."""
     if rhythm is None:
         epochs = epochs[:1]
     else:
         epochs = write_boundaries(connection, coordinator, epochs, rhythm, membership, until, why)
-    values = {"coordinator": coordinator, "sealed_at": now(), "fenced_by": by, "reason": reason}
-    connection.execute(insert(t.seal), [{**values, "epoch": epoch} for epoch in epochs])
+    values = {"coordinator": coordinator, "voted_at": now(), "fenced_by": by, "reason": reason}
+    connection.execute(insert(t.vote), [{**values, "epoch": epoch} for epoch in epochs])
     c = t.coordinator.c
     following = {"epoch": epochs.stop, "next_sequence": 0}
     connection.execute(update(t.coordinator).where(c.index == coordinator).values(**following))
@@ -354,14 +354,14 @@ def _hand_to(connection: Connection, program: Row[Any], coordinator: int) -> Tok
 
 def missing_votes(connection: Connection, epoch: int) -> tuple[int, ...]:
     """The members of an epoch that have not sealed it."""
-    sealed = set(connection.execute(select(t.seal.c.coordinator).where(t.seal.c.epoch == epoch)).scalars())
-    return tuple(c for c in read_membership(connection).of(epoch) if c not in sealed)
+    voted = set(connection.execute(select(t.vote.c.coordinator).where(t.vote.c.epoch == epoch)).scalars())
+    return tuple(c for c in read_membership(connection).of(epoch) if c not in voted)
 
 
 def complete_epochs(connection: Connection, first: int) -> range:
-    """See :meth:`Control.complete`. A coordinator seals its epochs one after the other, so none is complete that one has open."""
+    """See :meth:`Votes.complete_epochs`. A coordinator votes on its epochs one after the other, so none is complete that one has open."""
     membership = read_membership(connection)
-    newest = connection.execute(select(func.max(t.seal.c.epoch))).scalar()
+    newest = connection.execute(select(func.max(t.vote.c.epoch))).scalar()
     stop = min((m.epoch for m in membership.active()), default=first)
     return range(first, max(first, min(stop, (-1 if newest is None else newest) + 1)))
 
@@ -369,4 +369,4 @@ def complete_epochs(connection: Connection, first: int) -> range:
 def votes_missing(missing: Sequence[int], epoch: int) -> NotYet:
     """What is said of an epoch on which votes are missing."""
     who = ", ".join(map(str, missing))
-    return NotYet(f"not sealed by coordinator {who}", kind="unsealed", place=f"epoch {epoch}")
+    return NotYet(f"coordinator {who} has not voted to end it", kind="votes-missing", place=f"epoch {epoch}")

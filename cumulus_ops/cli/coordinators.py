@@ -88,7 +88,7 @@ def drain(number: int, folder: Path, as_json: bool) -> None:
 def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     """Take COORDINATOR out now, because it is gone: apply what it has appended, and seal the epoch that it has open in its name, as its
     last. What has landed for it and was not appended waits in its landing folder until it is added again."""
-    from cumulus_ops.epochs.sealing import remove_coordinator
+    from cumulus_ops.epochs.voting import remove_coordinator
     from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     if not yes:
@@ -133,7 +133,7 @@ def epoch() -> None:
 def end(number: int | None, folder: Path, as_json: bool) -> None:
     """End EPOCH now, and those before it, for all coordinators that are still in it; by default the oldest epoch that is open. What is
     appended counts in it, what is not belongs to the next. Each coordinator seals it when it has the token; later epochs follow from now on."""
-    from cumulus_ops.epochs.sealing import open_epoch
+    from cumulus_ops.epochs.voting import open_epoch
     from cumulus_ops.project.rhythm import Rhythm
     from cumulus_ops.publishing.telling import tell_where_coordinators_are
 

@@ -137,7 +137,7 @@ class SnapshotReport:
 
 @watched("checkpoint")
 def commit(rt: Runtime, epoch: int) -> SnapshotReport:
-    """Turn a sealed epoch into a snapshot of all maps; when it is one, only report it. Those after it to which nothing was appended
+    """Turn a complete epoch into a snapshot of all maps; when it is one, only report it. Those after it to which nothing was appended
     repeat it.
 
     Raises:

@@ -1,7 +1,7 @@
 """Running epochs in one process, without Airflow: the same steps in a fixed, staggered order.
 
 Time is counted in periods, N to an epoch of N members. In each period every coordinator applies its next drop; at its end the
-one that holds the token seals its epoch, if that has had its N periods, or was ended early, and passes the token on. So coordinator 0 works in
+one that holds the token votes to end its epoch, if that has had its N periods, or was ended early, and passes the token on. So coordinator 0 works in
 the next epoch while the others still finish this one, as they would under a clock (Cumulus paper, section 4.2).
 """
 
@@ -16,8 +16,8 @@ from cumulus_ops.catalog.records import Batch
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.finals import finalise, publish_lost_finals
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch
-from cumulus_ops.epochs.sealing import apply_left, seal, sealed
 from cumulus_ops.epochs.setting_aside import is_due
+from cumulus_ops.epochs.voting import apply_left, is_complete, vote
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.verdicts import EQUAL, PASSED, outcome_of
 from cumulus_ops.publishing.publishing import awaiting, publish, publish_lost, to_validate
@@ -44,7 +44,7 @@ def run_epochs(
     committed = rt.catalog.snapshots.newest() + 1
     for epoch in range(committed, committed + epochs - done):
         stuck: set[int] = set()
-        while not sealed(rt, epoch):
+        while not is_complete(rt, epoch):
             _step(rt, on_progress, stuck)
         _finish(rt, epoch, on_progress, validating)
 
@@ -74,9 +74,9 @@ def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bo
             on_progress("nothing more can be taken yet; the next run looks again")
             return done
         epoch = rt.catalog.snapshots.newest() + 1
-        while not sealed(rt, epoch):
+        while not is_complete(rt, epoch):
             holder = rt.catalog.votes.token_holder()
-            seal(rt, holder, current_epoch(rt, holder))
+            vote(rt, holder, current_epoch(rt, holder))
         _finish(rt, epoch, on_progress, validating)
         done += 1
     return done
@@ -113,7 +113,7 @@ def _everyone(rt: Runtime) -> list[int]:
 
 
 def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validating: bool) -> None:
-    """Commit an epoch that all have sealed, publish and validate it."""
+    """Commit an epoch that all have voted to end, publish and validate it."""
     apply_left(rt, epoch)
     report = commit(rt, epoch)
     on_progress(f"epoch {epoch}: committed, {report.events} events, {report.corrections} corrections")
@@ -121,7 +121,7 @@ def _finish(rt: Runtime, epoch: int, on_progress: Callable[[str], None], validat
 
 
 def _catch_up(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
-    """Do what was left undone: of epochs that have their snapshots, and of those that are sealed (a new generation has snapshots of none yet). What was published
+    """Do what was left undone: of epochs that have their snapshots, and of those that are complete (a new generation has snapshots of none yet). What was published
     and is gone is published again.
 
     Returns:
@@ -204,7 +204,7 @@ def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> N
     elif _was_ended(rt, holder) or (
         not behind and (not waiting or _had_its_periods(rt, holder, membership, batches[holder]))
     ):
-        seal(rt, holder, current_epoch(rt, holder))
+        vote(rt, holder, current_epoch(rt, holder))
     elif not _apply(rt, next_one := (behind or waiting)[0], on_progress):
         stuck.add(next_one)
 

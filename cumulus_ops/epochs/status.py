@@ -9,7 +9,7 @@ from itertools import accumulate, groupby
 
 from cumulus_ops.catalog.epochs import (
     AppliedBatch,
-    FencedSeal,
+    FencedVote,
     InError,
     LeftOut,
     Member,
@@ -111,7 +111,7 @@ def _grouped(batches: Sequence[AppliedBatch]) -> Iterable[tuple[int, Iterable[Ap
 @dataclass(frozen=True)
 class CoordinatorStatus:
     """A coordinator: its open epoch, whether it may move next, and how many landed drops wait for it. ``state``: ``works``, ``joins``
-    (its first epoch is yet to come), ``drains`` (its open epoch is its last), ``is late`` (others wait for its seal), ``is overdue`` (its epoch was
+    (its first epoch is yet to come), ``drains`` (its open epoch is its last), ``is late`` (others wait for its vote), ``is overdue`` (its epoch was
     to end long ago, and something waits), ``fails`` (a step of it failed when it was tried last). ``ends_at``: when it leaves the epoch, or is to."""
 
     index: int
@@ -125,12 +125,12 @@ class CoordinatorStatus:
 @dataclass(frozen=True)
 class EpochReport:
     """An epoch in numbers. ``events`` are rows inserted or deleted; ``corrections`` corrected map entries; ``entries``
-    stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, sealed (by all
+    stored map entries of the snapshot; ``seconds`` the work of apply and commit together. ``state``: open, complete (voted on by all
     coordinators), committed, validated, unproved or failed; ``validation``: passed, unproved, failed, expired (it came too late) or "" when not
     validated; ``expired``: what came too late for the snapshot, ``publish`` or ``validate``; ``without``: the batches up to this
     epoch that failed and are not in it; ``in_error``: the views of which it has no rows, and why;
     ``findings``: what the validation said, a sentence for each view that differs or could not be proved; ``proved``: how many views it found to be what; ``report``: its page;
-    ``members``: the coordinators that take part in it; ``fenced``: those of them that others have sealed for. ``through``: the last of the
+    ``members``: the coordinators that take part in it; ``fenced``: those of them that others have voted for. ``through``: the last of the
     epochs behind it to which nothing was appended, and of which the same is to be said; most often the epoch itself. ``files_aside``: files of its deliveries that could not be taken."""
 
     epoch: int
@@ -150,7 +150,7 @@ class EpochReport:
     in_error: tuple[InError, ...] = ()
     findings: tuple[str, ...] = ()
     members: tuple[int, ...] = ()
-    fenced: tuple[FencedSeal, ...] = ()
+    fenced: tuple[FencedVote, ...] = ()
     through: int = -1
     files_aside: int = 0
     proved: str = ""
@@ -295,7 +295,7 @@ def _epochs(rt: Runtime, batches: Sequence[Batch], failed: Sequence[LeftOut]) ->
 def _epoch(
     epoch: int,
     batches: Sequence[Batch],
-    sealed: bool,
+    complete: bool,
     snapshot: Snapshot | None,
     validation: Validation | None,
     corrections: int,
@@ -303,7 +303,7 @@ def _epoch(
     without: tuple[LeftOut, ...],
     errors: tuple[InError, ...],
 ) -> EpochReport:
-    state = "committed" if snapshot else "sealed" if sealed else "open"
+    state = "committed" if snapshot else "complete" if complete else "open"
     outcome = "expired" if "validate" in expired else ""
     if validation is not None:
         outcome = validation.outcome

@@ -69,8 +69,8 @@ def _epoch_line(epoch: EpochReport) -> str:
     head = f"epoch {epoch.epoch}: "
     if epoch.state == "open":
         return head + "open, events are being applied"
-    if epoch.state == "sealed":
-        return head + f"sealed by all coordinators, {epoch.events:,} events"
+    if epoch.state == "complete":
+        return head + f"all coordinators have voted to end it, {epoch.events:,} events"
     if epoch.state == "committed":
         return head + f"snapshot committed, {epoch.corrections:,} corrections, {epoch.entries:,} map entries"
     colour = COLOURS.get(epoch.validation, "yellow")

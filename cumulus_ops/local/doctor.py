@@ -35,9 +35,9 @@ DISK_MINIMUM_BYTES, DISK_GOOD_BYTES = 1 * GIB, 5 * GIB
 MEMORY_BYTES = 3 * GIB
 
 
-#: What helps where an epoch is overdue. What waits in sources is not known here, and an epoch to which nothing comes is not sealed by `cumulus run`.
-SEAL = "see that its DAG runs and is not paused; without Airflow, `cumulus run` goes on"
-SEAL_FROM_SOURCES = (
+#: What helps where an epoch is overdue. What waits in sources is not known here, and an epoch to which nothing comes is not ended by `cumulus run`.
+VOTE = "see that its DAG runs and is not paused; without Airflow, `cumulus run` goes on"
+VOTE_FROM_SOURCES = (
     "see that its DAG runs and is not paused; without Airflow, `cumulus run` reads the sources, and if nothing waits in them the epoch stays open until "
     "something does: then nothing is missing"
 )
@@ -291,8 +291,8 @@ def _running(project: Project) -> Iterator[Finding]:
         overdue = overdue_members(project, catalog, members, rhythm)
         for member in members:
             if (ended := overdue.get(member.coordinator)) is not None:
-                text = f"epoch {member.epoch} of coordinator {member.coordinator} was to end at {moment(ended)}, and is not sealed"
-                yield Finding("epoch", WARN, text, SEAL_FROM_SOURCES if project.sources else SEAL)
+                text = f"epoch {member.epoch} of coordinator {member.coordinator} was to end at {moment(ended)}, and it has not voted to end it"
+                yield Finding("epoch", WARN, text, VOTE_FROM_SOURCES if project.sources else VOTE)
         newest = catalog.snapshots.newest()
         for error in in_error(catalog.results.view_errors(), newest):
             yield Finding("view", WARN, f"{error.view} is in error {error}", error.hint)

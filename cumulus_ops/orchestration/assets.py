@@ -25,25 +25,25 @@ __all__ = [
     "epoch_asset",
     "page",
     "project_folder",
-    "seal_asset",
     "snapshot_asset",
     "value_asset",
+    "vote_asset",
     "web_path",
 ]
 
 
-def seal_asset(project: str, coordinator: int) -> Asset:
-    """Updated when ``coordinator`` seals epochs: ``extra`` has the ``first`` and the ``last`` of them, which is the partition key."""
+def vote_asset(project: str, coordinator: int) -> Asset:
+    """Updated when ``coordinator`` votes to end epochs: ``extra`` has the ``first`` and the ``last`` of them, which is the partition key."""
     return Asset(
-        name=names.seal_asset(project, coordinator),
-        uri=f"cumulus://{project}/seal/{coordinator}",
+        name=names.vote_asset(project, coordinator),
+        uri=f"cumulus://{project}/vote/{coordinator}",
         group=project,
         extra={"coordinator": coordinator},
     )
 
 
 def epoch_asset(project: str) -> Asset:
-    """Updated when the last member of an epoch has sealed it: ``extra`` has the ``first`` and the ``last`` of those that await their
+    """Updated when the last member of an epoch has voted to end it: ``extra`` has the ``first`` and the ``last`` of those that await their
     snapshots, the partition key is the last. An epoch to which nothing was appended does not wait: it repeats the snapshot before it."""
     return Asset(name=names.epoch_asset(project), uri=f"cumulus://{project}/epoch", group=project)
 

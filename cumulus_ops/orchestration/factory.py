@@ -10,7 +10,7 @@ from typing import Any
 from airflow.sdk import DAG, Param, PartitionedAssetTimetable, task_group
 
 from cumulus_ops.orchestration import texts
-from cumulus_ops.orchestration.assets import epoch_asset, seal_asset, snapshot_asset, value_asset
+from cumulus_ops.orchestration.assets import epoch_asset, snapshot_asset, value_asset, vote_asset
 from cumulus_ops.orchestration.operators import (
     ApplyEpoch,
     ApplyShare,
@@ -18,11 +18,11 @@ from cumulus_ops.orchestration.operators import (
     FinaliseValues,
     PlanEpochs,
     PublishEpochs,
-    SealEpoch,
-    SealShare,
+    SayComplete,
     ValidateEpochs,
     ValidateValues,
-    Vote,
+    VoteEpoch,
+    VoteShare,
 )
 from cumulus_ops.orchestration.texts import Waits, waits_of
 from cumulus_ops.orchestration.timetable import PLACES, StaggeredTimetable, TokenOrder
@@ -61,8 +61,8 @@ def common(project: Project) -> dict[str, Any]:
 
 
 def coordinator_dag(project: Project, coordinator: int, waits: Waits) -> DAG:
-    """Apply what lands for one coordinator during its epoch, then seal the epoch. Where there are several, who seals it last says that it is
-    complete; a seal of the only one does."""
+    """Apply what lands for one coordinator during its epoch, then vote to end the epoch. Where there are several, who votes last says that it is
+    complete; a vote of the only one does."""
     values = {place: value_asset(project.name, *place) for place in waits.seals}
     mine: dict[str, Any] = {
         "folder": str(project.folder),
@@ -74,29 +74,31 @@ def coordinator_dag(project: Project, coordinator: int, waits: Waits) -> DAG:
         dag_id=names.coordinator_dag(project.name, coordinator),
         schedule=StaggeredTimetable(Rhythm.of(project), coordinator, project.state),
         catchup=True,
-        description=f"Coordinator {coordinator}: append and apply mini-batches, then seal the epoch",
+        description=f"Coordinator {coordinator}: append and apply mini-batches, then vote to end the epoch",
         doc_md=texts.coordinator(project, coordinator, waits),
         **common(project),
     ) as dag:
         apply = ApplyEpoch(task_id="apply", values=values, doc_md=texts.APPLY, **mine)
-        asset, complete = seal_asset(project.name, coordinator), epoch_asset(project.name)
-        seal = SealEpoch(
-            task_id="seal", asset=asset, complete=None if waits.votes else complete, doc_md=texts.SEAL, **mine
+        asset, complete = vote_asset(project.name, coordinator), epoch_asset(project.name)
+        vote = VoteEpoch(
+            task_id="vote", asset=asset, complete=None if waits.votes else complete, doc_md=texts.ABOUT_VOTE, **mine
         )
-        apply >> seal
+        apply >> vote
         if waits.votes:
             urgent = {name: mine[name] for name in ("priority_weight", "weight_rule")}
-            seal >> Vote(task_id="vote", complete=seal.output, asset=complete, doc_md=texts.ABOUT_VOTE, **urgent)
+            vote >> SayComplete(
+                task_id="complete", complete=vote.output, asset=complete, doc_md=texts.COMPLETE, **urgent
+            )
     return dag
 
 
 def commit_dag(project: Project, waits: Waits) -> DAG:
-    """Runs once per epoch, when the last of its members has sealed it."""
+    """Runs once per epoch, when the last of its members has voted to end it."""
     folder = str(project.folder)
     with DAG(
         dag_id=names.commit_dag(project.name),
         schedule=PartitionedAssetTimetable(assets=epoch_asset(project.name)),
-        description="Checkpoint and publish each epoch that all coordinators have sealed",
+        description="Checkpoint and publish each epoch that all coordinators have voted to end",
         doc_md=texts.commit(project, waits),
         **common(project),
     ) as dag:
@@ -168,7 +170,7 @@ def run_epochs_dag(project: Project, waits: Waits, common: dict[str, Any]) -> DA
             commit = CommitEpochs(task_id=waits.commit_task, folder=folder, engine=EXECUTOR, **one)
             for i in waits.coordinators:
                 work = ApplyShare(task_id=f"apply_{i}", folder=folder, coordinator=i, plan=step, engine=EXECUTOR, **one)
-                work >> SealShare(task_id=f"seal_{i}", folder=folder, coordinator=i, plan=step, **one) >> commit
+                work >> VoteShare(task_id=f"vote_{i}", folder=folder, coordinator=i, plan=step, **one) >> commit
             publish = PublishEpochs(task_id="publish", folder=folder, **one)
             commit >> publish >> ValidateEpochs(task_id="validate", folder=folder, **one)
 

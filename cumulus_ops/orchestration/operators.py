@@ -25,11 +25,11 @@ __all__ = [
     "FinaliseValues",
     "PlanEpochs",
     "PublishEpochs",
-    "SealEpoch",
-    "SealShare",
+    "SayComplete",
     "ValidateEpochs",
     "ValidateValues",
-    "Vote",
+    "VoteEpoch",
+    "VoteShare",
 ]
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class ApplyEpoch(BaseOperator):
             wake(names.final_dag(project), f"sealed__{partition.id}", shown_value(partition.value)[:KEY_CHARACTERS])
 
         def wake_commit(complete: range) -> None:
-            """Its vote comes with its seal, after this task's epoch; who waits for the snapshot has waited for somebody who is gone already."""
+            """Its vote comes with this task, after this task's epoch; who waits for the snapshot has waited for somebody who is gone already."""
             wake(names.commit_dag(project), f"complete__{complete[-1]}", str(complete[-1]))
 
         totals = steps.apply_scheduled(
@@ -80,11 +80,11 @@ class ApplyEpoch(BaseOperator):
         return totals
 
 
-class SealEpoch(BaseSensorOperator):
-    """Seal the run's epoch as soon as the coordinator holds the token, and say so by an asset event per epoch.
+class VoteEpoch(BaseSensorOperator):
+    """Vote to end the run's epoch as soon as the coordinator holds the token, and say so by an asset event per epoch.
 
     It waits in the process for a while, because a process is dear, then gives its slot back and comes again. ``complete`` is given where
-    there is nobody else: then this seal is the vote, and wakes the commit.
+    there is nobody else: then this vote completes it, and wakes the commit.
     """
 
     ui_color = YELLOW
@@ -103,21 +103,21 @@ class SealEpoch(BaseSensorOperator):
         self.folder, self.coordinator, self.asset, self.complete = folder, coordinator, asset, complete
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Done when the epoch is sealed; the value says which epochs await their snapshots, sealed by all: ``first`` and ``last``."""
-        sealed = steps.seal_scheduled(self.folder, self.coordinator, began(context))
-        if sealed is None:
+        """Done when the epoch is sealed; the value says which epochs await their snapshots, voted on by all: ``first`` and ``last``."""
+        voted = steps.vote_scheduled(self.folder, self.coordinator, began(context))
+        if voted is None:
             return PokeReturnValue(is_done=False)
         event = context["outlet_events"][self.asset]
-        event.extra = ends_of(sealed.epochs)
-        if sealed.epochs:
-            event.add_partitions(str(sealed.epochs[-1]))
-        if self.complete and sealed.complete:
-            say_complete(context, self.complete, ends_of(sealed.complete))
-        return PokeReturnValue(is_done=True, xcom_value=ends_of(sealed.complete))
+        event.extra = ends_of(voted.epochs)
+        if voted.epochs:
+            event.add_partitions(str(voted.epochs[-1]))
+        if self.complete and voted.complete:
+            say_complete(context, self.complete, ends_of(voted.complete))
+        return PokeReturnValue(is_done=True, xcom_value=ends_of(voted.complete))
 
 
-class Vote(BaseOperator):
-    """Say which epochs all their members have sealed, by an asset event for each; skipped while a vote is missing.
+class SayComplete(BaseOperator):
+    """Say which epochs all their members have voted to end, by an asset event for each; skipped while a vote is missing.
 
     Who the members of an epoch are, the catalog knows; so the vote is counted there, and not by Airflow.
     """
@@ -135,14 +135,14 @@ class Vote(BaseOperator):
 
         if not self.complete:
             raise AirflowSkipException(
-                "not all members have sealed the epoch yet, or it is empty and has its snapshot already"
+                "not all members have voted to end the epoch yet, or it is empty and has its snapshot already"
             )
         say_complete(context, self.asset, dict(self.complete))
         return dict(self.complete)
 
 
 class CommitEpochs(BaseOperator):
-    """Checkpoint every epoch that all coordinators have sealed, after what its plan says has to come before."""
+    """Checkpoint every epoch that all coordinators have voted to end, after what its plan says has to come before."""
 
     ui_color = GREEN
     template_fields = ("engine",)
@@ -153,7 +153,7 @@ class CommitEpochs(BaseOperator):
 
     def execute(self, context: Context) -> list[int]:
         """Returns the epochs committed now, without those that repeat another one's snapshot."""
-        return steps.commit_sealed(self.folder, executor=chosen(self.engine))
+        return steps.commit_complete(self.folder, executor=chosen(self.engine))
 
 
 class PublishEpochs(BaseOperator):
@@ -275,8 +275,8 @@ class ApplyShare(BaseSensorOperator):
         return PokeReturnValue(is_done=totals is not None, xcom_value=totals)
 
 
-class SealShare(BaseSensorOperator):
-    """Seal a planned epoch for one coordinator. The DAG goes on by itself, so no asset event is needed."""
+class VoteShare(BaseSensorOperator):
+    """Vote to end a planned epoch for one coordinator. The DAG goes on by itself, so no asset event is needed."""
 
     ui_color = YELLOW
     template_fields = ("plan",)
@@ -286,9 +286,9 @@ class SealShare(BaseSensorOperator):
         self.folder, self.coordinator, self.plan = folder, coordinator, plan
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Done when the epoch is sealed."""
-        sealed = steps.seal_epoch(self.folder, self.coordinator, self.plan["epoch"])
-        return PokeReturnValue(is_done=sealed is not None, xcom_value=sealed)
+        """Done when the coordinator has voted."""
+        voted = steps.vote_epoch(self.folder, self.coordinator, self.plan["epoch"])
+        return PokeReturnValue(is_done=voted is not None, xcom_value=voted)
 
 
 def say_complete(context: Context, asset: Asset, complete: dict[str, int]) -> None:

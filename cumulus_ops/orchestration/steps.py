@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Published",
-    "Sealed",
     "SnapshotInvalid",
+    "Voted",
     "apply_epoch",
     "apply_scheduled",
-    "commit_sealed",
+    "commit_complete",
     "plan_epochs",
     "publish_committed",
-    "seal_epoch",
-    "seal_scheduled",
     "validate_committed",
+    "vote_epoch",
+    "vote_scheduled",
 ]
 
 log = logging.getLogger(__name__)
@@ -46,12 +46,12 @@ IDLE_POLL_S = 3.0  # where nothing has come for long
 IDLE_LOOKS = 40  # in vain, before the pauses grow
 OTHERS_S = 3.0  # between two looks after the others, for who has something to do
 COMMIT_S = 60.0  # with an epoch that is complete, before somebody else wakes its commit
-PATIENCE_S = 30.0  # with the one who has the token, before the seal's task waits for it, and gives its slot back
+PATIENCE_S = 30.0  # with the one who has the token, before the vote's task waits for it, and gives its slot back
 TOTALS = ("batches", "events", "inserts", "deletes", "quarantined", "duplicates", "files_aside", "set_aside")
 
 
-class Sealed(NamedTuple):
-    """What a seal has done: ``epochs`` are sealed by the coordinator; ``complete`` are all epochs that every member has sealed, and that await
+class Voted(NamedTuple):
+    """What a vote has done: ``epochs`` are those that the coordinator has voted to end; ``complete`` are all epochs that every member has voted to end, and that await
     their snapshots. Whoever was away for long has thousands."""
 
     epochs: range
@@ -80,7 +80,7 @@ def apply_epoch(
     Args:
         folder: the project.
         coordinator: whose drops.
-        epoch: the epoch to work in; one that is sealed already leaves nothing to do.
+        epoch: the epoch to work in; one that is ended already leaves nothing to do.
         leave: how many pending drops to leave for later epochs.
         executor: overrides the project's executor.
         patience_s: how long to wait for the coordinator to reach ``epoch``.
@@ -118,8 +118,8 @@ def apply_scheduled(
 
     It finalises meanwhile: a value that all have sealed is final without waiting for the epoch's end. What landed before an epoch's
     boundary belongs to it. Of an epoch that ends early, only what is appended does. An earlier epoch
-    that a failed run has left open gets what is its, and is sealed first. Later ones that are over already, for the scheduler was away or
-    the project's start is long ago, are made up for in the same way; those among them for which nothing has landed are sealed at once.
+    that a failed run has left open gets what is its, and is ended first. Later ones that are over already, for the scheduler was away or
+    the project's start is long ago, are made up for in the same way; those among them for which nothing has landed are ended at once.
 
     Args:
         folder: the project.
@@ -152,7 +152,7 @@ def apply_scheduled(
                 finals.look()
                 others.look_if_due()
                 looks = 0
-            elif here < epoch and _is_over(boundary) and _sealed(runtime, coordinator, here, epoch):
+            elif here < epoch and _is_over(boundary) and _try_vote(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
                 others.tell_complete()
             elif _is_over(last) and (here == epoch or patience.is_over):
@@ -186,7 +186,7 @@ class _Others:
 
     def look(self) -> None:
         """Look now. Costs a few short queries if there is nothing to do."""
-        from cumulus_ops.epochs.sealing import apply_orphans, fence_the_gone
+        from cumulus_ops.epochs.voting import apply_orphans, fence_the_gone
 
         apply_orphans(self._runtime, self._tried)
         if fence_the_gone(self._runtime, self._coordinator):
@@ -197,7 +197,7 @@ class _Others:
             self._pause = Patience(OTHERS_S)
 
     def tell_complete(self) -> None:
-        """Tell now of the epochs that are complete: this process has just sealed something, and its own vote comes when it ends."""
+        """Tell now of the epochs that are complete: this process has just voted, and its own vote comes when it ends."""
         complete = _complete(self._runtime)
         if complete and complete[-1] > self._told:
             self._told = complete[-1]
@@ -241,14 +241,14 @@ def _quiet_until(runtime: Runtime, coordinator: int, upto: int) -> int:
     return min(upto, runtime.catalog.members.epoch_at(coordinator, first, Rhythm.of(runtime.project)) - 1)
 
 
-def _sealed(runtime: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> bool:
-    """Seal an epoch, and the empty ones behind it up to ``upto`` that are over; False while the token is elsewhere."""
-    from cumulus_ops.epochs.sealing import seal
+def _try_vote(runtime: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> bool:
+    """Vote to end an epoch, and the empty ones behind it up to ``upto`` that are over; False while the token is elsewhere."""
+    from cumulus_ops.epochs.voting import vote
 
     if upto is not None and upto > epoch:
         upto = _quiet_until(runtime, coordinator, upto)
     try:
-        seal(runtime, coordinator, epoch, upto)
+        vote(runtime, coordinator, epoch, upto)
     except NotYet as problem:
         if problem.kind not in ("no-token", "old-token"):
             raise
@@ -256,83 +256,83 @@ def _sealed(runtime: Runtime, coordinator: int, epoch: int, upto: int | None = N
     return True
 
 
-def seal_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float = 30.0) -> list[int] | None:
-    """Seal ``epoch``, and earlier ones that a failed run left open, waiting up to ``patience_s`` for the token.
+def vote_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float = 30.0) -> list[int] | None:
+    """Vote to end ``epoch``, and earlier ones that a failed run left open, waiting up to ``patience_s`` for the token.
 
     Returns:
-        The epochs that are sealed now and were to be, those of which the coordinator is a member; None when the token did not come.
+        The epochs that are ended now and were to be, those of which the coordinator is a member; None when the token did not come.
     """
-    with running(folder, "inprocess", "seal", coordinator) as (_, runtime):
-        sealed = _seal(runtime, coordinator, epoch, epoch, patience_s)
-        return None if sealed is None else list(sealed.epochs)
+    with running(folder, "inprocess", "vote", coordinator) as (_, runtime):
+        voted = _vote_upto(runtime, coordinator, epoch, epoch, patience_s)
+        return None if voted is None else list(voted.epochs)
 
 
-def seal_scheduled(
+def vote_scheduled(
     folder: str, coordinator: int, moment: datetime.datetime, *, patience_s: float = 30.0
-) -> Sealed | None:
-    """Seal the epoch that ``coordinator`` was in at a moment, as :func:`seal_epoch` does, and the empty ones behind it that are over
+) -> Voted | None:
+    """Vote to end the epoch that ``coordinator`` was in at a moment, as :func:`vote_epoch` does, and the empty ones behind it that are over
     already. Those in which something has landed are left to the next run, which applies it.
 
     Returns:
-        what is sealed now; None when the token did not come.
+        what is ended now; None when the token did not come.
     """
-    with running(folder, "inprocess", "seal", coordinator) as (project, runtime):
+    with running(folder, "inprocess", "vote", coordinator) as (project, runtime):
         epoch = runtime.catalog.members.epoch_at(coordinator, moment, Rhythm.of(project))
-        return _seal(runtime, coordinator, epoch, _last_epoch(runtime, coordinator, moment), patience_s)
+        return _vote_upto(runtime, coordinator, epoch, _last_epoch(runtime, coordinator, moment), patience_s)
 
 
-def _seal(runtime: Runtime, coordinator: int, epoch: int, upto: int, patience_s: float) -> Sealed | None:
-    """Seal the epochs up to ``epoch``, and on as long as they are empty and over, up to ``upto``."""
+def _vote_upto(runtime: Runtime, coordinator: int, epoch: int, upto: int, patience_s: float) -> Voted | None:
+    """Vote to end the epochs up to ``epoch``, and on as long as they are empty and over, up to ``upto``."""
     from cumulus_ops.epochs.minibatch import current_epoch, settle
-    from cumulus_ops.epochs.sealing import apply_orphans, fence_the_gone
+    from cumulus_ops.epochs.voting import apply_orphans, fence_the_gone
     from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     tried: set[int] = set()
 
-    def seal_all() -> bool:
+    def vote_on_all() -> bool:
         while (here := current_epoch(runtime, coordinator)) <= upto and _is_in(runtime, coordinator, here):
             if here > epoch and _quiet_until(runtime, coordinator, upto) < here:
                 break
-            if not _sealed(runtime, coordinator, here, upto):
-                if apply_orphans(runtime, tried):  # perhaps of whose seal is waited for; all who live may wait here
+            if not _try_vote(runtime, coordinator, here, upto):
+                if apply_orphans(runtime, tried):  # perhaps of whose vote is waited for; all who live may wait here
                     settle(runtime)
                 return False
         return True
 
     first = min(epoch, current_epoch(runtime, coordinator))
-    if not _wait_until(seal_all, patience_s):
+    if not _wait_until(vote_on_all, patience_s):
         return None
     fence_the_gone(runtime, coordinator)
     tell_where_coordinators_are(runtime)
-    return Sealed(_epochs_of(runtime, coordinator, first), _complete(runtime))
+    return Voted(_epochs_of(runtime, coordinator, first), _complete(runtime))
 
 
 def _epochs_of(runtime: Runtime, coordinator: int, first: int) -> range:
-    """The epochs from ``first`` on that a coordinator has sealed, in those of its memberships."""
+    """The epochs from ``first`` on that a coordinator has voted to end, in those of its memberships."""
     mine = runtime.catalog.members.membership().find(coordinator)
     return range(first, first) if mine is None else range(max(first, mine.first), mine.epoch)
 
 
 def _complete(runtime: Runtime) -> range:
-    """The epochs that all their members have sealed, and that have no snapshot yet."""
+    """The epochs that all their members have voted to end, and that have no snapshot yet."""
     return runtime.catalog.votes.complete_epochs(runtime.catalog.snapshots.newest() + 1)
 
 
 def _is_in(runtime: Runtime, coordinator: int, epoch: int) -> bool:
-    """Whether a coordinator has yet to seal the epoch, or an earlier one."""
+    """Whether a coordinator has yet to vote to end the epoch, or an earlier one."""
     membership = runtime.catalog.members.membership()
     return any(m.coordinator == coordinator and m.epoch <= epoch for m in membership.active())
 
 
-def commit_sealed(folder: str, *, executor: str | None = None) -> list[int]:
-    """Checkpoint every epoch that all coordinators sealed, in order, after what the program's plan says has to come before; those to which nothing was appended repeat the snapshot
+def commit_complete(folder: str, *, executor: str | None = None) -> list[int]:
+    """Checkpoint every epoch that all coordinators have voted to end, in order, after what the program's plan says has to come before; those to which nothing was appended repeat the snapshot
     before them, however many they are.
 
     Returns:
         the epochs that have snapshots of their own now, without those that repeat one.
     """
     from cumulus_ops.epochs.checkpoint import commit
-    from cumulus_ops.epochs.sealing import apply_left
+    from cumulus_ops.epochs.voting import apply_left
 
     done: list[int] = []
     with running(folder, executor, "checkpoint") as (_, runtime):

@@ -26,9 +26,9 @@ from cumulus_ops.project.settings import Project, ValidationSettings
 __all__ = [
     "ABOUT_VOTE",
     "APPLY",
+    "COMPLETE",
     "FINALISE",
     "PUBLISH",
-    "SEAL",
     "VALIDATE",
     "VALIDATE_FINAL",
     "Waits",
@@ -110,10 +110,10 @@ APPLY = """Takes each drop as it lands: validates, stamps and appends its events
 all maps, and commits both. Readers of tentative answers see them at once. A killed task is resumed, not repeated. A
 batch that keeps failing is set aside, with its reason in the log and on this page, and the rest goes on; `cumulus batch` decides about it. What
 processes of other coordinators had appended when they died is applied here as well."""
-SEAL = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
-may seal; the token goes round in the order of the coordinators. A holder that is late loses it to who waits, where versions are by batch after seconds; one that is late
-for long is fenced: what it has appended is applied here, and its epoch is sealed in its name. The log says so, and `cumulus status`."""
-ABOUT_VOTE = """Says that an epoch is complete: that every coordinator that takes part in it has sealed it. Skipped while one has not."""
+ABOUT_VOTE = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
+may vote; the token goes round in the order of the coordinators. A holder that is late loses it to who waits, where versions are by batch after seconds; one that is late
+for long is fenced: what it has appended is applied here, and its epoch gets a vote in its name. The log says so, and `cumulus status`."""
+COMPLETE = """Says that an epoch is complete: that every coordinator that takes part in it has voted to end it. Skipped while one has not."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
 the difference is pushed."""
 ABOUT_REFRESH = """Brings derived maps (MIN, DISTINCT, HAVING, ...) up to date with what they are derived from."""
@@ -194,7 +194,7 @@ def coordinator(project: Project, index: int, waits: Waits) -> str:
     picture = f"""landing/{index}/<drop>/ ──► apply ──► apply ──► … ──► seal ──► asset event "epoch e sealed by {index}"
                        mini-batches, as they land      """
     picture += (
-        """│  └──► vote ──► asset event "epoch e complete", by the last to seal
+        """│  └──► vote ──► asset event "epoch e complete", by the last to vote
                                                        └ waits for the token (0 → 1 → … → 0)"""
         if waits.votes
         else """└──► asset event "epoch e complete": there is nobody else to wait for"""
@@ -231,7 +231,7 @@ def commit(project: Project, waits: Waits) -> str:
     steps = waits.commit_task.replace("_and_", "_").replace("_", " ─► ")
     wakes = "seal of epoch e by each of its members ──► vote: unanimous" if waits.votes else "seal of epoch e"
     return f"""{notices(project)}### Snapshots of {project.name}
-Runs when **every** member of an epoch has sealed it: coordinators can be added and drained, and the catalog knows who takes part in which.
+Runs when **every** member of an epoch has voted to end it: coordinators can be added and drained, and the catalog knows who takes part in which.
 ```
 {wakes} ──► asset event "epoch e complete"
 {" " * len(wakes)}     └─► {steps} ─► publish ─► asset event "snapshot"

@@ -20,12 +20,12 @@ __all__ = [
     "hide",
     "require_clear",
     "run_epochs_dag",
-    "seal_asset",
     "shown_url",
     "snapshot_asset",
     "split_login",
     "validate_dag",
     "value_asset",
+    "vote_asset",
 ]
 
 
@@ -58,13 +58,13 @@ def run_epochs_dag(project: str) -> str:
     return f"{project}_run_epochs"
 
 
-def seal_asset(project: str, coordinator: int) -> str:
-    """The asset updated when ``coordinator`` seals an epoch; the epoch is the partition key."""
-    return f"{project}_seal_{coordinator}"
+def vote_asset(project: str, coordinator: int) -> str:
+    """The asset updated when ``coordinator`` votes to end an epoch; the epoch is the partition key."""
+    return f"{project}_vote_{coordinator}"
 
 
 def epoch_asset(project: str) -> str:
-    """The asset updated when all members have sealed an epoch."""
+    """The asset updated when all members have voted to end an epoch."""
     return f"{project}_epoch"
 
 

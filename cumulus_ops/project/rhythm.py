@@ -32,7 +32,7 @@ __all__ = ["TIMELINE", "MembersOf", "Place", "Rhythm", "Stay", "length_text", "r
 
 MICROSECONDS = 1_000_000
 
-#: (epoch, coordinator): in this order coordinators seal, the highest priority, which is the lowest number, first.
+#: (epoch, coordinator): in this order coordinators vote, the highest priority, which is the lowest number, first.
 Place = tuple[int, int]
 #: The coordinators of an epoch, ascending.
 MembersOf = Callable[[int], Sequence[int]]
@@ -84,12 +84,12 @@ class Rhythm:
     def end_after(
         self, place: Place, last: tuple[Place, datetime.datetime] | None, members: MembersOf
     ) -> datetime.datetime:
-        """When a coordinator is to leave an epoch: one period after who seals before it; or, aligned, an epoch's length after the last one.
+        """When a coordinator is to leave an epoch: one period after who votes before it; or, aligned, an epoch's length after the last one.
 
         Args:
             place: the epoch, and the coordinator.
             last: the last place before it that has a boundary, and that boundary; None if there is none.
-            members: who seals an epoch; one of as many as its members is an epoch's period.
+            members: who votes to end an epoch; one of as many as its members is an epoch's period.
         """
         since, moment = last or ((-1, -1), self.start)
         if not self.staggered:
@@ -142,7 +142,7 @@ TIMELINE = "timeline.json"
 @dataclass(frozen=True)
 class Stay:
     """A coordinator's time in the epoch that it has open: from ``begins_at`` (inclusive) to ``ends_at`` (exclusive); ``next_ends_at``: when the
-    epoch after it is to end. ``gone``: it has sealed its last epoch; then all three are when that ended."""
+    epoch after it is to end. ``gone``: it has voted to end its last epoch; then all three are when that ended."""
 
     coordinator: int
     epoch: int

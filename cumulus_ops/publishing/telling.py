@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.epochs import FencedSeal, InError, LeftOut, left_out
+from cumulus_ops.catalog.epochs import FencedVote, InError, LeftOut, left_out
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
 from cumulus_ops.project.names import NOTICES, code, escaped, hide
@@ -55,7 +55,7 @@ def watched(step: str) -> Callable[[Callable[Concatenate[Runtime, P], R]], Calla
 
 
 #: The steps that each coordinator does for itself.
-OF_COORDINATORS = ("apply", "seal")
+OF_COORDINATORS = ("apply", "vote")
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def described(project: Project, error: Exception) -> str:
 
 def tell_where_coordinators_are(rt: Runtime) -> None:
     """Write the file that Airflow plans by (:mod:`cumulus_ops.project.rhythm`) as the catalog has it now. Coordinators that are gone stay in
-    it: the run that has sealed a last epoch still has to say so, and what a DAG has done can be looked up as long as there is the DAG."""
+    it: the run that has voted to end a last epoch still has to say so, and what a DAG has done can be looked up as long as there is the DAG."""
     rhythm, membership = Rhythm.of(rt.project), rt.catalog.members.membership()
     stays = {m.coordinator: rt.catalog.members.stay(m.coordinator, m.epoch, rhythm) for m in membership.active()}
     for coordinator in {m.coordinator for m in membership.all} - stays.keys():
@@ -129,7 +129,7 @@ def write_notices(rt: Runtime) -> None:
     waiting = tuple(b for b in failed if b.state == "aside")
     text = _text(waiting, left_out(failed, newest), newest) + _of_views(newest_errors(rt))
     text += _of_intake(*rt.catalog.deliveries.count_undecided())
-    text += _of_coordinators([seal for seal in rt.catalog.votes.fenced() if seal.epoch >= newest])
+    text += _of_coordinators([vote for vote in rt.catalog.votes.fenced() if vote.epoch >= newest])
     file = rt.project.state / NOTICES
     if not text:
         file.unlink(missing_ok=True)
@@ -162,6 +162,6 @@ def _of_intake(rows: int, files: int) -> str:
     return "\n".join(["### What was put aside on the way in", line, ""]) if counts else ""
 
 
-def _of_coordinators(fenced: Sequence[FencedSeal]) -> str:
-    lines = [f"- {escaped(seal)}" for seal in fenced]
-    return "\n".join(["### Coordinators that others have sealed for", *lines, ""]) if lines else ""
+def _of_coordinators(fenced: Sequence[FencedVote]) -> str:
+    lines = [f"- {escaped(vote)}" for vote in fenced]
+    return "\n".join(["### Coordinators that others have voted for", *lines, ""]) if lines else ""

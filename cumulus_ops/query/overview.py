@@ -59,7 +59,7 @@ LEAST_PATIENCE = datetime.timedelta(minutes=1)
 class Lag:
     """A coordinator: the epoch that it has open, and what waits. ``drops`` are not in the log yet; ``batches`` with ``rows`` are, and not
     applied. ``oldest``: since when the oldest of the drops waits. ``overdue``: since when its epoch is over, if for so long that somebody should
-    look why nobody seals it (:func:`overdue_members`); ``failing``: its steps that failed when they were tried last."""
+    look why nobody votes to end it (:func:`overdue_members`); ``failing``: its steps that failed when they were tried last."""
 
     coordinator: int
     epoch: int
@@ -103,7 +103,7 @@ def failing_steps(catalog: Catalog) -> tuple[StepProblem, ...]:
 def overdue_members(
     project: Project, catalog: Catalog, members: Sequence[Member], rhythm: Rhythm
 ) -> Mapping[int, datetime.datetime]:
-    """coordinator -> when its open epoch was to end, if that was so long ago that somebody should look why nobody seals it.
+    """coordinator -> when its open epoch was to end, if that was so long ago that somebody should look why nobody votes to end it.
 
     Nobody is overdue while nothing has come for anybody since the newest snapshot: without Airflow an epoch is sealed when there is something in it. What
     waits in sources is not known, so it is taken to be something.

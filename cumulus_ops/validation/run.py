@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from cumulus_ops.catalog.epochs import FencedSeal, LeftOut, in_error, left_out
+from cumulus_ops.catalog.epochs import FencedVote, LeftOut, in_error, left_out
 from cumulus_ops.catalog.records import Validation, ViewError
 from cumulus_ops.files.log_files import verify_log
 from cumulus_ops.opening.runtime import Runtime
@@ -80,7 +80,7 @@ def validate(
 
 
 def _remarks(
-    failed: Sequence[LeftOut], errors: Sequence[ViewError], fenced: Sequence[FencedSeal], epoch: int
+    failed: Sequence[LeftOut], errors: Sequence[ViewError], fenced: Sequence[FencedVote], epoch: int
 ) -> tuple[str, ...]:
     missing = (f"without {batch}" for batch in left_out(failed, epoch))
     broken = (f"view {e.view} is in error {e}" for e in in_error(errors, epoch))

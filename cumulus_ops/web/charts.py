@@ -251,7 +251,7 @@ class _Scale:
 def _by_seals(transitions: Sequence[Transition], happened: Sequence[datetime.datetime]) -> bool:
     """Whether the picture follows the seals instead of the boundaries."""
     ends = [x.ends_at for x in transitions if x.ends_at is not None]
-    seals = [x.sealed_at for x in transitions if x.sealed_at is not None]
+    seals = [x.voted_at for x in transitions if x.voted_at is not None]
     if not ends:
         return True
     return max(ends) - min(ends) < LEAST_SHARE * (max([*ends, *seals, *happened]) - min(ends))
@@ -276,14 +276,14 @@ def _stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: bool)
 
 def _left(transition: Transition, by_seals: bool) -> datetime.datetime | None:
     """When a coordinator left an epoch: at the boundary, or with the seal."""
-    sealed, ends = transition.sealed_at, transition.ends_at
+    sealed, ends = transition.voted_at, transition.ends_at
     return sealed or ends if by_seals else ends or sealed
 
 
 def _bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.datetime) -> Bar:
     x, end = scale.x(stay.entered), scale.x(stay.left or now)
     transition = stay.transition
-    state = "open" if transition.sealed_at is None else "fenced" if transition.fenced else "sealed"
+    state = "open" if transition.voted_at is None else "fenced" if transition.fenced else "sealed"
     early = f", ended early: {transition.reason}" if transition.reason not in ("", "clock") else ""
     title = f"coordinator {transition.coordinator}, epoch {transition.epoch}: {state}{early}"
     return Bar(x, lanes[transition.coordinator], max(1.0, round(end - x, 1)), transition.epoch, state, title)
@@ -291,13 +291,13 @@ def _bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.d
 
 def _seal(stay: _Stay, scale: _Scale, lanes: Mapping[int, float]) -> list[Mark]:
     transition = stay.transition
-    if transition.sealed_at is None:
+    if transition.voted_at is None:
         return []
-    at = transition.sealed_at.strftime("%H:%M:%S")
+    at = transition.voted_at.strftime("%H:%M:%S")
     kind = "fence" if transition.fenced else "seal"
     why = f" in its name: {transition.fenced}" if transition.fenced else ""
     title = f"epoch {transition.epoch} sealed at {at}{why}"
-    return [Mark(scale.x(transition.sealed_at), lanes[transition.coordinator], kind, title)]
+    return [Mark(scale.x(transition.voted_at), lanes[transition.coordinator], kind, title)]
 
 
 def _ends(epoch: EpochNumbers, first: datetime.datetime, scale: _Scale, y: float) -> list[Mark]:

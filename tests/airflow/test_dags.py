@@ -42,9 +42,9 @@ def test_coordinator_applies_seals_says_so_and_counts_the_votes(dags, index):
     assert dag.timetable.coordinator == index
     assert dag.catchup
     assert dag.max_active_runs == 1
-    assert [t.task_id for t in dag.topological_sort()] == ["apply", "seal", "vote"]
-    assert [o.name for o in dag.get_task("seal").outlets] == [f"tpch_seal_{index}"]
-    assert [o.name for o in dag.get_task("vote").outlets] == ["tpch_epoch"]
+    assert [t.task_id for t in dag.topological_sort()] == ["apply", "vote", "complete"]
+    assert [o.name for o in dag.get_task("vote").outlets] == [f"tpch_vote_{index}"]
+    assert [o.name for o in dag.get_task("complete").outlets] == ["tpch_epoch"]
 
 
 def test_dags_follow_the_members(tmp_path):
@@ -53,12 +53,12 @@ def test_dags_follow_the_members(tmp_path):
     write_timeline(tmp_path, [Stay(c, 3, at, at, at) for c in (0, 2, 5)])
     dags = build_dags(project)
     assert sorted(d for d in dags if "coordinator" in d) == [f"tpch_coordinator_{c}" for c in (0, 2, 5)]
-    seals = {f"epoch.seal_{c}" for c in (0, 2, 5)}
+    seals = {f"epoch.vote_{c}" for c in (0, 2, 5)}
     assert dags["tpch_run_epochs"].get_task("epoch.correct_refresh_and_checkpoint").upstream_task_ids == seals
     write_timeline(tmp_path, [Stay(0, 3, at, at, at), Stay(1, 2, at, at, at, gone=True)])
     dags = build_dags(project)
-    assert "tpch_coordinator_1" in dags, "the run that sealed its last epoch has to vote yet"
-    assert "epoch.seal_1" not in dags["tpch_run_epochs"].task_ids
+    assert "tpch_coordinator_1" in dags, "the run that voted on its last epoch has to say so yet"
+    assert "epoch.vote_1" not in dags["tpch_run_epochs"].task_ids
     (tmp_path / TIMELINE).write_text("{", encoding="utf-8")
     assert "tpch_coordinator_1" in build_dags(project), "a file that cannot be read is as good as none"
 
@@ -80,7 +80,7 @@ def test_dags_have_the_barriers_of_the_plan_and_no_others(tmp_path):
     dags = planned(tmp_path, VOTE, APPLIED, CHECKPOINT)
     assert commit_tasks(dags) == ["checkpoint", "publish"], "nothing can be corrected, and nothing refreshed"
     assert "epoch.checkpoint" in dags["tpch_run_epochs"].task_ids
-    assert "vote" in dags["tpch_coordinator_0"].task_ids
+    assert "complete" in dags["tpch_coordinator_0"].task_ids
     assert "tpch_final" not in dags
     assert "no **settle**: no trigger reads a map" in dags["tpch_commit"].doc_md
     assert f"| **vote**  | checkpoint | {KINDS[VOTE].waits_for} | why |" in dags["tpch_commit"].doc_md
@@ -89,11 +89,11 @@ def test_dags_have_the_barriers_of_the_plan_and_no_others(tmp_path):
 def test_a_single_coordinator_wakes_the_commit_by_its_seal(tmp_path):
     dags = planned(tmp_path, VOTE, APPLIED, SETTLE, CHECKPOINT, coordinators=1)
     dag = dags["tpch_coordinator_0"]
-    assert [t.task_id for t in dag.topological_sort()] == ["apply", "seal"]
-    assert {o.name for o in dag.get_task("seal").outlets} == {"tpch_seal_0", "tpch_epoch"}
+    assert [t.task_id for t in dag.topological_sort()] == ["apply", "vote"]
+    assert {o.name for o in dag.get_task("vote").outlets} == {"tpch_vote_0", "tpch_epoch"}
     assert commit_tasks(dags) == ["checkpoint", "publish"], "its batches are applied one after the other"
     again = planned(tmp_path, VOTE, APPLIED, SETTLE, CHECKPOINT, coordinators=2)
-    assert "vote" in again["tpch_coordinator_0"].task_ids, "a coordinator that is added brings the vote back"
+    assert "complete" in again["tpch_coordinator_0"].task_ids, "a coordinator that is added brings the vote back"
     assert commit_tasks(again) == ["correct_and_checkpoint", "publish"]
 
 
@@ -114,7 +114,7 @@ def test_of_a_project_that_is_not_initialised_all_is_waited_for(tmp_path):
     assert commit_tasks(dags) == ["correct_refresh_and_checkpoint", "publish"]
 
 
-def weights_of(project, places, task="seal"):
+def weights_of(project, places, task="vote"):
     """Weights of the tasks that Airflow makes for the runs of (epoch, coordinator), from DAGs as its scheduler reads them back."""
     rhythm = Rhythm.of(project)
     read = {d: DagSerialization.from_dict(DagSerialization.to_dict(dag)) for d, dag in build_dags(project).items()}
@@ -126,7 +126,7 @@ def weights_of(project, places, task="seal"):
     return found
 
 
-@pytest.mark.parametrize("task", ["apply", "seal", "vote"])
+@pytest.mark.parametrize("task", ["apply", "vote", "complete"])
 def test_tasks_go_first_in_the_order_of_the_token_and_each_coordinator_in_turn(task):
     places = [(epoch, coordinator) for epoch in range(2) for coordinator in range(3)]
     weights = weights_of(load_project(EXAMPLE, {}), places, task)
@@ -170,7 +170,7 @@ def test_ui_run_is_many_tasks_with_a_checked_form(dags):
     dag = dags["tpch_run_epochs"]
     assert set(dag.params) == {"first_epoch", "epochs", "executor"}
     assert dag.get_task("epoch.correct_refresh_and_checkpoint").upstream_task_ids == {
-        f"epoch.seal_{i}" for i in range(3)
+        f"epoch.vote_{i}" for i in range(3)
     }
     assert dag.get_task("epoch.validate").upstream_task_ids == {"epoch.publish"}
     with pytest.raises(ValueError, match="0 is less than the minimum"):
@@ -199,7 +199,7 @@ def test_the_vote_is_an_event_when_it_is_unanimous_and_skipped_else(dags):
         def add_partitions(self, keys):
             self.keys = keys
 
-    task, event = dags["tpch_coordinator_0"].get_task("vote"), Event()
+    task, event = dags["tpch_coordinator_0"].get_task("complete"), Event()
     task.complete = {"first": 4, "last": 5}
     assert task.execute({"outlet_events": {task.asset: event}}) == {"first": 4, "last": 5}
     assert (event.keys, event.extra) == ("5", {"first": 4, "last": 5})

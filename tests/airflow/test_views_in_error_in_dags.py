@@ -30,8 +30,8 @@ def epoch(tmp_path, monkeypatch):
         number = next(numbers)
         land_order(tmp_path, op, order, number)
         steps.apply_epoch(folder, 0, number)
-        steps.seal_epoch(folder, 0, number)
-        assert steps.commit_sealed(folder) == [number]
+        steps.vote_epoch(folder, 0, number)
+        assert steps.commit_complete(folder) == [number]
         dags = build_dags(load_project(tmp_path))
         task, events = dags["shop_commit"].get_task("publish"), OutletEventAccessors()
         context = {"outlet_events": events, "ti": Instance()}

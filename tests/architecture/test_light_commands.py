@@ -32,7 +32,7 @@ main(sys.argv[1:])
 TASK = """
 import json, sys
 from cumulus_ops.orchestration import steps
-steps.seal_epoch(sys.argv[1], 0, 0, patience_s=0)
+steps.vote_epoch(sys.argv[1], 0, 0, patience_s=0)
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 WORKER = """

@@ -41,13 +41,13 @@ def test_racing_coordinators_end_like_a_quiet_run(seed: int, tmp_path: Path) -> 
     initialise(quiet)
     with open_runtime(quiet, "inprocess") as rt:
         from cumulus_ops.epochs.minibatch import run_minibatch
-        from cumulus_ops.epochs.sealing import seal
+        from cumulus_ops.epochs.voting import vote
 
         for epoch in range(EPOCHS):
             for coordinator in range(3):
                 for _ in range(DROPS):
                     assert run_minibatch(rt, coordinator) is not None
-                seal(rt, coordinator, epoch)
+                vote(rt, coordinator, epoch)
             assert commit(rt, epoch).corrections == 0  # nobody was early
     assert maps_at(raced) == maps_at(quiet)
     assert corrections > 0, "the race never made a coordinator read too early"

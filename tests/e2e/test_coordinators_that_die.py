@@ -15,7 +15,7 @@ from cumulus_ops.catalog import database
 from cumulus_ops.catalog.members import lock_coordinator
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle
-from cumulus_ops.epochs.sealing import apply_orphans, fence_the_gone, remove_coordinator, seal, sealed
+from cumulus_ops.epochs.voting import apply_orphans, fence_the_gone, is_complete, remove_coordinator, vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem, NotYet
 from cumulus_ops.project.settings import Project
@@ -63,10 +63,10 @@ def _end_epoch(rt: Runtime, coordinators: tuple[int, ...]) -> None:
     for coordinator in coordinators:
         run_minibatch(rt, coordinator)
         try:
-            seal(rt, coordinator, current_epoch(rt, coordinator))
+            vote(rt, coordinator, current_epoch(rt, coordinator))
         except NotYet:
             has_been_awaited(rt.project.catalog_url)
-            seal(rt, coordinator, current_epoch(rt, coordinator))
+            vote(rt, coordinator, current_epoch(rt, coordinator))
 
 
 def _finish(rt: Runtime) -> None:
@@ -77,7 +77,7 @@ def _finish(rt: Runtime) -> None:
             pass
     last = max(current_epoch(rt, c) for c in everyone)
     while min(current_epoch(rt, c) for c in everyone) <= last:
-        seal(rt, rt.catalog.votes.token_holder(), current_epoch(rt, rt.catalog.votes.token_holder()))
+        vote(rt, rt.catalog.votes.token_holder(), current_epoch(rt, rt.catalog.votes.token_holder()))
     for epoch in range(last + 1):
         commit(rt, epoch)
         assert engine_maps(rt, epoch_end(epoch)) == logged_maps(rt, epoch)
@@ -95,7 +95,7 @@ def _nothing_is_lost_or_doubled(rt: Runtime, quiet: Project, coordinators: tuple
 
 @pytest.mark.parametrize(
     ("make_project", "fault"),
-    [*on("sqlite", "apply.before-commit", "seal.before-commit"), *on("postgresql", "seal.before-commit")],
+    [*on("sqlite", "apply.before-commit", "vote.before-commit"), *on("postgresql", "vote.before-commit")],
     indirect=["make_project"],
 )
 def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
@@ -107,11 +107,11 @@ def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
         assert rt.catalog.votes.token().holder == 0
         appended = len(rt.catalog.log.batches(coordinator=0))
         _end_epoch(rt, (1, 2))
-        assert not sealed(rt, 0), "it has lost the token, and nothing else"
+        assert not is_complete(rt, 0), "it has lost the token, and nothing else"
         lapse(project.catalog_url)
         (fenced,) = fence_the_gone(rt, by=2)
         assert (fenced.epoch, fenced.coordinator, fenced.by) == (0, 0, 2)
-        assert sealed(rt, 0)
+        assert is_complete(rt, 0)
         commit(rt, 0)
         assert engine_maps(rt, epoch_end(0)) == logged_maps(rt, 0)
         assert [b.epoch for b in rt.catalog.log.batches(coordinator=0)] == [0] * appended
@@ -124,7 +124,7 @@ def test_who_dies_with_the_token_is_passed_by_then_fenced_and_comes_back(
 
 @pytest.mark.parametrize(
     ("make_project", "pause"),
-    [*on("sqlite", "apply.before-commit", "seal.before-commit"), *on("postgresql", "append.before-commit")],
+    [*on("sqlite", "apply.before-commit", "vote.before-commit"), *on("postgresql", "append.before-commit")],
     indirect=["make_project"],
 )
 def test_who_wakes_up_late_finds_its_epoch_sealed_and_goes_on_in_the_next(
@@ -219,7 +219,7 @@ def test_what_the_dead_have_appended_has_tentative_answers_at_once(make_project:
         settle(rt)
         assert engine_maps(rt) == logged_maps(rt, 0)
         assert rt.catalog.log.batch(appended.id).state == "applied"
-        assert not sealed(rt, 0)
+        assert not is_complete(rt, 0)
     assert wait(start(work_through_epochs, project, 0, 1)) == 0, "it comes back, and has nothing to do again"
     with open_runtime(project, "inprocess") as rt:
         _finish(rt)

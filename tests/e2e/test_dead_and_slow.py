@@ -11,7 +11,7 @@ import pytest
 
 from cumulus_ops.epochs.checkpoint import collect_garbage, commit, merge
 from cumulus_ops.epochs.minibatch import RUNS, run_minibatch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import epoch_end
@@ -32,7 +32,7 @@ def _most_runs(rt: Runtime) -> int:
 
 def _end_epoch(rt: Runtime) -> object:
     for coordinator in range(3):
-        seal(rt, coordinator, 0)
+        vote(rt, coordinator, 0)
     commit(rt, 0)
     return engine_maps(rt, epoch_end(0))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cumulus_ops.epochs.minibatch import run_minibatch, settle, settle_if_due
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import CorrectionSettings, Project
 from tests.support.children import apply_drops, start, wait
@@ -27,7 +27,7 @@ def _project(folder: Path, corrections: CorrectionSettings) -> Project:
     project = dataclasses.replace(make_shop(folder, periods=DROPS), corrections=corrections)
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
     return project
 
 

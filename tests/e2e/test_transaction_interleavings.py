@@ -57,7 +57,7 @@ LIMIT = int(os.environ.get("INTERLEAVINGS", "4"))
 PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
 IGNORED = {
-    *("sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at", "covers"),
+    *("voted_at", "sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at", "covers"),
     *("first_seen", "registered_at"),
 }
 #: By the one clock all epochs are over, by the other they last for long.

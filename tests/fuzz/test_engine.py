@@ -16,7 +16,7 @@ import pytest
 from cumulus_ops.compute.steps import Executor
 from cumulus_ops.epochs.checkpoint import commit, refresh
 from cumulus_ops.epochs.minibatch import apply_batch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from m3 import CompileError, Interpreter, compile_views
 from tests.fuzz.lookups import is_turn, looked_up
@@ -91,6 +91,6 @@ def follow(
             feed(rt, oracle, batch, place)
             compare(rt, oracle, place)
         for coordinator in range(2):
-            seal(rt, coordinator, 0)
+            vote(rt, coordinator, 0)
         commit(rt, 0)
         compare(rt, oracle, len(batches) + 1)

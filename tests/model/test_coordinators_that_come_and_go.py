@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from cumulus_ops.catalog.epochs import Token
 from cumulus_ops.epochs.checkpoint import commit, merge
 from cumulus_ops.epochs.minibatch import commit_batch
-from cumulus_ops.epochs.sealing import apply_orphans, remove_coordinator
+from cumulus_ops.epochs.voting import apply_orphans, remove_coordinator
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, InputProblem, NotYet
 from cumulus_ops.project.rhythm import Rhythm
@@ -121,7 +121,7 @@ class Comings(World):
         except NotYet as refused:
             _require(refused, "batch-pending", *(["no-token", "old-token"] if held != token else []))
             return
-        assert held == token or before > epoch, "sealed with a token that it did not have"
+        assert held == token or before > epoch, "voted with a token that it did not have"
 
     def oversleep(self, data: st.DataObject, coordinator: int) -> None:
         """It takes the token and stands still; another one passes it by and seals; it awakes and seals with what it has."""
@@ -230,7 +230,7 @@ def _act(world: Comings, data: st.DataObject, action: str) -> None:
         try:
             simple[action]()
         except NotYet as refused:
-            _require(refused, *(["unsealed"] if action == "commit" else []))
+            _require(refused, *(["votes-missing"] if action == "commit" else []))
         except InputProblem as refused:
             _require(refused, "last-coordinator", "coordinator-drains", "not-a-member")
 

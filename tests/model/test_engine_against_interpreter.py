@@ -25,7 +25,7 @@ from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.steps import StepResult
 from cumulus_ops.epochs.checkpoint import _by_clock, collect_garbage, commit, merge, refresh_task, try_refresh
 from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.maps.deltas import multiply
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
@@ -371,7 +371,7 @@ def _play_on(world: World, data: st.DataObject) -> None:
         holder = world.rt.catalog.votes.token_holder()
         epoch = world.rt.catalog.members.position(holder)[0]
         if epoch <= last:
-            seal(world.rt, holder, epoch)
+            vote(world.rt, holder, epoch)
     for epoch in range(last + 1):
         commit(world.rt, epoch)
     for epoch in range(last + 1):
@@ -410,7 +410,7 @@ def _seal_or_commit(world: World, action: str) -> None:
     try:
         if action == "seal":
             holder = world.rt.catalog.votes.token_holder()
-            seal(world.rt, holder, world.rt.catalog.members.position(holder)[0])
+            vote(world.rt, holder, world.rt.catalog.members.position(holder)[0])
         else:
             epoch = len(world.rt.catalog.snapshots.all())
             commit(world.rt, epoch)

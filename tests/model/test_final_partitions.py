@@ -22,8 +22,8 @@ from cumulus_ops.epochs.checkpoint import commit, correct, merge, refresh
 from cumulus_ops.epochs.finals import finalise
 from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch, run_minibatch
 from cumulus_ops.epochs.quarantine import drop_batch, retry_batch
-from cumulus_ops.epochs.sealing import seal
 from cumulus_ops.epochs.setting_aside import retract
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, NotYet
 from cumulus_ops.project.processes import FINAL_POINTS
@@ -178,7 +178,7 @@ class World:
         elif action == "seal":
             with contextlib.suppress(NotYet):
                 holder = self.rt.catalog.votes.token_holder()
-                seal(self.rt, holder, self.rt.catalog.members.position(holder)[0])
+                vote(self.rt, holder, self.rt.catalog.members.position(holder)[0])
         elif action == "commit":
             with contextlib.suppress(NotYet):
                 commit(self.rt, self.rt.catalog.snapshots.newest() + 1)
@@ -302,7 +302,7 @@ def test_a_snapshot_that_has_other_rows_than_were_final_is_not_published(tmp_pat
         run_minibatch(rt, 0, [])
         finalise(rt)
         for coordinator in range(COORDINATORS):
-            seal(rt, coordinator, 0)
+            vote(rt, coordinator, 0)
         commit(rt, 0)
         with rt.catalog.database.engine.begin() as connection:
             connection.exec_driver_sql("UPDATE final_partition SET rows = 2 WHERE view = 'bag'")

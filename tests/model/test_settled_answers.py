@@ -18,9 +18,9 @@ from sqlalchemy import Engine, event
 from cumulus_ops.catalog.records import Batch, NewBatch
 from cumulus_ops.epochs.checkpoint import correct, refresh
 from cumulus_ops.epochs.minibatch import apply_batch, run_minibatch, settle_if_due
-from cumulus_ops.epochs.sealing import seal
 from cumulus_ops.epochs.setting_aside import retract
 from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import CorrectionSettings
 from cumulus_ops.query.read import read_view
@@ -147,7 +147,7 @@ def test_a_join_of_staggered_coordinators_is_right_while_their_epochs_are_open(
     project = make_project(tmp_path, RELATIONS, views={"pairs": PAIRS["pairs"]}, coordinators=2)
     initialise(project)
     with open_runtime(dataclasses.replace(project, corrections=CorrectionSettings(after))) as rt:
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         for coordinator, inserted in enumerate([("r", 1, (1, 2)), ("s", 1, (2, 0, 3))]):
             append_events(rt, coordinator, [inserted], "d")
             run_minibatch(rt, coordinator, [])
@@ -161,7 +161,7 @@ def test_what_was_taken_back_does_not_stay_in_tentative_answers(tmp_path: Path) 
     project = make_project(tmp_path, RELATIONS, views={"pairs": PAIRS["pairs"]}, coordinators=3)
     initialise(project)
     with open_runtime(dataclasses.replace(project, corrections=CorrectionSettings(LATER))) as rt:
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         events = [("r", 1, (1, 2)), ("s", 1, (2, 0, 3)), ("s", 1, (2, 1, 5))]
         batches = [append_events(rt, c, [inserted], "d") for c, inserted in enumerate(events)]
         for batch in batches:
@@ -206,7 +206,7 @@ def test_a_correction_costs_statements_by_clock_and_not_by_batch(tmp_path: Path)
         counts[statement.split()[0]] += 1
 
     with open_runtime(dataclasses.replace(project, corrections=CorrectionSettings(LATER))) as rt:
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         _many(rt, LIVE)
         correct(rt)
         refresh(rt)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import apply_batch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.query.read import read_view
@@ -32,7 +32,7 @@ def test_totals_beyond_64_bits_are_validated(spark: SparkSession, tmp_path: Path
         for number, step in enumerate(steps):
             apply_batch(rt, append_events(rt, 0, step, f"d{number}"))
             events += step
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         commit(rt, 0)
         for view in views:
             rows = read_view(rt, view, as_of=0, ordered=False).to_pylist()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle
-from cumulus_ops.epochs.sealing import fence_the_gone, seal
+from cumulus_ops.epochs.voting import fence_the_gone, vote
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import InputProblem, NotYet
 from cumulus_ops.project.settings import Patience, Project
@@ -66,7 +66,7 @@ def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int
                 assert run_minibatch(rt, coordinator, drops) is not None
             while current_epoch(rt, coordinator) == epoch:
                 try:
-                    seal(rt, coordinator, epoch)
+                    vote(rt, coordinator, epoch)
                 except NotYet:
                     os.sched_yield()
 
@@ -104,7 +104,7 @@ def work_through_epochs(
             try:
                 run_minibatch(rt, coordinator)
                 fence_the_gone(rt, coordinator)
-                seal(rt, coordinator, current_epoch(rt, coordinator))
+                vote(rt, coordinator, current_epoch(rt, coordinator))
             except NotYet:
                 os.sched_yield()
             except InputProblem as problem:

@@ -18,7 +18,7 @@ from typing import Protocol
 from cumulus_ops.catalog.records import Run
 from cumulus_ops.epochs.checkpoint import commit, correct, merge, refresh
 from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch, current_epoch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.maps.deltas import VERSION, delta_values, value_column
 from cumulus_ops.maps.packs import open_run
 from cumulus_ops.opening.runtime import Runtime
@@ -254,7 +254,7 @@ class Local:
         """See :class:`Worker`."""
         holder = self.holder()
         try:
-            seal(self.rt, holder, current_epoch(self.rt, holder))
+            vote(self.rt, holder, current_epoch(self.rt, holder))
         except NotYet:
             return None
         return holder

@@ -8,7 +8,7 @@ from pathlib import Path
 from cumulus_ops.catalog.records import NewFileAside, Validation
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import Project
 from cumulus_ops.publishing.publishing import publish
@@ -59,7 +59,7 @@ def _epoch(rt: Runtime, epoch: int, texts: Sequence[str]) -> None:
         append_events(rt, coordinator, [("sales", 1, (text, amount)) for text in texts], f"drop-{epoch}")
         run_minibatch(rt, coordinator)
     for coordinator in (0, 1):
-        seal(rt, coordinator, epoch)
+        vote(rt, coordinator, epoch)
     commit(rt, epoch)
     publish(rt, epoch)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from cumulus_ops.compute.steps import Executor
 from cumulus_ops.epochs.checkpoint import commit, refresh
 from cumulus_ops.epochs.minibatch import apply_batch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.query.read import read_view
@@ -108,5 +108,5 @@ def _epoch(rt: Runtime, epoch: int, batch: Batch) -> None:
             apply_batch(rt, append_events(rt, coordinator, mine, f"{epoch}-{coordinator}"))
             refresh(rt)
     for coordinator in range(COORDINATORS):
-        seal(rt, coordinator, epoch)
+        vote(rt, coordinator, epoch)
     commit(rt, epoch)

@@ -24,7 +24,7 @@ from cumulus_ops.coordination.plan import Barrier
 from cumulus_ops.epochs.checkpoint import commit, correct, refresh
 from cumulus_ops.epochs.finals import finalise
 from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch, current_epoch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, NotYet
 from cumulus_ops.project.settings import Project
@@ -200,7 +200,7 @@ class _Player:
     def _next(self, c: int) -> None:
         item = self.case.scripts[c][self.places[c]]
         if item is None:
-            seal(self.rt, c, current_epoch(self.rt, c))
+            vote(self.rt, c, current_epoch(self.rt, c))
         else:
             sealing = self._sealing(c, item)
             self.appended[c].append(append_events(self.rt, c, item.events, f"d{self.places[c]}", sealing))

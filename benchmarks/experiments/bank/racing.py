@@ -20,7 +20,7 @@ from benchmarks.experiments.bank.project import bank_project
 from benchmarks.experiments.bank.transfers import Scenario, Transfers, land
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch
-from cumulus_ops.epochs.sealing import seal, sealed
+from cumulus_ops.epochs.voting import is_complete, vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, NotYet
 from cumulus_ops.query.read import read_view
@@ -115,7 +115,7 @@ def _work(home: Path, scenario: Scenario, coordinator: int) -> None:
                 assert run_minibatch(rt, coordinator) is not None
             while current_epoch(rt, coordinator) == epoch:
                 with suppress(NotYet):
-                    seal(rt, coordinator, epoch)
+                    vote(rt, coordinator, epoch)
                 os.sched_yield()
 
 
@@ -133,7 +133,7 @@ def _watch(
         assert not any(process.exitcode for process in processes), "a coordinator died"
         readings.append(_read(rt, nets, scenario.accounts, time.perf_counter() - started))
         epoch = len(totals)
-        if sealed(rt, epoch):
+        if is_complete(rt, epoch):
             try:
                 corrections += commit(rt, epoch).corrections
             except Conflict:

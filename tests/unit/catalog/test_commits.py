@@ -287,7 +287,7 @@ def test_an_epoch_with_a_batch_that_is_not_applied_is_votes_missing(catalog: Cat
 def test_a_checkpoint_needs_all_seals_in_order_and_all_corrections(catalog: Catalog) -> None:
     apply(catalog, 0, "a")
     apply(catalog, 1, "b")
-    with pytest.raises(NotYet, match="not sealed by coordinator 0, 1, 2"):
+    with pytest.raises(NotYet, match="coordinator 0, 1, 2 has not voted"):
         catalog.snapshots.checkpoint(snapshot(catalog, 0))
     seal_all(catalog, 0)
     seal_all(catalog, 1)

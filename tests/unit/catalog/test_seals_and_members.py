@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.epochs import FencedSeal, Token
+from cumulus_ops.catalog.epochs import FencedVote, Token
 from cumulus_ops.catalog.records import Snapshot
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.project.rhythm import Rhythm
@@ -111,14 +111,14 @@ def test_one_that_is_gone_is_fenced_and_its_later_events_go_to_its_next_epoch(ca
     stamps = catalog.members.position(0)
     assert not catalog.votes.fence(0, 0, 2, "gone", PAST, PATIENCE), "nobody waits for it"
     token = take_late(catalog, 2, tmp_path)
-    assert not catalog.votes.fence(0, 0, 2, "gone", PAST, PATIENCE), "nobody has sealed the epoch"
+    assert not catalog.votes.fence(0, 0, 2, "gone", PAST, PATIENCE), "nobody has voted to end the epoch"
     catalog.votes.vote(2, 0, token)
     with pytest.raises(NotYet, match="not applied"):
         catalog.votes.fence(0, 0, 2, "gone", PAST, PATIENCE)
     assert catalog.commits.commit_apply(batch, catalog.commits.begin_apply(batch, NOBODY), [new_run()], 0.0)
     assert catalog.votes.fence(0, 0, 2, "gone", PAST, PATIENCE)
     assert not catalog.votes.fence(0, 0, 1, "again", PAST, PATIENCE)
-    assert catalog.votes.fenced() == [FencedSeal(0, 0, 2, "gone")]
+    assert catalog.votes.fenced() == [FencedVote(0, 0, 2, "gone")]
     with pytest.raises(Conflict):
         append(catalog, 0, "late", at=stamps)
     late = append(catalog, 0, "late")
@@ -154,7 +154,7 @@ def test_an_epoch_is_complete_when_its_own_members_have_sealed_it(catalog: Catal
     catalog.snapshots.checkpoint(Snapshot(0, epoch_end(0), catalog.commits.last_commit(), 0, 0.0))
     for coordinator in range(3):
         catalog.votes.vote(coordinator, 1)
-    with pytest.raises(NotYet, match="not sealed by coordinator 3"):
+    with pytest.raises(NotYet, match="coordinator 3 has not voted"):
         catalog.snapshots.checkpoint(Snapshot(1, epoch_end(1), catalog.commits.last_commit(), 0, 0.0))
     assert catalog.votes.token_holder() == 3
     catalog.votes.vote(3, 1)
@@ -234,7 +234,7 @@ def test_the_period_follows_the_number_of_members(catalog: Catalog) -> None:
 
 def test_an_epoch_that_is_sealed_before_its_time_ends_then(catalog: Catalog) -> None:
     catalog.votes.vote(0, 0, None, FUTURE)
-    assert catalog.members.boundary(0, 0, FUTURE).reason == "sealed"
+    assert catalog.members.boundary(0, 0, FUTURE).reason == "voted"
     assert (
         catalog.members.boundary(1, 0, FUTURE).ends_at == catalog.members.boundary(0, 0, FUTURE).ends_at + FUTURE.period
     )

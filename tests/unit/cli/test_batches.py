@@ -68,8 +68,8 @@ def repair(project: Project, kept: Path) -> None:
 
 def end_epoch(project: Project, epoch: int) -> dict[str, int] | None:
     done = steps.apply_epoch(str(project.folder), 0, epoch)
-    steps.seal_epoch(str(project.folder), 0, epoch)
-    steps.commit_sealed(str(project.folder))
+    steps.vote_epoch(str(project.folder), 0, epoch)
+    steps.commit_complete(str(project.folder))
     return done
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cumulus_ops.cli.main import main
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.rhythm import read_timeline
 from cumulus_ops.project.settings import load_project
@@ -46,7 +46,7 @@ def test_coordinators_come_and_go(call: Call, tmp_path: Path) -> None:
     last = call("coordinators", "drain", "1")
     assert (last.exit_code, "nobody would be left" in last.stderr) == (2, True)
     with open_runtime(project, "inprocess") as runtime:
-        seal(runtime, 0, 0)
+        vote(runtime, 0, 0)
     (left,) = json.loads(call("coordinators", "--json").stdout)
     assert (left["index"], left["epoch"], left["holds_token"], left["state"]) == (1, 1, True, "works")
     assert "has left after epoch 0" in call("coordinators", "drain", "0").stdout

@@ -10,7 +10,7 @@ import pytest
 from cumulus_ops.compute import kernel as kernel_module
 from cumulus_ops.compute import reading
 from cumulus_ops.epochs.checkpoint import commit
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.maps.runs import pick_tier
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3.datatypes import INT
@@ -48,7 +48,7 @@ def test_joins_are_made_in_parts_and_deltas_written_early(tmp_path: Path, monkey
 
         for number, start in enumerate(range(0, len(EVENTS), 40)):
             apply_batch(rt, append_events(rt, 0, EVENTS[start : start + 40], f"d{number}"))
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         commit(rt, 0)
         assert engine_maps(rt) == oracle_maps(interpret(rt.program, EVENTS))
     assert min(parts) < 20 < max(parts), "some join was made in parts"

@@ -12,7 +12,7 @@ import pytest
 from cumulus_ops.epochs import minibatch
 from cumulus_ops.epochs.checkpoint import commit, refresh, try_refresh
 from cumulus_ops.epochs.minibatch import apply_batch, run_minibatch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.publishing.publishing import publish
@@ -56,7 +56,7 @@ def committed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[
         for i, part in enumerate((events[:4], events[4:])):
             apply_batch(rt, append_events(rt, 0, part, f"d{i}"))
             refresh(rt)
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         commit(rt, 0)
         yield rt, interpret(rt.program, events)
 

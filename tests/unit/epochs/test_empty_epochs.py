@@ -7,8 +7,8 @@ import pytest
 
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
 from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import ValidationSettings
@@ -59,7 +59,7 @@ def end_epochs(rt, upto):
         epoch, coordinator = min((m.epoch, m.coordinator) for m in rt.catalog.members.membership().active())
         if epoch > upto:
             return
-        seal(rt, coordinator, epoch, upto)
+        vote(rt, coordinator, epoch, upto)
 
 
 def total(rt, epoch):
@@ -92,7 +92,7 @@ def test_their_boundaries_are_those_that_sealing_one_by_one_writes(make):
     """A coordinator that ended one early moves the others' boundaries, whoever seals how many at once."""
     rt = make(50)
     rhythm = Rhythm.of(rt.project)
-    seal(rt, 0, 0, 9)
+    vote(rt, 0, 0, 9)
     expected = {(e, c): rt.catalog.members.boundary(c, e, rhythm).ends_at for e in range(10) for c in range(3)}
     end_epochs(rt, 9)
     found = {(b.epoch, b.coordinator): b.ends_at for e in range(10) for b in rt.catalog.members.boundaries(e)}
@@ -103,7 +103,7 @@ def test_their_boundaries_are_those_that_sealing_one_by_one_writes(make):
 
 def test_no_epoch_is_ended_before_its_time(make):
     rt = make(3)
-    seal(rt, 0, 0, 100)
+    vote(rt, 0, 0, 100)
     assert rt.catalog.members.position(0)[0] in (3, 4), "those that are over, to the second"
     rhythm = Rhythm.of(rt.project)
     last = rt.catalog.members.position(0)[0] - 1

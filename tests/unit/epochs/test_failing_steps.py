@@ -22,8 +22,8 @@ from cumulus_ops.cli.main import main
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
 from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.local.doctor import FIX, examine
 from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
@@ -126,8 +126,8 @@ def test_a_task_that_cannot_begin_is_told_of_with_its_log(folder: Path, monkeypa
 def test_the_step_that_fails_is_told_of_and_not_those_around_it(folder: Path, rt: Runtime) -> None:
     land_order(folder, "I", 1, 1)
     run_minibatch(rt, 0)
-    seal(rt, 0, 0)
-    assert steps.commit_sealed(str(folder)) == [0]
+    vote(rt, 0, 0)
+    assert steps.commit_complete(str(folder)) == [0]
     published = rt.project.published
     assert published is not None
     published.touch()
@@ -158,7 +158,7 @@ def test_steps_that_succeed_cost_one_read_in_all(folder: Path, rt: Runtime) -> N
         for order in range(3):
             land_order(folder, "I", order + 1, order)
             run_minibatch(rt, 0)
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         commit(rt, 0)
     finally:
         event.remove(Engine, "before_cursor_execute", count)
@@ -263,17 +263,17 @@ def test_how_old_the_data_is(tmp_path: Path) -> None:
         assert rt.catalog.history.data_at(2) > data_at
         for epoch in (2, 3):
             for coordinator in (0, 1):
-                seal(rt, coordinator, epoch)
+                vote(rt, coordinator, epoch)
         commit(rt, 2)
         assert rt.catalog.history.data_at(3) == rt.catalog.history.data_at(2), "nothing has come in since"
-        assert StepProblem("seal", 3, "", "", PAST, PAST).name == "seal of coordinator 3"
+        assert StepProblem("vote", 3, "", "", PAST, PAST).name == "vote of coordinator 3"
 
 
 def test_data_are_as_old_as_they_landed(folder: Path, rt: Runtime) -> None:
     land_order(folder, "I", 1, 1)
     landed = datetime.datetime.now(datetime.UTC)
     run_minibatch(rt, 0)
-    seal(rt, 0, 0)
+    vote(rt, 0, 0)
     commit(rt, 0)
     at = rt.catalog.history.data_at(0)
     assert at is not None

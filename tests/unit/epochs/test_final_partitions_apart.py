@@ -13,7 +13,7 @@ from cumulus_ops.catalog import seals as value_seals
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.finals import finalise, publish_lost_finals
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.publishing.final_tables import final_table
@@ -46,7 +46,7 @@ def test_what_is_final_is_read_although_another_partition_fails(where: str, tmp_
         before = read_answer(rt, "v")
         apply(rt, [click(6, 1)], "b")
         assert read_answer(rt, "v").rows.equals(before.rows)
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         commit(rt, 0)
         after = read_answer(rt, "v")
         assert after.rows.equals(before.rows)

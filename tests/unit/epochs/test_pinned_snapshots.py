@@ -13,8 +13,8 @@ from cumulus_ops.catalog.records import Validation
 from cumulus_ops.cli.output import print_status
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
 from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.publishing.delta_tables import published_versions
@@ -48,7 +48,7 @@ def run_epoch(rt: Runtime) -> int:
         lines = [json.dumps({**row, "op": "I", "event": 10 * epoch + 3 * drop + i}) for i, row in enumerate(rows)]
         (folder / "sales.ndjson").write_text("\n".join(lines) + "\n")
         run_minibatch(rt, 0)
-    seal(rt, 0, epoch)
+    vote(rt, 0, epoch)
     commit(rt, epoch)
     return epoch
 

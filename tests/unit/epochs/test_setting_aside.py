@@ -20,9 +20,9 @@ from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.steps import InProcess, StepResult, Task, verdict
 from cumulus_ops.epochs.checkpoint import _correction, commit, correct, refresh_task
 from cumulus_ops.epochs.minibatch import apply_batch, run_minibatch
-from cumulus_ops.epochs.sealing import seal
 from cumulus_ops.epochs.setting_aside import retract
 from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.project.versions import epoch_end
@@ -83,7 +83,7 @@ def damage(rt: Runtime, batch: int) -> Callable[[], None]:
 def end_epoch(rt: Runtime) -> int:
     epoch = rt.catalog.members.position(0)[0]
     for coordinator in range(rt.project.coordinators):
-        seal(rt, coordinator, epoch)
+        vote(rt, coordinator, epoch)
     commit(rt, epoch)
     return epoch
 

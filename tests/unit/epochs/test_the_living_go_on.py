@@ -18,7 +18,7 @@ from cumulus_ops.append.append import append_delivery
 from cumulus_ops.epochs import driver
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import current_epoch
-from cumulus_ops.epochs.sealing import apply_orphans, seal
+from cumulus_ops.epochs.voting import apply_orphans, vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import NotYet
 from cumulus_ops.project.settings import Project
@@ -54,16 +54,16 @@ def test_only_where_order_counts_is_a_late_holder_waited_for(
     with open_runtime(project) as rt:
         assert rt.plan.versions.name == scheme
         with pytest.raises(NotYet):
-            seal(rt, 1, 0)  # coordinator 0 is silent
+            vote(rt, 1, 0)  # coordinator 0 is silent
         awaited_for(project, after_s)
         if moves:
-            seal(rt, 1, 0)
-            seal(rt, 2, 0)  # who has been passed by once is passed by at once
+            vote(rt, 1, 0)
+            vote(rt, 2, 0)  # who has been passed by once is passed by at once
             assert [current_epoch(rt, c) for c in range(3)] == [0, 1, 1]
             assert rt.catalog.votes.missing(0) == (0,), "its epoch is as open as it was"
         else:
             with pytest.raises(NotYet):
-                seal(rt, 1, 0)
+                vote(rt, 1, 0)
 
 
 def test_a_shorter_patience_than_the_buffer_period_is_kept(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_a_shorter_patience_than_the_buffer_period_is_kept(tmp_path: Path) -> No
     )
     with open_runtime(project) as rt:
         with pytest.raises(NotYet):
-            seal(rt, 1, 0)
+            vote(rt, 1, 0)
         awaited_for(project, 1)
-        seal(rt, 1, 0)
+        vote(rt, 1, 0)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_who_cannot_apply_anothers_batch_goes_on_and_tries_it_once(
         asked.append(batch)
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr("cumulus_ops.epochs.sealing.apply_or_set_aside", fail)
+    monkeypatch.setattr("cumulus_ops.epochs.voting.apply_or_set_aside", fail)
     tried: set[int] = set()
     assert [apply_orphans(shop, tried), apply_orphans(shop, tried)] == [0, 0]
     assert asked == batches == sorted(tried)

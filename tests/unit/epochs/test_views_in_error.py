@@ -15,8 +15,8 @@ from cumulus_ops.catalog.records import Validation
 from cumulus_ops.cli.output import print_status
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
 from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem, ViewInError
 from cumulus_ops.project.names import NOTICES
@@ -69,7 +69,7 @@ def run_epoch(rt: Runtime, events: Mapping[int, Event] | None = None) -> int:
         extra = [(events or {})[c]] if c in (events or {}) else []
         land(rt, c, ("I", 10 * epoch + c, c, 6, 2), *extra)
     for c in range(3):
-        seal(rt, c, epoch)
+        vote(rt, c, epoch)
     commit(rt, epoch)
     return epoch
 

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from cumulus_ops.epochs.checkpoint import commit, merge
 from cumulus_ops.epochs.minibatch import apply_batch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.publishing.publishing import publish
@@ -51,7 +51,7 @@ def test_totals_are_exact_while_they_grow_beyond_64_bits_and_come_back(tmp_path:
             assert {view: rows(rt, view) for view in VIEWS} == wanted
             if number % 4 == 3:
                 epoch = number // 4
-                seal(rt, 0, epoch)
+                vote(rt, 0, epoch)
                 commit(rt, epoch)
                 while merge(rt):
                     pass

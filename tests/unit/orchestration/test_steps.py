@@ -8,8 +8,8 @@ import pytest
 
 from cumulus_ops.append.append import append_delivery
 from cumulus_ops.cli.scaffold import write_project
-from cumulus_ops.epochs.sealing import remove_coordinator
 from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import remove_coordinator
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import steps
 from cumulus_ops.project.errors import InputProblem
@@ -58,9 +58,9 @@ def look(folder):
 
 
 def seal(folder, coordinator, moment):
-    """What :func:`steps.seal_scheduled` says at once, as lists."""
-    sealed = steps.seal_scheduled(folder, coordinator, moment, patience_s=0)
-    return list(sealed.epochs), list(sealed.complete)
+    """What :func:`steps.vote_scheduled` says at once, as lists."""
+    voted = steps.vote_scheduled(folder, coordinator, moment, patience_s=0)
+    return list(voted.epochs), list(voted.complete)
 
 
 def newest(folder):
@@ -111,7 +111,7 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
     file = folder_path(folder) / "cumulus.yaml"
     file.write_text(file.read_text() + "\ncorrections: {after: 0.000001s}\n")
     begin(folder, now())
-    assert steps.seal_epoch(folder, 0, 0) == [0]
+    assert steps.vote_epoch(folder, 0, 0) == [0]
     seen = []
     monkeypatch.setattr(
         "cumulus_ops.epochs.minibatch.settle",
@@ -151,7 +151,7 @@ def test_apply_tells_of_partitions_that_become_final_while_it_goes_on(folder, la
 
 
 def test_apply_of_a_sealed_epoch_does_nothing(folder, land):
-    assert steps.seal_epoch(folder, 0, 0) == [0]
+    assert steps.vote_epoch(folder, 0, 0) == [0]
     land(0, "d1", 1)
     begin(folder, PAST)
     assert steps.apply_scheduled(folder, 0, PAST)["batches"] == 0
@@ -163,8 +163,8 @@ def test_who_has_sealed_a_last_epoch_keeps_the_dag_that_has_to_say_so(folder, la
     steps.apply_epoch(folder, 0, 0)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         runtime.catalog.members.drain(1)
-    assert steps.seal_epoch(folder, 0, 0) == [0]
-    assert steps.seal_epoch(folder, 1, 0) == [0]
+    assert steps.vote_epoch(folder, 0, 0) == [0]
+    assert steps.vote_epoch(folder, 1, 0) == [0]
     timeline = read_timeline(load_project(folder_path(folder)).state)
     assert [(c, stay.gone) for c, stay in timeline.items()] == [(0, False), (1, True)]
 
@@ -199,7 +199,7 @@ def test_epochs_that_end_at_once_are_told_apart_by_when_they_begin(folder):
 def test_who_is_removed_while_ahead_shortens_nobody_elses_epoch(folder):
     begin(folder, now() - datetime.timedelta(minutes=61))
     steps.apply_epoch(folder, 0, 0)
-    assert steps.seal_epoch(folder, 0, 0) == [0]
+    assert steps.vote_epoch(folder, 0, 0) == [0]
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         rhythm = Rhythm.of(runtime.project)
         remove_coordinator(runtime, 0)
@@ -260,28 +260,28 @@ def test_whoever_seals_goes_on_without_those_that_are_gone(folder, land):
     begin(folder, start)
     land(0, "d1", 1)
     steps.apply_epoch(folder, 0, 0)
-    assert steps.seal_scheduled(folder, 1, start, patience_s=0) is None
+    assert steps.vote_scheduled(folder, 1, start, patience_s=0) is None
     has_been_awaited(load_project(folder_path(folder)).catalog_url)
     assert seal(folder, 1, start) == ([0, 1], [0]), "for epoch 1 nobody has waited that long"
     epoch = look(folder).epochs[0]
     assert [(f.coordinator, f.by) for f in epoch.fenced] == [(0, 1)]
-    assert (epoch.state, epoch.events, epoch.members) == ("sealed", 1, (0, 1))
+    assert (epoch.state, epoch.events, epoch.members) == ("complete", 1, (0, 1))
     assert seal(folder, 0, start) == ([0, 1], [0, 1]), "it awakes: its first epoch is sealed"
 
 
 def test_the_vote_follows_the_members(folder):
-    steps.seal_epoch(folder, 0, 0)
+    steps.vote_epoch(folder, 0, 0)
     with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
         assert runtime.catalog.members.add().first == 2
         runtime.catalog.members.drain(1)
-    assert steps.seal_epoch(folder, 1, 5) == [0], "which was its last"
-    assert steps.seal_epoch(folder, 0, 1) == [1]
-    assert steps.commit_sealed(folder) == [0], "nothing was appended to epoch 1: it is as 0"
+    assert steps.vote_epoch(folder, 1, 5) == [0], "which was its last"
+    assert steps.vote_epoch(folder, 0, 1) == [1]
+    assert steps.commit_complete(folder) == [0], "nothing was appended to epoch 1: it is as 0"
     assert newest(folder) == 1
-    assert steps.seal_epoch(folder, 0, 2) == [2]
-    assert (steps.commit_sealed(folder), newest(folder)) == ([], 1)
-    assert steps.seal_epoch(folder, 2, 2) == [2]
-    assert (steps.commit_sealed(folder), newest(folder)) == ([], 2), "committed with its last seal"
+    assert steps.vote_epoch(folder, 0, 2) == [2]
+    assert (steps.commit_complete(folder), newest(folder)) == ([], 1)
+    assert steps.vote_epoch(folder, 2, 2) == [2]
+    assert (steps.commit_complete(folder), newest(folder)) == ([], 2), "committed with its last seal"
     assert [(e.epoch, e.through, e.members) for e in look(folder).epochs] == [
         (0, 0, (0, 1)),
         (1, 1, (0,)),
@@ -290,10 +290,10 @@ def test_the_vote_follows_the_members(folder):
 
 
 def test_seal_waits_for_the_token_and_says_so(folder):
-    assert steps.seal_epoch(folder, 1, 0, patience_s=0) is None
-    assert steps.seal_epoch(folder, 0, 0) == [0]
-    assert steps.seal_epoch(folder, 1, 0) == [0]
-    assert steps.seal_epoch(folder, 1, 0) == [0]  # again: the same answer, so that a retry emits its event
+    assert steps.vote_epoch(folder, 1, 0, patience_s=0) is None
+    assert steps.vote_epoch(folder, 0, 0) == [0]
+    assert steps.vote_epoch(folder, 1, 0) == [0]
+    assert steps.vote_epoch(folder, 1, 0) == [0]  # again: the same answer, so that a retry emits its event
 
 
 def test_apply_without_a_clock_waits_for_its_epoch(folder, land):
@@ -314,8 +314,8 @@ def test_plan_spreads_what_has_landed_evenly(folder, land):
         totals = steps.apply_epoch(folder, 0, entry["epoch"], leave=entry["leave"]["0"])
         again = steps.apply_epoch(folder, 0, entry["epoch"], leave=entry["leave"]["0"])
         applied.append((totals["batches"], again["batches"]))
-        assert steps.seal_epoch(folder, 0, entry["epoch"])
-        assert steps.seal_epoch(folder, 1, entry["epoch"])
+        assert steps.vote_epoch(folder, 0, entry["epoch"])
+        assert steps.vote_epoch(folder, 1, entry["epoch"])
     assert applied == [(2, 0), (2, 0), (1, 0)]
 
 
@@ -328,9 +328,9 @@ def test_commit_takes_every_sealed_epoch_once_and_publish_names_what_awaits_vali
         land(0, f"d{epoch}", epoch)
         steps.apply_epoch(folder, 0, epoch)
         for coordinator in (0, 1):
-            steps.seal_epoch(folder, coordinator, epoch)
-    assert steps.commit_sealed(folder) == [0, 1]
-    assert steps.commit_sealed(folder) == []
+            steps.vote_epoch(folder, coordinator, epoch)
+    assert steps.commit_complete(folder) == [0, 1]
+    assert steps.commit_complete(folder) == []
     assert steps.publish_committed(folder) == ([0, 1], {})
     assert steps.publish_committed(folder) == ([0, 1], {})
 
@@ -341,8 +341,8 @@ def test_a_failed_snapshot_is_an_error_that_names_report_and_failures(folder, la
     land(0, "d1", 1)
     steps.apply_epoch(folder, 0, 0)
     for coordinator in (0, 1):
-        steps.seal_epoch(folder, coordinator, 0)
-    steps.commit_sealed(folder)
+        steps.vote_epoch(folder, coordinator, 0)
+    steps.commit_complete(folder)
     report = ValidationReport(0, "failed", {}, ("revenue: 1 group differs",), folder_path("/reports/index.html"), 0.1)
     monkeypatch.setattr("cumulus_ops.validation.run.validate", lambda _runtime, _epoch, _views: report)
     with pytest.raises(steps.SnapshotInvalid) as caught:
@@ -384,7 +384,7 @@ def test_who_waits_for_the_token_applies_what_its_dead_holder_has_appended(folde
     project = load_project(folder_path(folder))
     with steps.running(folder, None, "apply", 0) as (_, dying):
         append_delivery(project, dying.catalog, 0, dying.sources.pending(0)[0])
-    assert steps.seal_epoch(folder, 1, 0, patience_s=0) is None
+    assert steps.vote_epoch(folder, 1, 0, patience_s=0) is None
     with open_runtime(project, "inprocess") as runtime:
         assert [(b.coordinator, b.state) for b in runtime.catalog.log.batches()] == [(0, "applied")]
 
@@ -398,10 +398,10 @@ def test_an_epoch_that_is_completed_by_a_fence_is_told_of_at_once(folder, land, 
     land(0, "d1", 1)
     assert steps.apply_epoch(folder, 0, 0)["batches"] == 1
     with monkeypatch.context() as patch:
-        patch.setattr("cumulus_ops.epochs.sealing.fence_the_gone", lambda *_: [])
-        assert (steps.seal_epoch(folder, 1, 0, patience_s=0), steps.seal_epoch(folder, 1, 0)) == (None, [0])
+        patch.setattr("cumulus_ops.epochs.voting.fence_the_gone", lambda *_: [])
+        assert (steps.vote_epoch(folder, 1, 0, patience_s=0), steps.vote_epoch(folder, 1, 0)) == (None, [0])
     assert look_after_others(folder, monkeypatch) == [(range(1), 0)]
-    assert steps.commit_sealed(folder) == [0]
+    assert steps.commit_complete(folder) == [0]
 
 
 def test_an_epoch_for_which_nobody_comes_is_told_of(folder, land, monkeypatch):
@@ -410,7 +410,7 @@ def test_an_epoch_for_which_nobody_comes_is_told_of(folder, land, monkeypatch):
     land(0, "d1", 1)
     steps.apply_epoch(folder, 0, 0)
     for coordinator in (0, 1):
-        assert steps.seal_epoch(folder, coordinator, 0) == [0]
+        assert steps.vote_epoch(folder, coordinator, 0) == [0]
     assert look_after_others(folder, monkeypatch) == [], "its commit has just been woken"
     monkeypatch.setattr(steps, "OTHERS_S", 0.0)
     monkeypatch.setattr(steps, "COMMIT_S", 0.0)

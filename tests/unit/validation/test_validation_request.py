@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cumulus_ops.epochs.checkpoint import commit
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.validation.run import validation_request
 from m3.datatypes import INT
@@ -23,7 +23,7 @@ def test_a_program_without_views_can_be_validated(tmp_path: Path) -> None:
         from cumulus_ops.epochs.minibatch import apply_batch
 
         apply_batch(rt, append_events(rt, 0, [("r", 1, (1,))], "d"))
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         commit(rt, 0)
         request = validation_request(rt, 0, tmp_path)
     assert request.views == ()

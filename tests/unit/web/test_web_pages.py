@@ -21,7 +21,7 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.epochs import EpochNumbers, Transition
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.epochs.sealing import seal
+from cumulus_ops.epochs.voting import vote
 from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
@@ -344,7 +344,7 @@ def test_rows_without_an_order_are_sorted_and_can_be_downloaded(tmp_path: Path) 
         run_minibatch(rt, 0, ["d"])
         for epoch in (0, 1):
             for coordinator in range(3):
-                seal(rt, coordinator, epoch)
+                vote(rt, coordinator, epoch)
             commit(rt, epoch)
         publish(rt, 0)
     client = TestClient(create_app(lambda: [project], anyone))
@@ -379,7 +379,7 @@ def test_corrections_are_shown_where_a_view_had_some(tmp_path: Path) -> None:
         append_events(rt, 0, [("sales", 1, ("r", 1))], "d")
         run_minibatch(rt, 0, ["d"])
         group = next(g.name for g in rt.plan.groups.values() if any(m.startswith("a_") for m in g.members))
-        seal(rt, 0, 0)
+        vote(rt, 0, 0)
         commit(rt, 0)
         publish(rt, 0)
     with contextlib.closing(sqlite3.connect(project.state / "catalog.db")) as database:

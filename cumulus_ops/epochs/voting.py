@@ -1,6 +1,6 @@
-"""How an epoch ends for its coordinators: seals in the token's order, early ends, and going on without those that are gone.
+"""How an epoch ends for its coordinators: votes in the token's order, early ends, and going on without those that are gone.
 
-Everybody who seals also looks after the others: nobody's process has to live for an epoch to complete, and what it has appended is applied
+Everybody who votes also looks after the others: nobody's process has to live for an epoch to complete, and what it has appended is applied
 as soon as it is known to be dead.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import logging
 
-from cumulus_ops.catalog.epochs import FencedSeal
+from cumulus_ops.catalog.epochs import FencedVote
 from cumulus_ops.coordination.barriers import APPLIED, waits_for
 from cumulus_ops.epochs.minibatch import apply_or_set_aside, tidy
 from cumulus_ops.opening.runtime import Runtime
@@ -23,25 +23,25 @@ __all__ = [
     "apply_left",
     "apply_orphans",
     "fence_the_gone",
+    "is_complete",
     "open_epoch",
     "remove_coordinator",
-    "seal",
-    "sealed",
+    "vote",
 ]
 
 
 log = logging.getLogger(__name__)
 
 
-@watched("seal")
-def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> None:
-    """Seal an epoch for a coordinator: no event of it will come any more. A no-op when done before. An epoch that this completes, and
+@watched("vote")
+def vote(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> None:
+    """Vote to end an epoch for a coordinator: no event of it will come any more. A no-op when done before. An epoch that this completes, and
     to which nothing was appended, has its snapshot at once: the one before.
 
     Args:
         rt: the open project.
-        coordinator, epoch: what is sealed.
-        upto: seal the epochs behind it as well, up to this one, as far as they are over; nothing must have come that belongs to them.
+        coordinator, epoch: whose vote, on what.
+        upto: vote on the epochs behind it as well, up to this one, as far as they are over; nothing must have come that belongs to them.
 
     Raises:
         NotYet: the token is with another coordinator, or was passed on meanwhile; or a batch is not applied yet.
@@ -53,28 +53,27 @@ def seal(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
     if token is None:
         holder = rt.catalog.votes.token_holder()
         place = f"coordinator {coordinator}, epoch {epoch}"
-        raise NotYet(f"coordinator {holder} has the token", kind="no-token", place=place, hint="it must seal first")
-    reach("seal.before-commit")
+        raise NotYet(f"coordinator {holder} has the token", kind="no-token", place=place, hint="it must vote first")
+    reach("vote.before-commit")
     rt.catalog.votes.vote(coordinator, epoch, token, rhythm, upto, applied=waits_for(rt.coordination, APPLIED))
-    reach("seal.after-commit")
+    reach("vote.after-commit")
     rt.catalog.snapshots.repeat()
 
 
 def _patience_with_the_holder(rt: Runtime) -> datetime.timedelta:
     """How long a coordinator whose epoch is over waits for a holder of the token that is late. What lands for it meanwhile belongs to its next epoch,
-    and is not applied. Where the order of coordinators does not count, nobody gets anything for waiting: the buffer period is enough for a holder that is about to
-    seal, and what it applies later is corrected, as it is between coordinators that are in two epochs anyway (decision 47)."""
+    and is not applied. Where the order of coordinators does not count, nobody gets anything for waiting: the buffer period is enough for a holder that is about to vote, and what it applies later is corrected, as it is between coordinators that are in two epochs anyway (decision 47)."""
     token = rt.project.patience.token
     return token if rt.plan.versions.takes_turns else min(token, rt.project.corrections.after)
 
 
-def sealed(rt: Runtime, epoch: int) -> bool:
-    """Whether every member of the epoch has sealed it (the unanimous vote)."""
+def is_complete(rt: Runtime, epoch: int) -> bool:
+    """Whether every member of the epoch has voted to end it (the unanimous vote)."""
     return not rt.catalog.votes.missing(epoch)
 
 
-def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
-    """Go on without the coordinators that are awaited for longer than the patience: apply what they have appended, and seal in their
+def fence_the_gone(rt: Runtime, by: int) -> list[FencedVote]:
+    """Go on without the coordinators that are awaited for longer than the patience: apply what they have appended, and vote in their
     name. Each as far as it is late; usually that is one epoch, or none.
 
     Args:
@@ -82,14 +81,14 @@ def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
         by: the coordinator that does so.
 
     Returns:
-        what was sealed.
+        the votes that were made.
     """
     rhythm, patience = Rhythm.of(rt.project), rt.project.patience.gone
     if patience is None:
         return []
-    done: list[FencedSeal] = []
+    done: list[FencedVote] = []
     minutes = patience.total_seconds() / 60
-    reason = f"others had waited for its seal for more than {minutes:g} minutes"
+    reason = f"others had waited for its vote for more than {minutes:g} minutes"
     while late := [place for place in rt.catalog.votes.overdue(rhythm, patience) if place[1] != by]:
         before = len(done)
         for epoch, coordinator in late:
@@ -100,7 +99,7 @@ def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
             except NotYet:  # it appends: it is not gone
                 continue
             reach("fence.after-commit")
-            done += (FencedSeal(e, coordinator, by, reason) for e in range(epoch, epoch + fenced))
+            done += (FencedVote(e, coordinator, by, reason) for e in range(epoch, epoch + fenced))
             if fenced:
                 log.warning("%s%s", done[-1], f", and in the {fenced - 1} epochs before" if fenced > 1 else "")
         if len(done) == before:
@@ -112,7 +111,7 @@ def fence_the_gone(rt: Runtime, by: int) -> list[FencedSeal]:
 
 def remove_coordinator(rt: Runtime, coordinator: int) -> bool:
     """Take a coordinator out without waiting for it: the epoch that it has open is its last, what it has appended is applied, and the
-    epoch is sealed in its name. What has landed for it, and was not appended, is left where it is.
+    epoch gets a vote in its name. What has landed for it, and was not appended, is left where it is.
 
     Returns:
         whether there was anything to do.
@@ -162,7 +161,7 @@ def apply_orphans(rt: Runtime, tried: set[int]) -> int:
 
 
 def apply_left(rt: Runtime, epoch: int) -> None:
-    """Apply what is appended to an epoch that all have sealed: after the beginning of a generation that is all of it, also of those that are gone."""
+    """Apply what is appended to an epoch that all have voted to end: after the beginning of a generation that is all of it, also of those that are gone."""
     for batch in rt.catalog.log.batches(state="appended"):
         if batch.epoch <= epoch:
             rt.executor.prepare(rt.plan)

@@ -4,7 +4,7 @@ from alembic import op
 
 from cumulus_ops.catalog.tables import metadata
 
-revision = "0024"
+revision = "0025"
 down_revision = None
 
 
