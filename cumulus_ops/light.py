@@ -6,11 +6,37 @@ whether the values are a pandas series. In a process that has none, it may as we
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-__all__ = ["without_pandas"]
+__all__ = ["lazy_module", "without_pandas"]
+
+
+def lazy_module(name: str) -> ModuleType:
+    """A module that is imported when something of it is used first: for what one command, or one task, needs and others do not. Who imports it so
+    says beside it, for type checkers, which one it is:
+
+    >>> if TYPE_CHECKING:  # doctest: +SKIP
+    ...     from cumulus_ops.validation import run as validating
+    ... else:
+    ...     validating = lazy_module("cumulus_ops.validation.run")
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        return importlib.import_module(name)  # which says what is wrong
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    parent, _, last = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], last, module)
+    return module
 
 
 class _Missing:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
@@ -58,6 +58,12 @@ class EventLog(Part):
         if among is not None and len(among) <= FEW_NAMES:
             query = query.where(t.batch.c.drop.in_(among))
         return {row[0] for row in self._db.read(query)}
+
+    def count_drops(self) -> dict[int, int]:
+        """coordinator -> how many deliveries were ever appended for it."""
+        b = t.batch.c
+        query = select(b.coordinator, func.count()).where(b.part == 0).group_by(b.coordinator)
+        return {int(row[0]): int(row[1]) for row in self._db.read(query)}
 
     def append(
         self,

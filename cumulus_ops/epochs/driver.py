@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from cumulus_ops.catalog.epochs import Membership, in_error
-from cumulus_ops.catalog.records import Batch
+from cumulus_ops.catalog.epochs import in_error
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.finals import finalise, publish_lost_finals
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch
+from cumulus_ops.epochs.policy import Action, Standing, next_action
 from cumulus_ops.epochs.setting_aside import is_due
 from cumulus_ops.epochs.voting import apply_left, is_complete, vote
 from cumulus_ops.opening.runtime import Runtime
@@ -43,9 +44,7 @@ def run_epochs(
     _await_copies(rt, on_progress)
     committed = rt.catalog.snapshots.newest() + 1
     for epoch in range(committed, committed + epochs - done):
-        stuck: set[int] = set()
-        while not is_complete(rt, epoch):
-            _step(rt, on_progress, stuck)
+        _work_until_complete(rt, epoch, _look_by_periods, on_progress)
         _finish(rt, epoch, on_progress, validating)
 
 
@@ -61,54 +60,112 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
         how many epochs were completed.
     """
     done = _catch_up(rt, on_progress, validating)
-    _await_copies(rt, on_progress, lambda coordinator: _apply_waiting(rt, coordinator, on_progress))
+    _await_copies(rt, on_progress, lambda coordinator: _apply_all(rt, coordinator, on_progress))
     with rt.sources.as_of_now():
-        return done + _run_waiting(rt, on_progress, validating)
-
-
-def _run_waiting(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
-    done = 0
-    while _something_waits(rt):
-        taken = [_apply_waiting(rt, coordinator, on_progress) for coordinator in _everyone(rt)]
-        if not (any(taken) or _is_due(rt)):
-            on_progress("nothing more can be taken yet; the next run looks again")
-            return done
-        epoch = rt.catalog.snapshots.newest() + 1
-        while not is_complete(rt, epoch):
-            holder = rt.catalog.votes.token_holder()
-            vote(rt, holder, current_epoch(rt, holder))
-        _finish(rt, epoch, on_progress, validating)
-        done += 1
+        while _something_waits(rt):
+            epoch = rt.catalog.snapshots.newest() + 1
+            if not _work_until_complete(rt, epoch, _look_for_the_rest, on_progress):
+                on_progress("nothing more can be taken yet; the next run looks again")
+                break
+            _finish(rt, epoch, on_progress, validating)
+            done += 1
     return done
 
 
-def _apply_waiting(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> bool:
-    """Apply all that waits for a coordinator, unless its epoch is ended before; returns whether there was anything."""
-    is_taken = False
+@dataclass
+class _Tried:
+    """What one epoch's work has shown so far: the coordinators of which nothing that waits could be taken, for it changes while it is read, and whether
+    anything was applied."""
+
+    in_vain: set[int] = field(default_factory=set)
+    is_taken: bool = False
+
+
+def _work_until_complete(
+    rt: Runtime,
+    epoch: int,
+    look: Callable[[Runtime, int, _Tried], list[Standing]],
+    on_progress: Callable[[str], None],
+) -> bool:
+    """Do what is next until all have voted to end the epoch. It follows from the catalog alone, so that a killed run continues where it was.
+
+    Returns:
+        whether it is complete; False if nothing can be done about it now.
+    """
+    tried = _Tried()
+    while not is_complete(rt, epoch):
+        action, coordinator = next_action(look(rt, epoch, tried), rt.catalog.votes.token_holder())
+        if action is Action.WAIT:
+            return False
+        if action is Action.VOTE:
+            vote(rt, coordinator, current_epoch(rt, coordinator))
+        elif _apply(rt, coordinator, on_progress):
+            tried.is_taken = True
+        else:
+            tried.in_vain.add(coordinator)
+    return True
+
+
+def _look_for_the_rest(rt: Runtime, epoch: int, tried: _Tried) -> list[Standing]:
+    """Each takes all that waits, unless its epoch was ended before; then the epoch is over, if there is anything in it or it was ended."""
+    takes = [
+        c for c in _active(rt) if c not in tried.in_vain and current_epoch(rt, c) <= epoch and not _was_ended(rt, c)
+    ]
+    is_over = tried.is_taken or _has_batches(rt) or any(_was_ended(rt, c) for c in _active(rt))
+    return [Standing(c, has_work=c in takes, is_over=is_over) for c in _active(rt)]
+
+
+def _look_by_periods(rt: Runtime, _epoch: int, tried: _Tried) -> list[Standing]:
+    """N periods to an epoch, in each of which everybody takes a drop; but who has none left holds nobody up."""
+    everyone = _active(rt)
+    drops = rt.catalog.log.count_drops()
+    period = max(drops.get(c, 0) for c in everyone)
+    unfinished = {
+        c for c in everyone if any(b.state == "appended" or is_due(b) for b in rt.catalog.log.waiting_batches(c))
+    }
+    waiting = [c for c in everyone if c not in tried.in_vain and rt.sources.pending(c)]
+    joined = {m.coordinator for m in rt.catalog.members.membership().active() if m.first > 0}
+    # of one that has joined later, what had landed for it before is no backlog
+    behind = [c for c in waiting if drops.get(c, 0) < period and not (c in joined and _had_its_periods(rt, c))]
+    holder = rt.catalog.votes.token_holder()
+    is_over = _was_ended(rt, holder) or (not behind and (not waiting or _had_its_periods(rt, holder)))
+    takes = {*unfinished} if unfinished or is_over else {*(behind or waiting)}
+    return [Standing(c, has_work=c in takes, is_over=is_over) for c in everyone]
+
+
+def _was_ended(rt: Runtime, coordinator: int) -> bool:
+    """Whether the epoch that it has open is over already: early, on request or for its many events."""
+    epoch = current_epoch(rt, coordinator)
+    return any(b.coordinator == coordinator for b in rt.catalog.members.boundaries(epoch))
+
+
+def _had_its_periods(rt: Runtime, coordinator: int) -> bool:
+    """N periods to an epoch; the first epoch of all lasts as many periods longer as there are coordinators before this one."""
+    epoch = current_epoch(rt, coordinator)
+    members = rt.catalog.members.membership().of(epoch)
+    length = len(members) + (members.index(coordinator) if epoch == 0 else 0)
+    return sum(b.part == 0 for b in rt.catalog.log.batches(coordinator=coordinator, epoch=epoch)) >= length
+
+
+def _apply_all(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> None:
+    """Apply all that waits for a coordinator, unless its epoch is ended before."""
     while not _was_ended(rt, coordinator) and _apply(rt, coordinator, on_progress):
-        is_taken = True
-    return is_taken
+        pass
 
 
 def _something_waits(rt: Runtime) -> bool:
     """Whether there are drops to append, batches to apply, or to try again, or batches that are in no snapshot yet."""
-    if _has_batches(rt) or any(rt.sources.pending(c) for c in _everyone(rt)):
+    if _has_batches(rt) or any(rt.sources.pending(c) for c in _active(rt)):
         return True
-    return any(is_due(b) for c in _everyone(rt) for b in rt.catalog.log.waiting_batches(c))
-
-
-def _is_due(rt: Runtime) -> bool:
-    """Whether an epoch is to be completed although nothing more can be taken: it has batches, or is over."""
-    return _has_batches(rt) or any(_was_ended(rt, c) for c in _everyone(rt))
+    return any(is_due(b) for c in _active(rt) for b in rt.catalog.log.waiting_batches(c))
 
 
 def _has_batches(rt: Runtime) -> bool:
     """Whether there are batches that are in no snapshot yet."""
-    committed = rt.catalog.snapshots.newest() + 1
-    return any(b.counts for b in rt.catalog.log.batches(since=committed))
+    return any(b.counts for b in rt.catalog.log.batches(since=rt.catalog.snapshots.newest() + 1))
 
 
-def _everyone(rt: Runtime) -> list[int]:
+def _active(rt: Runtime) -> list[int]:
     return sorted(m.coordinator for m in rt.catalog.members.membership().active())
 
 
@@ -142,7 +199,7 @@ def _await_copies(
 ) -> None:
     """Wait for drops that somebody may be writing, as long as that can be told in a `settle` time. ``meanwhile`` is called for the coordinators
     of which all drops are complete: nobody's rows wait for another's copy."""
-    everyone = _everyone(rt)
+    everyone = _active(rt)
     deadline = time.monotonic() + 2 * rt.project.settle.total_seconds()
     told = False
     while True:
@@ -180,47 +237,6 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
         )
         for line in (*outcome.failures, *outcome.unproved, *outcome.remarks):
             on_progress(f"  {line}")
-
-
-def _step(rt: Runtime, on_progress: Callable[[str], None], stuck: set[int]) -> None:
-    """Do the next thing, which follows from the catalog alone, so that a killed run continues where it was. ``stuck`` are the coordinators
-    of which nothing that waits could be taken: it changes while it is read."""
-    membership = rt.catalog.members.membership()
-    everyone = _everyone(rt)
-    batches = {c: rt.catalog.log.batches(coordinator=c) for c in everyone}
-    drops = {c: sum(b.part == 0 for b in batches[c]) for c in everyone}
-    period = max(drops.values())
-    waiting = [c for c in everyone if c not in stuck and rt.sources.pending(c)]
-    unfinished = [c for c in everyone if any(b.state == "appended" or is_due(b) for b in batches[c])]
-    joined = {m.coordinator for m in membership.active() if m.first > 0}  # later; what has landed for it is no backlog
-    behind = [
-        c
-        for c in waiting
-        if drops[c] < period and not (c in joined and _had_its_periods(rt, c, membership, batches[c]))
-    ]
-    holder = rt.catalog.votes.token_holder()
-    if unfinished:
-        _apply(rt, unfinished[0], on_progress)
-    elif _was_ended(rt, holder) or (
-        not behind and (not waiting or _had_its_periods(rt, holder, membership, batches[holder]))
-    ):
-        vote(rt, holder, current_epoch(rt, holder))
-    elif not _apply(rt, next_one := (behind or waiting)[0], on_progress):
-        stuck.add(next_one)
-
-
-def _was_ended(rt: Runtime, coordinator: int) -> bool:
-    """Whether the epoch that it has open is over already: early, on request or for its many events."""
-    epoch = current_epoch(rt, coordinator)
-    return any(b.coordinator == coordinator for b in rt.catalog.members.boundaries(epoch))
-
-
-def _had_its_periods(rt: Runtime, coordinator: int, membership: Membership, batches: Sequence[Batch]) -> bool:
-    """N periods to an epoch; the first epoch of all lasts as many periods longer as there are coordinators before this one."""
-    epoch = current_epoch(rt, coordinator)
-    members = membership.of(epoch)
-    length = len(members) + (members.index(coordinator) if epoch == 0 else 0)
-    return sum(b.epoch == epoch and b.part == 0 for b in batches) >= length
 
 
 def _apply(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> bool:

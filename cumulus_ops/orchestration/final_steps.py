@@ -1,5 +1,5 @@
-"""What tasks do about values that all their producers have sealed: make their partitions final, and prove them. No Airflow in here; heavy
-imports are inside the functions."""
+"""What tasks do about values that all their producers have sealed: make their partitions final, and prove them. No Airflow in
+here."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from cumulus_ops.catalog.finals import FinalPartition
+from cumulus_ops.catalog.values import shown_value
+from cumulus_ops.light import lazy_module
+from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
 from cumulus_ops.project.verdicts import EQUAL, outcome_of
 
 if TYPE_CHECKING:
-    from cumulus_ops.catalog.finals import FinalPartition
-    from cumulus_ops.opening.runtime import Runtime
+    from cumulus_ops.epochs import finals
+    from cumulus_ops.validation import finals as validating
+else:  # what writes Delta tables, and what proves rows: few tasks do either
+    finals = lazy_module("cumulus_ops.epochs.finals")
+    validating = lazy_module("cumulus_ops.validation.finals")
 
 __all__ = ["WAKE_S", "FinalLooks", "closed_values", "finalise_closed", "validate_final"]
 
@@ -30,9 +37,7 @@ class FinalLooks:
 
     def look(self) -> None:
         """Finalise now."""
-        from cumulus_ops.epochs.finals import finalise
-
-        for partition in finalise(self._runtime).partitions:
+        for partition in finals.finalise(self._runtime).partitions:
             self._untold = partition
         if self._untold is not None and self._pause.is_over:
             self._tell(self._untold)
@@ -49,8 +54,6 @@ def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[s
     Returns:
         (relation, seal) -> some of them, as people write them, the oldest first; without those of which nothing is left.
     """
-    from cumulus_ops.catalog.values import shown_value
-
     with running(folder, "inprocess", "finalise") as (project, runtime):
         proved = project.validation.policy != "off"
         found = {(r, s): runtime.catalog.finals.closed_left(r, s, validated=proved) for r, s in seals}
@@ -63,10 +66,8 @@ def finalise_closed(folder: str) -> list[str]:
     Returns:
         the partitions that are final now, as text.
     """
-    from cumulus_ops.epochs.finals import finalise
-
     with running(folder, None, "finalise") as (_, runtime):
-        report = finalise(runtime)
+        report = finals.finalise(runtime)
         for partition in report.partitions:
             log.info("final: %s", partition)
         return [str(partition) for partition in report.partitions]
@@ -81,10 +82,8 @@ def validate_final(folder: str) -> list[str]:
     Raises:
         SnapshotInvalid: one did not pass, and that is a failure by the project's settings.
     """
-    from cumulus_ops.validation.finals import validate_finals
-
     with running(folder, None, "validate", frames=True) as (project, runtime):
-        verdicts = validate_finals(runtime) if project.validation.policy != "off" else []
+        verdicts = validating.validate_finals(runtime) if project.validation.policy != "off" else []
     for verdict in verdicts:
         log.log(logging.INFO if verdict.outcome == EQUAL else logging.WARNING, "final partition %s", verdict)
     failed = [str(verdict) for verdict in verdicts if project.validation.is_failure(outcome_of([verdict.outcome]))]

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
 
-from cumulus_ops.orchestration import final_steps, steps
+from cumulus_ops.light import lazy_module
 from cumulus_ops.orchestration.assets import EPOCH, ReportLink, SnapshotLink, absolute_page
 from cumulus_ops.project import names
 from cumulus_ops.project.settings import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.finals import FinalPartition
+    from cumulus_ops.orchestration import final_steps, steps
+else:  # parsing a DAG file imports this module, and nothing that works
+    steps, final_steps = map(lazy_module, ("cumulus_ops.orchestration.steps", "cumulus_ops.orchestration.final_steps"))
 
 __all__ = [
     "ApplyEpoch",

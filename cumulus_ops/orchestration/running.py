@@ -1,4 +1,4 @@
-"""What all steps begin with: the project of a folder, initialised and opened. Heavy imports are inside the functions."""
+"""What all steps begin with: the project of a folder, initialised and opened."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from cumulus_ops.light import without_pandas
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import CumulusError
 from cumulus_ops.project.settings import Project, load_project
-
-if TYPE_CHECKING:
-    from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.publishing.telling import watched_task
 
 __all__ = ["Patience", "SnapshotInvalid", "running", "task_address"]
 
@@ -40,12 +39,7 @@ def running(
     """
     project = load_project(Path(folder))
     if (executor or project.executor.kind) == "inprocess" and not frames:
-        from cumulus_ops.light import without_pandas
-
         without_pandas()
-    from cumulus_ops.opening.runtime import initialise, open_runtime
-    from cumulus_ops.publishing.telling import watched_task
-
     log_address = task_address(os.environ)
     with watched_task(project, step, coordinator, log_address):
         initialise(project)

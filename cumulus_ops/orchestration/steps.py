@@ -1,7 +1,6 @@
 """What each task does, as plain functions over a project folder: no Airflow in here, so that a test can call them.
 
-All are idempotent: they ask the catalog what is left to do. Heavy imports are inside the functions, because parsing a
-DAG file imports this module.
+All are idempotent: they ask the catalog what is left to do.
 """
 
 from __future__ import annotations
@@ -12,19 +11,32 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from cumulus_ops.epochs.checkpoint import commit
+from cumulus_ops.epochs.minibatch import BatchReport, current_epoch, run_minibatch, settle, settle_if_due
+from cumulus_ops.epochs.policy import Action, Standing, next_action
+from cumulus_ops.epochs.voting import apply_left, apply_orphans, fence_the_gone, vote
+from cumulus_ops.light import lazy_module
 from cumulus_ops.orchestration.final_steps import FinalLooks
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
 from cumulus_ops.project.errors import NotYet
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import PASSED
+from cumulus_ops.publishing.telling import tell_where_coordinators_are, write_notices
+from cumulus_ops.query.errors import newest_errors
 
 if TYPE_CHECKING:
     from cumulus_ops.append.delivery import Delivery
     from cumulus_ops.catalog.epochs import Boundary
     from cumulus_ops.catalog.finals import FinalPartition
-    from cumulus_ops.epochs.minibatch import BatchReport
+    from cumulus_ops.epochs import finals
     from cumulus_ops.opening.runtime import Runtime
+    from cumulus_ops.publishing import publishing
+    from cumulus_ops.validation import run as validating
     from cumulus_ops.validation.request import ValidationReport
+else:  # what writes Delta tables, and what proves snapshots: most tasks do neither
+    finals = lazy_module("cumulus_ops.epochs.finals")
+    publishing = lazy_module("cumulus_ops.publishing.publishing")
+    validating = lazy_module("cumulus_ops.validation.run")
 
 __all__ = [
     "Published",
@@ -89,7 +101,6 @@ def apply_epoch(
         Sums over the batches (batches, events, inserts, deletes, quarantined, duplicates, set_aside); None when the coordinator
         is still in an earlier epoch.
     """
-    from cumulus_ops.epochs.minibatch import run_minibatch, settle
 
     totals = dict.fromkeys(TOTALS, 0)
     with running(folder, executor, "apply", coordinator) as (_, runtime):
@@ -132,27 +143,31 @@ def apply_scheduled(
     Returns:
         Sums over the batches, as of :func:`apply_epoch`.
     """
-    from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle, settle_if_due
 
     totals = dict.fromkeys(TOTALS, 0)
     with running(folder, None, "apply", coordinator) as (project, runtime):
         rhythm = Rhythm.of(project)
         epoch = _last_epoch(runtime, coordinator, moment)
         patience, looks = Patience(PATIENCE_S), 0
-        finals, others = FinalLooks(runtime, on_final), _Others(runtime, coordinator, on_complete)
+        final_looks, others = FinalLooks(runtime, on_final), _Others(runtime, coordinator, on_complete)
         while _is_in(runtime, coordinator, epoch):
             here = current_epoch(runtime, coordinator)
             boundary, last = (runtime.catalog.members.boundary(coordinator, e, rhythm) for e in (here, epoch))
             waiting = [] if boundary.is_early else _pending(runtime, coordinator)
             landed = [drop for drop in waiting if drop.arrived < boundary.ends_at]
-            report = run_minibatch(runtime, coordinator, landed)
+            has_work = bool(landed or runtime.catalog.log.waiting_batches(coordinator))
+            look = Standing(coordinator, has_work, _is_over(boundary))
+            action, report = next_action([look], coordinator)[0], None
+            if action is Action.APPLY:
+                report = run_minibatch(runtime, coordinator, landed)
+                action = next_action([look.without_work()], coordinator)[0]
             if report is not None:
                 log.info("applied %s", report)
                 _add(totals, report)
-                finals.look()
+                final_looks.look()
                 others.look_if_due()
                 looks = 0
-            elif here < epoch and _is_over(boundary) and _try_vote(runtime, coordinator, here, epoch):
+            elif action is Action.VOTE and here < epoch and _try_vote(runtime, coordinator, here, epoch):
                 patience = Patience(PATIENCE_S)
                 others.tell_complete()
             elif _is_over(last) and (here == epoch or patience.is_over):
@@ -160,11 +175,11 @@ def apply_scheduled(
             else:
                 settle_if_due(runtime)
                 others.look()
-                finals.look()
+                final_looks.look()
                 looks += 1
                 time.sleep(_pause_s(looks, boundary))
         settle(runtime)
-        finals.look()
+        final_looks.look()
     return totals
 
 
@@ -186,7 +201,6 @@ class _Others:
 
     def look(self) -> None:
         """Look now. Costs a few short queries if there is nothing to do."""
-        from cumulus_ops.epochs.voting import apply_orphans, fence_the_gone
 
         apply_orphans(self._runtime, self._tried)
         if fence_the_gone(self._runtime, self._coordinator):
@@ -243,7 +257,6 @@ def _quiet_until(runtime: Runtime, coordinator: int, upto: int) -> int:
 
 def _try_vote(runtime: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> bool:
     """Vote to end an epoch, and the empty ones behind it up to ``upto`` that are over; False while the token is elsewhere."""
-    from cumulus_ops.epochs.voting import vote
 
     if upto is not None and upto > epoch:
         upto = _quiet_until(runtime, coordinator, upto)
@@ -283,9 +296,6 @@ def vote_scheduled(
 
 def _vote_upto(runtime: Runtime, coordinator: int, epoch: int, upto: int, patience_s: float) -> Voted | None:
     """Vote to end the epochs up to ``epoch``, and on as long as they are empty and over, up to ``upto``."""
-    from cumulus_ops.epochs.minibatch import current_epoch, settle
-    from cumulus_ops.epochs.voting import apply_orphans, fence_the_gone
-    from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
     tried: set[int] = set()
 
@@ -331,8 +341,6 @@ def commit_complete(folder: str, *, executor: str | None = None) -> list[int]:
     Returns:
         the epochs that have snapshots of their own now, without those that repeat one.
     """
-    from cumulus_ops.epochs.checkpoint import commit
-    from cumulus_ops.epochs.voting import apply_left
 
     done: list[int] = []
     with running(folder, executor, "checkpoint") as (_, runtime):
@@ -358,20 +366,17 @@ def _say_repeated(epochs: range) -> None:
 
 def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
-    from cumulus_ops.epochs.finals import publish_lost_finals
-    from cumulus_ops.publishing.publishing import awaiting, publish, publish_lost, to_validate
-    from cumulus_ops.query.errors import newest_errors
 
     with running(folder, "inprocess", "publish") as (_, runtime):
-        for epoch in awaiting(runtime, "publish"):
-            log.info("epoch %d published: %s", epoch, publish(runtime, epoch))
-        for view in (*publish_lost(runtime), *publish_lost_finals(runtime)):
+        for epoch in publishing.awaiting(runtime, "publish"):
+            log.info("epoch %d published: %s", epoch, publishing.publish(runtime, epoch))
+        for view in (*publishing.publish_lost(runtime), *finals.publish_lost_finals(runtime)):
             log.warning("view %s: its table was gone or older, and is published again", view)
         _warn_of_expired(runtime, "publish")
         errors = {e.view: str(e) for e in newest_errors(runtime)}
         for view, reason in errors.items():
             log.warning("view %s is in error, and not published, %s", view, reason)
-        return Published(list(to_validate(runtime)), errors)
+        return Published(list(publishing.to_validate(runtime)), errors)
 
 
 def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
@@ -390,15 +395,12 @@ def validate_committed(folder: str) -> dict[int, str]:
     Raises:
         SnapshotInvalid: one did not pass, and that is a failure by the project's settings.
     """
-    from cumulus_ops.publishing.publishing import to_validate
-    from cumulus_ops.publishing.telling import write_notices
-    from cumulus_ops.validation.run import validate
 
     with running(folder, None, "validate", frames=True) as (project, runtime):
         settings, names = project.validation, [view.name for view in runtime.program.views]
         reports = [
-            validate(runtime, e, settings.chosen(names, len(runtime.catalog.results.validations())))
-            for e in to_validate(runtime)
+            validating.validate(runtime, e, settings.chosen(names, len(runtime.catalog.results.validations())))
+            for e in publishing.to_validate(runtime)
         ]
         write_notices(runtime)  # without publishing, this is where reading has found views in error
         _warn_of_expired(runtime, "validate")

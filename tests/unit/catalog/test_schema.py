@@ -40,7 +40,7 @@ def test_a_difference_would_be_seen(tmp_path: Path) -> None:
     make_catalog(tmp_path).close()
     with create_engine(url_of(tmp_path)).begin() as connection:
         connection.exec_driver_sql("ALTER TABLE run ADD COLUMN extra INTEGER")
-        connection.exec_driver_sql("DROP TABLE seal")
+        connection.exec_driver_sql("DROP TABLE vote")
         assert len(differences(connection)) == 2
 
 

@@ -173,7 +173,7 @@ def test_who_is_drained_seals_the_epoch_that_it_has_open_as_its_last(catalog: Ca
     assert catalog.members.drain(1).last == 0
     assert catalog.members.drain(1).last == 0
     apply(catalog, 1, "its last")
-    with pytest.raises(InputProblem, match="has yet to seal epoch 0"):
+    with pytest.raises(InputProblem, match="has yet to vote to end epoch 0"):
         catalog.members.add(1)
     catalog.votes.vote(1, 0)
     catalog.votes.vote(2, 0)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from cumulus_ops.catalog.log import FEW_NAMES, EventLog
-from cumulus_ops.epochs.driver import run_waiting
+from cumulus_ops.epochs.driver import run_epochs, run_waiting
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.publishing.publishing import publish_lost
 from tests.support.drops import make_shop
@@ -23,7 +23,10 @@ def shop(tmp_path: Path) -> Iterator[Runtime]:
         yield rt
 
 
-def test_no_step_of_an_epoch_reads_all_batches_or_the_names_of_all_drops(shop: Runtime) -> None:
+@pytest.mark.parametrize("run", [run_waiting, lambda rt, **how: run_epochs(rt, 1, **how)], ids=["all", "by periods"])
+def test_no_step_of_an_epoch_reads_all_batches_or_the_names_of_all_drops(
+    run: Callable[..., object], shop: Runtime
+) -> None:
     batches, drops, asked = EventLog.batches, EventLog.drops, []
 
     def bounded(self: EventLog, **by: object) -> object:
@@ -37,8 +40,9 @@ def test_no_step_of_an_epoch_reads_all_batches_or_the_names_of_all_drops(shop: R
         return drops(self, *of, among=among)  # type: ignore[arg-type]
 
     with patch.object(EventLog, "batches", bounded), patch.object(EventLog, "drops", named):
-        assert run_waiting(shop, validating=False) == 1
+        run(shop, validating=False)
         publish_lost(shop)
+    assert shop.catalog.snapshots.newest() == 0
     assert {*asked} == {"batches", "drops"}
 
 

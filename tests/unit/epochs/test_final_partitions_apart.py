@@ -163,7 +163,7 @@ def test_an_append_that_was_not_recorded_is_found_or_all_is_written_anew(
             apply(rt, [click(n, 5)], f"d{n}", {"clicks": [n]})
             if n % 2:
                 with monkeypatch.context() as patched:
-                    patched.setattr(type(rt.catalog), "record_final_tables", _die)
+                    patched.setattr(type(rt.catalog.finals), "record_final_tables", _die)
                     with pytest.raises(InterruptedError):
                         finalise(rt)
             if n == 3:

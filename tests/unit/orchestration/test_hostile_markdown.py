@@ -59,7 +59,7 @@ def documents(project_folder: Path, values: list[str]) -> list[str]:
             database.execute("UPDATE batch SET state = 'aside', reason = ?, \"drop\" = ? WHERE id = 1", (value, value))
             error = (value, value, value)
             database.execute("INSERT OR REPLACE INTO view_error VALUES ('ratio', 1, 'k', ?, ?, ?)", error)
-            database.execute("UPDATE seal SET reason = ? WHERE epoch = 1", (value,))
+            database.execute("UPDATE vote SET reason = ? WHERE epoch = 1", (value,))
             database.commit()
             write_notices(rt)
             barrier = Barrier("vote", value, value)

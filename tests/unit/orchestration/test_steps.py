@@ -114,14 +114,15 @@ def test_an_idle_apply_corrects_and_so_does_one_that_ends(folder, land, monkeypa
     assert steps.vote_epoch(folder, 0, 0) == [0]
     seen = []
     monkeypatch.setattr(
-        "cumulus_ops.epochs.minibatch.settle",
+        steps,
+        "settle",
         lambda runtime: seen.append(("end", runtime.catalog.commits.unsettled() is None)),
     )
     for coordinator, order in ((0, 1), (1, 2)):
         land(coordinator, "d", order)
         with monkeypatch.context() as patch:
             patch.setattr("cumulus_ops.epochs.minibatch.settle_if_due", lambda _: False)
-            patch.setattr("cumulus_ops.epochs.minibatch.settle_if_due", lambda _: False)
+            patch.setattr(steps, "settle_if_due", lambda _: False)
             steps.apply_epoch(folder, coordinator, 1 - coordinator)
     polls = []
     with monkeypatch.context() as patch:
@@ -398,7 +399,7 @@ def test_an_epoch_that_is_completed_by_a_fence_is_told_of_at_once(folder, land, 
     land(0, "d1", 1)
     assert steps.apply_epoch(folder, 0, 0)["batches"] == 1
     with monkeypatch.context() as patch:
-        patch.setattr("cumulus_ops.epochs.voting.fence_the_gone", lambda *_: [])
+        patch.setattr(steps, "fence_the_gone", lambda *_: [])
         assert (steps.vote_epoch(folder, 1, 0, patience_s=0), steps.vote_epoch(folder, 1, 0)) == (None, [0])
     assert look_after_others(folder, monkeypatch) == [(range(1), 0)]
     assert steps.commit_complete(folder) == [0]

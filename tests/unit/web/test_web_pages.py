@@ -423,7 +423,7 @@ def long_history(database: sqlite3.Connection, views: dict[str, str], epochs: in
         database.execute("INSERT INTO correction VALUES (?, ?, 12, NULL)", (epoch + 1, epoch))
         for c in range(3):
             database.execute("INSERT INTO boundary VALUES (?, ?, ?, 'clock')", (epoch, c, 1767225600.0 + epoch * 60))
-            database.execute("INSERT INTO seal VALUES (?, ?, ?, NULL, NULL)", (c, epoch, at))
+            database.execute("INSERT INTO vote VALUES (?, ?, ?, NULL, NULL)", (c, epoch, at))
             for part in range(3):
                 database.execute(BATCH, (c, f"d{epoch}", epoch, part))
         for view in views:
