@@ -8,10 +8,9 @@ the exact count, sum and sum of squares. A DISTINCT aggregate is one over the di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -21,156 +20,23 @@ from m3.algebra.normal import canonical
 from m3.algebra.rows import Branch, add_condition, owners
 from m3.algebra.terms import Polynomial, sum_type
 from m3.collected import COLLECTED
-from m3.datatypes import BOOL, DOUBLE, INT, Type
-from m3.functions.spec import average_type
+from m3.datatypes import BOOL, DOUBLE, Type
 from m3.program import Input, MapDecl
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
-from m3.sql.correlation import counted, distinct, keyed, plain
-from m3.sql.expressions import is_bare_null
-from m3.sql.ordered import ORDERED, OrderedCall, Place, read_ordered
+from m3.sql.block import AggregateCall, Place
+from m3.sql.correlation import Space, counted, distinct, keyed, plain
 
-if TYPE_CHECKING:
-    from m3.sql.joining import Workspace
-    from m3.sql.names import Names
-
-__all__ = ["AggregateCall", "Grouping", "read_call"]
+__all__ = ["Grouping", "default_of"]
 
 Monomial = tuple[Scalar, ...]
-SUMS = {exp.Sum: "sum", exp.Avg: "avg"}
-EXTREMES = {
-    exp.Min: "min", exp.Max: "max", exp.LogicalAnd: "min", exp.LogicalOr: "max", exp.AnyValue: "min",
-}  # fmt: skip
-MOMENTS = {
-    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
-    exp.StddevPop: "stddev_pop",
-}  # fmt: skip
 #: Statistics of pairs (x, y): the operation, and the sums that it is computed from. REGR_SYY is REGR_SXX of the other one.
 PAIRS: Mapping[str, str] = {
     "covar_pop": "x y xy", "covar_samp": "x y xy", "corr": "x y xx yy xy", "regr_slope": "x y xx xy",
     "regr_intercept": "x y xx xy", "regr_r2": "x y xx yy xy", "regr_sxx": "x xx", "regr_sxy": "x y xy",
 }  # fmt: skip
-#: Those whose arguments are x, y; the others take y, x.
-OF_PAIRS: Mapping[type[exp.Expr], str] = {
-    exp.Corr: "corr", exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.RegrSlope: "regr_slope",
-    exp.RegrIntercept: "regr_intercept", exp.RegrR2: "regr_r2", exp.RegrSxx: "regr_sxx", exp.RegrSyy: "regr_sxx",
-    exp.RegrSxy: "regr_sxy", exp.RegrCount: "count", exp.RegrAvgx: "avg", exp.RegrAvgy: "avg",
-}  # fmt: skip
-SYMMETRIC = (exp.Corr, exp.CovarPop, exp.CovarSamp)
 #: What the arguments of the call that is looked at belong to.
 ARGUMENTS = Scope("part", 0)
-HINT = (
-    "SUM, COUNT, AVG, MIN, MAX, VARIANCE, STDDEV, BOOL_AND, BOOL_OR, ANY_VALUE, ARG_MAX, ARG_MIN, FIRST, LAST, MEDIAN, "
-    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, BIT_AND, BIT_OR, BIT_XOR, CORR, COVAR and REGR, also with FILTER, can be maintained"
-)
-
-
-@dataclass(frozen=True)
-class AggregateCall:
-    """A call: its function, its arguments and filter over the block's columns, and its result's type.
-
-    ``function`` is count, sum, avg, min, max, one of the moments, or what :class:`~m3.sql.ordered.OrderedCall` says of ``order``
-    and ``parameter``; no arguments count rows."""
-
-    function: str
-    args: tuple[Scalar, ...]
-    where: Scalar | None
-    distinct: bool
-    type: Type
-    order: tuple[Place, ...] = ()
-    parameter: Decimal | str | None = None
-
-
-def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
-    """An aggregate call.
-
-    Args:
-        node: the call, or FILTER around it.
-        names: where its arguments belong.
-        read: reads an argument.
-
-    Raises:
-        CompileError: a function that cannot be maintained, or an argument that it does not take.
-    """
-    where = None
-    if isinstance(node, exp.Filter):
-        where, node = read(node.expression.this), node.this
-    inner = node.this
-    unique = isinstance(inner.this if isinstance(inner, exp.Order) else inner, exp.Distinct)
-    if type(node) in OF_PAIRS:
-        return _of_pairs(node, names, read, where)
-    if type(node) in ORDERED:
-        return _ordered(read_ordered(node, names, read), where, unique)
-    nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
-    if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
-        return AggregateCall("count", (), where, False, INT)
-    if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
-        nodes = nodes[0].expressions
-    if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
-        names.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
-    if node.expressions and not isinstance(node, exp.Count):
-        hint = "GREATEST or LEAST of several values; ROW_NUMBER() OVER (.. ORDER BY ..) <= n for several rows"
-        names.fail(node, f"{node.key.upper()} with {len(node.expressions) + 1} arguments", "wrong-arity", hint)
-    args = tuple(read(n) for n in nodes)
-    if isinstance(node, exp.CountIf):
-        where = args[0] if where is None else call("and", where, args[0])
-        return AggregateCall("count", args[:1] if unique else (), where, unique, INT)
-    return _typed(node, names, args, where, unique)
-
-
-def _of_pairs(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar], where: Scalar | None) -> AggregateCall:
-    """CORR(x, y), REGR_SLOPE(y, x) and their like look at the pairs in which none is NULL."""
-    pair = (node.this, node.args.get("expression"))
-    args = [read(n) for n in pair if n is not None and not isinstance(n, exp.Distinct)]
-    if len(args) != 2 or not all(a.type.is_numeric for a in args):
-        hint = "two INT or DECIMAL numbers: CAST the arguments to DECIMAL(p, s), only their sums are exact"
-        kinds = " and ".join(str(a.type) for a in args)
-        names.fail(node, f"{node.key.upper()} of {kinds or 'nothing'}", "type-mismatch", hint)
-    if not isinstance(node, SYMMETRIC):
-        args.reverse()
-    known = [call("not", call("is_null", a)) for a in args if a.type.nullable] + ([where] if where is not None else [])
-    kept = call("and", *known) if len(known) > 1 else known[0] if known else None
-    function, (x, y) = OF_PAIRS[type(node)], args
-    if function == "count":
-        return AggregateCall("count", (), kept, False, INT)
-    if function == "avg":
-        chosen = x if isinstance(node, exp.RegrAvgx) else y
-        return AggregateCall(
-            "avg", (chosen,), kept, False, average_type(chosen.type, names.context.dialect).with_null()
-        )
-    wanted = (x,) if isinstance(node, exp.RegrSxx) else (y,) if isinstance(node, exp.RegrSyy) else (x, y)
-    return AggregateCall(function, wanted, kept, False, DOUBLE.with_null())
-
-
-def _ordered(wanted: OrderedCall, where: Scalar | None, unique: bool) -> AggregateCall:
-    conditions = [call("not", call("is_null", s)) for s in wanted.known if s.type.nullable]
-    conditions += [where] if where is not None else []
-    kept = call("and", *conditions) if len(conditions) > 1 else conditions[0] if conditions else None
-    return AggregateCall(wanted.function, wanted.args, kept, unique, wanted.type, wanted.order, wanted.parameter)
-
-
-def _typed(node: exp.Expr, names: Names, args: tuple[Scalar, ...], where: Scalar | None, unique: bool) -> AggregateCall:
-    kind = type(node)
-    if kind is exp.Count:
-        return AggregateCall("count", args, where, unique, INT)
-    if kind in EXTREMES:
-        if kind in (exp.LogicalAnd, exp.LogicalOr) and args[0].type.kind != "bool":
-            names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", "a condition")
-        return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
-    if kind not in SUMS and kind not in MOMENTS:
-        names.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
-    if is_bare_null(args[0]):
-        args = (Const(None, INT.with_null()),)
-    if args[0].type.kind == "double" and kind in SUMS:
-        return AggregateCall(SUMS[kind], args, where, unique, DOUBLE.with_null())
-    if not args[0].type.is_numeric:
-        hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
-        names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)
-    if kind in MOMENTS:
-        return AggregateCall(MOMENTS[kind], args, where, unique, Type("double", nullable=True))
-    if kind is exp.Avg:
-        return AggregateCall("avg", args, where, unique, average_type(args[0].type, names.context.dialect).with_null())
-    return AggregateCall("sum", args, where, unique, sum_type(args[0].type).with_null())
 
 
 @dataclass
@@ -185,7 +51,7 @@ class Grouping:
         total: the group is there without rows too (an aggregate without GROUP BY).
     """
 
-    space: Workspace
+    space: Space
     branches: Sequence[Branch]
     keys: Sequence[Var]
     taken: set[str]

@@ -28,15 +28,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from sqlglot import exp
 
+from m3.datatypes import Type
 from m3.program import Relation, WindowFunction
 from m3.scalars import Key, Scalar, Scope, Var, vars_of
-from m3.sql.aggregates import AggregateCall
 
 __all__ = [
     "Aggregate",
+    "AggregateCall",
     "Block",
     "Combined",
     "Constants",
@@ -47,6 +49,7 @@ __all__ = [
     "Order",
     "Origin",
     "Output",
+    "Place",
     "Query",
     "Subquery",
     "Table",
@@ -60,6 +63,8 @@ __all__ = [
 
 #: A column of a base table: which occurrence, the table, and the column's name.
 Origin = tuple[Scope, Relation, str]
+#: (descending, NULLs first)
+Place = tuple[bool, bool]
 #: (expression, descending, NULLs first)
 Order = tuple[Scalar, bool, bool]
 
@@ -93,6 +98,22 @@ class Join:
 
 
 From = Table | Join
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """A call: its function, its arguments and filter over the block's columns, and its result's type.
+
+    ``function`` is count, sum, avg, min, max, one of the moments or statistics of pairs, or one of :data:`m3.sql.calls.ORDERED`,
+    which ``order`` and ``parameter`` say more about; no arguments count rows."""
+
+    function: str
+    args: tuple[Scalar, ...]
+    where: Scalar | None
+    distinct: bool
+    type: Type
+    order: tuple[Place, ...] = ()
+    parameter: Decimal | str | None = None
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ derived relation like any other (so the subquery is maintained for the values th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from m3.algebra.attempts import Part, summed
 from m3.algebra.derive import InputQuery
@@ -22,13 +21,12 @@ from m3.failures import may_fail
 from m3.program import Column, Relation
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, scopes_of, substitute, vars_of
 from m3.simplify import as_filter, simplify
-
-if TYPE_CHECKING:
-    from m3.sql.joining import Workspace
+from m3.sql.names import Context
 
 __all__ = [
     "Closed",
     "Link",
+    "Space",
     "close",
     "converted",
     "counted",
@@ -48,6 +46,28 @@ COUNT = Var("n", INT)
 TAKEN = frozenset({COUNT.name, "left_rows", "right_rows"})
 #: Joins of more tables are split, since maintaining one takes a map per connected part of it; the parts have this many.
 JOINED, PART = 8, 6
+
+
+@dataclass
+class Space:
+    """A block as its subqueries see it: its rows so far, and the blocks around it. In each branch, ``env`` says what the block's
+    columns are.
+
+    ``columns`` are those of the tables that are joined so far. For what is behind a GROUP BY, ``base`` is the space before
+    it, and what the group's columns are there.
+    """
+
+    context: Context
+    parent: Space | None = None
+    branches: list[Branch] = field(default_factory=lambda: [Branch()])
+    columns: tuple[Var, ...] = ()
+    base: tuple[Space, Mapping[Key, Scalar]] | None = None
+
+    def knows(self, key: Key) -> bool:
+        """Whether a variable is this block's."""
+        if self.base is not None:
+            return key in self.base[1]
+        return any(key in branch.env for branch in self.branches) or any(key == v.key for v in self.columns)
 
 
 @dataclass(frozen=True)
@@ -76,8 +96,15 @@ class Closed:
         """What ties ``keys``, the columns of a relation made from these branches, to the outer query."""
         return (*(call(x.op, k, x.outer) for k, x in zip(keys, self.links, strict=False)), *self.guards)
 
+    def occurrence(self, space: Space, relation: Relation, columns: Iterable[Var]) -> Branch:
+        """An occurrence of a relation made from these branches: its first columns are their links, the next are ``columns``."""
+        source = space.context.registry.source(relation)
+        variables = source.variables()
+        env: dict[Key, Scalar] = {c.key: v for c, v in zip(columns, variables[len(self.links) :], strict=False)}
+        return Branch(1, (source,), self.conditions(variables), env)
 
-def close(space: Workspace, branches: Iterable[Branch], needed: Sequence[Key] = ()) -> Closed:
+
+def close(space: Space, branches: Iterable[Branch], needed: Sequence[Key] = ()) -> Closed:
     """Remove the outer columns from the branches of a subquery.
 
     The sum of s by b is kept once for all rows of r; where no equality says which b is asked about, for the x of r:
@@ -101,14 +128,14 @@ def close(space: Workspace, branches: Iterable[Branch], needed: Sequence[Key] = 
     return replace(closed, branches=tuple(_split(space, branch, wanted) for branch in closed.branches))
 
 
-def _split(space: Workspace, branch: Branch, needed: Sequence[Key]) -> Branch:
+def _split(space: Space, branch: Branch, needed: Sequence[Key]) -> Branch:
     """The branch with parts of a join of many tables kept as relations of their own."""
     while len(branch.sources) > JOINED:
         branch = _with_part(space, branch, needed)
     return branch
 
 
-def _with_part(space: Workspace, branch: Branch, needed: Sequence[Key]) -> Branch:
+def _with_part(space: Space, branch: Branch, needed: Sequence[Key]) -> Branch:
     part = _part(branch)
     inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
     left = [c for c in branch.conditions if c not in inside]
@@ -142,7 +169,7 @@ def _outer(branch: Branch, needed: Sequence[Key]) -> dict[Key, Var]:
     return outer([*branch.conditions, *(branch.env[n] for n in needed)])
 
 
-def _by_equality(space: Workspace, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed | None:
+def _by_equality(space: Space, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed | None:
     """The keys are the inner sides of equalities, if outer columns occur nowhere else and all branches agree."""
     if any(outer([b.env[n]]) for b in branches for n in needed):
         return None
@@ -204,7 +231,7 @@ def _linked(condition: Scalar) -> tuple[Scalar, tuple[Scalar, str]] | None:
     return None
 
 
-def _link(space: Workspace, number: int, theirs: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
+def _link(space: Space, number: int, theirs: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
     common = inner[0].type
     if not all(s.type.same_as(common) for s in (*inner, theirs)):
         common = common_type(*inner, theirs)
@@ -222,7 +249,7 @@ def _compared(scalar: Scalar, column: Var, op: str) -> Scalar:
     return Call("attempt", (cast,), cast.type.with_null()) if fails else cast
 
 
-def _by_domain(space: Workspace, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
+def _by_domain(space: Space, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
     """Join the branches with the values of their outer columns."""
     asked = outer(s for b in branches for s in (*b.conditions, *(b.env[n] for n in needed)))
     extra = Branch()
@@ -253,11 +280,11 @@ def _place(variable: Var) -> tuple[object, ...]:
     return (scope.label, scope.number, variable.name) if scope is not None else ("", 0, variable.name)
 
 
-def _by_owner(space: Workspace, variables: Sequence[Var]) -> list[tuple[Workspace, list[Var]]]:
+def _by_owner(space: Space, variables: Sequence[Var]) -> list[tuple[Space, list[Var]]]:
     """The outer columns by the block that has them."""
-    groups: dict[int, tuple[Workspace, list[Var]]] = {}
+    groups: dict[int, tuple[Space, list[Var]]] = {}
     for variable in variables:
-        owner: Workspace | None = space
+        owner: Space | None = space
         while owner is not None and not owner.knows(variable.key):
             owner = owner.parent
         if owner is None:
@@ -275,7 +302,7 @@ def _label(variable: Var) -> str:
     return f"{scope.label}.{variable.name}" if scope is not None and scope.label else variable.name
 
 
-def _domain(owner: Workspace, asked: Sequence[Var], *, whole: bool) -> Relation:
+def _domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relation:
     """The distinct values of some of a block's columns, over as few of its sources as possible; or over the ``whole`` join, where
     the subquery may fail for values that no joined row has."""
     space, known = owner.base if owner.base is not None else (owner, {v.key: v for v in asked})
@@ -330,7 +357,7 @@ def positive(count: Scalar = COUNT, over: int = 0) -> Scalar:
 
 
 def distinct(
-    space: Workspace, branches: Iterable[Branch], columns: Sequence[Var], wish: str, count: Scalar | None = None
+    space: Space, branches: Iterable[Branch], columns: Sequence[Var], wish: str, count: Scalar | None = None
 ) -> Relation:
     """The distinct values of ``columns``, as a relation; each ``count`` times, if that is given."""
     context = space.context
@@ -338,7 +365,7 @@ def distinct(
     return context.registry.derive(f"{context.view}_{wish}", plain(columns), given, (), count or positive())
 
 
-def stored(space: Workspace, branches: Sequence[Branch], columns: Sequence[Var]) -> list[Branch]:
+def stored(space: Space, branches: Sequence[Branch], columns: Sequence[Var]) -> list[Branch]:
     """The same rows as one relation of its own, so that what is made of them does not multiply their branches.
 
     Args:
@@ -351,10 +378,7 @@ def stored(space: Workspace, branches: Sequence[Branch], columns: Sequence[Var])
     context = space.context
     given = [InputQuery(COUNT.name, "value", counted(closed.branches, keys))]
     relation = context.registry.derive(f"{context.view}_rows", plain(keys), given, (), COUNT)
-    source = context.registry.source(relation)
-    variables = source.variables()
-    env: dict[Key, Scalar] = {c.key: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
-    return [Branch(1, (source,), closed.conditions(variables), env)]
+    return [closed.occurrence(space, relation, columns)]
 
 
 def standalone(branches: Iterable[Branch]) -> bool:
@@ -387,18 +411,17 @@ def unused(wishes: Sequence[str], columns: Sequence[Column]) -> list[str]:
     return [c.name for c in found]
 
 
-def existence(space: Workspace, rows: Rows, wish: str) -> Branch:
+def existence(space: Space, rows: Rows, wish: str) -> Branch:
     """A factor that is 1 where the subquery has a row, and 0 where it has none."""
     return _factor(space, rows, wish, positive())
 
 
-def several(space: Workspace, rows: Rows) -> Branch:
+def several(space: Space, rows: Rows) -> Branch:
     """A factor that is 1 where the subquery has more than one row, and 0 elsewhere."""
     return _factor(space, rows, "several", positive(over=1))
 
 
-def _factor(space: Workspace, rows: Rows, wish: str, count: Scalar) -> Branch:
+def _factor(space: Space, rows: Rows, wish: str, count: Scalar) -> Branch:
     closed = close(space, rows.branches)
     relation = distinct(space, closed.branches, closed.columns(), wish, count)
-    source = space.context.registry.source(relation)
-    return Branch(1, (source,), closed.conditions(source.variables()))
+    return closed.occurrence(space, relation, ())

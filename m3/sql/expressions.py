@@ -2,7 +2,7 @@
 
 A reader never guesses: a function or form that is not listed here is a CompileError that names the nearest one that is.
 This module has what all forms need: literals, types, casts, comparisons and NULL. The forms themselves are in
-:mod:`m3.sql.functions` and the modules next to it.
+:mod:`m3.sql.functions` and the modules next to it; a reader is handed their table, so that this module knows none of them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,25 @@ from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail, wro
 from m3.functions.spec import quotient_type
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.simplify import LONGEST_KEPT
-from m3.sql.functions import HANDLERS, SUPPORTED, refuse_random
 from m3.sql.places import Source
 
-__all__ = ["ExpressionReader", "Leaf", "constant", "is_bare_null"]
+__all__ = ["SUPPORTED", "ExpressionReader", "Handler", "Leaf", "is_bare_null", "refuse_random"]
 
 
 Leaf = Callable[[exp.Expr], Scalar | None]
+#: Reads one form of expression.
+Handler = Callable[["ExpressionReader", exp.Expr], Scalar]
+
+SUPPORTED = (
+    "supported: + - * / % || comparisons AND OR NOT BETWEEN IN LIKE RLIKE IS CASE COALESCE NULLIF CAST EXTRACT, "
+    "functions of text (LENGTH TRIM REPLACE POSITION LPAD SPLIT_PART ...), numbers (ABS ROUND FLOOR MOD GREATEST SQRT "
+    "...) and dates (DATE_TRUNC ADD_MONTHS DATEDIFF LAST_DAY MAKE_DATE ...)"
+)
+RANDOM = {
+    "now", "rand", "random", "uuid", "gen_random_uuid", "getdate", "sysdate", "clock_timestamp", "localtime", "today",
+    "statement_timestamp", "transaction_timestamp", "timeofday", "nextval", "monotonically_increasing_id", "user",
+    "current_user", "session_user", "version", "input_file_name", "spark_partition_id", "txid_current", "setseed",
+}  # fmt: skip
 
 TYPES: Mapping[str, Type] = {
     "INT": INT, "BIGINT": INT, "SMALLINT": INT, "TINYINT": INT, "DOUBLE": DOUBLE, "FLOAT": DOUBLE, "TEXT": STRING,
@@ -53,10 +65,11 @@ class ExpressionReader:
     Args:
         source: the text, for errors.
         leaf: asked first for every node; a scalar it returns is taken as it is. It must know columns.
+        handlers: how each form is read, but for literals, parentheses and casts.
     """
 
-    def __init__(self, source: Source, leaf: Leaf) -> None:
-        self.source, self.leaf = source, leaf
+    def __init__(self, source: Source, leaf: Leaf, handlers: Mapping[type[exp.Expr], Handler]) -> None:
+        self.source, self.leaf, self._handlers = source, leaf, handlers
         self.dialect: str | None = getattr(source, "dialect", None)
 
     def read(self, node: exp.Expr | None) -> Scalar:
@@ -70,7 +83,7 @@ class ExpressionReader:
         known = self.leaf(node)
         if known is not None:
             return known
-        handler = _OWN.get(type(node)) or HANDLERS.get(type(node))
+        handler = _OWN.get(type(node)) or self._handlers.get(type(node))
         if handler is None:
             refuse_random(self, node)
             self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
@@ -264,25 +277,14 @@ def _kind(node: exp.Expr) -> str:
     return node.this.value if isinstance(node, exp.DataType) and isinstance(node.this, exp.DataType.Type) else ""
 
 
-def constant(node: exp.Expr, source: Source) -> object:
-    """The value of an expression of literals.
-
-    Raises:
-        CompileError: it depends on something.
-    """
-
-    def refused(inner: exp.Expr) -> Scalar | None:
-        if isinstance(inner, exp.Subquery) and {k for k, v in inner.this.args.items() if v} == {"expressions"}:
-            return reader.read(inner.this.expressions[0])  # SELECT 5
-        if isinstance(inner, exp.Column | exp.Query | exp.AggFunc | exp.Window):
-            source.fail(node, "an expression that is not constant", "not-constant", "a number")
-        return None
-
-    reader = ExpressionReader(source, refused)
-    scalar = reader.read(node)
-    if not isinstance(scalar, Const):
-        source.fail(node, "an expression that is not constant", "not-constant", "a number")
-    return scalar.value
+def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
+    """Fail if the node's value depends on when or where it is computed."""
+    name = str(node.this).lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower() if isinstance(
+        node, exp.Func
+    ) else node.key  # fmt: skip
+    if name in RANDOM or name.startswith(("current", "rand")):
+        hint = "a view depends on its tables alone: store the value in a column, or write a constant"
+        reader.source.fail(node, f"{name.upper()} is not deterministic", "not-deterministic", hint)
 
 
 def is_bare_null(scalar: Scalar) -> bool:
@@ -299,7 +301,7 @@ def _typings(args: tuple[Scalar, ...]) -> Iterator[tuple[Scalar, ...]]:
         yield tuple(Const(None, type_.with_null()) if is_bare_null(a) else a for a in args)
 
 
-_OWN: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
+_OWN: Mapping[type[exp.Expr], Handler] = {
     exp.Paren: lambda reader, node: reader.read(node.this),
     exp.Boolean: lambda _, node: const(bool(node.this)),
     exp.Null: lambda _, node: NULL,

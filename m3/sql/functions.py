@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from m3.datatypes import DATE, DOUBLE, INT, TIMESTAMP
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
+from m3.sql.expressions import SUPPORTED, ExpressionReader, Handler, Leaf, refuse_random
 from m3.sql.functions_dates import DATES, interval_seconds, shift, truncated
 from m3.sql.functions_text import TEXTS
+from m3.sql.places import Source
 
-if TYPE_CHECKING:
-    from m3.sql.expressions import ExpressionReader
-
-__all__ = ["HANDLERS", "LOGIC", "SUPPORTED", "Handler", "refuse_random"]
+__all__ = ["HANDLERS", "constant", "make_reader"]
 
 
 # Conditions and choices of SQL: three-valued logic, comparisons of rows, IN, IS, CASE and its many other names.
@@ -179,34 +177,6 @@ def _refused(message: str, hint: str) -> Callable[[ExpressionReader, exp.Expr], 
     return lambda reader, node: reader.source.fail(node, message, "unsupported-expression", hint)
 
 
-LOGIC: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
-    **dict.fromkeys(COMPARISONS, _comparison),
-    exp.And: _logic,
-    exp.Or: _logic,
-    exp.Not: _not,
-    exp.Xor: _xor,
-    exp.Between: _between,
-    exp.In: _in,
-    exp.Is: _is,
-    exp.Case: _case,
-    exp.If: _if,
-    exp.Nvl2: _nvl2,
-    exp.DecodeCase: _decode,
-    exp.Coalesce: _coalesce,
-    exp.Nullif: _nullif,
-    exp.Tuple: _refused("a row of values", "compare rows by = or IN"),
-    exp.SafeDivide: _refused("SAFE_DIVIDE is not supported", "a / NULLIF(b, 0)"),
-}
-
-
-Handler = Callable[["ExpressionReader", exp.Expr], Scalar]
-
-SUPPORTED = (
-    "supported: + - * / % || comparisons AND OR NOT BETWEEN IN LIKE RLIKE IS CASE COALESCE NULLIF CAST EXTRACT, "
-    "functions of text (LENGTH TRIM REPLACE POSITION LPAD SPLIT_PART ...), numbers (ABS ROUND FLOOR MOD GREATEST SQRT "
-    "...) and dates (DATE_TRUNC ADD_MONTHS DATEDIFF LAST_DAY MAKE_DATE ...)"
-)
-
 #: Forms whose operands are ``this``, then ``expression``.
 PLAIN: Mapping[type[exp.Expr], str] = {
     exp.Pow: "power", exp.BitwiseAnd: "bits_and", exp.BitwiseOr: "bits_or", exp.BitwiseXor: "bits_xor", exp.BitwiseNot: "bits_not",
@@ -220,11 +190,6 @@ NULL_BY_ZERO, NULL_REST_BY_ZERO = ("mysql", "sqlite"), ("mysql", "sqlite", "duck
 #: Dialects in which CEIL and FLOOR of a DOUBLE are a DOUBLE.
 DOUBLE_STAYS = ("postgres", "duckdb")
 LOGARITHMS = {2: "log2", 10: "log10"}
-RANDOM = {
-    "now", "rand", "random", "uuid", "gen_random_uuid", "getdate", "sysdate", "clock_timestamp", "localtime", "today",
-    "statement_timestamp", "transaction_timestamp", "timeofday", "nextval", "monotonically_increasing_id", "user",
-    "current_user", "session_user", "version", "input_file_name", "spark_partition_id", "txid_current", "setseed",
-}  # fmt: skip
 
 
 def _plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -357,16 +322,6 @@ def _unless_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "case", reader.call(node, "is_nan", value), otherwise, value)
 
 
-def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
-    """Fail if the node's value depends on when or where it is computed."""
-    name = str(node.this).lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower() if isinstance(
-        node, exp.Func
-    ) else node.key  # fmt: skip
-    if name in RANDOM or name.startswith(("current", "rand")):
-        hint = "a view depends on its tables alone: store the value in a column, or write a constant"
-        reader.source.fail(node, f"{name.upper()} is not deterministic", "not-deterministic", hint)
-
-
 def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """Functions that this dialect of sqlglot does not know by name."""
     name, args = str(node.this).lower(), list(node.expressions)
@@ -423,7 +378,22 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys(PLAIN, _plain),
     **DATES,
-    **LOGIC,
+    **dict.fromkeys(COMPARISONS, _comparison),
+    exp.And: _logic,
+    exp.Or: _logic,
+    exp.Not: _not,
+    exp.Xor: _xor,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Nvl2: _nvl2,
+    exp.DecodeCase: _decode,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Tuple: _refused("a row of values", "compare rows by = or IN"),
+    exp.SafeDivide: _refused("SAFE_DIVIDE is not supported", "a / NULLIF(b, 0)"),
     **TEXTS,
     exp.Add: _sum,
     exp.Sub: _sum,
@@ -448,3 +418,34 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.IsInf: lambda reader, node: reader.call(node, "is_infinite", reader.read(node.this)),
     exp.Anonymous: _anonymous,
 }
+
+
+def make_reader(source: Source, leaf: Leaf) -> ExpressionReader:
+    """A reader that knows all forms.
+
+    Args:
+        source: the text, for errors.
+        leaf: asked first for every node, as :class:`ExpressionReader` says.
+    """
+    return ExpressionReader(source, leaf, HANDLERS)
+
+
+def constant(node: exp.Expr, source: Source) -> object:
+    """The value of an expression of literals.
+
+    Raises:
+        CompileError: it depends on something.
+    """
+
+    def refused(inner: exp.Expr) -> Scalar | None:
+        if isinstance(inner, exp.Subquery) and {k for k, v in inner.this.args.items() if v} == {"expressions"}:
+            return reader.read(inner.this.expressions[0])  # SELECT 5
+        if isinstance(inner, exp.Column | exp.Query | exp.AggFunc | exp.Window):
+            source.fail(node, "an expression that is not constant", "not-constant", "a number")
+        return None
+
+    reader = make_reader(source, refused)
+    scalar = reader.read(node)
+    if not isinstance(scalar, Const):
+        source.fail(node, "an expression that is not constant", "not-constant", "a number")
+    return scalar.value

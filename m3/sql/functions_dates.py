@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from sqlglot import exp
 
 from m3.datatypes import DATE, TIMESTAMP
 from m3.scalars import Const, Scalar, const
-
-if TYPE_CHECKING:
-    from m3.sql.expressions import ExpressionReader
+from m3.sql.expressions import ExpressionReader, Handler
 
 __all__ = ["DATES", "Steps", "interval_seconds", "interval_steps", "shift", "steps_of", "truncated", "unit_name"]
 
@@ -220,7 +217,7 @@ def _lonely(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     reader.source.fail(node, "an interval on its own", "interval", "add it to a date, or compare it with a difference")
 
 
-DATES: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
+DATES: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys(NAMED_PARTS, _part),
     exp.DayOfWeek: lambda reader, node: _day_of_week(reader, node, node.this, "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, node, node.this, "ISO"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -13,9 +12,7 @@ from m3.errors import M3Error
 from m3.functions import like_regex, safe_regex
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
-
-if TYPE_CHECKING:
-    from m3.sql.expressions import ExpressionReader
+from m3.sql.expressions import ExpressionReader, Handler
 
 __all__ = ["TEXTS"]
 
@@ -223,7 +220,7 @@ def _similar(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     reader.source.fail(node, "SIMILAR TO is not supported", "unsupported-expression", hint)
 
 
-TEXTS: Mapping[type[exp.Expr], Callable[[ExpressionReader, exp.Expr], Scalar]] = {
+TEXTS: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys(CALLS, _plain),
     exp.Trim: _trim,
     exp.Pad: _pad,

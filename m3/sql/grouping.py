@@ -18,10 +18,11 @@ from m3.datatypes import INT
 from m3.program import Column, OutputColumn
 from m3.scalars import Const, Key, Scalar, Var, const, vars_of
 from m3.sql import aggregates
-from m3.sql.aggregates import AggregateCall, default_of, read_call
-from m3.sql.block import Aggregate, Grouping
+from m3.sql.aggregates import default_of
+from m3.sql.block import Aggregate, AggregateCall, Grouping
+from m3.sql.calls import read_call
 from m3.sql.correlation import Closed, close, counted, plain, positive, stored
-from m3.sql.expressions import ExpressionReader
+from m3.sql.functions import make_reader
 from m3.sql.joining import Workspace
 from m3.sql.names import Names
 from m3.sql.places import folded
@@ -103,7 +104,7 @@ class GroupReader:
     subqueries: Callable[[exp.Expr], Scalar | None] = lambda _: None
 
     def __post_init__(self) -> None:
-        self._expressions = ExpressionReader(self.names.context.source, self._leaf)
+        self._expressions = make_reader(self.names.context.source, self._leaf)
 
     @property
     def base(self) -> Names:

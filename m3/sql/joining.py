@@ -1,4 +1,4 @@
-"""A FROM clause -> signed joins.
+"""A FROM clause and the subqueries of a block -> signed joins.
 
 An outer join is its inner join plus the rows without a match, whose other side is NULL: the rows less those for which a
 match exists (a derived relation, see :mod:`m3.sql.correlation`).
@@ -6,19 +6,19 @@ match exists (a derived relation, see :mod:`m3.sql.correlation`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from m3.algebra.derive import InputQuery
-from m3.algebra.rows import Branch, Rows, add_conditions, bind, product
-from m3.datatypes import INT
+from m3.algebra.rows import Branch, Rows, add_conditions, bind, is_row, product
+from m3.datatypes import BOOL
 from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call, const, named, vars_of
-from m3.sql.block import Block, Combined, Constants, From, Join, Subquery, Table, columns_of, is_placeholder
-from m3.sql.correlation import close, converted, counted, existence, plain, standalone, stored
+from m3.sql.block import Block, From, Join, Query, Subquery, Table, columns_of, is_placeholder
+from m3.sql.correlation import Space, close, converted, counted, existence, several, standalone, stored
 from m3.sql.names import Context
+from m3.sql.subqueries import compared
 
-__all__ = ["BRANCHES", "Case", "Workspace", "combined_rows", "constant_rows", "join_tables"]
+__all__ = ["BRANCHES", "Case", "Workspace", "decide", "join_tables"]
 
 
 # One block while it is joined: its rows so far, as signed joins, and the subqueries that are not decided yet.
@@ -30,46 +30,36 @@ Case = tuple[Scalar, list[Branch]]
 BRANCHES = 9
 
 
+#: The rows of a query inside a block: :func:`m3.sql.select.rows_of`, which itself reads FROM clauses.
+RowsOf = Callable[[Query, "Workspace"], Rows]
+
+
 @dataclass
-class Workspace:
-    """The rows of a block so far. In each branch, ``env`` says what the block's columns are.
+class Workspace(Space):
+    """The rows of a block so far, and the subqueries that they may ask. ``rows_of`` reads the queries inside the block."""
 
-    ``columns`` are those of the tables that are joined so far. For what is behind a GROUP BY, ``base`` is the space before
-    it, and what the group's columns are there.
-    """
-
-    context: Context
-    parent: Workspace | None = None
-    branches: list[Branch] = field(default_factory=lambda: [Branch()])
-    columns: tuple[Var, ...] = ()
+    rows_of: RowsOf = field(kw_only=True)
     unread: frozenset[Key] = frozenset()
     early: list[Scalar] = field(default_factory=list)
     subqueries: Mapping[Key, Subquery] = field(default_factory=dict)
-    base: tuple[Workspace, Mapping[Key, Scalar]] | None = None
     #: The cases of subqueries that are not joined in yet, and for some a factor that is 1 where it has several rows.
     cases: dict[Key, list[Case]] = field(default_factory=dict)
     several: dict[Key, Branch] = field(default_factory=dict)
 
     @staticmethod
-    def of(block: Block, context: Context, parent: Workspace | None) -> Workspace:
+    def of(block: Block, context: Context, parent: Space | None, rows_of: RowsOf) -> Workspace:
         """An empty space for a block."""
-        subqueries = {s.variable.key: s for s in block.subqueries}
-        return Workspace(context, parent, unread=block.unread, early=list(block.early), subqueries=subqueries)
+        asked = {s.variable.key: s for s in block.subqueries}
+        early = list(block.early)
+        return Workspace(context, parent, rows_of=rows_of, unread=block.unread, early=early, subqueries=asked)
 
     def behind(self, keys: Mapping[Key, Scalar]) -> Workspace:
         """The space behind a GROUP BY, of groups with these keys."""
-        return Workspace(self.context, self.parent, subqueries=self.subqueries, base=(self, keys))
-
-    def knows(self, key: Key) -> bool:
-        """Whether a variable is this block's."""
-        if self.base is not None:
-            return key in self.base[1]
-        return any(key in branch.env for branch in self.branches) or any(key == v.key for v in self.columns)
+        base = (self, keys)
+        return Workspace(self.context, self.parent, base=base, rows_of=self.rows_of, subqueries=self.subqueries)
 
     def prepare(self, scalars: Iterable[Scalar]) -> None:
         """Work out the cases of the subqueries in ``scalars`` that the rows do not know yet."""
-        from m3.sql.decide import decide
-
         for key in vars_of(*scalars):
             if key in self.subqueries and key not in self.cases and not all(key in b.env for b in self.branches):
                 self.cases[key] = decide(self.subqueries[key], self)
@@ -187,13 +177,11 @@ def _operand(source: From, space: Workspace) -> list[Branch]:
 
 
 def _table(table: Table, space: Workspace) -> list[Branch]:
-    from m3.sql.select import rows_of
-
     if isinstance(table.rows, Relation):
         source = space.context.registry.source(table.rows)
         found = zip(table.columns, source.variables(), strict=True)
         return [Branch(1, (source,), (), {mine.key: v for mine, v in found})]
-    rows = rows_of(table.rows, space)
+    rows = space.rows_of(table.rows, space)
     branches = rows.branches
     if len(branches) > TABLE_BRANCHES:  # joins multiply branches
         branches = tuple(stored(space, branches, rows.columns))
@@ -238,7 +226,7 @@ def _without(
     space: Workspace, kept: list[Branch], other: list[Branch], on: Sequence[Scalar], missing: Sequence[Var]
 ) -> list[Branch]:
     """The rows of ``kept`` for which ``other`` has none: all of them less those with a match."""
-    asking = Workspace(space.context, space.parent, branches=kept)
+    asking = Space(space.context, space.parent, kept)
     there = existence(asking, Rows((), tuple(add_conditions(other, on))), "matched")
     absent: dict[Key, Scalar] = {v.key: Const(None, v.type.with_null()) for v in missing}
     minus = Branch(-1, there.sources, there.conditions)
@@ -252,64 +240,99 @@ def _semi(join: Join, space: Workspace) -> None:
     space.branches = product(space.branches, [Branch(), minus] if join.side == "ANTI" else [there])
 
 
-# Set operations and VALUES -> bags of rows.
+# The subqueries of a block -> the cases that their values may be, as factors of the block's rows.
 #
-# UNION ALL adds bags. The others compare how often a row is on each side (``l`` and ``r``), which is not linear: a derived
-# relation has it ``max(l - r, 0)`` times for EXCEPT ALL, ``min(l, r)`` times for INTERSECT ALL, and at most once without ALL.
+# A subquery's truth is joined in as a derived relation with one row per group of its correlation: ``EXISTS`` is true for
+# the rows that find theirs, and false for all rows less those. So nothing here is a special form of join: a condition that
+# contains subqueries anywhere is decided case by case, and cases in which it is never true vanish.
 
 
-LEFT, RIGHT, ZERO, ONE = Var("left_rows", INT), Var("right_rows", INT), const(0), const(1)
+TRUE, FALSE, UNKNOWN = const(True), const(False), Const(None, BOOL.with_null())
 
 
-def constant_rows(query: Constants) -> Rows:
-    """The rows of VALUES."""
-    envs: list[dict[Key, Scalar]] = [{c.key: s for c, s in zip(query.columns, row, strict=True)} for row in query.rows]
-    return Rows(query.columns, tuple(Branch(1, (), (), env) for env in envs))
+def decide(subquery: Subquery, space: Workspace) -> list[Case]:
+    """The values of a subquery, each with the rows of the workspace that have it.
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a FROM r WHERE NOT EXISTS (SELECT * FROM s WHERE b = id)")))
+    + r.a AS a FROM r
+    - r.a AS a FROM r, v_exists WHERE v_exists.b = r.id
+    """
+    space.expand(subquery.operands)
+    rows = space.rows_of(subquery.query, space)
+    if subquery.kind == "exists":
+        return _two_valued(existence(space, rows, "exists"))
+    if subquery.kind == "any":
+        return _any(subquery, rows, space)
+    return _value(subquery, rows, space)
 
 
-def combined_rows(query: Combined, left: Rows, right: Rows, space: Workspace) -> Rows:
-    """The rows of a set operation, from those of its sides."""
-    ours, theirs = (_converted(rows, query.columns) for rows in (left, right))
-    if query.operator == "union" and not query.distinct:
-        return Rows(query.columns, (*ours, *theirs))
-    return _compared(query, space, ours, theirs)
+def _two_valued(there: Branch) -> list[Case]:
+    return [(TRUE, [there]), (FALSE, [Branch(), _minus(there)])]
 
 
-def _converted(rows: Rows, columns: Sequence[Var]) -> list[Branch]:
+def _any(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
+    """``x op ANY (query)``: true if some row makes it true, else unknown if some row makes it unknown."""
+    condition = compared(subquery.operator, subquery.operands, rows.columns)
+    match = existence(space, _where(rows, condition), "in")
+    if not condition.type.nullable:
+        return _two_valued(match)
+    return _three_valued(match, existence(space, _where(rows, call("is_null", condition)), "null"))
+
+
+def _value(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
+    """The value of a subquery: that of its row, NULL when it has none."""
+    (column,) = rows.columns
+    present: list[Case] = [(b.env[column.key], [_bare(b)]) for b in rows.branches]
+    if subquery.total:
+        return present
+    if not subquery.single and not (len(rows.branches) == 1 and _fixed(rows.branches[0])):
+        space.several[subquery.variable.key] = several(space, rows)
+    there = existence(space, rows, "some")
+    return [*present, (Const(None, column.type.with_null()), [Branch(), _minus(there)])]
+
+
+def _bare(branch: Branch) -> Branch:
+    return Branch(branch.coefficient, branch.sources, branch.conditions)
+
+
+def _minus(branch: Branch) -> Branch:
+    return Branch(-branch.coefficient, branch.sources, branch.conditions, branch.env)
+
+
+def _where(rows: Rows, condition: Scalar) -> Rows:
+    return Rows(rows.columns, tuple(add_conditions(rows.branches, [condition])))
+
+
+def _three_valued(match: Branch, unknown: Branch) -> list[Case]:
+    """match -> TRUE; no match but unknown -> NULL; neither -> FALSE."""
+    both = Branch(1, (*match.sources, *unknown.sources), (*match.conditions, *unknown.conditions))
     return [
-        Branch(b.coefficient, b.sources, b.conditions, {
-            new.key: converted(b.env[old.key], new) for old, new in zip(rows.columns, columns, strict=True)
-        })
-        for b in rows.branches
-    ]  # fmt: skip
+        (TRUE, [match]),
+        (UNKNOWN, [unknown, _minus(both)]),
+        (FALSE, [Branch(), _minus(match), _minus(unknown), both]),
+    ]
 
 
-def _compared(query: Combined, space: Workspace, ours: list[Branch], theirs: list[Branch]) -> Rows:
-    columns = query.columns
-    closed = close(space, [*ours, *theirs], [c.key for c in columns])
-    keys = [*closed.columns(), *columns]
-    if query.operator == "union":
-        inputs = [InputQuery(LEFT.name, "value", counted(closed.branches, keys))]
-    else:
-        sides = (closed.branches[: len(ours)], closed.branches[len(ours) :])
-        inputs = [InputQuery(v.name, "value", counted(b, keys)) for v, b in zip((LEFT, RIGHT), sides, strict=True)]
-    context = space.context
-    relation = context.registry.derive(f"{context.view}_{query.operator}", plain(keys), inputs, (), _count(query))
-    source = context.registry.source(relation)
-    variables = source.variables()
-    env: dict[Key, Scalar] = {c.key: v for c, v in zip(columns, variables[len(closed.links) :], strict=True)}
-    return Rows(tuple(columns), (Branch(1, (source,), closed.conditions(variables), env),))
+def _fixed(branch: Branch) -> bool:
+    """Whether equalities with constants and outer columns determine a key of each source."""
+    known: set[Key] = set()
+    changed = True
+    while changed:
+        before = len(known)
+        for condition in branch.conditions:
+            if getattr(condition, "op", "") in ("eq", "same"):
+                left, right = condition.args  # type: ignore[union-attr]
+                for a, b in ((left, right), (right, left)):
+                    if isinstance(a, Var) and is_row(a.scope) and _known(b, known):
+                        known.add(a.key)
+        for source in branch.sources:
+            key = source.relation.key
+            if (key or not source.relation.columns) and all((source.scope, k) in known for k in key):
+                known |= {v.key for v in source.variables()}
+        changed = len(known) > before
+    return all(v.key in known for s in branch.sources for v in s.variables())
 
 
-def _count(query: Combined) -> Scalar:
-    here = call("gt", LEFT, ZERO)
-    if query.operator == "union":
-        return call("case", here, ONE, ZERO)
-    if query.operator == "except":
-        if query.distinct:
-            return call("case", call("and", here, call("le", RIGHT, ZERO)), ONE, ZERO)
-        return call("case", call("gt", LEFT, RIGHT), call("sub", LEFT, RIGHT), ZERO)
-    both = call("and", here, call("gt", RIGHT, ZERO))
-    if query.distinct:
-        return call("case", both, ONE, ZERO)
-    return call("case", call("not", both), ZERO, call("lt", LEFT, RIGHT), LEFT, RIGHT)
+def _known(scalar: Scalar, known: set[Key]) -> bool:
+    return all(not is_row(v.scope) or key in known for key, v in vars_of(scalar).items())

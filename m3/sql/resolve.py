@@ -15,7 +15,8 @@ from sqlglot import exp
 from m3.program import Relation
 from m3.scalars import Scalar, call, const
 from m3.sql.block import Block, From, Join, Limited, Order, Origin, Output, Query, Table, Window
-from m3.sql.expressions import ExpressionReader, is_bare_null
+from m3.sql.expressions import is_bare_null
+from m3.sql.functions import make_reader
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
 from m3.sql.names import Names
 from m3.sql.subqueries import SubqueryReader
@@ -120,7 +121,7 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self.subqueries = SubqueryReader(self.names, resolve_query, self.read)
-        self._expressions = ExpressionReader(self.names.context.source, self.leaf)
+        self._expressions = make_reader(self.names.context.source, self.leaf)
 
     def read(self, node: exp.Expr) -> Scalar:
         """An expression over single rows."""
@@ -343,7 +344,7 @@ class _List:
         """An expression of the list."""
         if not any(True for _ in _windows_in(node)):
             return self._inner(node)
-        return ExpressionReader(self.names.context.source, self._leaf).read(node)
+        return make_reader(self.names.context.source, self._leaf).read(node)
 
     def _leaf(self, node: exp.Expr) -> Scalar | None:
         if isinstance(node, exp.Window):

@@ -36,7 +36,7 @@ from sqlglot import exp
 from m3.scalars import Const
 from m3.sql.asof import nearest_joined
 from m3.sql.clauses import REWRITTEN, refuse_unread
-from m3.sql.expressions import ExpressionReader
+from m3.sql.functions import make_reader
 from m3.sql.functions_dates import interval_seconds
 from m3.sql.places import Source
 from m3.sql.series import spans_joined, written_out
@@ -199,7 +199,7 @@ def _frame(window: exp.Window, source: Source) -> None:
     spec, order = window.args.get("spec"), window.args.get("order")
     if spec is None or order is None or len(order.expressions) != 1:
         return
-    reader = ExpressionReader(source, lambda _: None)
+    reader = make_reader(source, lambda _: None)
     bounds = {name: spec.args.get(name) for name in ("start", "end")}
     spans = {name: interval_seconds(reader, bound) for name, bound in bounds.items() if isinstance(bound, exp.Interval)}
     if not spans:

@@ -43,6 +43,7 @@ from m3.errors import M3Error
 from m3.evaluate import evaluate
 from m3.scalars import Const, Scalar, call, const
 from m3.sql.expressions import ExpressionReader
+from m3.sql.functions import make_reader
 from m3.sql.functions_dates import interval_seconds, interval_steps
 from m3.sql.places import Source
 
@@ -91,7 +92,7 @@ def _elements(node: exp.Expr | None, source: Source) -> list[exp.Expr] | None:
 
 
 def _series(node: exp.Expr, args: Sequence[exp.Expr], exclusive: bool, source: Source) -> list[exp.Expr]:
-    reader = ExpressionReader(source, lambda n: _no_column(n, source))
+    reader = make_reader(source, lambda n: _no_column(n, source))
     if len(args) not in (2, 3):
         source.fail(node, "a series of other than two or three arguments", "wrong-arity", "start, end, step")
     start, end = reader.read(args[0]), reader.read(args[1])
@@ -319,7 +320,7 @@ def _hopping(
 
 
 def _seconds(call: exp.Expr, node: exp.Expr, source: Source) -> int:
-    found = interval_seconds(ExpressionReader(source, lambda _: None), node)
+    found = interval_seconds(make_reader(source, lambda _: None), node)
     if not isinstance(found, Const) or not isinstance(found.value, int) or found.value <= 0:
         source.fail(call, "a span that is no constant interval", "interval", FORMS[str(call.this).lower()])
     return found.value

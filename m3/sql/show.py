@@ -40,7 +40,7 @@ def joined(sql: str) -> Rows:
 
     source = Source(sql, "example")
     context = Context(source, {r.name: r for r in EXAMPLE}, Registry(), "v")
-    return rows_of(normalise(_resolved(source, context)), Workspace(context))
+    return rows_of(normalise(_resolved(source, context)), Workspace(context, rows_of=rows_of))
 
 
 def _resolved(source: Source, context: Context) -> Query:

@@ -1,7 +1,7 @@
 """EXISTS, IN, ANY, ALL and scalar subqueries in an expression -> variables that stand for their values.
 
 ``a IN (SELECT b FROM s)`` becomes the variable of ``Subquery(kind="any", operator="eq", operands=(a,), query)``. What its
-value is for which rows, is worked out in :mod:`m3.sql.decide`.
+value is for which rows, is worked out in :mod:`m3.sql.joining`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from m3.algebra.normal import common_type
 from m3.datatypes import BOOL, Type
 from m3.scalars import Scalar, Var, call
+from m3.simplify import simplify
 from m3.sql.block import Block, Query, Subquery, is_total
 from m3.sql.clauses import is_wrapper
-from m3.sql.decide import compared
 from m3.sql.names import Names
 from m3.sql.places import folded
 
-__all__ = ["SubqueryReader"]
+__all__ = ["SubqueryReader", "compared"]
 
 COMPARED: Mapping[type[exp.Expr], str] = {
     exp.EQ: "eq",
@@ -112,3 +113,17 @@ def _inner(node: exp.Expr) -> exp.Expr:
     while is_wrapper(node):
         node = node.this
     return node
+
+
+def compared(operator: str, operands: tuple[Scalar, ...], columns: tuple[Var, ...]) -> Scalar:
+    """``(operands) operator (columns)``."""
+    pairs = [call(operator, *_alike(a, b)) for a, b in zip(operands, columns, strict=True)]
+    return pairs[0] if len(pairs) == 1 else call("and", *pairs)
+
+
+def _alike(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    if a.type.same_as(b.type) or (a.type.is_numeric and b.type.is_numeric):
+        return a, b
+    common = common_type(a, b).with_null(False)
+    x, y = (s if s.type.same_as(common) else call("cast", s, to=common) for s in (a, b))
+    return simplify(x), simplify(y)

@@ -21,7 +21,7 @@ from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
 from m3.sql.block import Block, Constants, Order, placeholders, unique_names
 from m3.sql.clauses import is_wrapper
-from m3.sql.correlation import counted, plain
+from m3.sql.correlation import Space, counted, plain
 from m3.sql.grouping import linear_groups
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
@@ -77,7 +77,7 @@ class _View:
 
     def read(self) -> ViewQuery:
         """The view: its own ORDER BY and LIMIT are left for when it is read."""
-        query, top = normalise(resolve_query(self.node, Names(self.context))), Workspace(self.context)
+        query, top = normalise(resolve_query(self.node, Names(self.context))), Workspace(self.context, rows_of=rows_of)
         if isinstance(query, Constants):
             return self._bag(rows_of(query, top), (), None, 0)
         whole = replace(query, limit=None, offset=0)
@@ -110,7 +110,7 @@ class _View:
             if any(s.scope is not None for s, _, _ in order if isinstance(s, Var)):
                 hint = "add it to the SELECT list"
                 self.context.fail(self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint)
-            rows = distinct_rows(visible, Workspace(self.context))
+            rows = distinct_rows(visible, Space(self.context))
         return self._bag(rows, order, limit, offset)
 
     def _bag(self, rows: Rows, order: Sequence[Order], limit: int | None, offset: int) -> ViewQuery:

@@ -15,7 +15,7 @@ from m3.program import Frame, WindowFunction
 from m3.scalars import Const, Key, Scalar, Var, call, const, substitute, vars_of
 from m3.sql.block import Order, Window
 from m3.sql.correlation import close, counted, unused
-from m3.sql.expressions import constant
+from m3.sql.functions import constant
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
 
@@ -179,11 +179,8 @@ def _spread(space: Workspace, partition: Sequence[Scalar], windows: Sequence[Win
     width = len(closed.links) + len(groups)
     context = space.context
     relation = context.registry.window(f"{context.view}_windows", source, width, made)
-    occurrence = context.registry.source(relation)
-    variables = occurrence.variables()
-    env: dict[Key, Scalar] = {c.key: v for c, v in zip(carried, variables[width:], strict=False)}
-    env |= {w.variable.key: v for w, v in zip(windows, variables[len(columns) :], strict=False)}
-    space.branches = [Branch(1, (occurrence,), closed.conditions(variables), env)]
+    known = [*groups, *carried, *(w.variable for w in windows)]
+    space.branches = [closed.occurrence(space, relation, known)]
 
 
 def _over(function: WindowFunction, places: Mapping[Key, Var]) -> WindowFunction:
@@ -236,11 +233,9 @@ def limited(space: Workspace, rows: Rows, limit: int | None, offset: int, order:
     number = (name, WindowFunction("row_number", (), places, None, INT))
     context = space.context
     relation = context.registry.window(f"{context.view}_limited", source_rows, len(closed.links), [number])
-    source = context.registry.source(relation)
-    variables = source.variables()
-    env: dict[Key, Scalar] = {c.key: v for c, v in zip(rows.columns, variables[len(closed.links) :], strict=False)}
-    branch = Branch(1, (source,), closed.conditions(variables), env)
-    wanted: list[Scalar] = [call("gt", variables[-1], const(offset))] if offset else []
+    place = Var(name, INT, context.registry.scope("window"))
+    branch = closed.occurrence(space, relation, [*rows.columns, place])
+    wanted: list[Scalar] = [call("gt", place, const(offset))] if offset else []
     if limit is not None:
-        wanted.append(call("le", variables[-1], const(offset + limit)))
+        wanted.append(call("le", place, const(offset + limit)))
     return Rows(visible, tuple(add_conditions([branch], wanted)))

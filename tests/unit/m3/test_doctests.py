@@ -10,7 +10,7 @@ import pytest
 
 import m3
 
-PASSES = ("resolve", "normalise", "joining", "decide", "grouping", "correlation")
+PASSES = ("resolve", "normalise", "joining", "grouping", "correlation")
 
 
 def examples(name: str) -> int:

@@ -14,10 +14,8 @@ from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP
 from m3.program import Column, Relation
 from m3.scalars import Scalar, Var
 from m3.sql import rewrites
-from m3.sql.aggregates import EXTREMES, MOMENTS, OF_PAIRS
-from m3.sql.expressions import ExpressionReader
-from m3.sql.functions import HANDLERS, NAMED
-from m3.sql.ordered import ORDERED
+from m3.sql.calls import EXTREMES, MOMENTS, OF_PAIRS, ORDERED
+from m3.sql.functions import HANDLERS, NAMED, make_reader
 from m3.sql.places import Source
 from m3.sql.rewrites import rewritten
 from m3.sql.windows import NAMES as WINDOWED
@@ -57,7 +55,7 @@ def scalar(call: str, dialect: str | None) -> str | None:
     source = Source(f"SELECT {call} AS q FROM r")
     try:
         tree = rewritten(source.parse(dialect), source)
-        return re.sub(r"Span\([^)]*\)", "", repr(ExpressionReader(source, column).read(tree.expressions[0].unalias())))
+        return re.sub(r"Span\([^)]*\)", "", repr(make_reader(source, column).read(tree.expressions[0].unalias())))
     except M3Error:
         return None
 

@@ -15,7 +15,7 @@ from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.evaluate import evaluate
 from m3.failures import may_fail
 from m3.scalars import Scalar, Var
-from m3.sql.expressions import ExpressionReader
+from m3.sql.functions import make_reader
 from m3.sql.places import Source
 
 D = Decimal
@@ -37,7 +37,7 @@ def read(text: str, dialect: str | None) -> Scalar:
     source = Source(f"SELECT {text}", "e")
     source.dialect = dialect
     node = source.parse(dialect).expressions[0].unalias()
-    return ExpressionReader(source, column).read(node)
+    return make_reader(source, column).read(node)
 
 
 def column(node: exp.Expr) -> Scalar | None:

@@ -1,0 +1,248 @@
+"""Aggregate calls of SQL -> :class:`~m3.sql.block.AggregateCall`: one spelling, with SQL's NULL rules in its filter.
+
+``FIRST(x ORDER BY y DESC)``, ``ARG_MAX(x, y)`` and their like pick a row by an order, percentiles, modes, lists and bits read all
+values of the group in theirs (see :mod:`m3.collected`). What a call computes is :mod:`m3.sql.aggregates`'s affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from sqlglot import exp
+
+from m3.algebra.terms import sum_type
+from m3.collected import misfit
+from m3.datatypes import DOUBLE, INT, STRING, Type
+from m3.functions.spec import average_type
+from m3.scalars import Const, Scalar, call
+from m3.sql.block import AggregateCall, Place
+from m3.sql.expressions import is_bare_null
+from m3.sql.names import Names
+from m3.sql.rewrites import IGNORE_NULLS
+
+__all__ = ["EXTREMES", "MOMENTS", "OF_PAIRS", "ORDERED", "read_call"]
+
+Read = Callable[[exp.Expr], Scalar]
+#: A call, and the values of which none is NULL in the rows that count.
+Ordered = tuple[AggregateCall, tuple[Scalar, ...]]
+SUMS = {exp.Sum: "sum", exp.Avg: "avg"}
+EXTREMES = {
+    exp.Min: "min", exp.Max: "max", exp.LogicalAnd: "min", exp.LogicalOr: "max", exp.AnyValue: "min",
+}  # fmt: skip
+MOMENTS = {
+    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}  # fmt: skip
+#: Those whose arguments are x, y; the others take y, x.
+OF_PAIRS: Mapping[type[exp.Expr], str] = {
+    exp.Corr: "corr", exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept", exp.RegrR2: "regr_r2", exp.RegrSxx: "regr_sxx", exp.RegrSyy: "regr_sxx",
+    exp.RegrSxy: "regr_sxy", exp.RegrCount: "count", exp.RegrAvgx: "avg", exp.RegrAvgy: "avg",
+}  # fmt: skip
+SYMMETRIC = (exp.Corr, exp.CovarPop, exp.CovarSamp)
+HINT = (
+    "SUM, COUNT, AVG, MIN, MAX, VARIANCE, STDDEV, BOOL_AND, BOOL_OR, ANY_VALUE, ARG_MAX, ARG_MIN, FIRST, LAST, MEDIAN, "
+    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, BIT_AND, BIT_OR, BIT_XOR, CORR, COVAR and REGR, also with FILTER, can be maintained"
+)
+BITS: Mapping[type[exp.Expr], str] = {
+    exp.BitwiseAndAgg: "bit_and", exp.BitwiseOrAgg: "bit_or", exp.BitwiseXorAgg: "bit_xor",
+}  # fmt: skip
+
+
+def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
+    """An aggregate call.
+
+    Args:
+        node: the call, or FILTER around it.
+        names: where its arguments belong.
+        read: reads an argument.
+
+    Raises:
+        CompileError: a function that cannot be maintained, or an argument that it does not take.
+    """
+    where = None
+    if isinstance(node, exp.Filter):
+        where, node = read(node.expression.this), node.this
+    inner = node.this
+    unique = isinstance(inner.this if isinstance(inner, exp.Order) else inner, exp.Distinct)
+    if type(node) in OF_PAIRS:
+        return _read_pairs(node, names, read, where)
+    if type(node) in ORDERED:
+        found, known = ORDERED[type(node)](node, names, read)
+        return replace(found, where=_require_known(known, where), distinct=unique)
+    nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
+    if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
+        return AggregateCall("count", (), where, False, INT)
+    if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
+        nodes = nodes[0].expressions
+    if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
+        names.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
+    if node.expressions and not isinstance(node, exp.Count):
+        hint = "GREATEST or LEAST of several values; ROW_NUMBER() OVER (.. ORDER BY ..) <= n for several rows"
+        names.fail(node, f"{node.key.upper()} with {len(node.expressions) + 1} arguments", "wrong-arity", hint)
+    args = tuple(read(n) for n in nodes)
+    if isinstance(node, exp.CountIf):
+        where = args[0] if where is None else call("and", where, args[0])
+        return AggregateCall("count", args[:1] if unique else (), where, unique, INT)
+    return _read_single(node, names, args, where, unique)
+
+
+def _read_pairs(
+    node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar], where: Scalar | None
+) -> AggregateCall:
+    """CORR(x, y), REGR_SLOPE(y, x) and their like look at the pairs in which none is NULL."""
+    pair = (node.this, node.args.get("expression"))
+    args = [read(n) for n in pair if n is not None and not isinstance(n, exp.Distinct)]
+    if len(args) != 2 or not all(a.type.is_numeric for a in args):
+        hint = "two INT or DECIMAL numbers: CAST the arguments to DECIMAL(p, s), only their sums are exact"
+        kinds = " and ".join(str(a.type) for a in args)
+        names.fail(node, f"{node.key.upper()} of {kinds or 'nothing'}", "type-mismatch", hint)
+    if not isinstance(node, SYMMETRIC):
+        args.reverse()
+    kept = _require_known(args, where)
+    function, (x, y) = OF_PAIRS[type(node)], args
+    if function == "count":
+        return AggregateCall("count", (), kept, False, INT)
+    if function == "avg":
+        chosen = x if isinstance(node, exp.RegrAvgx) else y
+        return AggregateCall(
+            "avg", (chosen,), kept, False, average_type(chosen.type, names.context.dialect).with_null()
+        )
+    wanted = (x,) if isinstance(node, exp.RegrSxx) else (y,) if isinstance(node, exp.RegrSyy) else (x, y)
+    return AggregateCall(function, wanted, kept, False, DOUBLE.with_null())
+
+
+def _read_single(
+    node: exp.Expr, names: Names, args: tuple[Scalar, ...], where: Scalar | None, unique: bool
+) -> AggregateCall:
+    kind = type(node)
+    if kind is exp.Count:
+        return AggregateCall("count", args, where, unique, INT)
+    if kind in EXTREMES:
+        if kind in (exp.LogicalAnd, exp.LogicalOr) and args[0].type.kind != "bool":
+            names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", "a condition")
+        return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
+    if kind not in SUMS and kind not in MOMENTS:
+        names.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
+    if is_bare_null(args[0]):
+        args = (Const(None, INT.with_null()),)
+    if args[0].type.kind == "double" and kind in SUMS:
+        return AggregateCall(SUMS[kind], args, where, unique, DOUBLE.with_null())
+    if not args[0].type.is_numeric:
+        hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
+        names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)
+    if kind in MOMENTS:
+        return AggregateCall(MOMENTS[kind], args, where, unique, Type("double", nullable=True))
+    if kind is exp.Avg:
+        return AggregateCall("avg", args, where, unique, average_type(args[0].type, names.context.dialect).with_null())
+    return AggregateCall("sum", args, where, unique, sum_type(args[0].type).with_null())
+
+
+def _require_known(scalars: Sequence[Scalar], where: Scalar | None) -> Scalar | None:
+    """The filter of a call that leaves out the rows in which one of its values is NULL."""
+    conditions = [call("not", call("is_null", s)) for s in scalars if s.type.nullable]
+    conditions += [where] if where is not None else []
+    return call("and", *conditions) if len(conditions) > 1 else conditions[0] if conditions else None
+
+
+# Aggregates by an order.
+
+
+def _split_order(node: exp.Expr, read: Read) -> tuple[exp.Expr, list[tuple[Scalar, Place]]]:
+    """An argument, and what it is ordered by."""
+    if not isinstance(node, exp.Order):
+        return node, []
+    places = [(read(o.this), (bool(o.args.get("desc")), bool(o.args.get("nulls_first")))) for o in node.expressions]
+    return node.this, places
+
+
+def _read_arg_extreme(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    """The value that belongs to the greatest or least second argument; outside of Spark it is none that is NULL."""
+    if node.args.get("count") is not None or isinstance(node.args.get("expression"), exp.Order):
+        hint = "ARG_MAX(value, by), or ROW_NUMBER() OVER (.. ORDER BY ..) <= n"
+        names.fail(node, f"{node.key.upper()} of several", "unsupported-aggregate", hint)
+    if node.args.get("expression") is None:
+        names.fail(node, f"{node.key.upper()} with one argument", "wrong-arity", "ARG_MAX(value, by)")
+    value, by = read(node.this), read(node.args["expression"])
+    spark = names.context.dialect in ("spark", "databricks")
+    known = (by,) if spark else (value, by)
+    place = (isinstance(node, exp.ArgMax), False)
+    return AggregateCall("pick", (value, by), None, False, value.type.with_null(), (place,)), known
+
+
+def _read_first(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    """FIRST and LAST; without an order any value will do."""
+    inner, places = _split_order(node.this, read)
+    value, last = read(inner), isinstance(node, exp.Last | exp.LastValue)
+    order = tuple((down != last, first != last) for _, (down, first) in places)
+    known = (value,) if node.args.get(IGNORE_NULLS) or not places else ()
+    args = (value, *(s for s, _ in places))
+    return AggregateCall("pick", args, None, False, value.type.with_null(), order), known
+
+
+def _read_percentile(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    inner, places = _split_order(node.this, read)
+    name = "percentile_cont" if isinstance(node, exp.PercentileCont) else "percentile_disc"
+    if len(places) > 1 or node.args.get("expression") is None:
+        hint = f"{name.upper()}(0.5) WITHIN GROUP (ORDER BY x)"
+        names.fail(node, f"{name.upper()} of several columns or no fraction", "unsupported-aggregate", hint)
+    value, fraction = read(inner), read(node.args["expression"])
+    given = fraction.value if isinstance(fraction, Const) else None
+    parameter = Decimal(str(given)) if isinstance(given, int | Decimal | float) else None
+    descending = bool(places) and places[0][1][0]
+    _check(node, names, name, value, parameter)
+    if name == "percentile_disc":
+        order = ((descending, False),)
+        return AggregateCall(name, (value,), None, False, value.type.with_null(), order, parameter), (value,)
+    assert parameter is not None
+    parameter = 1 - parameter if descending else parameter
+    return AggregateCall(name, (value,), None, False, DOUBLE.with_null(), (), parameter), (value,)
+
+
+def _check(node: exp.Expr, names: Names, kind: str, value: Scalar, parameter: Decimal | str | None = None) -> None:
+    problem = misfit(kind, value.type, parameter)
+    if problem:
+        hint = {"list": "CAST it to VARCHAR; the separator is a text"}.get(kind, "numbers, and a fraction from 0 to 1")
+        names.fail(node, f"{kind.upper()} of {problem}", "type-mismatch", "INT" if kind in BITS.values() else hint)
+
+
+def _read_mode(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    inner, places = _split_order(node.this, read)
+    value = read(inner)
+    order = tuple(p for _, p in places[:1])
+    return AggregateCall("mode", (value,), None, False, value.type.with_null(), order), (value,)
+
+
+def _read_list(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    inner, places = _split_order(node.this, read)
+    if isinstance(inner, exp.Distinct):
+        if len(inner.expressions) != 1:  # what of them is a separator depends on the dialect
+            names.fail(node, "a list of several distinct values", "wrong-arity", "STRING_AGG(DISTINCT x, ',')")
+        (inner,) = inner.expressions
+    value, separator = read(inner), node.args.get("separator")
+    if value.type.kind != "string":
+        value = call("cast", value, to=STRING)
+    given = read(separator) if separator is not None else None
+    parameter = "," if given is None else given.value if isinstance(given, Const) else None
+    parameter = str(parameter) if isinstance(parameter, str) else None
+    _check(node, names, "list", value, parameter)
+    args, order = (value, *(s for s, _ in places)), tuple(p for _, p in places)
+    return AggregateCall("list", args, None, False, STRING.with_null(), order, parameter), (value,)
+
+
+def _read_bits(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    twice = node.this if isinstance(node.this, exp.Distinct) and not isinstance(node, exp.BitwiseXorAgg) else None
+    value = read(twice.expressions[0] if twice is not None else node.this)
+    _check(node, names, BITS[type(node)], value)
+    return AggregateCall(BITS[type(node)], (value,), None, False, INT.with_null()), (value,)
+
+
+#: Form -> how it is read.
+ORDERED: Mapping[type[exp.Expr], Callable[[exp.Expr, Names, Read], Ordered]] = {
+    exp.ArgMax: _read_arg_extreme, exp.ArgMin: _read_arg_extreme,
+    exp.First: _read_first, exp.FirstValue: _read_first, exp.Last: _read_first, exp.LastValue: _read_first,
+    exp.PercentileCont: _read_percentile, exp.PercentileDisc: _read_percentile, exp.Mode: _read_mode, exp.GroupConcat: _read_list,
+    **dict.fromkeys(BITS, _read_bits),
+}  # fmt: skip
