@@ -84,11 +84,7 @@ def _factor(factor: Scalar) -> Scalar:
     if not may_fail(factor):
         return factor
     attempt = call("attempt", factor)
-    return attempt if not factor.type.nullable else call("coalesce", attempt, _zero(factor.type))
-
-
-def _zero(type_: Type) -> Const:
-    return Const(0, type_.with_null(False))
+    return attempt if not factor.type.nullable else call("coalesce", attempt, Const(0, factor.type.with_null(False)))
 
 
 @dataclass

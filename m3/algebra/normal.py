@@ -93,7 +93,9 @@ class _Class:
     @property
     def variable(self) -> Var:
         """What stands for it until all classes are known."""
-        return Var("", self.members[0].type if self.strict else _nullable(self), self.scope)
+        kind = self.members[0].type
+        nullable = any(m.type.nullable for m in self.members)
+        return Var("", kind if self.strict else kind.with_null(nullable), self.scope)
 
 
 @dataclass
@@ -228,10 +230,6 @@ def _named(scalar: Scalar, names: Mapping[Scope, str]) -> Scalar:
     if isinstance(scalar, Call):
         return Call(scalar.op, tuple(_named(a, names) for a in scalar.args), scalar.type, scalar.span)
     return scalar
-
-
-def _nullable(found: _Class) -> Type:
-    return found.members[0].type.with_null(any(m.type.nullable for m in found.members))
 
 
 def _unified(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:

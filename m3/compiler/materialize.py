@@ -54,7 +54,10 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
         definition = maps.definitions[done]
         for term in definition.polynomial.terms:
             if not term.atoms:
-                statements.append((1, START, _constant(definition, term)))
+                # no event changes a constant: it is there before the first one
+                factors = () if term.coefficient == 1 and term.factors else (const(term.coefficient),)
+                there = Statement(definition.name, term.keys, (*factors, *term.factors), term.conditions)
+                statements.append((1, START, there))
             for name in dict.fromkeys(a.relation for a in term.atoms):
                 for sign in (0,) if name in derived else (1, -1):
                     made = _Maker(definition, term, relations[name], maps, relations, restricted).statements(sign)
@@ -65,12 +68,6 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
 
 #: The same pass, held to the paper's restricted M3.
 materialize_restricted: Callable[[Draft], Draft] = partial(materialize_deltas, restricted=True)
-
-
-def _constant(definition: Definition, term: Monomial) -> Statement:
-    """What is there before the first event."""
-    coefficient = () if term.coefficient == 1 and term.factors else (const(term.coefficient),)
-    return Statement(definition.name, term.keys, (*coefficient, *term.factors), term.conditions)
 
 
 @dataclass(frozen=True)
@@ -97,24 +94,21 @@ class _Maker:
     def statements(self, sign: int) -> Iterator[Statement]:
         """One statement per term of the delta."""
         for change in delta(self.term, self.relation.name, sign, single=self.restricted and sign != 0):
-            yield self._statement(change)
-
-    def _statement(self, change: DeltaTerm) -> Statement:
-        bound = dict(change.bound)
-        targets = free(self.term.keys)
-        parts = parts_to_read(
-            change.rest,
-            set(bound),
-            targets | free(self._open(bound)),
-            self.term.atoms,
-            self.relations,
-            restricted=self.restricted,
-        )
-        late = list(self._late(bound, [part for part, _ in parts]))
-        wanted = targets | free(late)
-        taken = {v for atom in self.term.atoms for v in atom.variables()}
-        reads = [self._auxiliary(i, parts, set(bound), wanted, taken) for i in range(len(parts))]
-        return self._assembled(change, bound, late, reads)
+            bound = dict(change.bound)
+            targets = free(self.term.keys)
+            parts = parts_to_read(
+                change.rest,
+                set(bound),
+                targets | free(self._open(bound)),
+                self.term.atoms,
+                self.relations,
+                restricted=self.restricted,
+            )
+            late = list(self._late(bound, [part for part, _ in parts]))
+            wanted = targets | free(late)
+            taken = {v for atom in self.term.atoms for v in atom.variables()}
+            reads = [self._auxiliary(i, parts, set(bound), wanted, taken) for i in range(len(parts))]
+            yield self._assembled(change, bound, late, reads)
 
     def _open(self, bound: Mapping[str, Scalar]) -> Iterator[Scalar]:
         """Conditions and factors that the event alone does not decide."""
@@ -142,7 +136,8 @@ class _Maker:
             tuple(s for s in group if self._decided(s, mine, [bound, *earlier]))
             for group in (self.term.conditions, self.term.factors)
         )
-        typed = tuple(Var(k, _binding_type(part, k)) for k in keys)
+        types = {name: expr.type for atom in reversed(part) for name, expr in atom.bindings}  # the first atom's
+        typed = tuple(Var(k, types[k]) for k in keys)
         name, order = self.maps.auxiliary(localised(Monomial(typed, part, conditions, factors)))
         columns = self.maps.columns(name)
         variables = (v or _fresh(f"any_{c.name}", taken) for v, c in zip(order, columns, strict=True))
@@ -216,10 +211,6 @@ def _fresh(wish: str, taken: set[str]) -> str:
         name = f"{wish}_{n}"
     taken.add(name)
     return name
-
-
-def _binding_type(part: tuple[Atom, ...], variable: str) -> Type:
-    return next(expr.type for atom in part for name, expr in atom.bindings if name == variable)
 
 
 # Which parts of a remaining join become maps: the paper's rule, and where it would explode, lookups instead.

@@ -333,7 +333,9 @@ def emit(
     if stage == "algebra":
         return _algebra(draft)
     if stage in ("deltas", "merged"):
-        return _algebra(draft) + _statements(draft)
+        signs = {1: "+", -1: "-", 0: "~"}
+        lines = (f"{signs[sign]}{relation}: {format_statement(s)}\n" for sign, relation, s in draft.statements)
+        return _algebra(draft) + "".join(lines)
     program = _finish(draft)
     return format_program(program) if stage == "m3" else describe_dataflow(program)
 
@@ -380,12 +382,6 @@ def _algebra(draft: Draft) -> str:
         keys = ", ".join(map(format_column, declaration.keys))
         lines.append(f"{definition.name}[{keys}] : {declaration.value}\n  := {declaration.meaning}")
     return "\n".join([*lines, *map(format_derived, draft.derivations)]) + "\n"
-
-
-def _statements(draft: Draft) -> str:
-    """The statements by map, each with its event."""
-    signs = {1: "+", -1: "-", 0: "~"}
-    return "".join(f"{signs[sign]}{relation}: {format_statement(s)}\n" for sign, relation, s in draft.statements)
 
 
 def _finish(draft: Draft) -> Program:

@@ -8,7 +8,7 @@ the exact count, sum and sum of squares. A DISTINCT aggregate is one over the di
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -17,15 +17,15 @@ from sqlglot import exp
 from m3.algebra.attempts import Part, summed
 from m3.algebra.derive import InputQuery
 from m3.algebra.normal import canonical
-from m3.algebra.rows import Branch, add_condition, owners
+from m3.algebra.rows import Branch, add_conditions, bind, owners
 from m3.algebra.terms import Polynomial, sum_type
 from m3.collected import COLLECTED
 from m3.datatypes import BOOL, DOUBLE, Type
 from m3.program import Input, MapDecl
-from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
+from m3.scalars import Call, Const, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
 from m3.sql.block import AggregateCall, Place
-from m3.sql.correlation import Space, counted, distinct, keyed, plain
+from m3.sql.correlation import Closed, Space, counted, distinct, keyed, plain
 
 __all__ = ["Grouping", "default_of"]
 
@@ -69,11 +69,13 @@ class Grouping:
         if wanted.function == "count":
             return self._count(branches, args, wish)
         if wanted.function in ("min", "max"):
-            return self._extreme(wanted, branches, args, wish)
+            return self._input(wish, wanted.function, self._counted(branches, args, args[0]))
         if wanted.function == "pick":
             return self._pick(wanted, branches, args, wish)
         if wanted.function in COLLECTED:
-            return self._collect(wanted, branches, args, wish)
+            # something of all values in their order: they are the map's last keys, after what they are ordered by
+            made = self._counted(branches, args[:1], *args[1:], args[0])
+            return self._input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
         if wanted.function in ("sum", "avg") and wanted.type.kind == "double":
             return self._float_sum(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg"):
@@ -85,24 +87,13 @@ class Grouping:
     def _arguments(self, wanted: AggregateCall) -> tuple[list[Branch], list[Var]]:
         """The rows that the call looks at, and its arguments as variables that they know."""
         args = [Var(f"value{i}", arg.type, ARGUMENTS) for i, arg in enumerate(wanted.args)]
-        branches = []
-        for branch in self.branches:
-            env: dict[Key, Scalar] = {v.key: branch.value(arg) for v, arg in zip(args, wanted.args, strict=True)}
-            chosen: Branch | None = Branch(branch.coefficient, branch.sources, branch.conditions, {**branch.env, **env})
-            if wanted.where is not None and chosen is not None:
-                chosen = _restricted(chosen, [wanted.where])
-            if chosen is not None:
-                branches.append(chosen)
+        known = (bind(b, {v.key: b.value(a) for v, a in zip(args, wanted.args, strict=True)}) for b in self.branches)
+        branches = add_conditions(known, [wanted.where] if wanted.where is not None else [])
         if not wanted.distinct:
             return branches, args
-        return self._distinct(branches, args), args
-
-    def _distinct(self, branches: list[Branch], args: list[Var]) -> list[Branch]:
-        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
-        relation = distinct(self.space, known, [*self.keys, *args], "distinct")
-        source = self.space.context.registry.source(relation)
-        env: dict[Key, Scalar] = {c.key: v for c, v in zip([*self.keys, *args], source.variables(), strict=True)}
-        return [Branch(1, (source,), (), env)]
+        columns = [*self.keys, *args]
+        relation = distinct(self.space, _without_nulls(branches, args), columns, "distinct")
+        return [Closed(()).occurrence(self.space, relation, columns)], args
 
     def _input(
         self,
@@ -122,13 +113,13 @@ class Grouping:
                 name = f"{wish}_{n}"
             self.taken.add(name)
             self.inputs.append(InputQuery(name, kind, made, names, order, parameter))
-            self._known[form] = Var(name, _input_type(self.inputs[-1], len(self.keys)))
+            declared = MapDecl("", made.columns, made.value)
+            self._known[form] = Var(name, Input(name, "", kind, names).type_in(declared, len(self.keys)))
         return self._known[form]
 
     def _counted(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
         """How many rows have no NULL among the arguments, also by further columns."""
-        known = [b for branch in branches if (b := _restricted(branch, _not_null(branch, args))) is not None]
-        return counted(known, [*self.keys, *columns], args)
+        return counted(_without_nulls(branches, args), [*self.keys, *columns], args)
 
     def _counts_all(self, made: Polynomial) -> bool:
         return canonical(made) == canonical(counted(self.branches, self.keys))
@@ -136,10 +127,6 @@ class Grouping:
     def _count(self, branches: list[Branch], args: list[Var], wish: str) -> Var:
         made = self._counted(branches, args)
         return self._input("count" if self._counts_all(made) else wish, "value", made)
-
-    def _extreme(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
-        made = self._counted(branches, args, args[0])
-        return self._input(wish, wanted.function, made)
 
     def _pick(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
         """The value of the first row: the extremes that the order asks for, one after the other, then the least value."""
@@ -150,21 +137,13 @@ class Grouping:
                 steps.append((null, call("is_null", arg), "max" if first else "min"))
             steps.append((arg, arg, "max" if descending else "min"))
         steps.append((args[0], args[0], "min"))
-        known = [
-            Branch(b.coefficient, b.sources, b.conditions, {**b.env, **{v.key: b.value(s) for v, s, _ in steps}})
-            for b in branches
-        ]
+        known = [bind(b, {v.key: b.value(s) for v, s, _ in steps}) for b in branches]
         made = counted(known, [*self.keys, *(v for v, _, _ in steps)])
         found: list[Var] = []
         for variable, _, kind in steps:
             name = wish if variable is args[0] else f"{wish}_by_{variable.name}"
             found.append(self._input(name, kind, made, found))
         return found[-1]
-
-    def _collect(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
-        """Something of all values in their order: they are the last keys of a map, after what they are ordered by."""
-        made = self._counted(branches, args[:1], *args[1:], args[0])
-        return self._input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
 
     def _float_sum(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
         """Floats have no exact differences: the group's values are kept, and summed anew when one of them changes."""
@@ -221,7 +200,8 @@ class Grouping:
             products = self._products(asked, value)
             parts.append(Part(branch, keyed(branch, self.keys), products, _not_null(branch, args), asked))
         made_total = summed(plain(self.keys), value, parts)
-        if any(_scale(t) > value.scale for t in made_total.terms):
+        factors = ([*t.factors, *(f for a in t.atoms for f in a.factors)] for t in made_total.terms)
+        if any(sum(f.type.scale for f in term) > value.scale for term in factors):
             hint = "CAST the factors to fewer digits, so that the product stays within 38"
             self.space.context.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
         return self._input(wish, "value", made_total)
@@ -239,23 +219,14 @@ class Grouping:
         return simplified
 
 
-def _scale(term: object) -> int:
-    factors = [*term.factors, *(f for a in term.atoms for f in a.factors)]  # type: ignore[attr-defined]
-    return sum(f.type.scale for f in factors)
-
-
 def if_any(count: Scalar, value: Scalar) -> Scalar:
     """NULL where nothing was counted."""
     return call("case", call("gt", count, const(0)), value, Const(None, value.type.with_null()))
 
 
-def _restricted(branch: Branch, conditions: Sequence[Scalar]) -> Branch | None:
-    kept: Branch | None = branch
-    for condition in conditions:
-        if kept is None:
-            return None
-        kept = add_condition(kept, condition)
-    return kept
+def _without_nulls(branches: Iterable[Branch], columns: Sequence[Var]) -> list[Branch]:
+    """The rows in which none of the columns is NULL."""
+    return [kept for b in branches for kept in add_conditions([b], _not_null(b, columns))]
 
 
 def _not_null(branch: Branch, columns: Sequence[Var]) -> list[Scalar]:
@@ -290,13 +261,13 @@ def _monomials(scalar: Scalar) -> list[Monomial]:
             return [(const(-1), *m) for m in parts[0]]
         case "case":
             return _cases(scalar)
-        case "cast" if scalar.type.kind == "decimal" and _widens(scalar.args[0].type, scalar.type):
-            return _monomials(scalar.args[0])
+        case "cast" if scalar.type.kind == "decimal":
+            inner = scalar.args[0].type
+            if (
+                inner.kind in ("int", "decimal") and inner.scale <= scalar.type.scale
+            ):  # it only widens: no digit is lost
+                return _monomials(scalar.args[0])
     return [(scalar,)]
-
-
-def _widens(inner: Type, outer: Type) -> bool:
-    return inner.kind in ("int", "decimal") and inner.scale <= outer.scale
 
 
 def _cases(scalar: Call) -> list[Monomial]:
@@ -314,12 +285,6 @@ def _cases(scalar: Call) -> list[Monomial]:
         tests = (x for pair in zip(conditions, ones, strict=False) for x in pair)
         result += [(simplify(call("case", *tests, ones[-1])), *m) for m in _monomials(value)]
     return result
-
-
-def _input_type(given: InputQuery, width: int) -> Type:
-    columns = given.polynomial.columns
-    declared = MapDecl("", columns, given.polynomial.value)
-    return Input(given.name, "", given.kind, given.at).type_in(declared, width)
 
 
 def default_of(result: Scalar, inputs: Mapping[str, InputQuery]) -> Scalar:

@@ -149,6 +149,10 @@ class Window:
     partition: tuple[Scalar, ...]
     function: WindowFunction
 
+    def scalars(self) -> tuple[Scalar, ...]:
+        """All expressions in it."""
+        return (*self.partition, *self.function.args, *(s for s, _, _ in self.function.order))
+
 
 @dataclass(frozen=True)
 class Subquery:

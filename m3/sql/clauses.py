@@ -145,32 +145,23 @@ def refuse_unread(
         for name, value in node.args.items():
             if value in (None, False, [], ""):
                 continue
-            if _is_misplaced(node, name, value):
+            # an expression where sqlglot keeps a flag, or TRIM's LEADING, was one argument too many
+            flag = name in FLAGS or (isinstance(node, exp.Trim) and name == "position")
+            if flag and type(node) not in READ and isinstance(value, exp.Expr) and not isinstance(value, exp.DataType):
                 source.fail(value, f"{node.key.upper()} takes no argument {value.sql()}", "wrong-arity", TOO_MANY)
-            if not _is_read(type(node), name, rewritten):
-                _fail(node, name, value, source)
+            kind = type(node)
+            if (
+                name not in READ[kind] | rewritten.get(kind, frozenset())
+                if kind in READ
+                else name in UNREAD.get(kind, ())
+            ):
+                first = value[0] if isinstance(value, list) else value
+                place = first if isinstance(first, exp.Expr) and any("start" in n.meta for n in first.walk()) else node
+                clause, part = PARTS.get(type(node), node.key.upper()), name.strip("_").upper().replace("_", " ")
+                source.fail(place, f"{clause} with {part} is not supported", "unsupported-clause", HINT)
         if isinstance(node, exp.NthValue) and node.args.get("from_first") is False:
             source.fail(node, "NTH_VALUE from the last", "unsupported-clause", "order by .. DESC")
     return tree
-
-
-def _is_misplaced(node: exp.Expr, name: str, value: object) -> bool:
-    """Whether an argument of the text stands in one of :data:`FLAGS`, or in the place of TRIM's LEADING."""
-    flag = name in FLAGS or (isinstance(node, exp.Trim) and name == "position")
-    return flag and type(node) not in READ and isinstance(value, exp.Expr) and not isinstance(value, exp.DataType)
-
-
-def _is_read(kind: type[exp.Expr], name: str, rewritten: Mapping[type[exp.Expr], frozenset[str]]) -> bool:
-    if kind not in READ:
-        return name not in UNREAD.get(kind, ())
-    return name in READ[kind] or name in rewritten.get(kind, ())
-
-
-def _fail(node: exp.Expr, name: str, value: object, source: Source) -> None:
-    first = value[0] if isinstance(value, list) else value
-    place = first if isinstance(first, exp.Expr) and any("start" in n.meta for n in first.walk()) else node
-    clause, part = PARTS.get(type(node), node.key.upper()), name.strip("_").upper().replace("_", " ")
-    source.fail(place, f"{clause} with {part} is not supported", "unsupported-clause", HINT)
 
 
 def is_wrapper(node: exp.Expr, *read: str) -> bool:

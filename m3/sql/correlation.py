@@ -35,6 +35,7 @@ __all__ = [
     "keyed",
     "plain",
     "positive",
+    "rename_columns",
     "several",
     "standalone",
     "stored",
@@ -131,25 +132,21 @@ def close(space: Space, branches: Iterable[Branch], needed: Sequence[Key] = ()) 
 def _split(space: Space, branch: Branch, needed: Sequence[Key]) -> Branch:
     """The branch with parts of a join of many tables kept as relations of their own."""
     while len(branch.sources) > JOINED:
-        branch = _with_part(space, branch, needed)
+        part = _part(branch)
+        inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
+        left = [c for c in branch.conditions if c not in inside]
+        env = {name: branch.env[name] for name in needed}
+        columns = [v for v in vars_of(*left, *env.values()).values() if v.scope in part]
+        joined = Branch(1, tuple(s for s in branch.sources if s.scope in part), inside, {v.key: v for v in columns})
+        (kept,) = stored(space, [joined], columns)
+        sources = tuple(s for s in branch.sources if s.scope not in part)
+        branch = Branch(
+            branch.coefficient,
+            (*kept.sources, *sources),
+            tuple(substitute(c, kept.env) for c in left),
+            {name: substitute(s, kept.env) for name, s in env.items()},
+        )
     return branch
-
-
-def _with_part(space: Space, branch: Branch, needed: Sequence[Key]) -> Branch:
-    part = _part(branch)
-    inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
-    left = [c for c in branch.conditions if c not in inside]
-    env = {name: branch.env[name] for name in needed}
-    columns = [v for v in vars_of(*left, *env.values()).values() if v.scope in part]
-    joined = Branch(1, tuple(s for s in branch.sources if s.scope in part), inside, {v.key: v for v in columns})
-    (kept,) = stored(space, [joined], columns)
-    sources = tuple(s for s in branch.sources if s.scope not in part)
-    return Branch(
-        branch.coefficient,
-        (*kept.sources, *sources),
-        tuple(substitute(c, kept.env) for c in left),
-        {name: substitute(s, kept.env) for name, s in env.items()},
-    )
 
 
 def _part(branch: Branch) -> set[Scope]:
@@ -310,18 +307,15 @@ def _domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relation:
     for branch in space.branches:
         values = [branch.value(known[v.key]) for v in asked]
         if branch.coefficient > 0:
-            branches.append(_needed_sources(branch, values, asked, whole=whole))
+            scopes = (s.scope for s in branch.sources) if whole else (s for value in values for s in owners(value))
+            wanted = set(scopes)
+            if outer(values):
+                hint = "compare columns of outer queries by equality"
+                raise CompileError("a subquery about two outer queries at once", kind="correlation", hint=hint)
+            conditions = tuple(c for c in branch.conditions if set(owners(c)) <= wanted and not outer([c]))
+            env = {column.key: converted(value, column) for column, value in zip(asked, values, strict=True)}
+            branches.append(Branch(1, tuple(s for s in branch.sources if s.scope in wanted), conditions, env))
     return distinct(owner, branches, asked, "domain")
-
-
-def _needed_sources(branch: Branch, values: Sequence[Scalar], columns: Sequence[Var], *, whole: bool) -> Branch:
-    wanted = {s.scope for s in branch.sources} if whole else {scope for value in values for scope in owners(value)}
-    if outer(values):
-        hint = "compare columns of outer queries by equality"
-        raise CompileError("a subquery about two outer queries at once", kind="correlation", hint=hint)
-    conditions = tuple(c for c in branch.conditions if set(owners(c)) <= wanted and not outer([c]))
-    env = {column.key: converted(value, column) for column, value in zip(columns, values, strict=True)}
-    return Branch(1, tuple(s for s in branch.sources if s.scope in wanted), conditions, env)
 
 
 def converted(scalar: Scalar, column: Var) -> Scalar:
@@ -331,6 +325,12 @@ def converted(scalar: Scalar, column: Var) -> Scalar:
     if isinstance(scalar, Const) and scalar.value is None:
         return Const(None, column.type.with_null())
     return simplify(call("cast", scalar, to=column.type))
+
+
+def rename_columns(rows: Rows, columns: Sequence[Var]) -> list[Branch]:
+    """The branches of some rows under other columns, in their types."""
+    pairs = list(zip(columns, rows.columns, strict=True))
+    return [replace(b, env={new.key: converted(b.env[old.key], new) for new, old in pairs}) for b in rows.branches]
 
 
 def counted(branches: Iterable[Branch], columns: Sequence[Var], asked: Sequence[Scalar] = ()) -> Polynomial:

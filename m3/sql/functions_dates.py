@@ -287,7 +287,11 @@ def interval_steps(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
     if isinstance(node, exp.Neg):
         return _scaled(reader, node, interval_steps(reader, node.this), const(-1))
     if isinstance(node, exp.Mul):
-        return _product(reader, node)
+        for one, other in (("this", "expression"), ("expression", "this")):
+            steps = interval_steps(reader, node.args[one])
+            if steps is not None:
+                return _scaled(reader, node, steps, reader.read(node.args[other]))
+        return None
     if isinstance(node, exp.Add | exp.Sub):
         left = interval_steps(reader, node.args["this"])
         right = interval_steps(reader, node.args["expression"]) if left is not None else None
@@ -310,14 +314,6 @@ def interval_seconds(reader: ExpressionReader, node: exp.Expr) -> Scalar | None:
         reader.source.fail(node, "an interval with months", "interval", "months differ in length: compare with days")
     amounts = [_times(reader, node, a, const(DAY_S if op == "add_days" else 1)) for op, a in steps.items()]
     return amounts[0] if len(amounts) == 1 else reader.call(node, "add", *amounts)
-
-
-def _product(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
-    for one, other in (("this", "expression"), ("expression", "this")):
-        steps = interval_steps(reader, node.args[one])
-        if steps is not None:
-            return _scaled(reader, node, steps, reader.read(node.args[other]))
-    return None
 
 
 def _scaled(reader: ExpressionReader, node: exp.Expr, steps: Steps | None, factor: Scalar) -> Steps | None:

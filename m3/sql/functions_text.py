@@ -192,27 +192,20 @@ def _json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     inner: exp.Expr = node
     steps: list[str | int] = []
     while isinstance(inner, exp.JSONExtract | exp.JSONExtractScalar):
-        steps = [*_path(reader, inner), *steps]
+        path, found = inner.args.get("expression"), []
+        for part in path.expressions if isinstance(path, exp.JSONPath) else [None]:
+            step = part.this if isinstance(part, exp.JSONPathKey | exp.JSONPathSubscript) else None
+            if isinstance(step, str | int):
+                found.append(step)
+            elif not isinstance(part, exp.JSONPathRoot):
+                hint = "constant keys and indexes: a ->> 'b'"
+                reader.source.fail(inner, "this path in JSON", "unsupported-expression", hint)
+        steps = [*found, *steps]
         inner = inner.this.unnest()
     if isinstance(inner, exp.Cast) and inner.to.this.value in ("JSON", "JSONB", "VARIANT"):
         inner = inner.this
     op = "try_json_text" if reader.dialect in ("spark", "databricks") else "json_text"
     return reader.call(node, op, reader.text(inner), const(json.dumps(steps, ensure_ascii=False)))
-
-
-def _path(reader: ExpressionReader, node: exp.Expr) -> list[str | int]:
-    path = node.args.get("expression")
-    parts = path.expressions if isinstance(path, exp.JSONPath) else [None]
-    steps: list[str | int] = []
-    for part in parts:
-        step = part.this if isinstance(part, exp.JSONPathKey | exp.JSONPathSubscript) else None
-        if isinstance(step, str | int):
-            steps.append(step)
-        elif not isinstance(part, exp.JSONPathRoot):
-            reader.source.fail(
-                node, "this path in JSON", "unsupported-expression", "constant keys and indexes: a ->> 'b'"
-            )
-    return steps
 
 
 def _similar(reader: ExpressionReader, node: exp.Expr) -> Scalar:

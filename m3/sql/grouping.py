@@ -132,13 +132,22 @@ class GroupReader:
         if is_aggregate(node):
             return self._aggregate(node)
         if isinstance(node, exp.Grouping | exp.GroupingId):
-            return self._indicator(node)
+            # a bit per argument, the last one the lowest, set where the row's grouping does not have it
+            args = [self.read_base(a) for a in (node.expressions or [node.this])]
+            variable = Var("grouping", INT, self.names.context.registry.scope("group"))
+            bits = (sum((a not in keys) << i for i, a in enumerate(reversed(args))) for keys in self.sets)
+            self.indicators[variable] = tuple(map(const, bits))
+            return variable
         found = self.subqueries(node)
         if found is not None:
             return found
         if isinstance(node, exp.Column):
             return self._column(node)
-        if node.find(exp.AggFunc, exp.Query, exp.Window) or not node.find(exp.Column) or self._uses_alias(node):
+        if (
+            node.find(exp.AggFunc, exp.Query, exp.Window)
+            or not node.find(exp.Column)
+            or any(self._alias(c) is not None for c in node.find_all(exp.Column))
+        ):
             return None
         return self.names.keys.get(self.read_base(node))
 
@@ -161,9 +170,6 @@ class GroupReader:
         inner = node.this if isinstance(node, exp.Filter) else node
         return inner.key.lower()
 
-    def _uses_alias(self, node: exp.Expr) -> bool:
-        return any(self._alias(c) is not None for c in node.find_all(exp.Column))
-
     def _alias(self, node: exp.Column) -> exp.Expr | None:
         """The list item that a name means, where no table has a column of that name."""
         if node.table or self.base.has(node):
@@ -185,17 +191,6 @@ class GroupReader:
             return scalar  # an outer column
         hint = "add it to GROUP BY, or aggregate it"
         self.names.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
-
-    def _indicator(self, node: exp.Expr) -> Var:
-        """GROUPING(a, b): a bit per argument, set where the row's grouping does not have it."""
-        args = [self.read_base(a) for a in (node.expressions or [node.this])]
-        variable = Var("grouping", INT, self.names.context.registry.scope("group"))
-        values = []
-        for keys in self.sets:
-            bits = [int(a not in keys) for a in args]
-            values.append(const(sum(bit << i for i, bit in enumerate(reversed(bits)))))
-        self.indicators[variable] = tuple(values)
-        return variable
 
 
 def is_aggregate(node: exp.Expr) -> bool:

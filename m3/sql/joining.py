@@ -6,15 +6,15 @@ match exists (a derived relation, see :mod:`m3.sql.correlation`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from m3.algebra.rows import Branch, Rows, add_conditions, bind, is_row, product
 from m3.datatypes import BOOL
 from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call, const, named, vars_of
 from m3.sql.block import Block, From, Join, Query, Subquery, Table, columns_of, is_placeholder
-from m3.sql.correlation import Space, close, converted, counted, existence, several, standalone, stored
+from m3.sql.correlation import Space, close, converted, counted, existence, rename_columns, several, standalone, stored
 from m3.sql.names import Context
 from m3.sql.subqueries import compared
 
@@ -73,15 +73,15 @@ class Workspace(Space):
             if cases is None:
                 continue
             if key in self.several:
-                self._check(self.subqueries[key], self.several.pop(key))
+                self._check_single(self.subqueries[key], self.several.pop(key))
             if len(self.branches) * sum(len(factor) for _, factor in cases) > BRANCHES:
                 cases = self._packed(variable, cases)
             self.branches = [
-                joined for value, factor in cases for joined in _with_value(product(self.branches, factor), key, value)
+                bind(b, {key: b.value(value)}) for value, factor in cases for b in product(self.branches, factor)
             ]
             self.compact()
 
-    def _check(self, subquery: Subquery, several: Branch) -> None:
+    def _check_single(self, subquery: Subquery, several: Branch) -> None:
         """There must be no row for which the subquery has several rows."""
         closed = close(self.parent or self, product(self.branches, [several]))
         if closed.links:
@@ -129,11 +129,6 @@ class Workspace(Space):
         self.branches = add_conditions(self.branches, [condition])
 
 
-def _with_value(branches: Iterable[Branch], key: Key, value: Scalar) -> Iterator[Branch]:
-    for branch in branches:
-        yield bind(branch, {key: branch.value(value)})
-
-
 #: A derived table with more branches is kept as a relation of its own.
 TABLE_BRANCHES = 3
 
@@ -159,7 +154,9 @@ def _joined(source: From, space: Workspace) -> None:
         return
     _joined(source.left, space)
     if source.side in ("SEMI", "ANTI"):
-        _semi(source, space)
+        right = _operand(source.right, space)
+        there = _match(space, right, source.on)
+        space.branches = product(space.branches, [Branch(), _minus(there)] if source.side == "ANTI" else [there])
     else:
         _combine(source, space)
 
@@ -183,14 +180,9 @@ def _table(table: Table, space: Workspace) -> list[Branch]:
         return [Branch(1, (source,), (), {mine.key: v for mine, v in found})]
     rows = space.rows_of(table.rows, space)
     branches = rows.branches
-    if len(branches) > TABLE_BRANCHES:  # joins multiply branches
+    if len(branches) > TABLE_BRANCHES:  # the join multiplies them with those of the other side
         branches = tuple(stored(space, branches, rows.columns))
-    return [
-        Branch(b.coefficient, b.sources, b.conditions, {
-            mine.key: b.env[c.key] for mine, c in zip(table.columns, rows.columns, strict=True)
-        })
-        for b in branches
-    ]  # fmt: skip
+    return rename_columns(replace(rows, branches=branches), table.columns)
 
 
 def _combine(join: Join, space: Workspace) -> None:
@@ -222,22 +214,19 @@ def _filter_early(space: Workspace) -> None:
         space.filter(condition)
 
 
+def _match(space: Space, other: list[Branch], on: Sequence[Scalar]) -> Branch:
+    """A factor that is 1 for the rows that find one of ``other``, and 0 for the rest."""
+    return existence(space, Rows((), tuple(add_conditions(other, on))), "matched")
+
+
 def _without(
     space: Workspace, kept: list[Branch], other: list[Branch], on: Sequence[Scalar], missing: Sequence[Var]
 ) -> list[Branch]:
     """The rows of ``kept`` for which ``other`` has none: all of them less those with a match."""
     asking = Space(space.context, space.parent, kept)
-    there = existence(asking, Rows((), tuple(add_conditions(other, on))), "matched")
+    there = _match(asking, other, on)
     absent: dict[Key, Scalar] = {v.key: Const(None, v.type.with_null()) for v in missing}
-    minus = Branch(-1, there.sources, there.conditions)
-    return [bind(b, absent) for b in product(kept, [Branch(), minus])]
-
-
-def _semi(join: Join, space: Workspace) -> None:
-    right = _operand(join.right, space)
-    there = existence(space, Rows((), tuple(add_conditions(right, join.on))), "matched")
-    minus = Branch(-1, there.sources, there.conditions)
-    space.branches = product(space.branches, [Branch(), minus] if join.side == "ANTI" else [there])
+    return [bind(b, absent) for b in product(kept, [Branch(), _minus(there)])]
 
 
 # The subqueries of a block -> the cases that their values may be, as factors of the block's rows.
@@ -277,13 +266,20 @@ def _any(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
     match = existence(space, _where(rows, condition), "in")
     if not condition.type.nullable:
         return _two_valued(match)
-    return _three_valued(match, existence(space, _where(rows, call("is_null", condition)), "null"))
+    # a match -> TRUE; none, but something unknown -> NULL; neither -> FALSE, by inclusion and exclusion
+    unknown = existence(space, _where(rows, call("is_null", condition)), "null")
+    both = Branch(1, (*match.sources, *unknown.sources), (*match.conditions, *unknown.conditions))
+    return [
+        (TRUE, [match]),
+        (UNKNOWN, [unknown, _minus(both)]),
+        (FALSE, [Branch(), _minus(match), _minus(unknown), both]),
+    ]
 
 
 def _value(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
     """The value of a subquery: that of its row, NULL when it has none."""
     (column,) = rows.columns
-    present: list[Case] = [(b.env[column.key], [_bare(b)]) for b in rows.branches]
+    present: list[Case] = [(b.env[column.key], [replace(b, env={})]) for b in rows.branches]
     if subquery.total:
         return present
     if not subquery.single and not (len(rows.branches) == 1 and _fixed(rows.branches[0])):
@@ -292,26 +288,12 @@ def _value(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
     return [*present, (Const(None, column.type.with_null()), [Branch(), _minus(there)])]
 
 
-def _bare(branch: Branch) -> Branch:
-    return Branch(branch.coefficient, branch.sources, branch.conditions)
-
-
 def _minus(branch: Branch) -> Branch:
-    return Branch(-branch.coefficient, branch.sources, branch.conditions, branch.env)
+    return replace(branch, coefficient=-branch.coefficient)
 
 
 def _where(rows: Rows, condition: Scalar) -> Rows:
     return Rows(rows.columns, tuple(add_conditions(rows.branches, [condition])))
-
-
-def _three_valued(match: Branch, unknown: Branch) -> list[Case]:
-    """match -> TRUE; no match but unknown -> NULL; neither -> FALSE."""
-    both = Branch(1, (*match.sources, *unknown.sources), (*match.conditions, *unknown.conditions))
-    return [
-        (TRUE, [match]),
-        (UNKNOWN, [unknown, _minus(both)]),
-        (FALSE, [Branch(), _minus(match), _minus(unknown), both]),
-    ]
 
 
 def _fixed(branch: Branch) -> bool:
@@ -324,7 +306,11 @@ def _fixed(branch: Branch) -> bool:
             if getattr(condition, "op", "") in ("eq", "same"):
                 left, right = condition.args  # type: ignore[union-attr]
                 for a, b in ((left, right), (right, left)):
-                    if isinstance(a, Var) and is_row(a.scope) and _known(b, known):
+                    if (
+                        isinstance(a, Var)
+                        and is_row(a.scope)
+                        and all(not is_row(v.scope) or key in known for key, v in vars_of(b).items())
+                    ):
                         known.add(a.key)
         for source in branch.sources:
             key = source.relation.key
@@ -332,7 +318,3 @@ def _fixed(branch: Branch) -> bool:
                 known |= {v.key for v in source.variables()}
         changed = len(known) > before
     return all(v.key in known for s in branch.sources for v in s.variables())
-
-
-def _known(scalar: Scalar, known: set[Key]) -> bool:
-    return all(not is_row(v.scope) or key in known for key, v in vars_of(scalar).items())

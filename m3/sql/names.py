@@ -105,18 +105,14 @@ class Names:
             if found:
                 return found[0][1].variable
             if names.base is not None and names.base.has(node):
-                return self._group_column(names, node)
+                # a subquery in HAVING or in the list sees what its query is grouped by, and no other column
+                key = names.keys.get(names.base.resolve(node))
+                if key is None:
+                    hint = "add it to GROUP BY, or aggregate it"
+                    self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
+                return key
             names = names.parent
         self._unknown(node)
-
-    def _group_column(self, names: Names, node: exp.Column) -> Var:
-        """A column of a grouped query, as a subquery in its HAVING or list sees it."""
-        assert names.base is not None
-        key = names.keys.get(names.base.resolve(node))
-        if key is None:
-            hint = "add it to GROUP BY, or aggregate it"
-            self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
-        return key
 
     def candidates(self, node: exp.Column) -> Iterator[tuple[str, Column]]:
         """The columns of this block that a reference could mean, each with its table's alias."""

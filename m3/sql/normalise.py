@@ -61,29 +61,21 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
         case Limited():
             return replace(query, query=normalise(query.query, ordered=False), order=order)
         case Block():
-            return _block(replace(query, order=order if query.first_of is None else query.order))
-
-
-def _block(block: Block) -> Block:
-    conditions = _conditions(block.conditions)
-    made = replace(
-        block,
-        source=_source(block.source) if block.source is not None else None,
-        conditions=conditions,
-        subqueries=tuple(replace(s, query=normalise(s.query, ordered=False)) for s in block.subqueries),
-    )
-    read = {key for scalar in _scalars(made) for key in vars_of(scalar)}
-    return replace(
-        made,
-        early=() if _brings_back(block.source) else tuple(c for c in conditions if not placeholders([c])),
-        unread=frozenset(v.key for v in columns_of(block.source) if v.key not in read),
-    )
-
-
-def _conditions(conditions: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """The conjuncts, simplified; those with subqueries last."""
-    found = dict.fromkeys(part for condition in conditions for part in conjuncts(as_filter(condition)))
-    return tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
+            block = replace(query, order=order if query.first_of is None else query.order)
+            found = dict.fromkeys(part for condition in block.conditions for part in conjuncts(as_filter(condition)))
+            conditions = tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
+            made = replace(
+                block,
+                source=_source(block.source) if block.source is not None else None,
+                conditions=conditions,
+                subqueries=tuple(replace(s, query=normalise(s.query, ordered=False)) for s in block.subqueries),
+            )
+            read = {key for scalar in _scalars(made) for key in vars_of(scalar)}
+            return replace(
+                made,
+                early=() if _brings_back(block.source) else tuple(c for c in conditions if not placeholders([c])),
+                unread=frozenset(v.key for v in columns_of(block.source) if v.key not in read),
+            )
 
 
 def _source(source: From) -> From:

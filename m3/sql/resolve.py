@@ -52,7 +52,7 @@ def resolve_query(node: exp.Expr, parent: Names) -> Query:
 
 def _resolved(node: exp.Expr, names: Names) -> Query:
     """What a query means within its names, its common table expressions among them."""
-    limit, offset = _counts(node, names)
+    limit, offset = count_of(node, "limit", names.context), count_of(node, "offset", names.context) or 0
     if isinstance(node, exp.Subquery):
         if node.args.get("joins"):
             names.fail(node, "a join in the place of a query", "unsupported-join", "SELECT .. FROM .. JOIN ..")
@@ -74,10 +74,6 @@ def _limited(node: exp.Expr, names: Names, query: Query, limit: int | None, offs
     """A query in parentheses, with the LIMIT and ORDER BY behind them."""
     order = tuple(_set_order(node, query, names))
     return query if limit is None and not offset and not order else Limited(query, query.columns, order, limit, offset)
-
-
-def _counts(node: exp.Expr, names: Names) -> tuple[int | None, int]:
-    return count_of(node, "limit", names.context), count_of(node, "offset", names.context) or 0
 
 
 def _with_views(node: exp.Expr, parent: Names) -> Names:
@@ -147,7 +143,10 @@ class _Select:
     def block(self) -> Block:
         """The SELECT, without its LIMIT."""
         select, names = self.select, self.names
-        _check_clauses(select, names)
+        if not select.expressions:
+            names.fail(select, "SELECT without columns", "no-columns", "SELECT *")
+        for lateral in select.args.get("laterals") or ():
+            names.fail(lateral, "LATERAL VIEW", "unsupported-table", "join a derived table")
         rows = _Reader(names)
         source = read_from(names, select, resolve_query, rows.read)
         where = select.args.get("where")
@@ -194,17 +193,17 @@ class _Select:
         """With its grouping, now that everything over it is known, and what the blocks around it may want to know."""
         names = self.names
         if groups is not None:
-            windows = (
-                s for w in block.windows for s in (*w.partition, *w.function.args, *(o for o, _, _ in w.function.order))
-            )
+            windows = (s for w in block.windows for s in w.scalars())
             over = [*block.results(), *windows, *(block.first_of or ())]
             over += [s for s in (block.having, block.qualify) if s is not None]
             over += [s for q in block.subqueries for s in q.operands]
             block = replace(block, grouping=groups.grouping(over))
         assert block.grouping is None or groups is not None
+        grouping, rows = block.grouping, _at_most_one(block.source)
         return replace(
             block,
-            single=_single(block),
+            # a total, or a row of tables that have one
+            single=rows if grouping is None else len(grouping.sets) == 1 and (rows or not grouping.sets[0]),
             origins=() if groups is not None else tuple(_origin(o.scalar, names) for o in block.outputs),
             untyped=frozenset(i for i, o in enumerate(block.outputs) if _untyped(o.scalar, names)),
         )
@@ -228,12 +227,6 @@ def _untyped(scalar: Scalar, names: Names) -> bool:
     return is_bare_null(scalar) or (column is not None and column.untyped)
 
 
-def _single(block: Block) -> bool:
-    """Whether there is at most one row: a total, or a row of tables that have one."""
-    grouping, rows = block.grouping, _at_most_one(block.source)
-    return rows if grouping is None else len(grouping.sets) == 1 and (rows or not grouping.sets[0])
-
-
 def _at_most_one(source: From | None) -> bool:
     match source:
         case Table():
@@ -249,13 +242,6 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Paren):
         return _conjuncts(node.this)
     return [*_conjuncts(node.left), *_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
-
-
-def _check_clauses(select: exp.Select, names: Names) -> None:
-    if not select.expressions:
-        names.fail(select, "SELECT without columns", "no-columns", "SELECT *")
-    for lateral in select.args.get("laterals") or ():
-        names.fail(lateral, "LATERAL VIEW", "unsupported-table", "join a derived table")
 
 
 def _expanded(select: exp.Select, names: Names) -> list[exp.Expr]:
@@ -348,7 +334,9 @@ class _List:
 
     def _leaf(self, node: exp.Expr) -> Scalar | None:
         if isinstance(node, exp.Window):
-            found = read_window(self._written_out(node), self.names, self._inner)
+            if node.args.get("alias") is not None:
+                self._used.add(node.args["alias"].name.lower())
+            found = read_window(self._based(node, self._named), self.names, self._inner)
             for known in self.windows:
                 if (known.partition, known.function) == (found.partition, found.function):
                     return known.variable
@@ -374,12 +362,6 @@ class _List:
                 self.names.fail(window, f"two windows are called {window.name!r}", "duplicate-name", hint)
             found[window.name.lower()] = self._based(window, found)
         return found
-
-    def _written_out(self, node: exp.Window) -> exp.Window:
-        """``OVER name``, and ``OVER (name ORDER BY a)``, with the named window written out."""
-        if node.args.get("alias") is not None:
-            self._used.add(node.args["alias"].name.lower())
-        return self._based(node, self._named)
 
     def _based(self, node: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
         alias = node.args.get("alias")

@@ -76,7 +76,9 @@ def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
     if isinstance(node, exp.Anonymous):
         return _named(node)
     if isinstance(node, exp.ByteString) and dialect in ESCAPED_TEXTS:
-        return _placed(exp.Literal.string(str(node.this)), node)
+        made = exp.Literal.string(str(node.this))
+        made.meta.update(node.meta)
+        return made
     if type(node) is exp.Quantile:  # approximate ones are subclasses
         kind = exp.PercentileDisc if dialect == "duckdb" else exp.PercentileCont
         return kind(this=node.this, expression=node.args.get("quantile"))
@@ -95,11 +97,6 @@ def _named(node: exp.Anonymous) -> exp.Expr:
     if name in ("listagg", "string_agg") and len(args) in (1, 2):
         return exp.GroupConcat(this=args[0], separator=args[1] if len(args) > 1 else exp.Literal.string(""))
     return node
-
-
-def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
-    made.meta.update(node.meta)
-    return made
 
 
 def _median(node: exp.Expr) -> exp.Expr:

@@ -15,7 +15,7 @@ from m3.datatypes import INT
 from m3.program import WindowFunction
 from m3.scalars import Key, Scalar, Var, call, const, vars_of
 from m3.sql.block import Block, Combined, Constants, Limited, Order, Query, Window
-from m3.sql.correlation import Space, close, converted, counted, distinct, plain
+from m3.sql.correlation import Space, close, converted, counted, distinct, plain, rename_columns
 from m3.sql.grouping import derived_groups
 from m3.sql.joining import Workspace, join_tables
 from m3.sql.names import Context
@@ -36,7 +36,8 @@ def rows_of(query: Query, space: Workspace) -> Rows:
             return constant_rows(query)
         case Limited():
             rows = rows_of(query.query, space)
-            return limited(space, _renamed(rows, query.columns), query.limit, query.offset, query.order)
+            named = Rows(query.columns, tuple(rename_columns(rows, query.columns)))
+            return limited(space, named, query.limit, query.offset, query.order)
         case Combined():
             rows = combined_rows(query, rows_of(query.left, space), rows_of(query.right, space), space)
             return limited(space, rows, query.limit, query.offset, query.order)
@@ -44,14 +45,6 @@ def rows_of(query: Query, space: Workspace) -> Rows:
     if query.distinct:
         rows, order = distinct_rows(rows, space), [o for o in order if isinstance(o[0], Var)]
     return limited(space, rows, query.limit, query.offset, order)
-
-
-def _renamed(rows: Rows, columns: tuple[Var, ...]) -> Rows:
-    branches = (
-        replace(b, env={new.key: b.env[old.key] for new, old in zip(columns, rows.columns, strict=True)})
-        for b in rows.branches
-    )
-    return Rows(columns, tuple(branches))
 
 
 def filtered(block: Block, context: Context, parent: Space | None) -> Workspace:
@@ -67,7 +60,12 @@ def filtered(block: Block, context: Context, parent: Space | None) -> Workspace:
 def selected(block: Block, space: Workspace) -> Workspace:
     """The rows that the list is about: groups if there are any, filtered by HAVING, with window functions' results."""
     if block.grouping is not None:
-        space = _grouped(block, space)
+        groups = space.behind({v.key: s for v, s in block.grouping.keys})
+        groups.prepare([*([block.having] if block.having is not None else []), *block.results()])
+        groups.branches = derived_groups(block.grouping, space)
+        if block.having is not None:
+            groups.filter(block.having)
+        space = groups
     if block.windows or block.qualify is not None:
         later = [*block.results(), *([block.qualify] if block.qualify is not None else []), *(block.first_of or ())]
         _windowed(space, block.windows, later)
@@ -82,20 +80,9 @@ def selected(block: Block, space: Workspace) -> Workspace:
     return space
 
 
-def _grouped(block: Block, space: Workspace) -> Workspace:
-    assert block.grouping is not None
-    groups = space.behind({v.key: s for v, s in block.grouping.keys})
-    groups.prepare([*([block.having] if block.having is not None else []), *block.results()])
-    groups.branches = derived_groups(block.grouping, space)
-    if block.having is not None:
-        groups.filter(block.having)
-    return groups
-
-
 def _windowed(space: Workspace, windows: Sequence[Window], later: Sequence[Scalar]) -> None:
     """Compute window functions; ``later`` is what is read afterwards."""
-    asked = [s for w in windows for s in (*w.partition, *w.function.args, *(o for o, _, _ in w.function.order))]
-    space.expand([*asked, *later])
+    space.expand([*(s for w in windows for s in w.scalars()), *later])
     results = {w.variable.key for w in windows}
     spread(space, windows, [v for key, v in vars_of(*later).items() if key not in results])
 
@@ -114,7 +101,7 @@ def listed(block: Block, space: Workspace) -> tuple[Rows, list[Order]]:
     branches = []
     for branch in space.branches:
         env: dict[Key, Scalar] = {c.key: converted(branch.value(s), c) for c, s in zip(columns, scalars, strict=True)}
-        branches.append(Branch(branch.coefficient, branch.sources, branch.conditions, env))
+        branches.append(replace(branch, env=env))
     return Rows(tuple(columns), tuple(branches)), order
 
 
@@ -142,22 +129,9 @@ def constant_rows(query: Constants) -> Rows:
 
 def combined_rows(query: Combined, left: Rows, right: Rows, space: Space) -> Rows:
     """The rows of a set operation, from those of its sides."""
-    ours, theirs = (_converted(rows, query.columns) for rows in (left, right))
+    ours, theirs = (rename_columns(rows, query.columns) for rows in (left, right))
     if query.operator == "union" and not query.distinct:
         return Rows(query.columns, (*ours, *theirs))
-    return _compared(query, space, ours, theirs)
-
-
-def _converted(rows: Rows, columns: Sequence[Var]) -> list[Branch]:
-    return [
-        Branch(b.coefficient, b.sources, b.conditions, {
-            new.key: converted(b.env[old.key], new) for old, new in zip(rows.columns, columns, strict=True)
-        })
-        for b in rows.branches
-    ]  # fmt: skip
-
-
-def _compared(query: Combined, space: Space, ours: list[Branch], theirs: list[Branch]) -> Rows:
     columns = query.columns
     closed = close(space, [*ours, *theirs], [c.key for c in columns])
     keys = [*closed.columns(), *columns]

@@ -188,7 +188,9 @@ def _from(node: exp.Expr, source: Source) -> None:
         function = "unnest"
     else:
         elements, ordinal = _elements(node.this, source), False
-        function = str(node.this.this).lower() if isinstance(node.this, exp.Anonymous) else _function(node.this)
+        function = "range" if node.this.args.get("is_end_exclusive") else "generate_series"
+        if isinstance(node.this, exp.Anonymous):
+            function = str(node.this.this).lower()
     if elements is None:
         return
     given = node.args.get("alias")
@@ -201,10 +203,6 @@ def _from(node: exp.Expr, source: Source) -> None:
     )
     names = [*columns, *[bare, "ordinality"][len(columns) :]][: 2 if ordinal else 1]
     node.replace(_rows(elements, alias, names, ordinal))
-
-
-def _function(node: exp.Expr) -> str:
-    return "range" if node.args.get("is_end_exclusive") else "generate_series"
 
 
 def _from_list(select: exp.Select, source: Source) -> None:

@@ -65,9 +65,21 @@ class SubqueryReader:
             return self._any(node, node.this, "eq", node.args["query"])
         quantified = type(node) in COMPARED and isinstance(node.expression, exp.Any | exp.All)
         if quantified and isinstance(_inner(node.expression.this), exp.Query):
-            return self._quantified(node, COMPARED[type(node)], node.expression.this)
+            op = COMPARED[type(node)]
+            if isinstance(node.expression, exp.Any):
+                return self._any(node, node.this, op, node.expression.this)
+            return call("not", self._any(node, node.this, NEGATED[op], node.expression.this))
         if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
-            return self._scalar(node)
+            query = self._query(node)
+            if len(query.columns) != 1:
+                hint = "select one expression"
+                self.names.fail(node, f"a scalar subquery with {len(query.columns)} columns", "subquery-columns", hint)
+            kind, total = query.columns[0].type, is_total(query)
+            variable = self._variable("value", kind if total else kind.with_null())
+            single = query.single or (
+                isinstance(query, Block) and query.grouping is not None and query.grouping.sets == ((),)
+            )
+            return self._add(Subquery(variable, "value", query, total=total, single=single, node=node))
         return None
 
     def _variable(self, wish: str, type_: Type) -> Var:
@@ -80,11 +92,6 @@ class SubqueryReader:
         self.names.subqueries.append(subquery)
         return subquery.variable
 
-    def _quantified(self, node: exp.Expr, op: str, query: exp.Expr) -> Scalar:
-        if isinstance(node.expression, exp.Any):
-            return self._any(node, node.this, op, query)
-        return call("not", self._any(node, node.this, NEGATED[op], query))
-
     def _any(self, node: exp.Expr, operand: exp.Expr, op: str, inner: exp.Expr) -> Scalar:
         query = self._query(inner)
         nodes = operand.expressions if isinstance(operand, exp.Tuple) else [operand.unnest()]
@@ -95,18 +102,6 @@ class SubqueryReader:
         condition = self.names.guarded(node, lambda: compared(op, mine, query.columns))
         variable = self._variable("in", BOOL.with_null(condition.type.nullable))
         return self._add(Subquery(variable, "any", query, op, mine, node=node))
-
-    def _scalar(self, node: exp.Expr) -> Scalar:
-        query = self._query(node)
-        if len(query.columns) != 1:
-            hint = "select one expression"
-            self.names.fail(node, f"a scalar subquery with {len(query.columns)} columns", "subquery-columns", hint)
-        kind, total = query.columns[0].type, is_total(query)
-        variable = self._variable("value", kind if total else kind.with_null())
-        single = query.single or (
-            isinstance(query, Block) and query.grouping is not None and query.grouping.sets == ((),)
-        )
-        return self._add(Subquery(variable, "value", query, total=total, single=single, node=node))
 
 
 def _inner(node: exp.Expr) -> exp.Expr:

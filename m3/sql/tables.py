@@ -80,16 +80,13 @@ class _Tables:
         if isinstance(node, exp.Paren):
             return self._table(node.this)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            return self._base(node)
+            return self._known(node, node.alias or node.name, self._named(node))
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
             return self._derived(node, node.this)
         if isinstance(node, exp.Subquery | exp.Values):
             return self._derived(node, node)
         hint = "a table, a derived table (SELECT ..) or VALUES"
         self.names.fail(node, f"{node.key.upper()} in FROM", "unsupported-table", hint)
-
-    def _base(self, node: exp.Table) -> Table:
-        return self._known(node, node.alias or node.name, self._named(node))
 
     def _derived(self, node: exp.Expr, query: exp.Expr) -> Table:
         inner = query.this if is_wrapper(query, "joins") else query
@@ -148,7 +145,7 @@ class _Tables:
         known, merged = list(names.tables), dict(names.merged)
         count = len(known)
         names.merged = {}
-        right = self._right(join, followers)
+        right = self._operand(join.this, [*(join.this.args.get("joins") or ()), *followers])
         tables, theirs = names.tables[count:], names.merged
         names.merged = {**merged, **theirs}
         using = [i.name for i in join.args.get("using") or ()]
@@ -163,10 +160,6 @@ class _Tables:
         made = Join(left, right, side, tuple(on))
         self._mark(made, side)
         return replace(made, merged=tuple(self._merged(name, a, b, side) for name, a, b in pairs))
-
-    def _right(self, join: exp.Join, followers: Sequence[exp.Join]) -> From:
-        joins = [*(join.this.args.get("joins") or ()), *followers]
-        return self._operand(join.this, joins)
 
     def _semi(self, left: From, join: exp.Join, side: str) -> Join:
         known = list(self.names.tables)
@@ -302,21 +295,17 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
         message = f"{node.key.upper()} of {len(left.columns)} and {len(right.columns)} columns"
         names.fail(node, message, "set-columns", "select as many columns on both sides")
     try:
-        columns = unite(*_typed(left, right))
+        # a column that is nothing but NULL takes the other side's type
+        ours, theirs = list(left.columns), list(right.columns)
+        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            if b.type.kind == "string" and untyped(right, i):
+                theirs[i] = Var(b.name, a.type.with_null())
+            elif a.type.kind == "string" and untyped(left, i):
+                ours[i] = Var(a.name, b.type.with_null())
+        columns = unite(ours, theirs)
     except ProgramError as error:
         names.fail(node, error.message, error.kind, error.hint)
     return Combined(node.key, bool(node.args.get("distinct")), left, right, tuple(columns))
-
-
-def _typed(left: Query, right: Query) -> tuple[list[Var], list[Var]]:
-    """The columns of both sides; one that is nothing but NULL takes the other side's type."""
-    ours, theirs = list(left.columns), list(right.columns)
-    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        if b.type.kind == "string" and untyped(right, i):
-            theirs[i] = Var(b.name, a.type.with_null())
-        elif a.type.kind == "string" and untyped(left, i):
-            ours[i] = Var(a.name, b.type.with_null())
-    return ours, theirs
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
@@ -365,7 +354,14 @@ def with_views(
     tree = source.parse(dialect)
     _collect(name, tree, views, known, (name,), needed, dialect)
     for other, query in reversed(needed.items()):
-        _prepend(tree, other, query)
+        for node in query.walk():  # they stand in another text, and have no place in this one
+            node.meta.clear()
+        cte = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(other)))
+        with_ = tree.args.get("with_")
+        if with_ is None:
+            tree.set("with_", exp.With(expressions=[cte]))
+        else:
+            with_.set("expressions", [cte, *with_.expressions])
     if needed:
         source.complete = tree.sql(dialect)
     return tree, source
@@ -395,15 +391,3 @@ def _collect(
         inner = Source(views[other], other).parse(dialect)
         _collect(other, inner, views, known, (*path, other), needed, dialect)
         needed[other] = inner
-
-
-def _prepend(tree: exp.Expression, name: str, query: exp.Expression) -> None:
-    """One more WITH query, before all others. Its nodes stand in another text: they have no place in this one."""
-    for node in query.walk():
-        node.meta.clear()
-    cte = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
-    with_ = tree.args.get("with_")
-    if with_ is None:
-        tree.set("with_", exp.With(expressions=[cte]))
-    else:
-        with_.set("expressions", [cte, *with_.expressions])

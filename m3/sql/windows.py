@@ -150,13 +150,9 @@ def spread(space: Workspace, windows: Sequence[Window], needed: Sequence[Var]) -
         partition = left[0].partition
         now = [w for w in left if w.partition == partition]
         left = [w for w in left if w.partition != partition]
-        carried = vars_of(*needed, *done, *(s for w in (*left, *now) for s in _scalars(w)))
+        carried = vars_of(*needed, *done, *(s for w in (*left, *now) for s in w.scalars()))
         _spread(space, partition, now, list(carried.values()))
         done += [w.variable for w in now]
-
-
-def _scalars(window: Window) -> list[Scalar]:
-    return [*window.partition, *window.function.args, *(s for s, _, _ in window.function.order)]
 
 
 def _spread(space: Workspace, partition: Sequence[Scalar], windows: Sequence[Window], carried: Sequence[Var]) -> None:
