@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from m3.algebra.attempts import FAILED
 from m3.algebra.normal import canonical
-from m3.algebra.rows import Branch, Source
-from m3.algebra.terms import Polynomial
+from m3.algebra.rows import Source
+from m3.algebra.terms import Polynomial, unused_name
 from m3.datatypes import INT, MAX_PRECISION
 from m3.failures import attempted, failed, may_fail, nonzero
 from m3.program import Column, OutputColumn, Relation, WindowFunction
@@ -123,8 +123,7 @@ def _attempted_function(function: WindowFunction) -> WindowFunction:
 
 
 def _unused(wish: str, columns: Iterable[Column]) -> str:
-    taken = {c.name.lower() for c in columns}
-    return next(name for n in itertools.count(1) if (name := wish if n == 1 else f"{wish}_{n}").lower() not in taken)
+    return unused_name(wish, {c.name.lower() for c in columns}, fold=True)
 
 
 class Registry:
@@ -140,22 +139,13 @@ class Registry:
         self._known: dict[object, Relation] = {}
         self._numbers = itertools.count(1)
 
-    def number(self) -> int:
-        """A number that no one else gets."""
-        return next(self._numbers)
-
     def scope(self, kind: str, label: str = "") -> Scope:
         """A scope of its own."""
-        return Scope(kind, self.number(), label)
+        return Scope(kind, next(self._numbers), label)
 
     def source(self, relation: Relation) -> Source:
         """A new occurrence of a relation."""
         return Source(self.scope("row", relation.name), relation)
-
-    def rows_of(self, relation: Relation) -> tuple[Source, Branch]:
-        """A new occurrence as a bag of its own."""
-        source = self.source(relation)
-        return source, Branch(1, (source,))
 
     def derive(
         self,
@@ -222,9 +212,6 @@ class Registry:
         return self._known[meaning]
 
     def _fresh(self, wish: str) -> str:
-        name, n = wish, 1
-        while name.lower() in self._taken:
-            n += 1
-            name = f"{wish}_{n}"
+        name = unused_name(wish, self._taken, fold=True)
         self._taken.add(name.lower())
         return name

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from m3.algebra.rows import Branch, Source, owners
-from m3.algebra.terms import Atom, Monomial, Polynomial, localised
+from m3.algebra.terms import Atom, Monomial, Polynomial, localised, unused_name
 from m3.datatypes import Type
 from m3.errors import ProgramError
 from m3.failures import may_fail
@@ -150,12 +150,7 @@ class _Normal:
         return scalar
 
     def _fresh(self, wish: str) -> str:
-        taken, name = {c.name for c in self.classes}, wish
-        for n in itertools.count(2):
-            if name not in taken:
-                return name
-            name = f"{wish}_{n}"
-        raise AssertionError("unreachable")
+        return unused_name(wish, {c.name for c in self.classes})
 
     def _abstract(self, scalar: Scalar) -> Scalar:
         """The scalar over the classes' placeholders; makes the classes it needs. What may fail stays within its attempt."""
@@ -238,12 +233,14 @@ def _unified(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     if left.type.same_as(right.type):
         return left, right
     common = common_type(left, right)
-    a, b = (s if s.type.same_as(common) else _fitted(call("cast", s, to=common)) for s in (left, right))
-    return a, b
 
+    def fit(side: Scalar) -> Scalar:
+        if side.type.same_as(common):
+            return side
+        cast = call("cast", side, to=common)
+        return Call("attempt", (cast,), cast.type.with_null()) if may_fail(cast) else cast
 
-def _fitted(cast: Scalar) -> Scalar:
-    return Call("attempt", (cast,), cast.type.with_null()) if may_fail(cast) else cast
+    return fit(left), fit(right)
 
 
 def common_type(*scalars: Scalar) -> Type:
@@ -397,19 +394,14 @@ def delta(monomial: Monomial, relation: str, sign: int, *, single: bool = False)
     """
     places = [i for i, a in enumerate(monomial.atoms) if a.relation == relation]
     if single:
-        yield from _expanded(monomial, places, sign)
+        chosen_sets = (c for size in range(1, len(places) + 1) for c in itertools.combinations(places, size))
+        for chosen in chosen_sets:
+            left = tuple((a, None) for i, a in enumerate(monomial.atoms) if i not in chosen)
+            yield _term([monomial.atoms[i] for i in chosen], left, monomial.coefficient * sign ** len(chosen))
         return
     for place in places:
         rest = [(a, None if i not in places else i < place) for i, a in enumerate(monomial.atoms) if i != place]
         yield _term([monomial.atoms[place]], tuple(rest), monomial.coefficient * (sign or 1))
-
-
-def _expanded(monomial: Monomial, places: list[int], sign: int) -> Iterator[DeltaTerm]:
-    for size in range(1, len(places) + 1):
-        for chosen in itertools.combinations(places, size):
-            replaced = [monomial.atoms[i] for i in chosen]
-            rest = tuple((a, None) for i, a in enumerate(monomial.atoms) if i not in chosen)
-            yield _term(replaced, rest, monomial.coefficient * sign**size)
 
 
 def _term(replaced: list[Atom], rest: tuple[tuple[Atom, bool | None], ...], coefficient: int) -> DeltaTerm:

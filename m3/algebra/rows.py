@@ -14,6 +14,7 @@ excluded by NOT EXISTS is subtracted.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -69,11 +70,10 @@ class Branch:
 
 @dataclass(frozen=True)
 class Rows:
-    """A bag of rows: in each branch, ``env`` has a scalar of its type for every column. ``single``: surely at most one."""
+    """A bag of rows: in each branch, ``env`` has a scalar of its type for every column."""
 
     columns: tuple[Var, ...]
     branches: tuple[Branch, ...]
-    single: bool = False
 
 
 def is_row(scope: Scope | None) -> bool:
@@ -115,19 +115,12 @@ def bind(branch: Branch, env: Mapping[Key, Scalar]) -> Branch:
 
 def product(left: Iterable[Branch], right: Iterable[Branch]) -> list[Branch]:
     """The join without a condition. Free variables of ``right`` that ``left`` knows are replaced (a lateral join)."""
-    right = list(right)
-    return [joined for a in left for b in right if (joined := _joined(a, b)) is not None]
-
-
-def _joined(a: Branch, b: Branch) -> Branch | None:
-    env = {name: a.value(scalar) for name, scalar in b.env.items()}
-    joined = Branch(a.coefficient * b.coefficient, (*a.sources, *b.sources), a.conditions, {**a.env, **env})
-    for condition in b.conditions:
-        restricted = add_condition(joined, condition)
-        if restricted is None:
-            return None
-        joined = restricted
-    return joined
+    found: list[Branch] = []
+    for a, b in itertools.product(left, right):
+        env = {name: a.value(scalar) for name, scalar in b.env.items()}
+        joined = Branch(a.coefficient * b.coefficient, (*a.sources, *b.sources), a.conditions, {**a.env, **env})
+        found += add_conditions([joined], b.conditions)
+    return found
 
 
 # A view in the algebra: what is maintained, and what is left for when it is read.

@@ -16,7 +16,8 @@ multisets with exact numbers as multiplicities (AGCA, VLDB Journal 2014, section
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from m3.datatypes import INT, MAX_PRECISION, Type
@@ -35,6 +36,7 @@ __all__ = [
     "narrowed",
     "polynomial",
     "sum_type",
+    "unused_name",
     "value_type",
     "variable_type",
 ]
@@ -150,6 +152,18 @@ def narrowed(polynomial: Polynomial) -> Polynomial:
 
 def _key_type(term: Monomial, key: Scalar) -> Type:
     return variable_type(term, key.name) if isinstance(key, Var) else key.type
+
+
+def unused_name(wish: str, taken: Container[str], *, fold: bool = False) -> str:
+    """The wish, else with the first number from 2 on with which it is not taken.
+
+    Args:
+        wish: the name.
+        taken: all other names, in lower case if ``fold``.
+        fold: names that differ in case only are one.
+    """
+    names = itertools.chain([wish], (f"{wish}_{n}" for n in itertools.count(2)))
+    return next(name for name in names if (name.lower() if fold else name) not in taken)
 
 
 def free(scalars: Iterable[Scalar]) -> set[str]:

@@ -151,12 +151,14 @@ def describe(polynomial: Polynomial) -> str:
 
 
 def _term(term: Monomial) -> str:
-    aliases = list(_aliases(term))
+    names = [a.relation for a in term.atoms]
+    aliases = [n if names.count(n) == 1 else f"{n}_{names[: i + 1].count(n)}" for i, n in enumerate(names)]
     places = _places(term, aliases)
     factors = [_sql(f, alias) for alias, atom in zip(aliases, term.atoms, strict=True) for f in atom.factors]
     factors += [_placed(f, places) for f in term.factors]
     factors = ([str(term.coefficient)] if term.coefficient != 1 else []) + factors
-    value = f"SUM({' * '.join(_grouped(f) if len(factors) > 1 else f for f in factors)})" if factors else "COUNT(*)"
+    product = " * ".join(_enclose(f, " ") if len(factors) > 1 else f for f in factors)
+    value = f"SUM({product})" if factors else "COUNT(*)"
     keys = [_placed(k, places) for k in term.keys]
     tables = [
         atom.relation if atom.relation == alias else f"{atom.relation} {alias}"
@@ -165,19 +167,17 @@ def _term(term: Monomial) -> str:
     parts = [f"SELECT {', '.join([*keys, value])}", *([f"FROM {', '.join(tables)}"] if tables else [])]
     conditions = [
         *_joins(term, aliases),
-        *_filters(term, aliases),
-        *(_or_grouped(_placed(c, places)) for c in term.conditions),
+        *(
+            _enclose(_sql(c, alias), " OR ")
+            for alias, atom in zip(aliases, term.atoms, strict=True)
+            for c in atom.conditions
+        ),
+        *(_enclose(_placed(c, places), " OR ") for c in term.conditions),
     ]
     parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
     grouped = [text for text, key in zip(keys, term.keys, strict=True) if any(variables(key))]
     parts += [f"GROUP BY {', '.join(grouped)}"] if grouped else []
     return " ".join(parts)
-
-
-def _aliases(term: Monomial) -> Iterator[str]:
-    names = [a.relation for a in term.atoms]
-    for i, name in enumerate(names):
-        yield name if names.count(name) == 1 else f"{name}_{names[: i + 1].count(name)}"
 
 
 def _sql(scalar: Scalar, alias: str) -> str:
@@ -210,14 +210,6 @@ def _joins(term: Monomial, aliases: list[str]) -> Iterator[str]:
         yield from (f"{first} = {other}" for other in others)
 
 
-def _filters(term: Monomial, aliases: list[str]) -> Iterator[str]:
-    for alias, atom in zip(aliases, term.atoms, strict=True):
-        yield from (_or_grouped(_sql(c, alias)) for c in atom.conditions)
-
-
-def _grouped(text: str) -> str:
-    return f"({text})" if " " in text else text
-
-
-def _or_grouped(text: str) -> str:
-    return f"({text})" if " OR " in text else text
+def _enclose(text: str, sign: str) -> str:
+    """The text in parentheses, if it has a sign that binds less than what is around it."""
+    return f"({text})" if sign in text else text

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from m3.algebra.normal import DeltaTerm, delta
-from m3.algebra.terms import Atom, Monomial, components, free, localised
+from m3.algebra.terms import Atom, Monomial, components, free, localised, unused_name
 from m3.compiler.maps import Definition, Draft, Maps
 from m3.datatypes import Type
 from m3.program import START, MapRef, Relation, Statement
@@ -132,21 +132,21 @@ class _Maker:
         outside |= {v for i, (other, _) in enumerate(parts) if i != index for atom in other for v in atom.variables()}
         keys = tuple(v for v in dict.fromkeys(n for atom in part for n, _ in atom.bindings) if v in outside)
         earlier = [{v for atom in other for v in atom.variables()} for other, _ in parts[:index]]
+        before = [bound, *earlier]  # the part decides what it is the first to have all variables of
         conditions, factors = (
-            tuple(s for s in group if self._decided(s, mine, [bound, *earlier]))
+            tuple(s for s in group if (names := free([s])) <= mine and not any(names <= other for other in before))
             for group in (self.term.conditions, self.term.factors)
         )
         types = {name: expr.type for atom in reversed(part) for name, expr in atom.bindings}  # the first atom's
         typed = tuple(Var(k, types[k]) for k in keys)
         name, order = self.maps.auxiliary(localised(Monomial(typed, part, conditions, factors)))
         columns = self.maps.columns(name)
-        variables = (v or _fresh(f"any_{c.name}", taken) for v, c in zip(order, columns, strict=True))
-        return _Read(name, tuple((v, c.type) for v, c in zip(variables, columns, strict=True)), after, part)
-
-    def _decided(self, scalar: Scalar, mine: set[str], before: list[set[str]]) -> bool:
-        """Whether a part is the first that has all variables of a condition or factor."""
-        names = set(variables(scalar))
-        return names <= mine and not any(names <= other for other in before)
+        read = []
+        for variable, column in zip(order, columns, strict=True):
+            known = variable or unused_name(f"any_{column.name}", taken)
+            taken.add(known)
+            read.append((known, column.type))
+        return _Read(name, tuple(read), after, part)
 
     def _assembled(
         self, change: DeltaTerm, bound: Mapping[str, Scalar], late: list[Scalar], reads: list[_Read]
@@ -201,16 +201,6 @@ class _Maker:
                 taken.add(name)
                 names[variable] = name
         return names
-
-
-def _fresh(wish: str, taken: set[str]) -> str:
-    """A name that is not taken; it is then."""
-    name, n = wish, 1
-    while name in taken:
-        n += 1
-        name = f"{wish}_{n}"
-    taken.add(name)
-    return name
 
 
 # Which parts of a remaining join become maps: the paper's rule, and where it would explode, lookups instead.

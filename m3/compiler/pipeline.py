@@ -213,8 +213,12 @@ def merge_statements(draft: Draft) -> Draft:
         shape = ((sign, relation), statement.target, statement.keys, rest, frozenset(statement.conditions))
         before, first = totals.get(shape, (0, statement))
         totals[shape] = (before + coefficient, first)
-    merged = ((shape, total, first) for shape, (total, first) in totals.items() if total)
-    return replace(draft, statements=tuple((*s[0], _scaled(first, s[3], total)) for s, total, first in merged))
+    merged = tuple(
+        (*event, replace(first, factors=rest if total == 1 else (const(total), *rest)))
+        for (event, _, _, rest, _), (total, first) in totals.items()
+        if total
+    )
+    return replace(draft, statements=merged)
 
 
 def _split(factors: tuple[Factor, ...]) -> tuple[int, tuple[Factor, ...]]:
@@ -226,10 +230,6 @@ def _split(factors: tuple[Factor, ...]) -> tuple[int, tuple[Factor, ...]]:
         else:
             rest.append(factor)
     return coefficient, tuple(rest)
-
-
-def _scaled(statement: Statement, rest: tuple[Factor, ...], coefficient: int) -> Statement:
-    return replace(statement, factors=rest if coefficient == 1 else (const(coefficient), *rest))
 
 
 def order_statements(draft: Draft) -> Draft:
@@ -391,12 +391,10 @@ def _finish(draft: Draft) -> Program:
         Trigger(sign, relation, params[relation], tuple(s for _, _, s in group)) for (sign, relation), group in groups
     )
     maps = [d.declaration() for d in draft.definitions]
-    maps += [MapDecl(d.relation.name, d.relation.columns, INT, _derived_meaning(d)) for d in draft.derived]
+    for query in draft.derived:
+        key = ", ".join(query.relation.key)
+        meaning = f"one row per ({key})" if key else "one row"
+        meaning = "rows with the results of window functions" if isinstance(query, WindowQuery) else meaning
+        maps.append(MapDecl(query.relation.name, query.relation.columns, INT, meaning))
     program = Program(draft.name, "snapshot", draft.relations, tuple(maps), triggers, draft.views, draft.derivations)
     return check(program)
-
-
-def _derived_meaning(query: DerivedQuery | WindowQuery) -> str:
-    if isinstance(query, WindowQuery):
-        return "rows with the results of window functions"
-    return f"one row per ({', '.join(query.relation.key)})" if query.relation.key else "one row"

@@ -18,7 +18,7 @@ from m3.algebra.attempts import Part, summed
 from m3.algebra.derive import InputQuery
 from m3.algebra.normal import canonical
 from m3.algebra.rows import Branch, add_conditions, bind, owners
-from m3.algebra.terms import Polynomial, sum_type
+from m3.algebra.terms import Polynomial, sum_type, unused_name
 from m3.collected import COLLECTED
 from m3.datatypes import BOOL, DOUBLE, Type
 from m3.program import Input, MapDecl
@@ -107,10 +107,7 @@ class Grouping:
         names = tuple(v.name for v in at)
         form = (kind, canonical(made), names, order, parameter)
         if form not in self._known:
-            name, n = wish, 1
-            while name in self.taken:
-                n += 1
-                name = f"{wish}_{n}"
+            name = unused_name(wish, self.taken)
             self.taken.add(name)
             self.inputs.append(InputQuery(name, kind, made, names, order, parameter))
             declared = MapDecl("", made.columns, made.value)

@@ -219,11 +219,7 @@ class Combined:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
-
-    @property
-    def single(self) -> bool:
-        """Whether there is surely at most one row."""
-        return False
+    single: bool = False
 
 
 @dataclass(frozen=True)

@@ -150,11 +150,9 @@ def refuse_unread(
             if flag and type(node) not in READ and isinstance(value, exp.Expr) and not isinstance(value, exp.DataType):
                 source.fail(value, f"{node.key.upper()} takes no argument {value.sql()}", "wrong-arity", TOO_MANY)
             kind = type(node)
-            if (
-                name not in READ[kind] | rewritten.get(kind, frozenset())
-                if kind in READ
-                else name in UNREAD.get(kind, ())
-            ):
+            known = READ.get(kind)
+            unread = UNREAD.get(kind, ()) if known is None else {name} - known - rewritten.get(kind, frozenset())
+            if name in unread:
                 first = value[0] if isinstance(value, list) else value
                 place = first if isinstance(first, exp.Expr) and any("start" in n.meta for n in first.walk()) else node
                 clause, part = PARTS.get(type(node), node.key.upper()), name.strip("_").upper().replace("_", " ")

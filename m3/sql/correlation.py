@@ -14,7 +14,7 @@ from m3.algebra.attempts import Part, summed
 from m3.algebra.derive import InputQuery
 from m3.algebra.normal import common_type
 from m3.algebra.rows import Branch, Rows, is_row, outer, owners
-from m3.algebra.terms import Polynomial
+from m3.algebra.terms import Polynomial, unused_name
 from m3.datatypes import INT
 from m3.errors import CompileError
 from m3.failures import may_fail
@@ -392,16 +392,12 @@ def plain(columns: Sequence[Var], taken: Iterable[str] = TAKEN) -> list[Column]:
     >>> [c.name for c in plain([Var("a", INT, Scope("link", 1)), Var("A", INT, Scope("table", 2)), Var("n", INT)])]
     ['a', 'A_2', 'n_2']
     """
-    names: list[str] = []
-    used = set(taken)
+    used, made = set(taken), []
     for column in columns:
-        name, n = column.name or "key", 1
-        while name.lower() in used:
-            n += 1
-            name = f"{column.name or 'key'}_{n}"
+        name = unused_name(column.name or "key", used, fold=True)
         used.add(name.lower())
-        names.append(name)
-    return [Column(name, c.type) for name, c in zip(names, columns, strict=True)]
+        made.append(Column(name, column.type))
+    return made
 
 
 def unused(wishes: Sequence[str], columns: Sequence[Column]) -> list[str]:

@@ -23,7 +23,7 @@ from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.simplify import LONGEST_KEPT
 from m3.sql.places import Source
 
-__all__ = ["SUPPORTED", "ExpressionReader", "Handler", "Leaf", "is_bare_null", "refuse_random"]
+__all__ = ["SUPPORTED", "ExpressionReader", "Handler", "Leaf", "is_bare_null", "refuse_form", "refuse_random"]
 
 
 Leaf = Callable[[exp.Expr], Scalar | None]
@@ -120,7 +120,11 @@ class ExpressionReader:
         if getattr(result, "op", "") in STRICT and any(isinstance(a, Const) and a.value is None for a in args):
             return Const(None, result.type.with_null())
         if not all(isinstance(a, Const) for a in args) or result.type.kind == "double":
-            self._check_literals(node, result)
+            if isinstance(result, Call) and result.op in BY_LITERAL and given_by_literals(result):
+                # a literal that no value of the other arguments goes with, such as a format, is a mistake in the text
+                problem = wrong_literal(result)
+                if problem is not None:
+                    self.source.fail(node, problem.message, problem.kind, problem.hint)
             return result
         try:
             value = evaluate(result, {})
@@ -129,14 +133,6 @@ class ExpressionReader:
                 return result  # it fails, but only where it is computed
             self.source.fail(node, error.message, error.kind, error.hint)
         return result if len(str(value)) > LONGEST_KEPT else Const(value, result.type.with_null(value is None))
-
-    def _check_literals(self, node: exp.Expr, result: Scalar) -> None:
-        """A literal that no value of the other arguments goes with, such as a format, is a mistake in the text."""
-        if not isinstance(result, Call) or result.op not in BY_LITERAL or not given_by_literals(result):
-            return
-        problem = wrong_literal(result)
-        if problem is not None:
-            self.source.fail(node, problem.message, problem.kind, problem.hint)
 
     def compare(self, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
         """A comparison; a string literal is read as what it is compared with."""
@@ -150,7 +146,9 @@ class ExpressionReader:
         if kind in ("int", "decimal"):
             return self._exact(node, scalar.value)
         if kind == "double":
-            return self._named_double(node, scalar.value) or self._float(node, scalar.value)
+            if NOT_FINITE.fullmatch(scalar.value):  # programs write no such literals
+                return self.call(node, "cast", const(scalar.value.strip()), to=DOUBLE)
+            return self._float(node, scalar.value)
         return self.call(node, "cast", scalar, to=other.type.with_null(False))
 
     def _exact(self, node: exp.Expr, text: str) -> Const:
@@ -165,12 +163,6 @@ class ExpressionReader:
         if not isinstance(exponent, int) or max(len(digits), -exponent, len(digits) + exponent) > MAX_PRECISION:
             self.source.fail(node, f"{text!r} has too many digits", "bad-cast", f"at most {MAX_PRECISION}")
         return const(Decimal(format(value, "f")))
-
-    def _named_double(self, node: exp.Expr, text: str) -> Scalar | None:
-        """NaN and the infinities, as a cast of their names: programs write no such literals. None for what is a finite number."""
-        if not NOT_FINITE.fullmatch(text):
-            return None
-        return self.call(node, "cast", const(text.strip()), to=DOUBLE)
 
     def _float(self, node: exp.Expr, text: str) -> Const:
         try:
@@ -200,13 +192,11 @@ class ExpressionReader:
 
     def choice(self, node: exp.Expr, conditions: Iterable[Scalar], results: Iterable[exp.Expr | None]) -> Scalar:
         """CASE: one more result than there are conditions; None is NULL."""
-        *values, otherwise = self._alternatives([NULL if n is None else self.read(n) for n in results])
+        read = [NULL if n is None else self.read(n) for n in results]
+        known = next((v.type for v in read if not is_bare_null(v)), STRING)
+        *values, otherwise = (Const(None, known.with_null()) if is_bare_null(v) else v for v in read)
         pairs = zip(conditions, values, strict=True)
         return self.call(node, "case", *(x for pair in pairs for x in pair), otherwise)
-
-    def _alternatives(self, values: list[Scalar]) -> list[Scalar]:
-        known = next((v.type for v in values if not is_bare_null(v)), STRING)
-        return [Const(None, known.with_null()) if is_bare_null(v) else v for v in values]
 
     def cast(self, node: exp.Expr, inner: Scalar, to: Type, *, safe: bool = False) -> Scalar:
         """``inner`` as ``to``, itself if it is that already; NULL where there is no such value if that is ``safe``."""
@@ -275,6 +265,11 @@ class ExpressionReader:
 def _kind(node: exp.Expr) -> str:
     """The name of a type; empty for those that are no plain type, such as intervals and object identifiers."""
     return node.this.value if isinstance(node, exp.DataType) and isinstance(node.this, exp.DataType.Type) else ""
+
+
+def refuse_form(message: str, hint: str, kind: str = "unsupported-expression") -> Handler:
+    """How a form is read that is known and not supported."""
+    return lambda reader, node: reader.source.fail(node, message, kind, hint)
 
 
 def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:

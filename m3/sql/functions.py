@@ -11,7 +11,7 @@ from sqlglot import exp
 from m3.datatypes import DATE, DOUBLE, INT, TIMESTAMP
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
-from m3.sql.expressions import SUPPORTED, ExpressionReader, Handler, Leaf, refuse_random
+from m3.sql.expressions import SUPPORTED, ExpressionReader, Handler, Leaf, refuse_form, refuse_random
 from m3.sql.functions_dates import DATES, interval_seconds, shift, truncated
 from m3.sql.functions_text import TEXTS
 from m3.sql.places import Source
@@ -30,10 +30,14 @@ COMPARISONS: Mapping[type[exp.Expr], str] = {
 
 def _comparison(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     op = COMPARISONS[type(node)]
-    if isinstance(node.args["this"].unnest(), exp.Tuple):
-        result = _rows(reader, node, op)
+    left, right = node.args["this"], node.args["expression"]
+    if not isinstance(left.unnest(), exp.Tuple):
+        result = reader.compare(node, op, _side(reader, left), _side(reader, right))
+    elif op in ("eq", "ne", "same"):
+        equal = _equal_rows(reader, node, "same" if op == "same" else "eq", left, right)
+        result = reader.call(node, "not", equal) if op == "ne" else equal
     else:
-        result = reader.compare(node, op, *(_side(reader, node.args[n]) for n in ("this", "expression")))
+        result = _ordered_rows(reader, node, op, _pairs(reader, node, left, right))
     return reader.call(node, "not", result) if isinstance(node, exp.NullSafeNEQ) else result
 
 
@@ -43,19 +47,12 @@ def _side(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.read(node) if seconds is None else seconds
 
 
-def _rows(reader: ExpressionReader, node: exp.Expr, op: str) -> Scalar:
-    """``(a, b) = (c, d)``, or by order: the first pair that differs decides."""
-    if op not in ("eq", "ne", "same"):
-        return _ordered_rows(reader, node, op, _pairs(reader, node, node.args["this"], node.args["expression"]))
-    equal = _equal_rows(reader, node, "same" if op == "same" else "eq", node.args["this"], node.args["expression"])
-    return reader.call(node, "not", equal) if op == "ne" else equal
-
-
 def _equal_rows(reader: ExpressionReader, node: exp.Expr, op: str, left: exp.Expr, right: exp.Expr) -> Scalar:
     return _joined(reader, node, "and", [reader.compare(node, op, a, b) for a, b in _pairs(reader, node, left, right)])
 
 
 def _ordered_rows(reader: ExpressionReader, node: exp.Expr, op: str, pairs: list[tuple[Scalar, Scalar]]) -> Scalar:
+    """``(a, b) < (c, d)``: the first pair that differs decides."""
     (a, b), rest = pairs[0], pairs[1:]
     if not rest:
         return reader.compare(node, op, a, b)
@@ -86,14 +83,6 @@ def _logic(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         scalar = reader.condition(side)
         args.extend(scalar.args if isinstance(scalar, Call) and scalar.op == op else (scalar,))
     return reader.call(node, op, *args)
-
-
-def _not(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, "not", reader.condition(node.this))
-
-
-def _xor(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, "ne", reader.condition(node.args["this"]), reader.condition(node.args["expression"]))
 
 
 def _between(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -143,10 +132,6 @@ def _case(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.choice(node, conditions, [*(b.args["true"] for b in branches), node.args.get("default")])
 
 
-def _if(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.choice(node, [reader.condition(node.this)], [node.args["true"], node.args.get("false")])
-
-
 def _nvl2(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     known = reader.call(node, "not", reader.call(node, "is_null", reader.read(node.this)))
     return reader.choice(node, [known], [node.args["true"], node.args.get("false")])
@@ -171,10 +156,6 @@ def _nullif(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     value = reader.read(node.this)
     same = reader.compare(node, "eq", value, reader.read(node.args["expression"]))
     return reader.call(node, "case", same, Const(None, value.type.with_null()), value)
-
-
-def _refused(message: str, hint: str) -> Callable[[ExpressionReader, exp.Expr], Scalar]:
-    return lambda reader, node: reader.source.fail(node, message, "unsupported-expression", hint)
 
 
 #: Forms whose operands are ``this``, then ``expression``.
@@ -234,10 +215,6 @@ def _number(reader: ExpressionReader, node: exp.Expr, scalar: Scalar, other: Sca
     if other.type.kind == "decimal" and reader.dialect in ("spark", "databricks"):
         return reader.call(node, "cast", scalar, to=DOUBLE)
     return reader.like_other(node, scalar, other) if other.type.kind in ("decimal", "double") else scalar
-
-
-def _multiply(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, "mul", *_operands(reader, node))
 
 
 def _divide(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -381,23 +358,27 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys(COMPARISONS, _comparison),
     exp.And: _logic,
     exp.Or: _logic,
-    exp.Not: _not,
-    exp.Xor: _xor,
+    exp.Not: lambda reader, node: reader.call(node, "not", reader.condition(node.this)),
+    exp.Xor: lambda reader, node: reader.call(
+        node, "ne", *(reader.condition(node.args[n]) for n in ("this", "expression"))
+    ),
     exp.Between: _between,
     exp.In: _in,
     exp.Is: _is,
     exp.Case: _case,
-    exp.If: _if,
+    exp.If: lambda reader, node: reader.choice(
+        node, [reader.condition(node.this)], [node.args["true"], node.args.get("false")]
+    ),
     exp.Nvl2: _nvl2,
     exp.DecodeCase: _decode,
     exp.Coalesce: _coalesce,
     exp.Nullif: _nullif,
-    exp.Tuple: _refused("a row of values", "compare rows by = or IN"),
-    exp.SafeDivide: _refused("SAFE_DIVIDE is not supported", "a / NULLIF(b, 0)"),
+    exp.Tuple: refuse_form("a row of values", "compare rows by = or IN"),
+    exp.SafeDivide: refuse_form("SAFE_DIVIDE is not supported", "a / NULLIF(b, 0)"),
     **TEXTS,
     exp.Add: _sum,
     exp.Sub: _sum,
-    exp.Mul: _multiply,
+    exp.Mul: lambda reader, node: reader.call(node, "mul", *_operands(reader, node)),
     exp.Div: _divide,
     exp.Mod: _rest,
     exp.IntDiv: _rest,

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from m3.datatypes import DATE, TIMESTAMP
 from m3.scalars import Const, Scalar, const
-from m3.sql.expressions import ExpressionReader, Handler
+from m3.sql.expressions import ExpressionReader, Handler, refuse_form
 
 __all__ = ["DATES", "Steps", "interval_seconds", "interval_steps", "shift", "steps_of", "truncated", "unit_name"]
 
@@ -86,10 +86,6 @@ def _date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return _shifted(reader, node, start, steps, direction)
 
 
-def _add_months(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, "add_months", reader.read(node.this), reader.read(node.args["expression"]))
-
-
 def _date_diff(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     unit = node.args.get("unit")
     if unit is not None and unit_name(unit.name) != "DAY":
@@ -101,10 +97,6 @@ def _date_diff(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 def _moment(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     scalar = reader.read(node)
     return reader.cast(node, scalar, DATE) if scalar.type.kind == "string" else scalar
-
-
-def _truncated(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return truncated(reader, node, _moment(reader, node.this), node.args.get("unit"))
 
 
 def truncated(reader: ExpressionReader, node: exp.Expr, value: Scalar, unit: exp.Expr | None) -> Scalar:
@@ -143,18 +135,10 @@ def _day_of_week(reader: ExpressionReader, node: exp.Expr, value: exp.Expr, part
     return sunday if from_one else reader.call(node, "sub", sunday, const(1))
 
 
-def _part(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, NAMED_PARTS[type(node)], _moment(reader, node.this))
-
-
 def _to_date(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if _format(node) not in ("", ISO_DATE):
         reader.source.fail(node, "a date in another format", "unsupported-expression", "'yyyy-MM-dd', or CAST")
     return reader.cast(node, reader.read(node.this), DATE)
-
-
-def _to_timestamp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.cast(node, reader.read(node.this), TIMESTAMP)
 
 
 def _format(node: exp.Expr) -> str:
@@ -186,10 +170,6 @@ def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "format_date", value, const(pattern))
 
 
-def _from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, "make_date", *(reader.read(node.args.get(n)) for n in ("year", "month", "day")))
-
-
 def _timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     names = ("year", "month", "day", "hour", "min", "sec")
     if not all(node.args.get(n) for n in names) or len([v for v in node.args.values() if v]) > len(names):
@@ -213,32 +193,40 @@ def _bucket(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "time_bucket", _moment(reader, node.args["expression"]), micros, start)
 
 
-def _lonely(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    reader.source.fail(node, "an interval on its own", "interval", "add it to a date, or compare it with a difference")
-
-
 DATES: Mapping[type[exp.Expr], Handler] = {
-    **dict.fromkeys(NAMED_PARTS, _part),
+    **dict.fromkeys(
+        NAMED_PARTS, lambda reader, node: reader.call(node, NAMED_PARTS[type(node)], _moment(reader, node.this))
+    ),
     exp.DayOfWeek: lambda reader, node: _day_of_week(reader, node, node.this, "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, node, node.this, "ISO"),
     exp.Extract: _extract,
     **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub), _date_add),
-    exp.AddMonths: _add_months,
+    exp.AddMonths: lambda reader, node: reader.call(
+        node, "add_months", reader.read(node.this), reader.read(node.args["expression"])
+    ),
     exp.DateDiff: _date_diff,
     exp.TimestampDiff: _date_diff,
     exp.TsOrDsDiff: _date_diff,
-    exp.DateTrunc: _truncated,
-    exp.TimestampTrunc: _truncated,
+    **dict.fromkeys(
+        (exp.DateTrunc, exp.TimestampTrunc),
+        lambda reader, node: truncated(reader, node, _moment(reader, node.this), node.args.get("unit")),
+    ),
     exp.TsOrDsToDate: _to_date,
     exp.StrToDate: _to_date,
     exp.Date: _to_date,
-    exp.Timestamp: _to_timestamp,
-    exp.TimeStrToTime: _to_timestamp,
+    **dict.fromkeys(
+        (exp.Timestamp, exp.TimeStrToTime),
+        lambda reader, node: reader.cast(node, reader.read(node.this), TIMESTAMP),
+    ),
     exp.TimeToStr: _formatted,
-    exp.DateFromParts: _from_parts,
+    exp.DateFromParts: lambda reader, node: reader.call(
+        node, "make_date", *(reader.read(node.args.get(n)) for n in ("year", "month", "day"))
+    ),
     exp.DateBin: _bucket,
     exp.TimestampFromParts: _timestamp_from_parts,
-    exp.Interval: _lonely,
+    exp.Interval: refuse_form(
+        "an interval on its own", "add it to a date, or compare it with a difference", "interval"
+    ),
 }
 
 

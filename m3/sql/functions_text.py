@@ -12,7 +12,7 @@ from m3.errors import M3Error
 from m3.functions import like_regex, safe_regex
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
-from m3.sql.expressions import ExpressionReader, Handler
+from m3.sql.expressions import ExpressionReader, Handler, refuse_form
 
 __all__ = ["TEXTS"]
 
@@ -121,18 +121,10 @@ def _concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "concat", *args)
 
 
-def _concat_ws(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return reader.call(node, "concat_ws", *map(reader.text, node.expressions))
-
-
 def _chr(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if len(node.expressions) != 1:
         reader.source.fail(node, "CHR of several numbers", "unsupported-expression", "CHR(a) || CHR(b)")
     return reader.call(node, "chr", reader.read(node.expressions[0]))
-
-
-def _like(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return _matched(reader, node, None)
 
 
 def _escape(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -208,11 +200,6 @@ def _json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, op, reader.text(inner), const(json.dumps(steps, ensure_ascii=False)))
 
 
-def _similar(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    hint = "LIKE, or a regular expression with RLIKE or ~"
-    reader.source.fail(node, "SIMILAR TO is not supported", "unsupported-expression", hint)
-
-
 TEXTS: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys(CALLS, _plain),
     exp.Trim: _trim,
@@ -223,13 +210,12 @@ TEXTS: Mapping[type[exp.Expr], Handler] = {
     exp.Right: _ends,
     exp.DPipe: _concat,
     exp.Concat: _concat,
-    exp.ConcatWs: _concat_ws,
+    exp.ConcatWs: lambda reader, node: reader.call(node, "concat_ws", *map(reader.text, node.expressions)),
     exp.Chr: _chr,
-    exp.Like: _like,
-    exp.ILike: _like,
+    **dict.fromkeys((exp.Like, exp.ILike), lambda reader, node: _matched(reader, node, None)),
     exp.Escape: _escape,
     exp.RegexpLike: _regexp,
     exp.RegexpILike: _regexp,
-    exp.SimilarTo: _similar,
+    exp.SimilarTo: refuse_form("SIMILAR TO is not supported", "LIKE, or a regular expression with RLIKE or ~"),
     exp.JSONExtractScalar: _json,
 }

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from m3.algebra.derive import InputQuery
 from m3.algebra.rows import Branch
-from m3.algebra.terms import Polynomial
+from m3.algebra.terms import Polynomial, unused_name
 from m3.datatypes import INT
 from m3.program import Column, OutputColumn
 from m3.scalars import Const, Key, Scalar, Var, const, vars_of
@@ -401,9 +401,7 @@ class _Groups:
         taken = {c.name.lower() for c in columns} | {name.lower() for name in inputs}
         outputs = []
         for result, aggregate in zip(results, self.grouping.aggregates, strict=True):
-            wish = aggregate.name
-            names_ = itertools.chain([wish], (f"{wish}_{i}" for i in itertools.count(2)))
-            name = next(n for n in names_ if n.lower() not in taken)
+            name = unused_name(aggregate.name, taken, fold=True)
             taken.add(name.lower())
             outputs.append(OutputColumn(name, result))
         context = self.base.context

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from m3.program import Relation
 from m3.scalars import Scalar, call, const
-from m3.sql.block import Block, From, Join, Limited, Order, Origin, Output, Query, Table, Window
+from m3.sql.block import Block, From, Join, Limited, Order, Output, Query, Table, Window
 from m3.sql.expressions import is_bare_null
 from m3.sql.functions import make_reader
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
@@ -167,7 +167,9 @@ class _Select:
         wanted = self._condition(qualify.this, listed.read(qualify.this), "QUALIFY") if qualify is not None else None
         order = tuple(listed.orders(select))
         listed.check_unread_windows()
-        first = _first_of(select)
+        unique = select.args.get("distinct")
+        on = unique.args.get("on") if isinstance(unique, exp.Distinct) else None
+        first = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()] if on is not None else None
         made = Block(
             source,
             outputs,
@@ -177,7 +179,7 @@ class _Select:
             qualify=wanted,
             order=order,
             first_of=tuple(dict.fromkeys(listed.ordered(node) for node in first)) if first is not None else None,
-            distinct=bool(select.args.get("distinct")) and first is None,
+            distinct=bool(unique) and first is None,
             subqueries=(*names.subqueries, *(after.subqueries if groups is not None else ())),
         )
         return self._described(made, groups)
@@ -200,12 +202,17 @@ class _Select:
             block = replace(block, grouping=groups.grouping(over))
         assert block.grouping is None or groups is not None
         grouping, rows = block.grouping, _at_most_one(block.source)
+        columns = [names.column(o.scalar) for o in block.outputs]
         return replace(
             block,
             # a total, or a row of tables that have one
             single=rows if grouping is None else len(grouping.sets) == 1 and (rows or not grouping.sets[0]),
-            origins=() if groups is not None else tuple(_origin(o.scalar, names) for o in block.outputs),
-            untyped=frozenset(i for i, o in enumerate(block.outputs) if _untyped(o.scalar, names)),
+            origins=() if groups is not None else tuple(c.origin if c is not None else None for c in columns),
+            untyped=frozenset(
+                i
+                for i, (o, c) in enumerate(zip(block.outputs, columns, strict=True))
+                if is_bare_null(o.scalar) or (c is not None and c.untyped)
+            ),
         )
 
     def _condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
@@ -215,16 +222,6 @@ class _Select:
             hint = f"write a comparison, such as {node.sql()} <> 0" if scalar.type.is_numeric else "write a comparison"
             self.names.fail(node, f"{clause} of type {scalar.type}", "type-mismatch", hint)
         return scalar
-
-
-def _origin(scalar: Scalar, names: Names) -> Origin | None:
-    column = names.column(scalar)
-    return column.origin if column is not None else None
-
-
-def _untyped(scalar: Scalar, names: Names) -> bool:
-    column = names.column(scalar)
-    return is_bare_null(scalar) or (column is not None and column.untyped)
 
 
 def _at_most_one(source: From | None) -> bool:
@@ -291,15 +288,6 @@ def _with_exceptions(item: exp.Expr, star: exp.Expr, found: Sequence[exp.Column]
 def _reference(name: str, table: str | None) -> exp.Column:
     quoted = exp.to_identifier(table, quoted=True) if table is not None else None
     return exp.column(exp.to_identifier(name, quoted=True), table=quoted)
-
-
-def _first_of(select: exp.Select) -> list[exp.Expr] | None:
-    """The expressions of DISTINCT ON: the first row of each combination of them is kept."""
-    unique = select.args.get("distinct")
-    on = unique.args.get("on") if isinstance(unique, exp.Distinct) else None
-    if on is None:
-        return None
-    return list(on.expressions) if isinstance(on, exp.Tuple) else [on.unnest()]
 
 
 class _List:

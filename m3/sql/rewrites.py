@@ -99,10 +99,6 @@ def _named(node: exp.Anonymous) -> exp.Expr:
     return node
 
 
-def _median(node: exp.Expr) -> exp.Expr:
-    return exp.PercentileCont(this=node.this, expression=exp.Literal.number("0.5"))
-
-
 def _any(node: exp.Expr) -> exp.Expr:
     """Spark's ANY(condition); next to a comparison it is a quantifier."""
     inner = node.this.unnest()
@@ -138,7 +134,7 @@ def _ignore_nulls(node: exp.Expr) -> exp.Expr:
 
 
 _CHANGES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
-    exp.Median: _median,
+    exp.Median: lambda node: exp.PercentileCont(this=node.this, expression=exp.Literal.number("0.5")),
     exp.Any: _any,
     exp.WithinGroup: _within_group,
     exp.IgnoreNulls: _ignore_nulls,

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from m3.algebra.derive import Registry
 from m3.algebra.rows import Branch, Rows
+from m3.algebra.terms import unused_name
 from m3.datatypes import INT
 from m3.formatting import format_scalar
 from m3.program import Column, Relation
 from m3.scalars import Call, Const, Key, Scalar, Var
-from m3.sql.block import Block, Combined, Constants, From, Limited, Order, Query, Subquery, Table
+from m3.sql.block import Block, Combined, Constants, From, Limited, Order, Query, Table
 from m3.sql.names import Context, Names
 from m3.sql.places import Source
 
@@ -85,10 +86,7 @@ class _Writer:
         if variable.key not in self._names:
             scope = variable.scope
             wish = f"{scope.label}.{variable.name}" if scope is not None and scope.label else variable.name
-            taken, n = set(self._names.values()), 1
-            while (wish if n == 1 else f"{wish}_{n}") in taken:
-                n += 1
-            self._names[variable.key] = wish if n == 1 else f"{wish}_{n}"
+            self._names[variable.key] = unused_name(wish, self._names.values())
         return self._names[variable.key]
 
     def scalar(self, scalar: Scalar) -> str:
@@ -122,8 +120,11 @@ class _Writer:
             case Limited():
                 yield from self.query(query.query)
                 yield f"AS ({', '.join(c.name for c in query.columns)})"
-        if not isinstance(query, Constants):
-            yield from self._end(query.order, query.limit, query.offset)
+        if not isinstance(query, Constants) and query.order:
+            yield self._over((), query.order)
+        if not isinstance(query, Constants) and (query.limit is not None or query.offset):
+            offset = f" OFFSET {query.offset}" if query.offset else ""
+            yield f"LIMIT {'ALL' if query.limit is None else query.limit}{offset}"
 
     def _block(self, block: Block) -> Iterator[str]:
         if block.source is not None:
@@ -150,7 +151,10 @@ class _Writer:
         distinct += f"ON ({self.scalars(block.first_of)}) " if block.first_of is not None else ""
         yield f"SELECT {distinct}" + ", ".join(f"{self.scalar(o.scalar)} AS {o.name}" for o in block.outputs)
         for subquery in block.subqueries:
-            yield from _indented(self._subquery(subquery))
+            values = self.scalars(subquery.operands)
+            asked = f"{values} {subquery.operator} any of" if subquery.operands else f"{subquery.kind} of"
+            yield f"  {self.name(subquery.variable)} := {asked}"
+            yield from _indented(_indented(self.query(subquery.query)))
 
     def _source(self, source: From) -> str:
         if isinstance(source, Table):
@@ -165,21 +169,6 @@ class _Writer:
         elif not isinstance(source.rows, Relation):
             yield f"({source.alias}) :="
             yield from _indented(self.query(source.rows))
-
-    def _subquery(self, subquery: Subquery) -> Iterator[str]:
-        asked = (
-            f"{self.scalars(subquery.operands)} {subquery.operator} any of"
-            if subquery.operands
-            else f"{subquery.kind} of"
-        )
-        yield f"{self.name(subquery.variable)} := {asked}"
-        yield from _indented(self.query(subquery.query))
-
-    def _end(self, order: tuple[Order, ...], limit: int | None, offset: int) -> Iterator[str]:
-        if order:
-            yield self._over((), order)
-        if limit is not None or offset:
-            yield f"LIMIT {'ALL' if limit is None else limit}" + (f" OFFSET {offset}" if offset else "")
 
     def _over(self, partition: Iterable[Scalar], order: Iterable[Order]) -> str:
         parts = [f"PARTITION BY {text}"] if (text := self.scalars(partition)) else []

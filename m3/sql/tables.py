@@ -150,7 +150,8 @@ class _Tables:
         names.merged = {**merged, **theirs}
         using = [i.name for i in join.args.get("using") or ()]
         if method == "NATURAL":
-            using = self._common(known, tables)
+            left_names = {c.name.lower() for t in known for c in t.columns}
+            using = list(dict.fromkeys(c.name for t in tables for c in t.columns if c.name.lower() in left_names))
         on = [self._equal(join, known, merged, tables, theirs, name) for name in using]
         pairs = [(name, *equality.args) for name, equality in zip(using, on, strict=True)]  # type: ignore[union-attr]
         if join.args.get("on") is not None:
@@ -178,10 +179,6 @@ class _Tables:
         if condition.type.kind != "bool":
             self.names.fail(node, f"ON of type {condition.type}", "type-mismatch", "write a comparison")
         return condition
-
-    def _common(self, known: Sequence[Known], tables: Sequence[Known]) -> list[str]:
-        left = {c.name.lower() for t in known for c in t.columns}
-        return list(dict.fromkeys(c.name for t in tables for c in t.columns if c.name.lower() in left))
 
     def _equal(
         self,

@@ -67,7 +67,8 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     args = _args(inner, op, read)
     if len(args) < LEAST.get(op, 1):
         names.fail(node, f"{inner.sql()} OVER: too few arguments", "wrong-arity", HINT)
-    order = _order(node.args.get("order"), read)
+    places = node.args["order"].expressions if node.args.get("order") is not None else ()
+    order = tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in places)
     frame = _frame(node, names, order) if node.args.get("spec") else None
     function = WindowFunction(op, args, order, frame, _type(op, args, names.context.dialect))
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
@@ -85,12 +86,6 @@ def _args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple
         if op not in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist")
         else ()
     )
-
-
-def _order(node: exp.Expr | None, read: Callable[[exp.Expr], Scalar]) -> tuple[tuple[Scalar, bool, bool], ...]:
-    if node is None:
-        return ()
-    return tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in node.expressions)
 
 
 def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:
