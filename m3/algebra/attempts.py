@@ -60,6 +60,16 @@ class Part:
 def summed(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> Polynomial:
     """The sum of some parts, which never fails, with its failures.
 
+    >>> from m3.compiler.maps import describe
+    >>> from m3.sql.correlation import counted
+    >>> from m3.sql.show import joined
+    >>> rows = joined("SELECT a FROM r WHERE 10 % x = 1")
+    >>> made = counted(rows.branches, rows.columns)
+    >>> print(describe(made))
+    SELECT r.a, COUNT(*) FROM r WHERE ATTEMPT(MOD(10, r.x) = 1) GROUP BY r.a
+    >>> print(*(describe(f.polynomial) for f in made.failures))
+    SELECT r.id, r.x, COUNT(*) FROM r WHERE FAILS(MOD(10, r.x) = 1) = 1 GROUP BY r.id, r.x
+
     Args:
         columns: the keys of the sum.
         value: the type of its values.

@@ -157,6 +157,11 @@ class Registry:
     ) -> Relation:
         """The relation ``keys, outputs`` with ``count`` copies of the row of each group; an equal one is used again.
 
+        >>> from m3.sql.show import joined, show_rows
+        >>> print(show_rows(joined("SELECT DISTINCT a FROM r UNION ALL SELECT DISTINCT t.a FROM r AS t")))
+        + v_distinct.a AS a FROM v_distinct
+        + v_distinct.a AS a FROM v_distinct
+
         Args:
             wish: its name, if it is free.
             keys: the group's columns.

@@ -33,6 +33,15 @@ def to_monomial(
 ) -> Monomial | None:
     """The monomial of a branch.
 
+    >>> from m3.compiler.maps import describe
+    >>> from m3.sql.correlation import counted
+    >>> from m3.sql.show import joined, show_rows
+    >>> rows = joined("SELECT a FROM r JOIN s ON b = id AND c = x")
+    >>> print(show_rows(rows))
+    + r.a AS a FROM r, s WHERE s.b = r.id AND s.c = r.x
+    >>> print(describe(counted(rows.branches, rows.columns)))
+    SELECT r.a, COUNT(*) FROM r, s WHERE r.id = s.b AND r.x = s.c AND NOT r.x IS NULL GROUP BY r.a
+
     Args:
         branch: a join without free variables.
         keys: the target's key columns, and what each is in the branch (over source columns, of the column's type).
@@ -275,7 +284,15 @@ Form = tuple[tuple[Type, ...], tuple[Monomial, ...]]
 
 
 def canonical(polynomial: Polynomial) -> Form:
-    """The canonical form of a map whose keys keep their order (a view's, or a derivation's input)."""
+    """The canonical form of a map whose keys keep their order (a view's, or a derivation's input).
+
+    >>> from m3.sql.correlation import counted
+    >>> from m3.sql.show import joined
+    >>> one, other = map(joined, ("SELECT t.a FROM r t, s u WHERE u.b = t.id", "SELECT a FROM s, r WHERE id = b"))
+    >>> one, other = (counted(rows.branches, rows.columns) for rows in (one, other))
+    >>> one == other, canonical(one) == canonical(other)
+    (False, True)
+    """
     terms = [canonical_monomial(t, ordered=True)[0] for t in polynomial.terms]
     return form_of([c.type for c in polynomial.columns], polynomial.value, tuple(sorted(terms, key=repr)))
 
@@ -385,6 +402,14 @@ class DeltaTerm:
 
 def delta(monomial: Monomial, relation: str, sign: int, *, single: bool = False) -> Iterator[DeltaTerm]:
     """The terms of the change of ``monomial`` when rows of ``relation`` are inserted (1) or deleted (-1).
+
+    Of a table joined with itself, either side changes: the second one after the first.
+
+    >>> from m3.sql.correlation import counted
+    >>> from m3.sql.show import joined
+    >>> (term,) = counted(joined("SELECT 1 AS n FROM s, s AS t WHERE s.b = t.b").branches, ()).terms
+    >>> [([name for name, _ in d.bound], [(a.relation, after) for a, after in d.rest]) for d in delta(term, "s", 1)]
+    [(['b'], [('s', False)]), (['b'], [('s', True)])]
 
     Args:
         monomial: the product.

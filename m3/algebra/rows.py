@@ -114,7 +114,12 @@ def bind(branch: Branch, env: Mapping[Key, Scalar]) -> Branch:
 
 
 def product(left: Iterable[Branch], right: Iterable[Branch]) -> list[Branch]:
-    """The join without a condition. Free variables of ``right`` that ``left`` knows are replaced (a lateral join)."""
+    """The join without a condition. Free variables of ``right`` that ``left`` knows are replaced (a lateral join).
+
+    >>> left, right = [Branch(), Branch(-1)], [Branch(2), Branch(-3)]
+    >>> [b.coefficient for b in product(left, right)]
+    [2, -3, -2, 3]
+    """
     found: list[Branch] = []
     for a, b in itertools.product(left, right):
         env = {name: a.value(scalar) for name, scalar in b.env.items()}

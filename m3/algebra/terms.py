@@ -205,6 +205,10 @@ def components(atoms: Iterable[Atom], bound: set[str]) -> tuple[tuple[Atom, ...]
     """``atoms`` split into parts that share no variable outside ``bound``, in order of their first atom.
 
     A product of parts that share nothing can be summed part by part, so each becomes a map of its own.
+
+    >>> chain = [Atom(name, tuple((v, Var(v, INT)) for v in name)) for name in ("ab", "bc", "cd")]
+    >>> [[atom.relation for atom in part] for part in components(chain, {"b"})]
+    [['ab'], ['bc', 'cd']]
     """
     parts: list[list[tuple[int, Atom]]] = []
     for position, atom in enumerate(atoms):

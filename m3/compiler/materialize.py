@@ -37,9 +37,14 @@ __all__ = [
 def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
     """Adds the statements that maintain every map, and the auxiliary maps they read.
 
-    ``q[c] := SUM(o.total * l.price) of customer, orders, lineitem`` gives, among others::
+    An event of s is multiplied by what is known of r; the map of r, keyed by what ties both and by what the view groups by, is
+    maintained in turn:
 
-        ON +lineitem(okey, price): q[c] += price * m_customer_orders_1[okey, c]
+    >>> from m3 import emit
+    >>> from m3.sql.show import EXAMPLE
+    >>> deltas = emit("deltas", "p", EXAMPLE, {"v": "SELECT a, SUM(c) AS t FROM r JOIN s ON b = id GROUP BY a"})
+    >>> [line for line in deltas.splitlines() if line.startswith(("+s: v_t", "+r: m_r"))]
+    ['+s: v_t[a] += c * m_r_1[a, b]', '+r: m_r_1[a, id] += 1']
 
     Args:
         draft: with the views' maps defined.

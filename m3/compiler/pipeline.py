@@ -137,10 +137,14 @@ def define_maps(draft: Draft) -> Draft:
     """Queries -> views and derivations over maps.
 
     The existence map of a view (its row count per group) is also its COUNT(*), and views that ask for the same
-    aggregate share its map::
+    aggregate share its map:
 
-        SELECT a, SUM(b) AS total FROM r GROUP BY a   -- view v
-        =>  v_count[a] := COUNT(*), v_total[a] := SUM(b)
+    >>> from m3.sql.show import EXAMPLE
+    >>> print(emit("algebra", "p", EXAMPLE, {"v": "SELECT b, SUM(c) AS t FROM s GROUP BY b"}), end="")
+    v_count[b INT] : INT
+      := SELECT s.b, COUNT(*) FROM s GROUP BY s.b
+    v_t[b INT] : INT
+      := SELECT s.b, SUM(s.c) FROM s GROUP BY s.b
     """
     maps = Maps.of(draft)
     derivations = tuple(_derived(query, maps) for query in draft.derived)
@@ -203,9 +207,12 @@ Shape = tuple[Event, str, tuple[Scalar, ...], tuple[Factor, ...], frozenset[Scal
 def merge_statements(draft: Draft) -> Draft:
     """Statements of one trigger that differ only in an integer coefficient become one; zero ones vanish.
 
-    The two first-order terms of a symmetric self-join are the same statement::
+    The two first-order terms of a symmetric self-join are the same statement:
 
-        q[] += m[a]; q[] += m[a]   =>   q[] += 2 * m[a]
+    >>> from m3.program import MapRef
+    >>> same = (1, "r", Statement("q", (), (MapRef("m", (Var("a", INT),)),)))
+    >>> [format_statement(s) for _, _, s in merge_statements(Draft("p", (), (), statements=(same, same))).statements]
+    ['q[] += 2 * m[a]']
     """
     totals: dict[Shape, tuple[int, Statement]] = {}
     for sign, relation, statement in draft.statements:
@@ -239,6 +246,17 @@ def order_statements(draft: Draft) -> Draft:
     Then running the statements in order (sequential semantics) and all at once (snapshot semantics) is the same. Only
     where a relation joins itself three times or more there may be no such order: a statement can then need one map both
     before and after the event. All programs of the compiler are declared with snapshot semantics, which is right always.
+
+    >>> from m3.sql.show import EXAMPLE
+    >>> views = {"v": "SELECT COUNT(*) AS n FROM s JOIN s AS t ON s.b = t.b"}
+    >>> [line for line in emit("merged", "p", EXAMPLE, views).splitlines() if line.startswith("+")]
+    ['+s: v_count[] += m_s_1[b]', '+s: v_count[] += AFTER m_s_1[b]', '+s: m_s_1[b] += 1']
+    >>> print(emit("m3", "p", EXAMPLE, views).partition("ON +s(b, c) DO ")[2].partition("ON")[0].strip())
+    {
+      v_count[] += m_s_1[b];
+      m_s_1[b] += 1;
+      v_count[] += AFTER m_s_1[b];
+    }
     """
     events = list(dict.fromkeys((sign, relation) for sign, relation, _ in draft.statements))
     ranks = {name: i for i, name in enumerate(["", *draft.sources()])}

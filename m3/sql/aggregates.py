@@ -64,7 +64,18 @@ class Grouping:
         return self._input("count", "value", counted(self.branches, self.keys))
 
     def result(self, wanted: AggregateCall, node: exp.Expr, wish: str) -> Scalar:
-        """A call's result as an expression over inputs."""
+        """A call's result as an expression over inputs.
+
+        >>> from m3 import emit
+        >>> from m3.sql.show import EXAMPLE
+        >>> algebra = emit("algebra", "p", EXAMPLE, {"v": "SELECT a, AVG(x) AS m, MAX(x) AS y FROM r GROUP BY a"})
+        >>> print(algebra.partition("DERIVE ")[2], end="")
+        v_groups[a]
+          FROM count = v_groups_count, m_sum = v_groups_m_sum, m_n = v_groups_m_n, y = MAX(v_groups_y)
+          SELECT m = CASE WHEN m_n > 0 THEN (m_sum / m_n) :: DECIMAL(38, 19) ELSE NULL :: DECIMAL(38, 19) END,
+            y_2 = y
+          COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
+        """
         branches, args = self._arguments(wanted)
         if wanted.function == "count":
             return self._count(branches, args, wish)

@@ -6,12 +6,18 @@ joins by equality, with ``t`` and with the rows of ``s``, of which the least sta
 
     SELECT t.a, s.b FROM t ASOF JOIN s ON t.k = s.k AND t.at >= s.at
     =>  SELECT t.a, s.b FROM t
-        JOIN (SELECT DISTINCT k1, at, found FROM (
-            SELECT k1, at, side, MAX(CASE WHEN side = 1 THEN at END) OVER (PARTITION BY k1 ORDER BY at) AS found FROM (
-                SELECT t.k AS k1, t.at AS at, 0 AS side FROM t UNION ALL SELECT s.k, s.at, 1 FROM s)) WHERE side = 0) AS _s
-            ON t.k = _s.k1 AND t.at = _s.at
+        JOIN (SELECT DISTINCT k0, at, found FROM (
+            SELECT k0, at, side, MAX(CASE WHEN side = 1 THEN at END) OVER (PARTITION BY k0 ORDER BY at) AS found FROM (
+                SELECT t.k AS k0, t.at AS at, 0 AS side FROM t UNION ALL SELECT s.k, s.at, 1 FROM s)) WHERE side = 0) AS _s
+            ON t.k = _s.k0 AND t.at = _s.at
         JOIN (SELECT s.* FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY s.k, s.at) = 1) AS s
-            ON s.k = _s.k1 AND s.at = _s.found
+            ON s.k = _s.k0 AND s.at = _s.found
+
+What ties the tables together:
+
+    >>> source = Source("SELECT t.a, s.b FROM t ASOF JOIN s ON t.k = s.k AND t.at >= s.at")
+    >>> [join.args["on"].sql() for join in nearest_joined(source.parse("duckdb"), source).args["joins"]]
+    ['t.k = _s.k0 AND t.at = _s.at', 's.k = _s.k0 AND s.at = _s.found']
 
 So a change costs the times of its key, as any window function does, and what is kept is linear in the tables.
 """

@@ -54,6 +54,14 @@ BITS: Mapping[type[exp.Expr], str] = {
 def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
     """An aggregate call.
 
+    >>> from m3.sql.show import example, show
+    >>> print(show(example("SELECT BOOL_OR(a > 1) FILTER (WHERE x > 0) AS y, ARG_MAX(a, x) AS z FROM r")))
+    FROM r
+    GROUP BY ()
+      y := max(r.a > 1) FILTER (WHERE r.x > 0)
+      z := pick(r.a, r.x) FILTER (WHERE NOT r.x IS NULL)
+    SELECT y AS y, z AS z
+
     Args:
         node: the call, or FILTER around it.
         names: where its arguments belong.

@@ -27,6 +27,10 @@ __all__ = ["distinct_rows", "filtered", "listed", "rows_of", "selected"]
 def rows_of(query: Query, space: Workspace) -> Rows:
     """The rows of a query inside another one.
 
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a + 1 AS y FROM (SELECT a FROM r WHERE x > 1) AS t WHERE a < 9")))
+    + r.a + 1 AS y FROM r WHERE r.x > 1 AND r.a < 9
+
     Args:
         query: the query.
         space: of the block around it.
@@ -106,7 +110,12 @@ def listed(block: Block, space: Workspace) -> tuple[Rows, list[Order]]:
 
 
 def distinct_rows(rows: Rows, space: Space) -> Rows:
-    """The rows without repetitions."""
+    """The rows without repetitions.
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT DISTINCT a + 1 AS y FROM r")))
+    + v_distinct.y AS y FROM v_distinct
+    """
     closed = close(space, rows.branches, [c.key for c in rows.columns])
     relation = distinct(space, closed.branches, [*closed.columns(), *rows.columns], "distinct")
     return Rows(rows.columns, (closed.occurrence(space, relation, rows.columns),))
@@ -128,7 +137,12 @@ def constant_rows(query: Constants) -> Rows:
 
 
 def combined_rows(query: Combined, left: Rows, right: Rows, space: Space) -> Rows:
-    """The rows of a set operation, from those of its sides."""
+    """The rows of a set operation, from those of its sides.
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a FROM r EXCEPT SELECT b FROM s")))
+    + v_except.a AS a FROM v_except
+    """
     ours, theirs = (rename_columns(rows, query.columns) for rows in (left, right))
     if query.operator == "union" and not query.distinct:
         return Rows(query.columns, (*ours, *theirs))

@@ -35,6 +35,15 @@ NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt
 class SubqueryReader:
     """Resolves the subqueries in the expressions of one block.
 
+    >>> from m3.sql.show import example, show
+    >>> print(show(example("SELECT a FROM r WHERE a IN (SELECT b FROM s)")))
+    FROM r
+    WHERE in
+    SELECT r.a AS a
+      in := r.a eq any of
+        FROM s
+        SELECT s.b AS b
+
     Args:
         names: of the block around them.
         resolve_query: resolves a query within a block.

@@ -37,7 +37,13 @@ Read = Callable[[exp.Expr], Scalar]
 
 
 def read_from(names: Names, select: exp.Select, resolve_query: ResolveQuery, read: Read) -> From | None:
-    """The FROM clause of a SELECT; its tables become known to ``names``."""
+    """The FROM clause of a SELECT; its tables become known to ``names``.
+
+    >>> from m3.sql.show import example, show
+    >>> print(show(example("SELECT a FROM r LEFT JOIN s AS t(id, c) USING (id)")))
+    FROM r LEFT JOIN s AS t ON r.id = t.b
+    SELECT r.a AS a
+    """
     from_ = select.args.get("from_")
     if from_ is None:
         return None

@@ -43,6 +43,13 @@ def parse_view(
 ) -> ViewQuery:
     """What a query asks for, in the algebra.
 
+    >>> from m3.formatting import format_scalar
+    >>> from m3.sql.show import EXAMPLE
+    >>> views = {"v": "SELECT a, COUNT(*) + 1 AS n FROM r GROUP BY a HAVING COUNT(*) > 2"}
+    >>> view = parse_view("v", views, EXAMPLE, Registry())
+    >>> [(c.name, format_scalar(c.expression)) for c in view.columns], format_scalar(view.having)
+    ([('a', 'a'), ('n', 'count + 1')], 'count > 2')
+
     Args:
         name: the view's name.
         views: queries by name, this view's and those that it may read.

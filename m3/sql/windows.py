@@ -45,7 +45,14 @@ HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
 
 
 def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
-    """A window function over a block's columns."""
+    """A window function over a block's columns.
+
+    >>> from m3.sql.show import example, show
+    >>> print(show(example("SELECT a, RANK() OVER (PARTITION BY a ORDER BY x DESC) AS n FROM r")))
+    FROM r
+    WINDOW rank := rank() OVER (PARTITION BY r.a ORDER BY r.x DESC)
+    SELECT r.a AS a, rank AS n
+    """
     inner, ignored = node.this, isinstance(node.this, exp.IgnoreNulls)
     said = isinstance(inner, exp.IgnoreNulls | exp.RespectNulls)
     if said:
@@ -135,6 +142,10 @@ def _type(op: str, args: tuple[Scalar, ...], dialect: str | None) -> Type:
 def spread(space: Workspace, windows: Sequence[Window], needed: Sequence[Var]) -> None:
     """Give a block's rows the results of window functions.
 
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT id, RANK() OVER (PARTITION BY a ORDER BY x) AS n FROM r")))
+    + v_windows.id AS id, v_windows.w_1 AS n FROM v_windows
+
     Args:
         space: the rows; they know the subqueries.
         windows: the functions; those with one partitioning are computed together.
@@ -205,6 +216,10 @@ def count_of(node: exp.Expr, clause: str, context: Context) -> int | None:
 
 def limited(space: Workspace, rows: Rows, limit: int | None, offset: int, order: Sequence[Order]) -> Rows:
     """The rows that LIMIT and OFFSET leave.
+
+    >>> from m3.sql.show import joined, show_rows
+    >>> print(show_rows(joined("SELECT a FROM r ORDER BY x LIMIT 2 OFFSET 1")))
+    + v_limited.a AS a FROM v_limited WHERE v_limited.w_1 > 1 AND v_limited.w_1 <= 3
 
     Args:
         space: of the block around the query.
