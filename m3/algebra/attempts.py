@@ -36,7 +36,7 @@ from m3.failures import attempted, failed, may_fail, nonzero, tolerated
 from m3.program import Column
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, substitute, vars_of
 
-__all__ = ["FAILED", "Part", "summed"]
+__all__ = ["FAILED", "Part", "sum_parts"]
 
 #: The column of a derived relation that says whether its row could not be computed; it is no part of an example.
 FAILED = "failed"
@@ -57,14 +57,14 @@ class Part:
     asked: Sequence[Scalar] = ()
 
 
-def summed(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> Polynomial:
+def sum_parts(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> Polynomial:
     """The sum of some parts, which never fails, with its failures.
 
     >>> from m3.compiler.maps import describe
-    >>> from m3.sql.correlation import counted
-    >>> from m3.sql.show import joined
-    >>> rows = joined("SELECT a FROM r WHERE 10 % x = 1")
-    >>> made = counted(rows.branches, rows.columns)
+    >>> from m3.sql.correlation import count_rows
+    >>> from m3.sql.show import join_example
+    >>> rows = join_example("SELECT a FROM r WHERE 10 % x = 1")
+    >>> made = count_rows(rows.branches, rows.columns)
     >>> print(describe(made))
     SELECT r.a, COUNT(*) FROM r WHERE ATTEMPT(MOD(10, r.x) = 1) GROUP BY r.a
     >>> print(*(describe(f.polynomial) for f in made.failures))
@@ -78,18 +78,18 @@ def summed(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> Pol
     terms: list[Monomial] = []
     failures = _Failures()
     for part in parts:
-        conditions = list(failures.conditions(part.branch, [*part.branch.conditions, *part.guards]))
+        conditions = list(failures.attempt_conditions(part.branch, [*part.branch.conditions, *part.guards]))
         branch = replace(part.branch, conditions=tuple(conditions))
-        failures.asked(branch, [*(s for _, s in part.keys), *part.asked])
+        failures.count_asked(branch, [*(s for _, s in part.keys), *part.asked])
         keys = [(column, attempted(s)) for column, s in part.keys]
         for factors in part.products:
-            made = to_monomial(branch, keys, [_factor(f) for f in factors])
+            made = to_monomial(branch, keys, [_attempt_factor(f) for f in factors])
             if made is not None:
                 terms.append(made)
-    return replace(polynomial(columns, value, terms), failures=tuple(failures.found()))
+    return replace(polynomial(columns, value, terms), failures=tuple(failures.list_failures()))
 
 
-def _factor(factor: Scalar) -> Scalar:
+def _attempt_factor(factor: Scalar) -> Scalar:
     """A factor that is never NULL because it failed: it adds nothing then."""
     if not may_fail(factor):
         return factor
@@ -104,39 +104,39 @@ class _Failures:
     _terms: dict[object, list[Monomial]] = field(default_factory=dict)
     _about: dict[object, tuple[Scalar, tuple[str, ...], tuple[Column, ...]]] = field(default_factory=dict)
 
-    def conditions(self, branch: Branch, conditions: Sequence[Scalar]) -> Iterator[Scalar]:
+    def attempt_conditions(self, branch: Branch, conditions: Sequence[Scalar]) -> Iterator[Scalar]:
         """The conditions as ones that never fail."""
         for condition in conditions:
             if not may_fail(condition):
                 yield condition
                 continue
             others = [c for c in conditions if c != condition]
-            inner = _known(condition)
+            inner = _read_not_null(condition)
             if inner is not None:
-                self._joined(branch, others, inner)
+                self._count_joined(branch, others, inner)
                 yield call("not", call("is_null", attempted(inner)))
             elif isinstance(condition, Call) and _is_join(condition):
                 for side, other in (condition.args, condition.args[::-1]):
-                    self._side(branch, others, side, owners(other))
+                    self._count_side(branch, others, side, owners(other))
                 yield call(condition.op, *map(attempted, condition.args))
             else:
-                self._joined(branch, others, condition)
+                self._count_joined(branch, others, condition)
                 yield attempted(condition)
 
-    def asked(self, branch: Branch, scalars: Sequence[Scalar]) -> None:
+    def count_asked(self, branch: Branch, scalars: Sequence[Scalar]) -> None:
         """What is computed for each row of a branch whose conditions never fail."""
         for scalar in dict.fromkeys(scalars):
             known = call("not", call("is_null", attempted(scalar)))
             if known not in branch.conditions:  # else it has been asked for
-                self._joined(branch, branch.conditions, scalar)
+                self._count_joined(branch, branch.conditions, scalar)
 
-    def found(self) -> Iterator[Failure]:
+    def list_failures(self) -> Iterator[Failure]:
         """All failures of which rows exist."""
         for what, terms in self._terms.items():
             expression, relations, columns = self._about[what]
             yield Failure(expression, tuple(dict.fromkeys(relations)), polynomial(columns, INT, terms))
 
-    def _side(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar, other: Sequence[Scope]) -> None:
+    def _count_side(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar, other: Sequence[Scope]) -> None:
         """A side of an equality is computed for the rows of its source that meet the conditions on it, or if it has several, for
         the rows of all but the ``other`` side. However often these occur, once: it may link what is there in one join and is
         not in another, which would cancel out."""
@@ -154,19 +154,19 @@ class _Failures:
         relations = tuple(s.relation.name for s in sources)
         what = (relations, substitute(scalar, bare), tuple(substitute(c, bare) for c in mine))
         if what not in self._terms:
-            self._add(Branch(1, sources, mine), scalar, [s for s in sources if s.scope in owners(scalar)], what)
+            self._add_count(Branch(1, sources, mine), scalar, [s for s in sources if s.scope in owners(scalar)], what)
 
-    def _joined(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
+    def _count_joined(self, branch: Branch, conditions: Sequence[Scalar], scalar: Scalar) -> None:
         """An expression that is computed for the joined rows that meet some conditions."""
         if not may_fail(scalar, nonzero(conditions)):
             return
         touched = set(owners(scalar))
         sources = [s for s in branch.sources if s.scope in touched]
         restricted = replace(branch, conditions=tuple(map(tolerated, conditions)))
-        self._add(restricted, scalar, sources)
+        self._add_count(restricted, scalar, sources)
 
-    def _add(self, branch: Branch, scalar: Scalar, sources: Sequence[Source], what: object = None) -> None:
-        named = _example(scalar, sources)
+    def _add_count(self, branch: Branch, scalar: Scalar, sources: Sequence[Source], what: object = None) -> None:
+        named = _choose_columns(scalar, sources)
         keys = [(column, variable) for column, variable in named]
         term = to_monomial(branch, keys, (), (failed(scalar),))
         if term is None:
@@ -178,7 +178,7 @@ class _Failures:
         self._terms.setdefault(what or about, []).append(term)
 
 
-def _known(condition: Scalar) -> Scalar | None:
+def _read_not_null(condition: Scalar) -> Scalar | None:
     """What ``x IS NOT NULL`` is about: it is no filter of its own, but belongs to what is computed of x."""
     if isinstance(condition, Call) and condition.op == "not":
         (inner,) = condition.args
@@ -194,7 +194,7 @@ def _is_join(condition: Call) -> bool:
     return bool(left and right) and not set(left) & set(right)
 
 
-def _example(scalar: Scalar, sources: Sequence[Source]) -> list[tuple[Column, Var]]:
+def _choose_columns(scalar: Scalar, sources: Sequence[Source]) -> list[tuple[Column, Var]]:
     """The columns that tell the rows of a failure apart."""
     read = vars_of(scalar)
     found: list[tuple[Column, Var]] = []

@@ -63,11 +63,11 @@ class WindowQuery:
         return iter((self.source,))
 
 
-def _attempted_row(
+def _attempt_row(
     keys: Sequence[Column], inputs: Sequence[InputQuery], outputs: Sequence[OutputColumn], count: Scalar
 ) -> tuple[tuple[OutputColumn, ...], Scalar, tuple[Scalar, ...]]:
     """A group's row of expressions that never fail, and the expressions that do."""
-    counts = frozenset(given.name for given in inputs if given.kind == "value" and _counts(given.polynomial))
+    counts = frozenset(given.name for given in inputs if given.kind == "value" and _counts_rows(given.polynomial))
     totals = frozenset(given.name for given in inputs if given.kind == "value" and _may_overflow(given.polynomial))
     # a group is there where its number of rows is not 0: there nothing else is computed, and AVG divides by it
     there = nonzero([count.args[0]]) if isinstance(count, Call) and count.op == "case" else frozenset()
@@ -78,14 +78,14 @@ def _attempted_row(
     attempts = [OutputColumn(o.name, call("attempt", o.expression)) if o.expression in failing else o for o in outputs]
     conditions = [failed(s) for s in failing]
     either = conditions[0] if len(conditions) == 1 else call("or", *conditions)
-    name = _unused(FAILED, [*keys, *(Column(x.name, INT) for x in inputs), *(Column(x.name, INT) for x in outputs)])
+    name = _name_flag(FAILED, [*keys, *(Column(x.name, INT) for x in inputs), *(Column(x.name, INT) for x in outputs)])
     flag = OutputColumn(name, call("case", either, const(1), const(0)))
     if count in failing:
         count = call("case", failed(count), const(1), call("attempt", count))
     return (*attempts, flag), count, failing
 
 
-def _counts(polynomial: Polynomial) -> bool:
+def _counts_rows(polynomial: Polynomial) -> bool:
     """Whether a sum counts rows: no number of rows leaves 64 bits."""
     return not any(t.factors or any(a.factors for a in t.atoms) for t in polynomial.terms)
 
@@ -93,7 +93,7 @@ def _counts(polynomial: Polynomial) -> bool:
 def _may_overflow(polynomial: Polynomial) -> bool:
     """Whether a sum may leave its type. SUM has ten digits more than what it sums, as far as there are any."""
     value = polynomial.value
-    return not _counts(polynomial) and (value.kind == "int" or value.precision == MAX_PRECISION)
+    return not _counts_rows(polynomial) and (value.kind == "int" or value.precision == MAX_PRECISION)
 
 
 def may_overflow(function: WindowFunction) -> bool:
@@ -117,12 +117,12 @@ def is_null(scalar: Scalar) -> bool:
     return isinstance(scalar, Const) and scalar.value is None
 
 
-def _attempted_function(function: WindowFunction) -> WindowFunction:
+def _attempt_function(function: WindowFunction) -> WindowFunction:
     order = tuple((attempted(s), down, first) for s, down, first in function.order)
     return replace(function, args=tuple(map(attempted, function.args)), order=order)
 
 
-def _unused(wish: str, columns: Iterable[Column]) -> str:
+def _name_flag(wish: str, columns: Iterable[Column]) -> str:
     return unused_name(wish, {c.name.lower() for c in columns}, fold=True)
 
 
@@ -157,8 +157,8 @@ class Registry:
     ) -> Relation:
         """The relation ``keys, outputs`` with ``count`` copies of the row of each group; an equal one is used again.
 
-        >>> from m3.sql.show import joined, show_rows
-        >>> print(show_rows(joined("SELECT DISTINCT a FROM r UNION ALL SELECT DISTINCT t.a FROM r AS t")))
+        >>> from m3.sql.show import join_example, show_rows
+        >>> print(show_rows(join_example("SELECT DISTINCT a FROM r UNION ALL SELECT DISTINCT t.a FROM r AS t")))
         + v_distinct.a AS a FROM v_distinct
         + v_distinct.a AS a FROM v_distinct
 
@@ -182,9 +182,9 @@ class Registry:
             rename(count, places),
         )
         if meaning not in self._known:
-            made, number, failing = _attempted_row(keys, inputs, outputs, count)
+            made, number, failing = _attempt_row(keys, inputs, outputs, count)
             columns = (*keys, *(Column(o.name, o.expression.type) for o in made))
-            relation = Relation(self._fresh(wish), columns, tuple(c.name for c in keys))
+            relation = Relation(self._name_relation(wish), columns, tuple(c.name for c in keys))
             self._known[meaning] = relation
             self.queries.append(DerivedQuery(relation, tuple(inputs), made, number, failing))
         return self._known[meaning]
@@ -206,17 +206,17 @@ class Registry:
         meaning = (tuple(c.type for c in source.columns), canonical(source), partition, shapes)
         if meaning not in self._known:
             columns = (*source.columns, *(Column(name, f.type) for name, f in functions))
-            made = tuple(_attempted_function(f) for _, f in functions)
+            made = tuple(_attempt_function(f) for _, f in functions)
             failing = tuple(f for _, f in functions if may_overflow(f))
             if failing:
-                columns = (*columns, Column(_unused(FAILED, columns), INT))
-            relation = Relation(self._fresh(wish), columns)
+                columns = (*columns, Column(_name_flag(FAILED, columns), INT))
+            relation = Relation(self._name_relation(wish), columns)
             self._known[meaning] = relation
             named = tuple(Var(f"{f.op.upper()}() OVER ()", f.type) for f in failing)
             self.queries.append(WindowQuery(relation, source, partition, made, named))
         return self._known[meaning]
 
-    def _fresh(self, wish: str) -> str:
+    def _name_relation(self, wish: str) -> str:
         name = unused_name(wish, self._taken, fold=True)
         self._taken.add(name.lower())
         return name

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from m3.algebra.rows import Branch, Source, owners
-from m3.algebra.terms import Atom, Monomial, Polynomial, localised, unused_name
+from m3.algebra.terms import Atom, Monomial, Polynomial, localise, unused_name
 from m3.datatypes import Type
 from m3.errors import ProgramError
 from m3.failures import may_fail
@@ -34,12 +34,12 @@ def to_monomial(
     """The monomial of a branch.
 
     >>> from m3.compiler.maps import describe
-    >>> from m3.sql.correlation import counted
-    >>> from m3.sql.show import joined, show_rows
-    >>> rows = joined("SELECT a FROM r JOIN s ON b = id AND c = x")
+    >>> from m3.sql.correlation import count_rows
+    >>> from m3.sql.show import join_example, show_rows
+    >>> rows = join_example("SELECT a FROM r JOIN s ON b = id AND c = x")
     >>> print(show_rows(rows))
     + r.a AS a FROM r, s WHERE s.b = r.id AND s.c = r.x
-    >>> print(describe(counted(rows.branches, rows.columns)))
+    >>> print(describe(count_rows(rows.branches, rows.columns)))
     SELECT r.a, COUNT(*) FROM r, s WHERE r.id = s.b AND r.x = s.c AND NOT r.x IS NULL GROUP BY r.a
 
     Args:
@@ -58,13 +58,13 @@ def to_monomial(
         wanted = None
     normal = _Normal({s.scope: s for s in branch.sources})
     for condition in conjuncts(wanted) if wanted is not None else ():
-        for implied in _with_implied(condition):
+        for implied in _list_implied(condition):
             normal.require(implied)
     named = [normal.key(column.name, scalar) for column, scalar in keys]
     return normal.monomial(branch.coefficient, named, factors)
 
 
-def _with_implied(condition: Scalar) -> Iterator[Scalar]:
+def _list_implied(condition: Scalar) -> Iterator[Scalar]:
     """The conjuncts that an OR of ANDs implies: what all alternatives share, and per source the alternatives of it."""
     if not (isinstance(condition, Call) and condition.op == "or" and len(owners(condition)) > 1):
         yield condition
@@ -78,15 +78,15 @@ def _with_implied(condition: Scalar) -> Iterator[Scalar]:
     for owner in owners(condition):
         mine = [[c for c in option if owners(c) == [owner]] for option in rest]
         if all(mine):
-            yield _any([_all(m) for m in mine])
-    yield _any([_all(option) for option in rest])
+            yield _disjoin([_conjoin(m) for m in mine])
+    yield _disjoin([_conjoin(option) for option in rest])
 
 
-def _all(scalars: list[Scalar]) -> Scalar:
+def _conjoin(scalars: list[Scalar]) -> Scalar:
     return scalars[0] if len(scalars) == 1 else call("and", *scalars)
 
 
-def _any(scalars: list[Scalar]) -> Scalar:
+def _disjoin(scalars: list[Scalar]) -> Scalar:
     return scalars[0] if len(scalars) == 1 else call("or", *scalars)
 
 
@@ -123,7 +123,7 @@ class _Normal:
             return
         if isinstance(condition, Call) and condition.op in ("eq", "same"):
             left, right = condition.args
-            alike = _unified(left, right)
+            alike = _unify(left, right)
             strict = condition.op == "eq"
             if len(owners(left)) == 1 and len(owners(right)) == 1 and (strict or alike == (left, right)):
                 self._equate(*alike, strict=strict)
@@ -136,13 +136,13 @@ class _Normal:
             known.append(condition)
 
     def _equate(self, left: Scalar, right: Scalar, *, strict: bool) -> None:
-        first, second = self._class(left), self._class(right)
+        first, second = self._find_class(left), self._find_class(right)
         if first is not second:
             first.members += [m for m in second.members if m not in first.members]
             self.classes = [c for c in self.classes if c is not second]
         first.strict = first.strict or second.strict or strict
 
-    def _class(self, scalar: Scalar) -> _Class:
+    def _find_class(self, scalar: Scalar) -> _Class:
         found = next((c for c in self.classes if scalar in c.members), None)
         if found is None:
             found = _Class([scalar], Scope("part", next(self.numbers)))
@@ -152,13 +152,13 @@ class _Normal:
     def key(self, wish: str, scalar: Scalar) -> Scalar:
         """Prepare a key: the largest parts over one source get variables; named after the key where that is one."""
         if len(owners(scalar)) == 1:
-            found = self._class(scalar)
-            found.name = found.name or self._fresh(wish)
+            found = self._find_class(scalar)
+            found.name = found.name or self._name_class(wish)
         else:
             self._abstract(scalar)
         return scalar
 
-    def _fresh(self, wish: str) -> str:
+    def _name_class(self, wish: str) -> str:
         return unused_name(wish, {c.name for c in self.classes})
 
     def _abstract(self, scalar: Scalar) -> Scalar:
@@ -166,7 +166,7 @@ class _Normal:
         if isinstance(scalar, Const) or not owners(scalar):
             return scalar
         if len(owners(scalar)) == 1 and not may_fail(scalar):
-            return self._class(scalar).variable
+            return self._find_class(scalar).variable
         assert isinstance(scalar, Call)
         return Call(scalar.op, tuple(self._abstract(a) for a in scalar.args), scalar.type, scalar.span)
 
@@ -184,18 +184,18 @@ class _Normal:
             else:
                 across.append(factor)
         scalars = [[self._abstract(s) for s in group] for group in (keys, self.cross, [*constant, *across])]
-        self._settle()
+        self._settle_classes()
         names = {c.scope: c.name for c in self.classes}
-        new_keys, conditions, terms = (tuple(_named(s, names) for s in group) for group in scalars)
-        atoms = tuple(self._atom(source, mine[source.scope]) for source in self.sources.values())
-        return localised(Monomial(new_keys, atoms, conditions, terms, weight))
+        new_keys, conditions, terms = (tuple(_name_classes(s, names) for s in group) for group in scalars)
+        atoms = tuple(self._make_atom(source, mine[source.scope]) for source in self.sources.values())
+        return localise(Monomial(new_keys, atoms, conditions, terms, weight))
 
-    def _settle(self) -> None:
+    def _settle_classes(self) -> None:
         """Name the classes, and turn what equalities imply within a source into filters."""
         for found in self.classes:
             column = next((m.name for m in found.members if isinstance(m, Var)), "")
-            found.name = found.name or self._fresh(column or "part")
-            found.strict = found.strict or any(map(self._known, found.members))
+            found.name = found.name or self._name_class(column or "part")
+            found.strict = found.strict or any(map(self._is_known, found.members))
             if found.strict:
                 for member in found.members:
                     if member.type.nullable:
@@ -207,12 +207,12 @@ class _Normal:
                 for other in others:
                     self._filter(owner, call("eq" if found.strict else "same", first, other))
 
-    def _known(self, member: Scalar) -> bool:
+    def _is_known(self, member: Scalar) -> bool:
         """Whether a member is never NULL: then no member of its class is."""
         guard = call("not", call("is_null", member))
         return not member.type.nullable or guard in self.local.get(owners(member)[0], ())
 
-    def _atom(self, source: Source, factors: list[Scalar]) -> Atom:
+    def _make_atom(self, source: Source, factors: list[Scalar]) -> Atom:
         bindings: dict[str, Scalar] = {}
         for found in self.classes:
             for member in found.members:
@@ -227,16 +227,16 @@ class _Normal:
         )
 
 
-def _named(scalar: Scalar, names: Mapping[Scope, str]) -> Scalar:
+def _name_classes(scalar: Scalar, names: Mapping[Scope, str]) -> Scalar:
     """The scalar with the names that the classes have got."""
     if isinstance(scalar, Var) and scalar.scope is not None:
         return Var(names[scalar.scope], scalar.type)
     if isinstance(scalar, Call):
-        return Call(scalar.op, tuple(_named(a, names) for a in scalar.args), scalar.type, scalar.span)
+        return Call(scalar.op, tuple(_name_classes(a, names) for a in scalar.args), scalar.type, scalar.span)
     return scalar
 
 
-def _unified(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
+def _unify(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     """Both sides with one type, by casts, so that equal values are equal keys. What the type has no room for is NULL: nothing
     is equal to it."""
     if left.type.same_as(right.type):
@@ -286,10 +286,10 @@ Form = tuple[tuple[Type, ...], tuple[Monomial, ...]]
 def canonical(polynomial: Polynomial) -> Form:
     """The canonical form of a map whose keys keep their order (a view's, or a derivation's input).
 
-    >>> from m3.sql.correlation import counted
-    >>> from m3.sql.show import joined
-    >>> one, other = map(joined, ("SELECT t.a FROM r t, s u WHERE u.b = t.id", "SELECT a FROM s, r WHERE id = b"))
-    >>> one, other = (counted(rows.branches, rows.columns) for rows in (one, other))
+    >>> from m3.sql.correlation import count_rows
+    >>> from m3.sql.show import join_example
+    >>> one, other = map(join_example, ("SELECT t.a FROM r t, s u WHERE u.b = t.id", "SELECT a FROM s, r WHERE id = b"))
+    >>> one, other = (count_rows(rows.branches, rows.columns) for rows in (one, other))
     >>> one == other, canonical(one) == canonical(other)
     (False, True)
     """
@@ -313,21 +313,21 @@ def canonical_monomial(monomial: Monomial, *, ordered: bool) -> tuple[Monomial, 
         The canonical monomial and the canonical name of each variable.
     """
     keys = {k.name for k in monomial.keys if isinstance(k, Var)}
-    signed = sorted(((_signature(a, keys), a) for a in map(_sorted, monomial.atoms)), key=lambda pair: pair[0])
-    candidates = [_numbered(monomial, order, ordered) for order in _orders(signed)]
+    signed = sorted(((_sign_atom(a, keys), a) for a in map(_sort_atom, monomial.atoms)), key=lambda pair: pair[0])
+    candidates = [_number_variables(monomial, order, ordered) for order in _list_orders(signed)]
     return candidates[0] if len(candidates) == 1 else min(candidates, key=lambda candidate: repr(candidate[0]))
 
 
-def _sorted(atom: Atom) -> Atom:
+def _sort_atom(atom: Atom) -> Atom:
     return Atom(
         atom.relation,
         tuple(sorted(atom.bindings, key=lambda b: _text(b[1]))),
-        _unique(atom.conditions),
+        _sort_unique(atom.conditions),
         tuple(sorted(atom.factors, key=_text)),
     )
 
 
-def _unique(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+def _sort_unique(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     return tuple(sorted(dict.fromkeys(scalars), key=_text))
 
 
@@ -335,13 +335,13 @@ def _unique(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 _text = functools.lru_cache(maxsize=1 << 16)(repr)
 
 
-def _signature(atom: Atom, keys: set[str]) -> str:
+def _sign_atom(atom: Atom, keys: set[str]) -> str:
     """What an atom looks like apart from the names of its variables."""
     bindings = [(_text(expr), name in keys) for name, expr in atom.bindings]
     return repr((atom.relation, bindings, *([_text(s) for s in group] for group in (atom.conditions, atom.factors))))
 
 
-def _orders(signed: list[tuple[str, Atom]]) -> Iterator[tuple[Atom, ...]]:
+def _list_orders(signed: list[tuple[str, Atom]]) -> Iterator[tuple[Atom, ...]]:
     """The orders of the atoms that keep them sorted by signature."""
     groups = [[a for _, a in g] for _, g in itertools.groupby(signed, key=lambda pair: pair[0])]
     if math.prod(math.factorial(len(g)) for g in groups) > MAX_ORDERS:
@@ -351,7 +351,7 @@ def _orders(signed: list[tuple[str, Atom]]) -> Iterator[tuple[Atom, ...]]:
         yield tuple(a for group in choice for a in group)
 
 
-def _numbered(monomial: Monomial, atoms: tuple[Atom, ...], ordered: bool) -> tuple[Monomial, dict[str, str]]:
+def _number_variables(monomial: Monomial, atoms: tuple[Atom, ...], ordered: bool) -> tuple[Monomial, dict[str, str]]:
     names: dict[str, str] = {}
     for atom in atoms:
         for name, _ in atom.bindings:
@@ -364,7 +364,7 @@ def _numbered(monomial: Monomial, atoms: tuple[Atom, ...], ordered: bool) -> tup
         Monomial(
             keys if ordered else tuple(sorted(keys, key=_text)),
             renamed,
-            _unique(tuple(rename(c, names) for c in monomial.conditions)),
+            _sort_unique(tuple(rename(c, names) for c in monomial.conditions)),
             tuple(sorted((rename(f, names) for f in monomial.factors), key=_text)),
             monomial.coefficient,
         ),
@@ -405,9 +405,9 @@ def delta(monomial: Monomial, relation: str, sign: int, *, single: bool = False)
 
     Of a table joined with itself, either side changes: the second one after the first.
 
-    >>> from m3.sql.correlation import counted
-    >>> from m3.sql.show import joined
-    >>> (term,) = counted(joined("SELECT 1 AS n FROM s, s AS t WHERE s.b = t.b").branches, ()).terms
+    >>> from m3.sql.correlation import count_rows
+    >>> from m3.sql.show import join_example
+    >>> (term,) = count_rows(join_example("SELECT 1 AS n FROM s, s AS t WHERE s.b = t.b").branches, ()).terms
     >>> [([name for name, _ in d.bound], [(a.relation, after) for a, after in d.rest]) for d in delta(term, "s", 1)]
     [(['b'], [('s', False)]), (['b'], [('s', True)])]
 
@@ -422,14 +422,14 @@ def delta(monomial: Monomial, relation: str, sign: int, *, single: bool = False)
         chosen_sets = (c for size in range(1, len(places) + 1) for c in itertools.combinations(places, size))
         for chosen in chosen_sets:
             left = tuple((a, None) for i, a in enumerate(monomial.atoms) if i not in chosen)
-            yield _term([monomial.atoms[i] for i in chosen], left, monomial.coefficient * sign ** len(chosen))
+            yield _make_term([monomial.atoms[i] for i in chosen], left, monomial.coefficient * sign ** len(chosen))
         return
     for place in places:
         rest = [(a, None if i not in places else i < place) for i, a in enumerate(monomial.atoms) if i != place]
-        yield _term([monomial.atoms[place]], tuple(rest), monomial.coefficient * (sign or 1))
+        yield _make_term([monomial.atoms[place]], tuple(rest), monomial.coefficient * (sign or 1))
 
 
-def _term(replaced: list[Atom], rest: tuple[tuple[Atom, bool | None], ...], coefficient: int) -> DeltaTerm:
+def _make_term(replaced: list[Atom], rest: tuple[tuple[Atom, bool | None], ...], coefficient: int) -> DeltaTerm:
     bound: dict[str, Scalar] = {}
     conditions = [c for a in replaced for c in a.conditions]
     for name, expr in (b for a in replaced for b in a.bindings):

@@ -32,8 +32,8 @@ __all__ = [
     "Polynomial",
     "components",
     "free",
-    "localised",
-    "narrowed",
+    "localise",
+    "narrow",
     "polynomial",
     "sum_type",
     "unused_name",
@@ -135,7 +135,7 @@ def variable_type(monomial: Monomial, variable: str) -> Type:
     return found[0][1].type.with_null(not known)
 
 
-def narrowed(polynomial: Polynomial) -> Polynomial:
+def narrow(polynomial: Polynomial) -> Polynomial:
     """The same with columns that are NULL only where some term can make them NULL. What asks for it may know less; as
     equal polynomials are one map, its columns must be as narrow as anyone needs them, whoever asks first."""
     if not polynomial.terms:
@@ -143,14 +143,14 @@ def narrowed(polynomial: Polynomial) -> Polynomial:
     columns = tuple(
         Column(
             c.name,
-            c.type.with_null(c.type.nullable and any(_key_type(t, t.keys[i]).nullable for t in polynomial.terms)),
+            c.type.with_null(c.type.nullable and any(_find_key_type(t, t.keys[i]).nullable for t in polynomial.terms)),
         )
         for i, c in enumerate(polynomial.columns)
     )
     return replace(polynomial, columns=columns)
 
 
-def _key_type(term: Monomial, key: Scalar) -> Type:
+def _find_key_type(term: Monomial, key: Scalar) -> Type:
     return variable_type(term, key.name) if isinstance(key, Var) else key.type
 
 
@@ -171,7 +171,7 @@ def free(scalars: Iterable[Scalar]) -> set[str]:
     return {v for s in scalars for v in variables(s)}
 
 
-def localised(monomial: Monomial) -> Monomial:
+def localise(monomial: Monomial) -> Monomial:
     """The same with conditions and factors that need only one atom moved into it, and unneeded variables dropped.
 
     A condition over variables of one atom is a filter on its relation; so nothing has to be kept to decide it later.
@@ -180,8 +180,8 @@ def localised(monomial: Monomial) -> Monomial:
     conditions, factors = list(monomial.conditions), list(monomial.factors)
     for i, atom in enumerate(atoms):
         columns = dict(atom.bindings)
-        mine = [c for c in conditions if _within(c, columns)]
-        terms = [f for f in factors if _within(f, columns)]
+        mine = [c for c in conditions if _is_within(c, columns)]
+        terms = [f for f in factors if _is_within(f, columns)]
         conditions = [c for c in conditions if c not in mine]
         factors = [f for f in factors if f not in terms]
         atoms[i] = replace(
@@ -196,7 +196,7 @@ def localised(monomial: Monomial) -> Monomial:
     return replace(monomial, atoms=kept, conditions=tuple(conditions), factors=tuple(factors))
 
 
-def _within(scalar: Scalar, columns: dict[str, Scalar]) -> bool:
+def _is_within(scalar: Scalar, columns: dict[str, Scalar]) -> bool:
     names = set(variables(scalar))
     return bool(names) and names <= set(columns)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from m3.algebra.derive import DerivedQuery, WindowQuery
 from m3.algebra.normal import Form, canonical, canonical_monomial, form_of
 from m3.algebra.rows import ViewQuery
-from m3.algebra.terms import Monomial, Polynomial, narrowed, value_type, variable_type
+from m3.algebra.terms import Monomial, Polynomial, narrow, value_type, variable_type
 from m3.formatting import format_name, format_scalar
 from m3.program import Column, Derived, MapDecl, Relation, Statement, View
 from m3.scalars import Scalar, Var, variables
@@ -81,17 +81,17 @@ class Maps:
         """
         form = canonical(polynomial)
         if form not in self._by_meaning:
-            self._define(form, narrowed(polynomial), self._fresh(wish, numbered=False))
+            self._define_map(form, narrow(polynomial), self._name_map(wish, numbered=False))
         return self._by_meaning[form]
 
-    def auxiliary(self, monomial: Monomial) -> tuple[str, tuple[str | None, ...]]:
+    def keep_auxiliary(self, monomial: Monomial) -> tuple[str, tuple[str | None, ...]]:
         """The map for a product whose keys, plain variables, may come in any order.
 
         Returns:
             The map's name, and the variables of ``monomial`` in the order of the map's keys; None for keys that may have
             any value.
         """
-        derived = self._derived_map(monomial)
+        derived = self._find_derived(monomial)
         if derived is not None:
             return derived
         shape, names = canonical_monomial(monomial, ordered=False)
@@ -105,10 +105,10 @@ class Maps:
                 tuple(Var(c.name, c.type) for c in columns), monomial.atoms, monomial.conditions, monomial.factors
             )
             wish = "m_" + "_".join(sorted(a.relation for a in monomial.atoms))
-            self._define(form, Polynomial(columns, value, (ordered,)), self._fresh(wish, numbered=True))
+            self._define_map(form, Polynomial(columns, value, (ordered,)), self._name_map(wish, numbered=True))
         return self._by_meaning[form], keys
 
-    def _derived_map(self, monomial: Monomial) -> tuple[str, tuple[str | None, ...]] | None:
+    def _find_derived(self, monomial: Monomial) -> tuple[str, tuple[str | None, ...]] | None:
         """A derived relation is a map already; columns that nobody asks for are looped over, if the group is given."""
         if len(monomial.atoms) != 1 or monomial.conditions or monomial.factors:
             return None
@@ -128,12 +128,12 @@ class Maps:
             return self.derived[name].columns
         return next(d.polynomial.columns for d in self.definitions if d.name == name)
 
-    def _define(self, form: Form, polynomial: Polynomial, name: str) -> None:
+    def _define_map(self, form: Form, polynomial: Polynomial, name: str) -> None:
         self._by_meaning[form] = name
         self.taken.add(name)
         self.definitions.append(Definition(name, polynomial))
 
-    def _fresh(self, wish: str, *, numbered: bool) -> str:
+    def _name_map(self, wish: str, *, numbered: bool) -> str:
         wish = "".join(c if c.isprintable() else "_" for c in wish[:60])
         name, n = (f"{wish}_1" if numbered else wish), 1
         while name in self.taken:
@@ -147,32 +147,32 @@ class Maps:
 
 def describe(polynomial: Polynomial) -> str:
     """The polynomial as SQL; its terms are put together with UNION ALL, and their values are to be added."""
-    return " UNION ALL ".join(map(_term, polynomial.terms)) or "nothing"
+    return " UNION ALL ".join(map(_describe_term, polynomial.terms)) or "nothing"
 
 
-def _term(term: Monomial) -> str:
+def _describe_term(term: Monomial) -> str:
     names = [a.relation for a in term.atoms]
     aliases = [n if names.count(n) == 1 else f"{n}_{names[: i + 1].count(n)}" for i, n in enumerate(names)]
-    places = _places(term, aliases)
-    factors = [_sql(f, alias) for alias, atom in zip(aliases, term.atoms, strict=True) for f in atom.factors]
-    factors += [_placed(f, places) for f in term.factors]
+    places = _find_places(term, aliases)
+    factors = [_format_local(f, alias) for alias, atom in zip(aliases, term.atoms, strict=True) for f in atom.factors]
+    factors += [_format_placed(f, places) for f in term.factors]
     factors = ([str(term.coefficient)] if term.coefficient != 1 else []) + factors
     product = " * ".join(_enclose(f, " ") if len(factors) > 1 else f for f in factors)
     value = f"SUM({product})" if factors else "COUNT(*)"
-    keys = [_placed(k, places) for k in term.keys]
+    keys = [_format_placed(k, places) for k in term.keys]
     tables = [
         atom.relation if atom.relation == alias else f"{atom.relation} {alias}"
         for alias, atom in zip(aliases, term.atoms, strict=True)
     ]
     parts = [f"SELECT {', '.join([*keys, value])}", *([f"FROM {', '.join(tables)}"] if tables else [])]
     conditions = [
-        *_joins(term, aliases),
+        *_list_joins(term, aliases),
         *(
-            _enclose(_sql(c, alias), " OR ")
+            _enclose(_format_local(c, alias), " OR ")
             for alias, atom in zip(aliases, term.atoms, strict=True)
             for c in atom.conditions
         ),
-        *(_enclose(_placed(c, places), " OR ") for c in term.conditions),
+        *(_enclose(_format_placed(c, places), " OR ") for c in term.conditions),
     ]
     parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
     grouped = [text for text, key in zip(keys, term.keys, strict=True) if any(variables(key))]
@@ -180,29 +180,29 @@ def _term(term: Monomial) -> str:
     return " ".join(parts)
 
 
-def _sql(scalar: Scalar, alias: str) -> str:
+def _format_local(scalar: Scalar, alias: str) -> str:
     return format_scalar(scalar, lambda column: f"{alias}.{format_name(column)}")
 
 
-def _places(term: Monomial, aliases: list[str]) -> dict[str, str]:
+def _find_places(term: Monomial, aliases: list[str]) -> dict[str, str]:
     """For each variable the first expression that it is."""
     found: dict[str, str] = {}
     for alias, atom in zip(aliases, term.atoms, strict=True):
         for name, expr in atom.bindings:
-            text = _sql(expr, alias)
+            text = _format_local(expr, alias)
             found.setdefault(name, text if isinstance(expr, Var) else f"({text})")
     return found
 
 
-def _placed(scalar: Scalar, places: dict[str, str]) -> str:
+def _format_placed(scalar: Scalar, places: dict[str, str]) -> str:
     text = format_scalar(scalar, lambda variable: places[variable])
     return text.removeprefix("(").removesuffix(")") if isinstance(scalar, Var) and text.startswith("(") else text
 
 
-def _joins(term: Monomial, aliases: list[str]) -> Iterator[str]:
+def _list_joins(term: Monomial, aliases: list[str]) -> Iterator[str]:
     for variable in dict.fromkeys(name for atom in term.atoms for name, _ in atom.bindings):
         first, *others = [
-            _sql(expr, alias)
+            _format_local(expr, alias)
             for alias, atom in zip(aliases, term.atoms, strict=True)
             for name, expr in atom.bindings
             if name == variable

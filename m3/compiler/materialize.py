@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from m3.algebra.normal import DeltaTerm, delta
-from m3.algebra.terms import Atom, Monomial, components, free, localised, unused_name
+from m3.algebra.terms import Atom, Monomial, components, free, localise, unused_name
 from m3.compiler.maps import Definition, Draft, Maps
 from m3.datatypes import Type
 from m3.program import START, MapRef, Relation, Statement
@@ -25,12 +25,12 @@ from m3.scalars import Scalar, Var, const, substitute, variables
 __all__ = [
     "MEETINGS",
     "Part",
+    "choose_parts",
+    "estimate_meetings",
     "is_looked_up",
     "key_variables",
     "materialize_deltas",
     "materialize_restricted",
-    "meetings",
-    "parts_to_read",
 ]
 
 
@@ -65,7 +65,7 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
                 statements.append((1, START, there))
             for name in dict.fromkeys(a.relation for a in term.atoms):
                 for sign in (0,) if name in derived else (1, -1):
-                    made = _Maker(definition, term, relations[name], maps, relations, restricted).statements(sign)
+                    made = _Maker(definition, term, relations[name], maps, relations, restricted).make_statements(sign)
                     statements += [(sign, name, s) for s in made]
         done += 1
     return replace(draft, definitions=tuple(maps.definitions), statements=tuple(statements))
@@ -96,35 +96,35 @@ class _Maker:
     relations: Mapping[str, Relation]
     restricted: bool
 
-    def statements(self, sign: int) -> Iterator[Statement]:
+    def make_statements(self, sign: int) -> Iterator[Statement]:
         """One statement per term of the delta."""
         for change in delta(self.term, self.relation.name, sign, single=self.restricted and sign != 0):
             bound = dict(change.bound)
             targets = free(self.term.keys)
-            parts = parts_to_read(
+            parts = choose_parts(
                 change.rest,
                 set(bound),
-                targets | free(self._open(bound)),
+                targets | free(self._find_open(bound)),
                 self.term.atoms,
                 self.relations,
                 restricted=self.restricted,
             )
-            late = list(self._late(bound, [part for part, _ in parts]))
+            late = list(self._find_late(bound, [part for part, _ in parts]))
             wanted = targets | free(late)
             taken = {v for atom in self.term.atoms for v in atom.variables()}
-            reads = [self._auxiliary(i, parts, set(bound), wanted, taken) for i in range(len(parts))]
-            yield self._assembled(change, bound, late, reads)
+            reads = [self._keep_auxiliary(i, parts, set(bound), wanted, taken) for i in range(len(parts))]
+            yield self._assemble(change, bound, late, reads)
 
-    def _open(self, bound: Mapping[str, Scalar]) -> Iterator[Scalar]:
+    def _find_open(self, bound: Mapping[str, Scalar]) -> Iterator[Scalar]:
         """Conditions and factors that the event alone does not decide."""
         return (s for s in (*self.term.conditions, *self.term.factors) if not set(variables(s)) <= set(bound))
 
-    def _late(self, bound: Mapping[str, Scalar], parts: list[Part]) -> Iterator[Scalar]:
+    def _find_late(self, bound: Mapping[str, Scalar], parts: list[Part]) -> Iterator[Scalar]:
         """Those that no single part decides either."""
         inside = [{v for atom in part for v in atom.variables()} for part in parts]
-        return (s for s in self._open(bound) if not any(set(variables(s)) <= names for names in inside))
+        return (s for s in self._find_open(bound) if not any(set(variables(s)) <= names for names in inside))
 
-    def _auxiliary(
+    def _keep_auxiliary(
         self, index: int, parts: list[tuple[Part, bool]], bound: set[str], wanted: set[str], taken: set[str]
     ) -> _Read:
         """The map for one part, keyed by what the event, the statement and the other parts have in common with it.
@@ -144,7 +144,7 @@ class _Maker:
         )
         types = {name: expr.type for atom in reversed(part) for name, expr in atom.bindings}  # the first atom's
         typed = tuple(Var(k, types[k]) for k in keys)
-        name, order = self.maps.auxiliary(localised(Monomial(typed, part, conditions, factors)))
+        name, order = self.maps.keep_auxiliary(localise(Monomial(typed, part, conditions, factors)))
         columns = self.maps.columns(name)
         read = []
         for variable, column in zip(order, columns, strict=True):
@@ -153,13 +153,13 @@ class _Maker:
             read.append((known, column.type))
         return _Read(name, tuple(read), after, part)
 
-    def _assembled(
+    def _assemble(
         self, change: DeltaTerm, bound: Mapping[str, Scalar], late: list[Scalar], reads: list[_Read]
     ) -> Statement:
         values = dict(bound)
-        names = self._loop_names(reads, values)
+        names = self._name_loop_variables(reads, values)
         references = []
-        for read in self._ordered(reads, set(values)):
+        for read in self._order_reads(reads, set(values)):
             for variable, kind in read.keys:
                 values.setdefault(variable, Var(names.get(variable, variable), kind))
             references.append(MapRef(read.map, tuple(values[v] for v, _ in read.keys), read.after))
@@ -176,24 +176,24 @@ class _Maker:
             tuple(dict.fromkeys((*change.conditions, *conditions))),
         )
 
-    def _ordered(self, reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
+    def _order_reads(self, reads: list[_Read], bound: set[str]) -> Iterator[_Read]:
         """The reads, each time one with some key bound, of these the one that leaves the fewest open, and of these the one
         that finds the fewest entries: what it binds narrows the later ones. What a read merely adds to the row comes last,
         so that statements begin alike and share their joins."""
         known, left = set(bound), list(reads)
         while left:
-            best = min(left, key=lambda read: self._openness(read, known))
+            best = min(left, key=lambda read: self._measure_openness(read, known))
             left.remove(best)
             known |= {v for v, _ in best.keys}
             yield best
 
-    def _openness(self, read: _Read, known: set[str]) -> tuple[bool, int, float]:
+    def _measure_openness(self, read: _Read, known: set[str]) -> tuple[bool, int, float]:
         """Whether a read would go through a whole map, how many keys it leaves open, about how many entries it finds."""
         opened = sum(v not in known for v, _ in read.keys)
-        entries = meetings(read.part, known, self.term.atoms, self.relations) if opened else 1.0
+        entries = estimate_meetings(read.part, known, self.term.atoms, self.relations) if opened else 1.0
         return 0 < opened == len(read.keys), opened, entries
 
-    def _loop_names(self, reads: list[_Read], bound: Mapping[str, Scalar]) -> dict[str, str]:
+    def _name_loop_variables(self, reads: list[_Read], bound: Mapping[str, Scalar]) -> dict[str, str]:
         """A name for every variable that the event leaves open: its own, unless it is a parameter of the trigger."""
         taken = {c.name for c in self.relation.columns}
         names: dict[str, str] = {}
@@ -222,7 +222,7 @@ class _Maker:
 Part = tuple[Atom, ...]
 
 
-def parts_to_read(
+def choose_parts(
     rest: Sequence[tuple[Atom, bool | None]],
     bound: set[str],
     targets: set[str],
@@ -249,7 +249,7 @@ def parts_to_read(
     whole = [
         part
         for component in components([atom for atom, _ in rest], bound)
-        for part in _of_one_time(component, when, bound)
+        for part in _split_by_time(component, when, bound)
     ]
     if not restricted:
         whole = [
@@ -258,13 +258,13 @@ def parts_to_read(
             for part in (
                 [(atom,) for atom in component]
                 if is_looked_up(component, bound, term, relations)
-                else _split(component, bound, targets, relations)
+                else _split_component(component, bound, targets, relations)
             )
         ]
     return [(part, any(when[id(atom)] for atom in part)) for part in whole]
 
 
-def _of_one_time(component: Part, when: Mapping[int, bool | None], bound: set[str]) -> list[Part]:
+def _split_by_time(component: Part, when: Mapping[int, bool | None], bound: set[str]) -> list[Part]:
     """A map is read at one time: atoms before the event are kept apart from those after it."""
     if len({when[id(atom)] for atom in component} - {None}) < 2:
         return [component]
@@ -273,17 +273,19 @@ def _of_one_time(component: Part, when: Mapping[int, bool | None], bound: set[st
     return [part for atoms in (later, earlier) for part in components(atoms, bound)]
 
 
-def _split(component: Part, bound: set[str], targets: set[str], relations: Mapping[str, Relation]) -> list[Part]:
+def _split_component(
+    component: Part, bound: set[str], targets: set[str], relations: Mapping[str, Relation]
+) -> list[Part]:
     """``component`` itself when its map is linear or splitting it is not provably cheap."""
-    if _linear(component, (), bound | targets, relations):
+    if _is_linear(component, (), bound | targets, relations):
         return [component]
-    groups = _grouped(component, bound | targets, relations)
-    meeting = {v for a, b in itertools.combinations(groups, 2) for v in _variables(a) & _variables(b)} - bound
-    determined = _closure(bound & _variables(component), component, relations)
+    groups = _merge_linear(component, bound | targets, relations)
+    meeting = {v for a, b in itertools.combinations(groups, 2) for v in _list_variables(a) & _list_variables(b)} - bound
+    determined = _follow_keys(bound & _list_variables(component), component, relations)
     return groups if meeting <= determined else [component]
 
 
-def _grouped(component: Part, wanted: set[str], relations: Mapping[str, Relation]) -> list[Part]:
+def _merge_linear(component: Part, wanted: set[str], relations: Mapping[str, Relation]) -> list[Part]:
     """Merges atoms, in order, as long as the merged part's map stays linear."""
     groups: list[Part] = [(atom,) for atom in component]
     merged = True
@@ -291,25 +293,25 @@ def _grouped(component: Part, wanted: set[str], relations: Mapping[str, Relation
         merged = False
         for first, second in itertools.combinations(groups, 2):
             others = tuple(a for g in groups if g not in (first, second) for a in g)
-            shared = (_variables(first) & _variables(second)) - wanted
-            if shared and _linear(first + second, others, wanted, relations):
+            shared = (_list_variables(first) & _list_variables(second)) - wanted
+            if shared and _is_linear(first + second, others, wanted, relations):
                 groups = [first + second if g is first else g for g in groups if g is not second]
                 merged = True
                 break
     return groups
 
 
-def _linear(part: Part, others: Part, wanted: set[str], relations: Mapping[str, Relation]) -> bool:
+def _is_linear(part: Part, others: Part, wanted: set[str], relations: Mapping[str, Relation]) -> bool:
     """Whether the map of ``part`` has at most one entry per row of one of its tables: that row determines all keys."""
-    keys = _variables(part) & (wanted | _variables(others))
-    return any(keys <= _closure(atom.variables(), part, relations) for atom in part)
+    keys = _list_variables(part) & (wanted | _list_variables(others))
+    return any(keys <= _follow_keys(atom.variables(), part, relations) for atom in part)
 
 
-def _variables(part: Part) -> set[str]:
+def _list_variables(part: Part) -> set[str]:
     return {v for atom in part for v in atom.variables()}
 
 
-def _closure(start: set[str], part: Part, relations: Mapping[str, Relation]) -> set[str]:
+def _follow_keys(start: set[str], part: Part, relations: Mapping[str, Relation]) -> set[str]:
     """All variables that ``start`` determines through the declared keys of the part's relations."""
     known, before = set(start), -1
     while len(known) > before:
@@ -340,11 +342,13 @@ MEETINGS = 1000.0
 def is_looked_up(
     component: Sequence[Atom], bound: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]
 ) -> bool:
-    """Whether the rows of a connected remainder are few enough to be met one table at a time; see :func:`meetings`."""
-    return meetings(component, bound, term, relations) <= MEETINGS
+    """Whether the rows of a connected remainder are few enough to be met one table at a time; see :func:`estimate_meetings`."""
+    return estimate_meetings(component, bound, term, relations) <= MEETINGS
 
 
-def meetings(atoms: Sequence[Atom], bound: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> float:
+def estimate_meetings(
+    atoms: Sequence[Atom], bound: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]
+) -> float:
     """How many rows are met, one table after the other, the table with the fewest first.
 
     Args:
@@ -358,24 +362,24 @@ def meetings(atoms: Sequence[Atom], bound: set[str], term: Sequence[Atom], relat
     """
     known, left, met = set(bound), list(atoms), 1.0
     while left and met < math.inf:
-        best = min(left, key=lambda atom: matches(atom, known, term, relations))
-        met *= matches(best, known, term, relations)
+        best = min(left, key=lambda atom: estimate_matches(atom, known, term, relations))
+        met *= estimate_matches(best, known, term, relations)
         left.remove(best)
         known |= best.variables()
     return met
 
 
-def matches(atom: Atom, known: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> float:
+def estimate_matches(atom: Atom, known: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> float:
     """How many rows of the atom's relation have given values in the ``known`` variables; infinite if nothing tells."""
     relation = relations[atom.relation]
     key = key_variables(atom, relation)
     if key is not None and key <= known:
         return 1.0
-    values = max(_values(atom.variables() & known, term, relations), default=0)
+    values = max(_count_values(atom.variables() & known, term, relations), default=0)
     return relation.rows / values if relation.rows is not None and values else math.inf
 
 
-def _values(variables: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> list[int]:
+def _count_values(variables: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> list[int]:
     """The rows of the tables that have some of the variables as their key: as many values they take."""
     keyed = ((key_variables(atom, relations[atom.relation]), relations[atom.relation].rows) for atom in term)
     return [rows for key, rows in keyed if key and key <= variables and rows]

@@ -65,13 +65,13 @@ class Checks:
         first = [query.exists.name] if isinstance(query.exists, Relation) else []
         found = {self._maps.keep(p, f"{query.name}_several"): None for p in query.checks}
         checks = {name: Check(name) for name in found}
-        for found_check in self._all(query.name, own, first):
+        for found_check in self._find_checks(query.name, own, first):
             checks.setdefault(found_check.map, found_check)
         return tuple(checks.values())
 
-    def _all(self, view: str, polynomials: Sequence[Polynomial], first: Sequence[str]) -> Iterator[Check]:
-        waiting, seen = [*first, *_relations(polynomials)], set[str]()
-        yield from self._failures(view, polynomials)
+    def _find_checks(self, view: str, polynomials: Sequence[Polynomial], first: Sequence[str]) -> Iterator[Check]:
+        waiting, seen = [*first, *_list_relations(polynomials)], set[str]()
+        yield from self._check_failures(view, polynomials)
         while waiting:
             name = waiting.pop(0)
             query = self._derived.get(name)
@@ -79,23 +79,28 @@ class Checks:
                 continue
             seen.add(name)
             inputs = list(query.polynomials())
-            yield from self._failures(view, inputs)
+            yield from self._check_failures(view, inputs)
             if query.failing:
-                yield self._rows(view, query)
-            waiting += _relations(inputs)
+                yield self._check_rows(view, query)
+            waiting += _list_relations(inputs)
 
-    def _failures(self, view: str, polynomials: Sequence[Polynomial]) -> Iterator[Check]:
+    def _check_failures(self, view: str, polynomials: Sequence[Polynomial]) -> Iterator[Check]:
         for failure in dict.fromkeys(f for p in polynomials for f in p.failures):
             name = self._maps.keep(failure.polynomial, f"{view}_failed")
             relations = tuple(r for r in failure.relations if r not in self._derived)
-            yield Check(name, self._over(failure, name), relations, place_of(failure.expression) or Span(1, 1, 1, view))
+            yield Check(
+                name,
+                self._rename_columns(failure, name),
+                relations,
+                find_place(failure.expression) or Span(1, 1, 1, view),
+            )
 
-    def _over(self, failure: Failure, name: str) -> Scalar:
+    def _rename_columns(self, failure: Failure, name: str) -> Scalar:
         """The expression over the keys of its map, which may be older and named otherwise."""
         pairs = zip(failure.polynomial.columns, self._maps.columns(name), strict=True)
         return substitute(failure.expression, {old.name: Var(new.name, new.type) for old, new in pairs})
 
-    def _rows(self, view: str, query: DerivedQuery | WindowQuery) -> Check:
+    def _check_rows(self, view: str, query: DerivedQuery | WindowQuery) -> Check:
         """The check of a derived relation's rows that could not be computed."""
         *columns, flag = query.relation.columns
         keys = columns[: len(query.relation.key)] if isinstance(query, DerivedQuery) else columns[: query.partition]
@@ -103,29 +108,29 @@ class Checks:
         wanted = call("eq", Var(flag.name, flag.type), const(1))
         atom = Atom(query.relation.name, tuple((v.name, v) for v in variables), (wanted,))
         name = self._maps.keep(Polynomial(tuple(keys), INT, (Monomial(variables, (atom,)),)), f"{view}_failed")
-        text = " or ".join(dict.fromkeys(map(_text, query.failing)))
-        places = (p for p in map(place_of, query.failing) if p is not None)
+        text = " or ".join(dict.fromkeys(map(_describe_failing, query.failing)))
+        places = (p for p in map(find_place, query.failing) if p is not None)
         return Check(name, const(text), (), next(places, Span(1, 1, 1, view)))
 
 
-def _relations(polynomials: Sequence[Polynomial]) -> list[str]:
+def _list_relations(polynomials: Sequence[Polynomial]) -> list[str]:
     every = [p for polynomial in polynomials for p in (polynomial, *(f.polynomial for f in polynomial.failures))]
     return list(dict.fromkeys(a.relation for p in every for t in p.terms for a in t.atoms))
 
 
-def _text(scalar: Scalar) -> str:
+def _describe_failing(scalar: Scalar) -> str:
     """An expression of a group for people, without the condition that something was added up."""
     if isinstance(scalar, Call) and scalar.op == "case" and len(scalar.args) == 3:
         scalar = scalar.args[1]
     return scalar.name if isinstance(scalar, Var) else format_scalar(scalar)
 
 
-def place_of(scalar: Scalar) -> Span | None:
+def find_place(scalar: Scalar) -> Span | None:
     """Where the innermost expression that may fail is written; of several, the first."""
     if not isinstance(scalar, Call):
         return None
     for arg in scalar.args:
-        if may_fail(arg) and (inner := place_of(arg)) is not None:
+        if may_fail(arg) and (inner := find_place(arg)) is not None:
             return inner
     return scalar.span
 
@@ -147,19 +152,19 @@ def define_maps(draft: Draft) -> Draft:
       := SELECT s.b, SUM(s.c) FROM s GROUP BY s.b
     """
     maps = Maps.of(draft)
-    derivations = tuple(_derived(query, maps) for query in draft.derived)
+    derivations = tuple(_define_derived(query, maps) for query in draft.derived)
     checks = Checks(maps, draft.derived)
-    views = tuple(_view(query, maps, checks) for query in draft.queries)
+    views = tuple(_define_view(query, maps, checks) for query in draft.queries)
     return replace(draft, definitions=tuple(maps.definitions), views=views, derivations=derivations)
 
 
-def _derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
+def _define_derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
     name = query.relation.name
     if isinstance(query, WindowQuery):
         source = maps.keep(query.source, f"{name}_rows")
         kept = zip(query.source.columns, maps.columns(source), strict=True)
         columns = {old.name: Var(new.name, new.type) for old, new in kept}
-        functions = tuple(_over(f, columns) for f in query.functions)
+        functions = tuple(_move_function(f, columns) for f in query.functions)
         return Windowing(name, source, query.partition, functions, bool(query.failing))
     inputs = tuple(
         Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind, x.at, x.order, x.parameter)
@@ -168,13 +173,13 @@ def _derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
     return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
 
 
-def _over(function: WindowFunction, columns: Mapping[str, Var]) -> WindowFunction:
+def _move_function(function: WindowFunction, columns: Mapping[str, Var]) -> WindowFunction:
     """The function over the columns of the map that holds its rows, which may be older, named otherwise and narrower."""
     order = tuple((substitute(s, columns), down, first) for s, down, first in function.order)
     return replace(function, args=tuple(substitute(a, columns) for a in function.args), order=order)
 
 
-def _view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
+def _define_view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
     if isinstance(query.exists, Relation):
         exists = query.exists.name
     else:
@@ -216,7 +221,7 @@ def merge_statements(draft: Draft) -> Draft:
     """
     totals: dict[Shape, tuple[int, Statement]] = {}
     for sign, relation, statement in draft.statements:
-        coefficient, rest = _split(statement.factors)
+        coefficient, rest = _split_coefficient(statement.factors)
         shape = ((sign, relation), statement.target, statement.keys, rest, frozenset(statement.conditions))
         before, first = totals.get(shape, (0, statement))
         totals[shape] = (before + coefficient, first)
@@ -228,7 +233,7 @@ def merge_statements(draft: Draft) -> Draft:
     return replace(draft, statements=merged)
 
 
-def _split(factors: tuple[Factor, ...]) -> tuple[int, tuple[Factor, ...]]:
+def _split_coefficient(factors: tuple[Factor, ...]) -> tuple[int, tuple[Factor, ...]]:
     """The product of the literal integers, and the other factors."""
     coefficient, rest = 1, []
     for factor in factors:
@@ -263,11 +268,11 @@ def order_statements(draft: Draft) -> Draft:
     ordered: list[tuple[int, str, Statement]] = []
     for event in sorted(events, key=lambda e: (ranks[e[1]], -e[0])):
         mine = [s for sign, relation, s in draft.statements if (sign, relation) == event]
-        ordered += [(*event, s) for s in _ordered(mine, draft)]
+        ordered += [(*event, s) for s in _order_trigger(mine, draft)]
     return replace(draft, statements=tuple(ordered))
 
 
-def _ordered(statements: list[Statement], draft: Draft) -> list[Statement]:
+def _order_trigger(statements: list[Statement], draft: Draft) -> list[Statement]:
     sizes = {d.name: (-d.size, i) for i, d in enumerate(draft.definitions)}
     writers: dict[str, list[int]] = {}
     for i, statement in enumerate(statements):
@@ -322,8 +327,8 @@ def compile_views(
         SyntaxProblem: a view's text is not SQL.
         CompileError: a view cannot be maintained; the error's span has the view's name as its file.
     """
-    draft = _start(name, relations, views, dialect, others or {})
-    return _finish(_run(draft, RESTRICTED_PASSES if restricted else PASSES))
+    draft = _start_draft(name, relations, views, dialect, others or {})
+    return _finish_program(_run_passes(draft, RESTRICTED_PASSES if restricted else PASSES))
 
 
 def emit(
@@ -347,18 +352,18 @@ def emit(
     """
     if stage not in STAGES:
         raise CompileError(f"no stage {stage!r}", kind="unknown-stage", hint=f"one of {', '.join(STAGES)}")
-    draft = _run(_start(name, relations, views, dialect, others or {}), PASSES[: STAGES.index(stage) + 1])
+    draft = _run_passes(_start_draft(name, relations, views, dialect, others or {}), PASSES[: STAGES.index(stage) + 1])
     if stage == "algebra":
-        return _algebra(draft)
+        return _describe_algebra(draft)
     if stage in ("deltas", "merged"):
         signs = {1: "+", -1: "-", 0: "~"}
         lines = (f"{signs[sign]}{relation}: {format_statement(s)}\n" for sign, relation, s in draft.statements)
-        return _algebra(draft) + "".join(lines)
-    program = _finish(draft)
+        return _describe_algebra(draft) + "".join(lines)
+    program = _finish_program(draft)
     return format_program(program) if stage == "m3" else describe_dataflow(program)
 
 
-def _start(
+def _start_draft(
     name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None, others: Mapping[str, str]
 ) -> Draft:
     registry = Registry([*(r.name for r in relations), *views])
@@ -367,7 +372,7 @@ def _start(
     return Draft(name, tuple(relations), queries, tuple(registry.queries))
 
 
-def _run(draft: Draft, passes: Sequence[Callable[[Draft], Draft]]) -> Draft:
+def _run_passes(draft: Draft, passes: Sequence[Callable[[Draft], Draft]]) -> Draft:
     for step in passes:
         draft = step(draft)
         _check_draft(draft, getattr(step, "__name__", "materialize_restricted"))
@@ -393,7 +398,7 @@ def _check_draft(draft: Draft, step: str) -> None:
         )
 
 
-def _algebra(draft: Draft) -> str:
+def _describe_algebra(draft: Draft) -> str:
     lines = []
     for definition in draft.definitions:
         declaration = definition.declaration()
@@ -402,7 +407,7 @@ def _algebra(draft: Draft) -> str:
     return "\n".join([*lines, *map(format_derived, draft.derivations)]) + "\n"
 
 
-def _finish(draft: Draft) -> Program:
+def _finish_program(draft: Draft) -> Program:
     params = {name: tuple(c.name for c in r.columns) for name, r in draft.sources().items()} | {START: ()}
     groups = itertools.groupby(draft.statements, key=lambda s: (s[0], s[1]))
     triggers = tuple(

@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from m3.algebra.attempts import Part, summed
+from m3.algebra.attempts import Part, sum_parts
 from m3.algebra.derive import InputQuery
 from m3.algebra.normal import canonical
 from m3.algebra.rows import Branch, add_conditions, bind, owners
@@ -25,9 +25,9 @@ from m3.program import Input, MapDecl
 from m3.scalars import Call, Const, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
 from m3.simplify import simplify
 from m3.sql.block import AggregateCall, Place
-from m3.sql.correlation import Closed, Space, counted, distinct, keyed, plain
+from m3.sql.correlation import Closed, Space, count_rows, derive_distinct, name_columns, pair_columns
 
-__all__ = ["Grouping", "default_of"]
+__all__ = ["Grouping", "compute_default"]
 
 Monomial = tuple[Scalar, ...]
 #: Statistics of pairs (x, y): the operation, and the sums that it is computed from. REGR_SYY is REGR_SXX of the other one.
@@ -59,11 +59,11 @@ class Grouping:
     inputs: list[InputQuery] = field(default_factory=list)
     _known: dict[object, Var] = field(default_factory=dict)
 
-    def rows(self) -> Var:
+    def count_rows(self) -> Var:
         """How many rows the group has."""
-        return self._input("count", "value", counted(self.branches, self.keys))
+        return self._add_input("count", "value", count_rows(self.branches, self.keys))
 
-    def result(self, wanted: AggregateCall, node: exp.Expr, wish: str) -> Scalar:
+    def compute_result(self, wanted: AggregateCall, node: exp.Expr, wish: str) -> Scalar:
         """A call's result as an expression over inputs.
 
         >>> from m3 import emit
@@ -76,26 +76,26 @@ class Grouping:
             y_2 = y
           COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
         """
-        branches, args = self._arguments(wanted)
+        branches, args = self._bind_arguments(wanted)
         if wanted.function == "count":
-            return self._count(branches, args, wish)
+            return self._count_values(branches, args, wish)
         if wanted.function in ("min", "max"):
-            return self._input(wish, wanted.function, self._counted(branches, args, args[0]))
+            return self._add_input(wish, wanted.function, self._count_known(branches, args, args[0]))
         if wanted.function == "pick":
-            return self._pick(wanted, branches, args, wish)
+            return self._pick_row(wanted, branches, args, wish)
         if wanted.function in COLLECTED:
             # something of all values in their order: they are the map's last keys, after what they are ordered by
-            made = self._counted(branches, args[:1], *args[1:], args[0])
-            return self._input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
+            made = self._count_known(branches, args[:1], *args[1:], args[0])
+            return self._add_input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
         if wanted.function in ("sum", "avg") and wanted.type.kind == "double":
-            return self._float_sum(wanted, branches, args, wish)
+            return self._sum_floats(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg"):
-            return self._sum(wanted, branches, args, node, wish)
+            return self._sum_exactly(wanted, branches, args, node, wish)
         if wanted.function in PAIRS:
-            return self._pairs(wanted, branches, args, node, wish)
-        return self._moment(wanted, branches, args, node, wish)
+            return self._compute_pairs(wanted, branches, args, node, wish)
+        return self._compute_moment(wanted, branches, args, node, wish)
 
-    def _arguments(self, wanted: AggregateCall) -> tuple[list[Branch], list[Var]]:
+    def _bind_arguments(self, wanted: AggregateCall) -> tuple[list[Branch], list[Var]]:
         """The rows that the call looks at, and its arguments as variables that they know."""
         args = [Var(f"value{i}", arg.type, ARGUMENTS) for i, arg in enumerate(wanted.args)]
         known = (bind(b, {v.key: b.value(a) for v, a in zip(args, wanted.args, strict=True)}) for b in self.branches)
@@ -103,10 +103,10 @@ class Grouping:
         if not wanted.distinct:
             return branches, args
         columns = [*self.keys, *args]
-        relation = distinct(self.space, _without_nulls(branches, args), columns, "distinct")
+        relation = derive_distinct(self.space, _drop_nulls(branches, args), columns, "distinct")
         return [Closed(()).occurrence(self.space, relation, columns)], args
 
-    def _input(
+    def _add_input(
         self,
         wish: str,
         kind: str,
@@ -125,18 +125,18 @@ class Grouping:
             self._known[form] = Var(name, Input(name, "", kind, names).type_in(declared, len(self.keys)))
         return self._known[form]
 
-    def _counted(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
+    def _count_known(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
         """How many rows have no NULL among the arguments, also by further columns."""
-        return counted(_without_nulls(branches, args), [*self.keys, *columns], args)
+        return count_rows(_drop_nulls(branches, args), [*self.keys, *columns], args)
 
-    def _counts_all(self, made: Polynomial) -> bool:
-        return canonical(made) == canonical(counted(self.branches, self.keys))
+    def _counts_all_rows(self, made: Polynomial) -> bool:
+        return canonical(made) == canonical(count_rows(self.branches, self.keys))
 
-    def _count(self, branches: list[Branch], args: list[Var], wish: str) -> Var:
-        made = self._counted(branches, args)
-        return self._input("count" if self._counts_all(made) else wish, "value", made)
+    def _count_values(self, branches: list[Branch], args: list[Var], wish: str) -> Var:
+        made = self._count_known(branches, args)
+        return self._add_input("count" if self._counts_all_rows(made) else wish, "value", made)
 
-    def _pick(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
+    def _pick_row(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
         """The value of the first row: the extremes that the order asks for, one after the other, then the least value."""
         steps: list[tuple[Var, Scalar, str]] = []
         for (descending, first), arg in zip(wanted.order, args[1:], strict=True):
@@ -146,45 +146,47 @@ class Grouping:
             steps.append((arg, arg, "max" if descending else "min"))
         steps.append((args[0], args[0], "min"))
         known = [bind(b, {v.key: b.value(s) for v, s, _ in steps}) for b in branches]
-        made = counted(known, [*self.keys, *(v for v, _, _ in steps)])
+        made = count_rows(known, [*self.keys, *(v for v, _, _ in steps)])
         found: list[Var] = []
         for variable, _, kind in steps:
             name = wish if variable is args[0] else f"{wish}_by_{variable.name}"
-            found.append(self._input(name, kind, made, found))
+            found.append(self._add_input(name, kind, made, found))
         return found[-1]
 
-    def _float_sum(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
+    def _sum_floats(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], wish: str) -> Scalar:
         """Floats have no exact differences: the group's values are kept, and summed anew when one of them changes."""
-        made = self._counted(branches, args, args[0])
-        total = self._input(f"{wish}_sum" if wanted.function == "avg" else wish, "sum", made)
+        made = self._count_known(branches, args, args[0])
+        total = self._add_input(f"{wish}_sum" if wanted.function == "avg" else wish, "sum", made)
         if wanted.function == "sum":
             return total
-        count = self._count(branches, args, f"{wish}_n")
+        count = self._count_values(branches, args, f"{wish}_n")
         return if_any(count, call("div", total, call("cast", count, to=DOUBLE)))
 
-    def _sum(self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str) -> Scalar:
+    def _sum_exactly(
+        self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
+    ) -> Scalar:
         average = wanted.function == "avg"
         kind = wanted.args[0].type if not average else numeric_as_decimal(wanted.args[0].type)  # with room for the sum
-        total = self._total(kind, branches, node, args, f"{wish}_sum" if average else wish)
+        total = self._sum_products(kind, branches, node, args, f"{wish}_sum" if average else wish)
         result = wanted.type.with_null(False)
-        complete = not self.total and self._counts_all(self._counted(branches, args))
+        complete = not self.total and self._counts_all_rows(self._count_known(branches, args))
         if complete and not average:
             return total
-        count = self._count(branches, args, f"{wish}_n")
+        count = self._count_values(branches, args, f"{wish}_n")
         value = Call("div", (total, count), result) if average else total
         return value if complete else if_any(count, value)
 
-    def _moment(
+    def _compute_moment(
         self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
     ) -> Scalar:
         kind = numeric_as_decimal(wanted.args[0].type)
-        total = self._total(kind, branches, node, args, f"{wish}_sum")
+        total = self._sum_products(kind, branches, node, args, f"{wish}_sum")
         square = numeric_as_decimal(call("mul", args[0], args[0]).type)
-        squares = self._total(square, branches, node, [*args, *args], f"{wish}_squares")
-        count = self._count(branches, args, f"{wish}_n")
+        squares = self._sum_products(square, branches, node, [*args, *args], f"{wish}_squares")
+        count = self._count_values(branches, args, f"{wish}_n")
         return call(wanted.function, count, total, squares)
 
-    def _pairs(
+    def _compute_pairs(
         self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
     ) -> Scalar:
         """The number of pairs, and the sums of the products that are named."""
@@ -192,35 +194,35 @@ class Grouping:
         for name in PAIRS[wanted.function].split():
             factors = [args["xy".index(letter)] for letter in name]
             kind = factors[0].type if len(factors) == 1 else call("mul", *factors).type
-            sums.append(self._total(kind, branches, node, factors, f"{wish}_{name}"))
-        count = self._count(branches, args, f"{wish}_n")
+            sums.append(self._sum_products(kind, branches, node, factors, f"{wish}_{name}"))
+        count = self._count_values(branches, args, f"{wish}_n")
         result = call(wanted.function, count, *sums)
         if self.space.context.dialect != "duckdb" or wanted.function not in ("corr", "regr_slope"):
             return result
         return if_any(count, call("coalesce", result, call("cast", const("NaN"), to=DOUBLE)))
 
-    def _total(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[Var], wish: str) -> Var:
+    def _sum_products(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[Var], wish: str) -> Var:
         """The sum of a product over the rows where it is not NULL."""
         value = sum_type(kind)
         parts = []
         for branch in branches:
             asked = [branch.env[a.key] for a in args]
-            products = self._products(asked, value)
-            parts.append(Part(branch, keyed(branch, self.keys), products, _not_null(branch, args), asked))
-        made_total = summed(plain(self.keys), value, parts)
+            products = self._multiply_out(asked, value)
+            parts.append(Part(branch, pair_columns(branch, self.keys), products, _not_null(branch, args), asked))
+        made_total = sum_parts(name_columns(self.keys), value, parts)
         factors = ([*t.factors, *(f for a in t.atoms for f in a.factors)] for t in made_total.terms)
         if any(sum(f.type.scale for f in term) > value.scale for term in factors):
             hint = "CAST the factors to fewer digits, so that the product stays within 38"
             self.space.context.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
-        return self._input(wish, "value", made_total)
+        return self._add_input(wish, "value", made_total)
 
-    def _products(self, args: list[Scalar], value: Type) -> list[Monomial]:
+    def _multiply_out(self, args: list[Scalar], value: Type) -> list[Monomial]:
         """The product of ``args`` as a sum of products whose factors are over one source each, where that is possible."""
         if any(isinstance(a, Const) and a.value is None for a in args):
             return []
         products: list[Monomial] = [()]
         for arg in args:
-            products = [a + b for a in products for b in _monomials(arg)]
+            products = [a + b for a in products for b in _split_monomials(arg)]
         simplified = [tuple(f for f in m if not (isinstance(f, Const) and f.value == 1)) for m in products]
         if any(sum(f.type.scale for f in m) > value.scale for m in simplified):
             return [tuple(args)]
@@ -232,32 +234,32 @@ def if_any(count: Scalar, value: Scalar) -> Scalar:
     return call("case", call("gt", count, const(0)), value, Const(None, value.type.with_null()))
 
 
-def _without_nulls(branches: Iterable[Branch], columns: Sequence[Var]) -> list[Branch]:
+def _drop_nulls(branches: Iterable[Branch], columns: Sequence[Var]) -> list[Branch]:
     """The rows in which none of the columns is NULL."""
     return [kept for b in branches for kept in add_conditions([b], _not_null(b, columns))]
 
 
 def _not_null(branch: Branch, columns: Sequence[Var]) -> list[Scalar]:
     """Conditions, over one source each where possible, that some columns are not NULL."""
-    parts = (part for column in dict.fromkeys(columns) for part in _strict_parts(branch.env[column.key]))
+    parts = (part for column in dict.fromkeys(columns) for part in _find_strict_parts(branch.env[column.key]))
     return [call("not", call("is_null", p)) for p in dict.fromkeys(parts) if p.type.nullable]
 
 
-def _strict_parts(scalar: Scalar) -> Iterator[Scalar]:
+def _find_strict_parts(scalar: Scalar) -> Iterator[Scalar]:
     """Parts of an expression that is NULL exactly when one of them is."""
     strict = isinstance(scalar, Call) and scalar.op in ("add", "sub", "mul", "neg", "cast", "concat")
     if strict and isinstance(scalar, Call) and len(owners(scalar)) > 1 and scalar.type.nullable:
         for arg in scalar.args:
-            yield from _strict_parts(arg)
+            yield from _find_strict_parts(arg)
     else:
         yield scalar
 
 
-def _monomials(scalar: Scalar) -> list[Monomial]:
+def _split_monomials(scalar: Scalar) -> list[Monomial]:
     """A scalar as a sum of products of single-source factors; itself where it is no such sum."""
     if len(owners(scalar)) <= 1 or not isinstance(scalar, Call):
         return [(scalar,)]
-    parts = [_monomials(a) for a in scalar.args] if scalar.op in ("add", "sub", "mul", "neg") else []
+    parts = [_split_monomials(a) for a in scalar.args] if scalar.op in ("add", "sub", "mul", "neg") else []
     match scalar.op:
         case "add":
             return parts[0] + parts[1]
@@ -268,17 +270,17 @@ def _monomials(scalar: Scalar) -> list[Monomial]:
         case "neg":
             return [(const(-1), *m) for m in parts[0]]
         case "case":
-            return _cases(scalar)
+            return _split_cases(scalar)
         case "cast" if scalar.type.kind == "decimal":
             inner = scalar.args[0].type
             if (
                 inner.kind in ("int", "decimal") and inner.scale <= scalar.type.scale
             ):  # it only widens: no digit is lost
-                return _monomials(scalar.args[0])
+                return _split_monomials(scalar.args[0])
     return [(scalar,)]
 
 
-def _cases(scalar: Call) -> list[Monomial]:
+def _split_cases(scalar: Call) -> list[Monomial]:
     """``CASE WHEN c THEN v ...`` is the sum of the values, each times the 0-or-1 indicator of its branch."""
     *branches, otherwise = scalar.args
     conditions, values = branches[::2], [*branches[1::2], otherwise]
@@ -291,11 +293,11 @@ def _cases(scalar: Call) -> list[Monomial]:
             continue
         ones = [const(int(i == chosen)) for i in range(len(values))]
         tests = (x for pair in zip(conditions, ones, strict=False) for x in pair)
-        result += [(simplify(call("case", *tests, ones[-1])), *m) for m in _monomials(value)]
+        result += [(simplify(call("case", *tests, ones[-1])), *m) for m in _split_monomials(value)]
     return result
 
 
-def default_of(result: Scalar, inputs: Mapping[str, InputQuery]) -> Scalar:
+def compute_default(result: Scalar, inputs: Mapping[str, InputQuery]) -> Scalar:
     """A call's result over no rows at all."""
     types = {v.name: v.type for v in vars_of(result).values()}
     nothing: dict[str, Scalar] = {}

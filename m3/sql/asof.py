@@ -16,7 +16,7 @@ joins by equality, with ``t`` and with the rows of ``s``, of which the least sta
 What ties the tables together:
 
     >>> source = Source("SELECT t.a, s.b FROM t ASOF JOIN s ON t.k = s.k AND t.at >= s.at")
-    >>> [join.args["on"].sql() for join in nearest_joined(source.parse("duckdb"), source).args["joins"]]
+    >>> [join.args["on"].sql() for join in replace_asof_joins(source.parse("duckdb"), source).args["joins"]]
     ['t.k = _s.k0 AND t.at = _s.at', 's.k = _s.k0 AND s.at = _s.found']
 
 So a change costs the times of its key, as any window function does, and what is kept is linear in the tables.
@@ -31,7 +31,7 @@ from sqlglot import exp
 
 from m3.sql.places import Source
 
-__all__ = ["nearest_joined"]
+__all__ = ["replace_asof_joins"]
 
 HINT = "t ASOF [LEFT] JOIN s ON t.key = s.key AND t.time >= s.time, with tables named and one inequality"
 #: Condition -> the same with its sides exchanged.
@@ -53,7 +53,7 @@ class _Match:
     comparison: type[exp.Expr]
 
 
-def nearest_joined(tree: exp.Expr, source: Source) -> exp.Expr:
+def replace_asof_joins(tree: exp.Expr, source: Source) -> exp.Expr:
     """A query in which ASOF joins are windows and joins by equality.
 
     Args:
@@ -70,7 +70,7 @@ def nearest_joined(tree: exp.Expr, source: Source) -> exp.Expr:
             tables = [select.args["from_"].this]
             made: list[exp.Expr] = []
             for join in joins:
-                made += _expanded(join, tables, source) if join.method == "ASOF" else [join]
+                made += _expand_join(join, tables, source) if join.method == "ASOF" else [join]
                 tables.append(join.this)
             select.set("joins", made)
     return tree
@@ -89,22 +89,24 @@ def _name_stars(select: exp.Select, source: Source) -> None:
     select.set("expressions", items)
 
 
-def _expanded(join: exp.Join, tables: list[exp.Expr], source: Source) -> list[exp.Expr]:
-    match = _match(join, tables, source)
+def _expand_join(join: exp.Join, tables: list[exp.Expr], source: Source) -> list[exp.Expr]:
+    match = _read_match(join, tables, source)
     name = f"_{match.right.alias_or_name}"
-    asked = exp.Subquery(this=_asked(match), alias=exp.TableAlias(this=exp.to_identifier(name)))
+    asked = exp.Subquery(this=_select_times(match), alias=exp.TableAlias(this=exp.to_identifier(name)))
     ours = [exp.EQ(this=left.copy(), expression=exp.column(f"k{i}", name)) for i, (left, _) in enumerate(match.keys)]
     ours.append(exp.EQ(this=match.times[0].copy(), expression=exp.column("at", name)))
     theirs = [
         exp.EQ(this=right.copy(), expression=exp.column(f"k{i}", name)) for i, (_, right) in enumerate(match.keys)
     ]
     theirs.append(exp.EQ(this=match.times[1].copy(), expression=exp.column("found", name)))
-    rows = exp.Subquery(this=_single(match), alias=exp.TableAlias(this=exp.to_identifier(match.right.alias_or_name)))
+    rows = exp.Subquery(
+        this=_select_single(match), alias=exp.TableAlias(this=exp.to_identifier(match.right.alias_or_name))
+    )
     side = {"side": "LEFT"} if join.side == "LEFT" else {}
     return [exp.Join(this=asked, on=exp.and_(*ours), **side), exp.Join(this=rows, on=exp.and_(*theirs), **side)]
 
 
-def _match(join: exp.Join, tables: list[exp.Expr], source: Source) -> _Match:
+def _read_match(join: exp.Join, tables: list[exp.Expr], source: Source) -> _Match:
     right = join.this
     condition = join.args.get("on")
     if condition is None or join.side not in ("", "LEFT") or not isinstance(right, exp.Table | exp.Subquery):
@@ -114,7 +116,7 @@ def _match(join: exp.Join, tables: list[exp.Expr], source: Source) -> _Match:
     names: set[str] = set()
     for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
         part = part.unnest()
-        sides = _sides(part, right.alias_or_name.lower())
+        sides = _order_sides(part, right.alias_or_name.lower())
         if sides is None:
             _refuse(part, source)
         kind, ours, theirs = sides
@@ -127,7 +129,7 @@ def _match(join: exp.Join, tables: list[exp.Expr], source: Source) -> _Match:
     return _Match(left[0], right, tuple((a, b) for _, a, b in keys), (ours, theirs), comparison)
 
 
-def _sides(part: exp.Expr, right: str) -> _Side | None:
+def _order_sides(part: exp.Expr, right: str) -> _Side | None:
     """A comparison with what is of the right table on its right; None if a side is of both, of none, or unnamed."""
     if not isinstance(part, exp.EQ) and type(part) not in TURNED:
         return None
@@ -141,7 +143,7 @@ def _sides(part: exp.Expr, right: str) -> _Side | None:
     return TURNED.get(type(part), exp.EQ), sides[1], sides[0]
 
 
-def _asked(match: _Match) -> exp.Select:
+def _select_times(match: _Match) -> exp.Select:
     """For each key and time of the left table the time of the right one that it finds."""
     names = [f"k{i}" for i in range(len(match.keys))]
     parts = []
@@ -149,19 +151,19 @@ def _asked(match: _Match) -> exp.Select:
         listed = [exp.alias_(pair[side].copy(), n) for pair, n in zip(match.keys, names, strict=True)]
         listed += [exp.alias_(time.copy(), "at"), exp.alias_(exp.Literal.number(side), "side")]
         parts.append(exp.select(*listed).from_(table.copy()))
-    both = exp.Subquery(this=exp.Union(this=parts[0], expression=parts[1], distinct=False), alias=_alias("_both"))
+    both = exp.Subquery(this=exp.Union(this=parts[0], expression=parts[1], distinct=False), alias=_name_table("_both"))
     columns = [exp.column(n) for n in (*names, "at", "side")]
-    found = exp.select(*columns, exp.alias_(_window(match, names), "found")).from_(both)
-    times = exp.Subquery(this=found, alias=_alias("_times"))
+    found = exp.select(*columns, exp.alias_(_make_window(match, names), "found")).from_(both)
+    times = exp.Subquery(this=found, alias=_name_table("_times"))
     ours = exp.EQ(this=exp.column("side"), expression=exp.Literal.number(0))
     return exp.select(*(exp.column(n) for n in (*names, "at", "found"))).distinct().from_(times).where(ours)
 
 
-def _alias(name: str) -> exp.TableAlias:
+def _name_table(name: str) -> exp.TableAlias:
     return exp.TableAlias(this=exp.to_identifier(name))
 
 
-def _window(match: _Match, names: list[str]) -> exp.Window:
+def _make_window(match: _Match, names: list[str]) -> exp.Window:
     earlier = match.comparison in (exp.GTE, exp.GT)
     theirs = exp.EQ(this=exp.column("side"), expression=exp.Literal.number(1))
     time = exp.Case(ifs=[exp.If(this=theirs, true=exp.column("at"))])
@@ -183,7 +185,7 @@ def _window(match: _Match, names: list[str]) -> exp.Window:
     )
 
 
-def _single(match: _Match) -> exp.Select:
+def _select_single(match: _Match) -> exp.Select:
     """The right table with one row for each key and time."""
     by = [*(right.copy() for _, right in match.keys), match.times[1].copy()]
     number = exp.Window(this=exp.RowNumber(), partition_by=by)

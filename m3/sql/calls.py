@@ -54,8 +54,8 @@ BITS: Mapping[type[exp.Expr], str] = {
 def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) -> AggregateCall:
     """An aggregate call.
 
-    >>> from m3.sql.show import example, show
-    >>> print(show(example("SELECT BOOL_OR(a > 1) FILTER (WHERE x > 0) AS y, ARG_MAX(a, x) AS z FROM r")))
+    >>> from m3.sql.show import resolve_example, show
+    >>> print(show(resolve_example("SELECT BOOL_OR(a > 1) FILTER (WHERE x > 0) AS y, ARG_MAX(a, x) AS z FROM r")))
     FROM r
     GROUP BY ()
       y := max(r.a > 1) FILTER (WHERE r.x > 0)

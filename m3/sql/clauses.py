@@ -29,88 +29,88 @@ from m3.sql.places import Source
 __all__ = ["READ", "REWRITTEN", "TOO_MANY", "UNREAD", "is_wrapper", "refuse_unread"]
 
 
-def _names(text: str) -> frozenset[str]:
+def _split_names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SET = _names("this expression distinct with_ order limit offset")
+_SET = _split_names("this expression distinct with_ order limit offset")
 #: Kind of node -> the arguments that the passes read, or that change no row: hints, and the schemas of tables.
 READ: Mapping[type[exp.Expr], frozenset[str]] = {
-    exp.Select: _names(
+    exp.Select: _split_names(
         "expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint "
         "operation_modifiers"
     ),
-    exp.Subquery: _names("this alias with_ order limit offset joins"),
+    exp.Subquery: _split_names("this alias with_ order limit offset joins"),
     exp.Union: _SET,
     exp.Except: _SET,
     exp.Intersect: _SET,
-    exp.Values: _names("expressions alias order limit offset"),
-    exp.From: _names("this"),
-    exp.Table: _names("this alias db catalog joins only hints"),
-    exp.TableAlias: _names("this columns"),
-    exp.Join: _names("this on side kind using method hint"),
-    exp.Lateral: _names("this alias"),
-    exp.With: _names("expressions recursive"),
-    exp.CTE: _names("this alias materialized"),
-    exp.Where: _names("this"),
-    exp.Group: _names("expressions grouping_sets cube rollup all"),
-    exp.Rollup: _names("expressions"),
-    exp.Cube: _names("expressions"),
-    exp.GroupingSets: _names("expressions"),
-    exp.Having: _names("this"),
-    exp.Qualify: _names("this"),
-    exp.Order: _names("this expressions"),
-    exp.Ordered: _names("this desc nulls_first"),
-    exp.Limit: _names("expression limit_options"),
-    exp.Fetch: _names("direction count limit_options"),
-    exp.LimitOptions: _names("rows"),
-    exp.Offset: _names("expression"),
-    exp.Distinct: _names("expressions on"),
-    exp.Window: _names("this partition_by order spec alias over"),
-    exp.WindowSpec: _names("kind start start_side end end_side exclude"),
-    exp.Star: _names("except_ replace rename"),
-    exp.Alias: _names("this alias"),
-    exp.Column: _names("this table db catalog"),
-    exp.Filter: _names("this expression"),
-    exp.Exists: _names("this"),
-    exp.In: _names("this expressions query"),
+    exp.Values: _split_names("expressions alias order limit offset"),
+    exp.From: _split_names("this"),
+    exp.Table: _split_names("this alias db catalog joins only hints"),
+    exp.TableAlias: _split_names("this columns"),
+    exp.Join: _split_names("this on side kind using method hint"),
+    exp.Lateral: _split_names("this alias"),
+    exp.With: _split_names("expressions recursive"),
+    exp.CTE: _split_names("this alias materialized"),
+    exp.Where: _split_names("this"),
+    exp.Group: _split_names("expressions grouping_sets cube rollup all"),
+    exp.Rollup: _split_names("expressions"),
+    exp.Cube: _split_names("expressions"),
+    exp.GroupingSets: _split_names("expressions"),
+    exp.Having: _split_names("this"),
+    exp.Qualify: _split_names("this"),
+    exp.Order: _split_names("this expressions"),
+    exp.Ordered: _split_names("this desc nulls_first"),
+    exp.Limit: _split_names("expression limit_options"),
+    exp.Fetch: _split_names("direction count limit_options"),
+    exp.LimitOptions: _split_names("rows"),
+    exp.Offset: _split_names("expression"),
+    exp.Distinct: _split_names("expressions on"),
+    exp.Window: _split_names("this partition_by order spec alias over"),
+    exp.WindowSpec: _split_names("kind start start_side end end_side exclude"),
+    exp.Star: _split_names("except_ replace rename"),
+    exp.Alias: _split_names("this alias"),
+    exp.Column: _split_names("this table db catalog"),
+    exp.Filter: _split_names("this expression"),
+    exp.Exists: _split_names("this"),
+    exp.In: _split_names("this expressions query"),
 }
-_CAST = _names("format action default")
-_RANK = _names("this expressions")
+_CAST = _split_names("format action default")
+_RANK = _split_names("this expressions")
 #: Arguments of functions that nobody reads. All others are read, or say only how a dialect spells the function.
 UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Cast: _CAST,
     exp.TryCast: _CAST,
-    exp.ByteString: _names("is_bytes"),
-    exp.Round: _names("truncate"),
-    exp.Min: _names("count"),
-    exp.Max: _names("count"),
-    exp.First: _names("expression"),
-    exp.Last: _names("expression"),
+    exp.ByteString: _split_names("is_bytes"),
+    exp.Round: _split_names("truncate"),
+    exp.Min: _split_names("count"),
+    exp.Max: _split_names("count"),
+    exp.First: _split_names("expression"),
+    exp.Last: _split_names("expression"),
     exp.RowNumber: _RANK,
     exp.Rank: _RANK,
     exp.DenseRank: _RANK,
     exp.PercentRank: _RANK,
     exp.CumeDist: _RANK,
-    exp.GroupConcat: _names("on_overflow"),
-    exp.TimestampTrunc: _names("zone"),
-    exp.DateTrunc: _names("zone"),
-    exp.DateDiff: _names("zone"),
-    exp.TimeToStr: _names("culture zone"),
-    exp.TimeStrToTime: _names("zone"),
-    exp.TsOrDsToDate: _names("default_date"),
-    exp.LastDay: _names("unit"),
-    exp.Week: _names("mode"),
-    exp.Date: _names("zone expressions"),
-    exp.Timestamp: _names("zone"),
-    exp.AddMonths: _names("preserve_end_of_month"),
-    exp.Explode: _names("expressions"),
-    exp.JSONExtract: _names("json_query option quote on_condition emits expressions"),
-    exp.JSONExtractScalar: _names("expressions"),
+    exp.GroupConcat: _split_names("on_overflow"),
+    exp.TimestampTrunc: _split_names("zone"),
+    exp.DateTrunc: _split_names("zone"),
+    exp.DateDiff: _split_names("zone"),
+    exp.TimeToStr: _split_names("culture zone"),
+    exp.TimeStrToTime: _split_names("zone"),
+    exp.TsOrDsToDate: _split_names("default_date"),
+    exp.LastDay: _split_names("unit"),
+    exp.Week: _split_names("mode"),
+    exp.Date: _split_names("zone expressions"),
+    exp.Timestamp: _split_names("zone"),
+    exp.AddMonths: _split_names("preserve_end_of_month"),
+    exp.Explode: _split_names("expressions"),
+    exp.JSONExtract: _split_names("json_query option quote on_condition emits expressions"),
+    exp.JSONExtractScalar: _split_names("expressions"),
 }
 #: Arguments of functions in which sqlglot itself remembers how a dialect spells them, True or False. An expression in one of them is
 #: an argument of the text that was one too many: the 9 of ``LEFT(s, 2, 9)``.
-FLAGS = _names(
+FLAGS = _split_names(
     "allow_overflow big_int binary casts_non_integer_decimals clamp_position date_part_boundary deterministic fractions_supported from_first "
     "input_type_preserved is_end_exclusive is_null is_nvl json_subtype json_type negative_length_returns_empty null_on_text_overflow "
     "null_on_zero_variance only_json_types probe_date_format requires_json requires_string return_type round_input safe scalar_only "
@@ -118,9 +118,9 @@ FLAGS = _names(
 )
 #: What rewritings read, and leave nothing of.
 REWRITTEN: Mapping[type[exp.Expr], frozenset[str]] = {
-    exp.Join: _names("match_condition"),
-    exp.Lateral: _names("view outer ordinality"),
-    exp.Table: _names("ordinality"),
+    exp.Join: _split_names("match_condition"),
+    exp.Lateral: _split_names("view outer ordinality"),
+    exp.Table: _split_names("ordinality"),
 }
 #: Parts of a clause that are spoken of as the clause.
 PARTS: Mapping[type[exp.Expr], str] = {exp.LimitOptions: "LIMIT", exp.WindowSpec: "WINDOW", exp.Ordered: "ORDER BY"}

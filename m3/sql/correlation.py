@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from m3.algebra.attempts import Part, summed
+from m3.algebra.attempts import Part, sum_parts
 from m3.algebra.derive import InputQuery
 from m3.algebra.normal import common_type
 from m3.algebra.rows import Branch, Rows, is_row, outer, owners
@@ -28,18 +28,18 @@ __all__ = [
     "Link",
     "Space",
     "close",
-    "converted",
-    "counted",
-    "distinct",
-    "existence",
-    "keyed",
-    "plain",
-    "positive",
+    "convert",
+    "count_rows",
+    "derive_distinct",
+    "derive_existence",
+    "derive_several",
+    "find_unused_names",
+    "indicate_positive",
+    "is_standalone",
+    "name_columns",
+    "pair_columns",
     "rename_columns",
-    "several",
-    "standalone",
-    "stored",
-    "unused",
+    "store_rows",
 ]
 
 COUNT = Var("n", INT)
@@ -110,10 +110,10 @@ def close(space: Space, branches: Iterable[Branch], needed: Sequence[Key] = ()) 
 
     The sum of s by b is kept once for all rows of r; where no equality says which b is asked about, for the x of r:
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b = id)")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b = id)")))
     + r.a AS a FROM r, v_groups WHERE v_groups.b = r.id AND r.a = v_groups.sum_2
-    >>> print(show_rows(joined("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b > x)")))
+    >>> print(show_rows(join_example("SELECT a FROM r WHERE a = (SELECT SUM(c) FROM s WHERE b > x)")))
     + r.a AS a FROM r, v_groups WHERE SAME(v_groups.x, r.x) AND r.a = v_groups.sum_2
 
     Args:
@@ -123,22 +123,22 @@ def close(space: Space, branches: Iterable[Branch], needed: Sequence[Key] = ()) 
     """
     branches = tuple(branches)
     closed = Closed(branches)
-    if any(_outer(branch, needed) for branch in branches):
-        closed = _by_equality(space, branches, needed) or _by_domain(space, branches, needed)
+    if any(_find_outer(branch, needed) for branch in branches):
+        closed = _close_by_equality(space, branches, needed) or _close_by_domain(space, branches, needed)
     wanted = [*(link.column.key for link in closed.links), *needed]
-    return replace(closed, branches=tuple(_split(space, branch, wanted) for branch in closed.branches))
+    return replace(closed, branches=tuple(_split_join(space, branch, wanted) for branch in closed.branches))
 
 
-def _split(space: Space, branch: Branch, needed: Sequence[Key]) -> Branch:
+def _split_join(space: Space, branch: Branch, needed: Sequence[Key]) -> Branch:
     """The branch with parts of a join of many tables kept as relations of their own."""
     while len(branch.sources) > JOINED:
-        part = _part(branch)
+        part = _choose_part(branch)
         inside = tuple(c for c in branch.conditions if owners(c) and set(owners(c)) <= part)
         left = [c for c in branch.conditions if c not in inside]
         env = {name: branch.env[name] for name in needed}
         columns = [v for v in vars_of(*left, *env.values()).values() if v.scope in part]
         joined = Branch(1, tuple(s for s in branch.sources if s.scope in part), inside, {v.key: v for v in columns})
-        (kept,) = stored(space, [joined], columns)
+        (kept,) = store_rows(space, [joined], columns)
         sources = tuple(s for s in branch.sources if s.scope not in part)
         branch = Branch(
             branch.coefficient,
@@ -149,7 +149,7 @@ def _split(space: Space, branch: Branch, needed: Sequence[Key]) -> Branch:
     return branch
 
 
-def _part(branch: Branch) -> set[Scope]:
+def _choose_part(branch: Branch) -> set[Scope]:
     """Sources that belong together: the one that most conditions are about, and its neighbours, filtered ones first."""
     touched = [set(owners(c)) for c in branch.conditions]
     scopes = [s.scope for s in branch.sources]
@@ -162,15 +162,15 @@ def _part(branch: Branch) -> set[Scope]:
     return set(chosen)
 
 
-def _outer(branch: Branch, needed: Sequence[Key]) -> dict[Key, Var]:
+def _find_outer(branch: Branch, needed: Sequence[Key]) -> dict[Key, Var]:
     return outer([*branch.conditions, *(branch.env[n] for n in needed)])
 
 
-def _by_equality(space: Space, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed | None:
+def _close_by_equality(space: Space, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed | None:
     """The keys are the inner sides of equalities, if outer columns occur nowhere else and all branches agree."""
     if any(outer([b.env[n]]) for b in branches for n in needed):
         return None
-    sorted_out = [_sorted_out(branch) for branch in branches]
+    sorted_out = [_sort_conditions(branch) for branch in branches]
     if any(x is None for x in sorted_out):
         return None
     found = [x for x in sorted_out if x is not None]
@@ -180,13 +180,13 @@ def _by_equality(space: Space, branches: Sequence[Branch], needed: Sequence[Key]
     if any(set(links) != set(first_links) or set(guards) != set(first_guards) for _, links, guards in found[1:]):
         return None
     links = tuple(
-        _link(space, number, theirs, op, [links[theirs, op] for _, links, _ in found])
+        _make_link(space, number, theirs, op, [links[theirs, op] for _, links, _ in found])
         for number, (theirs, op) in enumerate(first_links)
     )
     closed = []
     for branch, (conditions, inner, _) in zip(branches, found, strict=True):
         env: dict[Key, Scalar] = {
-            x.column.key: _compared(inner[key], x.column, x.op) for x, key in zip(links, first_links, strict=True)
+            x.column.key: _cast_side(inner[key], x.column, x.op) for x, key in zip(links, first_links, strict=True)
         }
         strict = (e for x, e in zip(links, env.values(), strict=True) if x.op == "eq" and e.type.nullable)
         required = tuple(call("not", call("is_null", e)) for e in strict)
@@ -197,7 +197,7 @@ def _by_equality(space: Space, branches: Sequence[Branch], needed: Sequence[Key]
 Sorted = tuple[list[Scalar], dict[tuple[Scalar, str], Scalar], dict[Scalar, None]]
 
 
-def _sorted_out(branch: Branch) -> Sorted | None:
+def _sort_conditions(branch: Branch) -> Sorted | None:
     """A branch's conditions: its own, those that link it (by the outer side), and those on outer columns alone."""
     mine: list[Scalar] = []
     links: dict[tuple[Scalar, str], Scalar] = {}
@@ -209,7 +209,7 @@ def _sorted_out(branch: Branch) -> Sorted | None:
         elif not any(inside):
             guards[condition] = None
         else:
-            linked = _linked(condition)
+            linked = _read_link(condition)
             if linked is None:
                 return None
             inner, key = linked
@@ -219,7 +219,7 @@ def _sorted_out(branch: Branch) -> Sorted | None:
     return mine, links, guards
 
 
-def _linked(condition: Scalar) -> tuple[Scalar, tuple[Scalar, str]] | None:
+def _read_link(condition: Scalar) -> tuple[Scalar, tuple[Scalar, str]] | None:
     if not (isinstance(condition, Call) and condition.op in ("eq", "same")):
         return None
     for inner, theirs in (condition.args, condition.args[::-1]):
@@ -228,33 +228,33 @@ def _linked(condition: Scalar) -> tuple[Scalar, tuple[Scalar, str]] | None:
     return None
 
 
-def _link(space: Space, number: int, theirs: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
+def _make_link(space: Space, number: int, theirs: Scalar, op: str, inner: Sequence[Scalar]) -> Link:
     common = inner[0].type
     if not all(s.type.same_as(common) for s in (*inner, theirs)):
         common = common_type(*inner, theirs)
-    nullable = any(s.type.nullable or _compared(s, Var("", common), op).type.nullable for s in inner)
+    nullable = any(s.type.nullable or _cast_side(s, Var("", common), op).type.nullable for s in inner)
     first = inner[0]
     wish = first.name if isinstance(first, Var) else f"key_{number + 1}"
     column = Var(wish, common.with_null(nullable), space.context.registry.scope("link"))
-    return Link(column, _compared(theirs, Var("", common.with_null(True)), op), op)
+    return Link(column, _cast_side(theirs, Var("", common.with_null(True)), op), op)
 
 
-def _compared(scalar: Scalar, column: Var, op: str) -> Scalar:
+def _cast_side(scalar: Scalar, column: Var, op: str) -> Scalar:
     """One side of an equality in the type of both. What has no room in it is equal to nothing: it is NULL for ``=``."""
-    cast = converted(scalar, column)
+    cast = convert(scalar, column)
     fails = op == "eq" and cast != scalar and may_fail(cast) and not may_fail(scalar)
     return Call("attempt", (cast,), cast.type.with_null()) if fails else cast
 
 
-def _by_domain(space: Space, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
+def _close_by_domain(space: Space, branches: Sequence[Branch], needed: Sequence[Key]) -> Closed:
     """Join the branches with the values of their outer columns."""
     asked = outer(s for b in branches for s in (*b.conditions, *(b.env[n] for n in needed)))
     extra = Branch()
     columns: dict[Key, Scalar] = {}
     links: list[Link] = []
     fails = any(may_fail(s) for b in branches for s in (*b.conditions, *(b.env[n] for n in needed)))
-    for owner, theirs in _by_owner(space, sorted(asked.values(), key=_place)):
-        relation = _domain(owner, theirs, whole=fails)
+    for owner, theirs in _group_by_owner(space, sorted(asked.values(), key=_rank_variable)):
+        relation = _derive_domain(owner, theirs, whole=fails)
         source = space.context.registry.source(relation)
         extra = replace(extra, sources=(*extra.sources, source))
         for variable, column in zip(theirs, source.variables(), strict=True):
@@ -272,12 +272,12 @@ def _by_domain(space: Space, branches: Sequence[Branch], needed: Sequence[Key]) 
     return Closed(tuple(closed), tuple(links))
 
 
-def _place(variable: Var) -> tuple[object, ...]:
+def _rank_variable(variable: Var) -> tuple[object, ...]:
     scope = variable.scope
     return (scope.label, scope.number, variable.name) if scope is not None else ("", 0, variable.name)
 
 
-def _by_owner(space: Space, variables: Sequence[Var]) -> list[tuple[Space, list[Var]]]:
+def _group_by_owner(space: Space, variables: Sequence[Var]) -> list[tuple[Space, list[Var]]]:
     """The outer columns by the block that has them."""
     groups: dict[int, tuple[Space, list[Var]]] = {}
     for variable in variables:
@@ -286,7 +286,7 @@ def _by_owner(space: Space, variables: Sequence[Var]) -> list[tuple[Space, list[
             owner = owner.parent
         if owner is None:
             raise CompileError(
-                f"a subquery compares {_label(variable)} in a way that cannot be undone",
+                f"a subquery compares {_name_variable(variable)} in a way that cannot be undone",
                 kind="correlation",
                 hint="compare outer columns by equality, or aggregate in a derived table first",
             )
@@ -294,12 +294,12 @@ def _by_owner(space: Space, variables: Sequence[Var]) -> list[tuple[Space, list[
     return list(groups.values())
 
 
-def _label(variable: Var) -> str:
+def _name_variable(variable: Var) -> str:
     scope = variable.scope
     return f"{scope.label}.{variable.name}" if scope is not None and scope.label else variable.name
 
 
-def _domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relation:
+def _derive_domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relation:
     """The distinct values of some of a block's columns, over as few of its sources as possible; or over the ``whole`` join, where
     the subquery may fail for values that no joined row has."""
     space, known = owner.base if owner.base is not None else (owner, {v.key: v for v in asked})
@@ -313,12 +313,12 @@ def _domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relation:
                 hint = "compare columns of outer queries by equality"
                 raise CompileError("a subquery about two outer queries at once", kind="correlation", hint=hint)
             conditions = tuple(c for c in branch.conditions if set(owners(c)) <= wanted and not outer([c]))
-            env = {column.key: converted(value, column) for column, value in zip(asked, values, strict=True)}
+            env = {column.key: convert(value, column) for column, value in zip(asked, values, strict=True)}
             branches.append(Branch(1, tuple(s for s in branch.sources if s.scope in wanted), conditions, env))
-    return distinct(owner, branches, asked, "domain")
+    return derive_distinct(owner, branches, asked, "domain")
 
 
-def converted(scalar: Scalar, column: Var) -> Scalar:
+def convert(scalar: Scalar, column: Var) -> Scalar:
     """The scalar in the type of a column (NULL-ability apart)."""
     if scalar.type.same_as(column.type):
         return scalar
@@ -330,10 +330,10 @@ def converted(scalar: Scalar, column: Var) -> Scalar:
 def rename_columns(rows: Rows, columns: Sequence[Var]) -> list[Branch]:
     """The branches of some rows under other columns, in their types."""
     pairs = list(zip(columns, rows.columns, strict=True))
-    return [replace(b, env={new.key: converted(b.env[old.key], new) for new, old in pairs}) for b in rows.branches]
+    return [replace(b, env={new.key: convert(b.env[old.key], new) for new, old in pairs}) for b in rows.branches]
 
 
-def counted(branches: Iterable[Branch], columns: Sequence[Var], asked: Sequence[Scalar] = ()) -> Polynomial:
+def count_rows(branches: Iterable[Branch], columns: Sequence[Var], asked: Sequence[Scalar] = ()) -> Polynomial:
     """How many rows the branches have for each value of some columns, which all branches know.
 
     Args:
@@ -341,31 +341,33 @@ def counted(branches: Iterable[Branch], columns: Sequence[Var], asked: Sequence[
         columns: what they are counted by.
         asked: what else is computed for each row, over what the branches know.
     """
-    parts = (Part(b, keyed(b, columns), asked=[b.value(s) for s in asked]) for b in branches)
-    return summed(plain(columns), INT, parts)
+    parts = (Part(b, pair_columns(b, columns), asked=[b.value(s) for s in asked]) for b in branches)
+    return sum_parts(name_columns(columns), INT, parts)
 
 
-def keyed(branch: Branch, columns: Sequence[Var]) -> list[tuple[Column, Scalar]]:
+def pair_columns(branch: Branch, columns: Sequence[Var]) -> list[tuple[Column, Scalar]]:
     """What some columns are in a branch, in their types."""
-    named = zip(plain(columns), columns, strict=True)
-    return [(new, converted(branch.env[column.key], column)) for new, column in named]
+    named = zip(name_columns(columns), columns, strict=True)
+    return [(new, convert(branch.env[column.key], column)) for new, column in named]
 
 
-def positive(count: Scalar = COUNT, over: int = 0) -> Scalar:
+def indicate_positive(count: Scalar = COUNT, over: int = 0) -> Scalar:
     """1 where the count is above zero, or another number, else 0."""
     return call("case", call("gt", count, const(over)), const(1), const(0))
 
 
-def distinct(
+def derive_distinct(
     space: Space, branches: Iterable[Branch], columns: Sequence[Var], wish: str, count: Scalar | None = None
 ) -> Relation:
     """The distinct values of ``columns``, as a relation; each ``count`` times, if that is given."""
     context = space.context
-    given = [InputQuery(COUNT.name, "value", counted(branches, columns))]
-    return context.registry.derive(f"{context.view}_{wish}", plain(columns), given, (), count or positive())
+    given = [InputQuery(COUNT.name, "value", count_rows(branches, columns))]
+    return context.registry.derive(
+        f"{context.view}_{wish}", name_columns(columns), given, (), count or indicate_positive()
+    )
 
 
-def stored(space: Space, branches: Sequence[Branch], columns: Sequence[Var]) -> list[Branch]:
+def store_rows(space: Space, branches: Sequence[Branch], columns: Sequence[Var]) -> list[Branch]:
     """The same rows as one relation of its own, so that what is made of them does not multiply their branches.
 
     Args:
@@ -376,20 +378,20 @@ def stored(space: Space, branches: Sequence[Branch], columns: Sequence[Var]) -> 
     closed = close(space, branches, [c.key for c in columns])
     keys = [*closed.columns(), *columns]
     context = space.context
-    given = [InputQuery(COUNT.name, "value", counted(closed.branches, keys))]
-    relation = context.registry.derive(f"{context.view}_rows", plain(keys), given, (), COUNT)
+    given = [InputQuery(COUNT.name, "value", count_rows(closed.branches, keys))]
+    relation = context.registry.derive(f"{context.view}_rows", name_columns(keys), given, (), COUNT)
     return [closed.occurrence(space, relation, columns)]
 
 
-def standalone(branches: Iterable[Branch]) -> bool:
+def is_standalone(branches: Iterable[Branch]) -> bool:
     """Whether nothing in the branches belongs to an outer query."""
-    return not any(_outer(branch, list(branch.env)) for branch in branches)
+    return not any(_find_outer(branch, list(branch.env)) for branch in branches)
 
 
-def plain(columns: Sequence[Var], taken: Iterable[str] = TAKEN) -> list[Column]:
+def name_columns(columns: Sequence[Var], taken: Iterable[str] = TAKEN) -> list[Column]:
     """Columns of a relation for some variables, by their names, which are made unique.
 
-    >>> [c.name for c in plain([Var("a", INT, Scope("link", 1)), Var("A", INT, Scope("table", 2)), Var("n", INT)])]
+    >>> [c.name for c in name_columns([Var("a", INT, Scope("link", 1)), Var("A", INT, Scope("table", 2)), Var("n", INT)])]
     ['a', 'A_2', 'n_2']
     """
     used, made = set(taken), []
@@ -400,24 +402,24 @@ def plain(columns: Sequence[Var], taken: Iterable[str] = TAKEN) -> list[Column]:
     return made
 
 
-def unused(wishes: Sequence[str], columns: Sequence[Column]) -> list[str]:
+def find_unused_names(wishes: Sequence[str], columns: Sequence[Column]) -> list[str]:
     """Names for further columns next to some."""
     taken = {c.name.lower() for c in columns}
-    found = plain([Var(wish, INT) for wish in wishes], taken)
+    found = name_columns([Var(wish, INT) for wish in wishes], taken)
     return [c.name for c in found]
 
 
-def existence(space: Space, rows: Rows, wish: str) -> Branch:
+def derive_existence(space: Space, rows: Rows, wish: str) -> Branch:
     """A factor that is 1 where the subquery has a row, and 0 where it has none."""
-    return _factor(space, rows, wish, positive())
+    return _derive_factor(space, rows, wish, indicate_positive())
 
 
-def several(space: Space, rows: Rows) -> Branch:
+def derive_several(space: Space, rows: Rows) -> Branch:
     """A factor that is 1 where the subquery has more than one row, and 0 elsewhere."""
-    return _factor(space, rows, "several", positive(over=1))
+    return _derive_factor(space, rows, "several", indicate_positive(over=1))
 
 
-def _factor(space: Space, rows: Rows, wish: str, count: Scalar) -> Branch:
+def _derive_factor(space: Space, rows: Rows, wish: str, count: Scalar) -> Branch:
     closed = close(space, rows.branches)
-    relation = distinct(space, closed.branches, closed.columns(), wish, count)
+    relation = derive_distinct(space, closed.branches, closed.columns(), wish, count)
     return closed.occurrence(space, relation, ())

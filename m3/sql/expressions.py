@@ -104,18 +104,18 @@ class ExpressionReader:
             CompileError: the types do not fit, or the literals have no such value.
         """
         first: ProgramError | None = None
-        for typed in _typings(args):
+        for typed in _type_nulls(args):
             try:
                 made = call(op, *typed, to=to)
                 if op == "div" and isinstance(made, Call) and made.type.kind == "decimal":
                     made = replace(made, type=quotient_type(made.args, self.dialect).with_null(made.type.nullable))
-                return self._folded(node, made)
+                return self._fold_call(node, made)
             except ProgramError as error:
                 first = first or error
         assert first is not None
         self.source.fail(node, first.message, first.kind, first.hint)
 
-    def _folded(self, node: exp.Expr, result: Scalar) -> Scalar:
+    def _fold_call(self, node: exp.Expr, result: Scalar) -> Scalar:
         args: tuple[Scalar, ...] = getattr(result, "args", ())
         if getattr(result, "op", "") in STRICT and any(isinstance(a, Const) and a.value is None for a in args):
             return Const(None, result.type.with_null())
@@ -136,22 +136,22 @@ class ExpressionReader:
 
     def compare(self, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
         """A comparison; a string literal is read as what it is compared with."""
-        return self.call(node, op, self.like_other(node, left, right), self.like_other(node, right, left))
+        return self.call(node, op, self.adapt_literal(node, left, right), self.adapt_literal(node, right, left))
 
-    def like_other(self, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
+    def adapt_literal(self, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
         """A string literal next to a value of another kind becomes a literal of that kind."""
         kind = other.type.kind
         if not isinstance(scalar, Const) or not isinstance(scalar.value, str) or kind == "string":
             return scalar
         if kind in ("int", "decimal"):
-            return self._exact(node, scalar.value)
+            return self._read_exact(node, scalar.value)
         if kind == "double":
             if NOT_FINITE.fullmatch(scalar.value):  # programs write no such literals
                 return self.call(node, "cast", const(scalar.value.strip()), to=DOUBLE)
-            return self._float(node, scalar.value)
+            return self._read_float(node, scalar.value)
         return self.call(node, "cast", scalar, to=other.type.with_null(False))
 
-    def _exact(self, node: exp.Expr, text: str) -> Const:
+    def _read_exact(self, node: exp.Expr, text: str) -> Const:
         """A number in quotes, compared with a number: it keeps all its digits."""
         if INTEGER.fullmatch(text) and abs(int(text)) <= INT64_MAX:
             return const(int(text))
@@ -164,7 +164,7 @@ class ExpressionReader:
             self.source.fail(node, f"{text!r} has too many digits", "bad-cast", f"at most {MAX_PRECISION}")
         return const(Decimal(format(value, "f")))
 
-    def _float(self, node: exp.Expr, text: str) -> Const:
+    def _read_float(self, node: exp.Expr, text: str) -> Const:
         try:
             return const(float(text))
         except (ValueError, ProgramError):
@@ -175,22 +175,22 @@ class ExpressionReader:
                 "a number without quotes, 'NaN', 'Infinity' or '-Infinity'",
             )
 
-    def constant(self, node: exp.Expr | None) -> object:
+    def read_constant(self, node: exp.Expr | None) -> object:
         """The value of a node that is a literal, or an expression of literals; None for all others."""
         scalar = self.read(node) if node is not None else None
         return scalar.value if isinstance(scalar, Const) else None
 
-    def text(self, node: exp.Expr) -> Scalar:
+    def read_text(self, node: exp.Expr) -> Scalar:
         """A node where text is meant: other kinds are cast to STRING, as in SQL's ``||``."""
         scalar = self.read(node)
         return scalar if scalar.type.kind == "string" else self.call(node, "cast", scalar, to=STRING)
 
-    def condition(self, node: exp.Expr) -> Scalar:
+    def read_condition(self, node: exp.Expr) -> Scalar:
         """A node where a condition is meant: a bare NULL is neither true nor false."""
         scalar = self.read(node)
         return Const(None, BOOL.with_null()) if is_bare_null(scalar) else scalar
 
-    def choice(self, node: exp.Expr, conditions: Iterable[Scalar], results: Iterable[exp.Expr | None]) -> Scalar:
+    def choose(self, node: exp.Expr, conditions: Iterable[Scalar], results: Iterable[exp.Expr | None]) -> Scalar:
         """CASE: one more result than there are conditions; None is NULL."""
         read = [NULL if n is None else self.read(n) for n in results]
         known = next((v.type for v in read if not is_bare_null(v)), STRING)
@@ -205,9 +205,9 @@ class ExpressionReader:
         op = "try_cast" if safe else "cast"
         return inner if inner.type.same_as(to) else self.call(node, op, inner, to=to)
 
-    def type_of(self, node: exp.Expr) -> Type:
+    def read_type(self, node: exp.Expr) -> Type:
         """The type that a type name means."""
-        kind = _kind(node)
+        kind = _name_type(node)
         if kind == "DECIMAL":
             names = [p.name for p in node.expressions]
             if not all(n.isdigit() for n in names) or len(names) > 2:
@@ -220,29 +220,29 @@ class ExpressionReader:
             )
         return TYPES[kind]
 
-    def _literal(self, node: exp.Expr) -> Scalar:
+    def _read_literal(self, node: exp.Expr) -> Scalar:
         text = str(node.this)
         if node.args.get("is_string"):
             return const(text)
         if not set(text) <= set("0123456789."):
-            return self._float(node, text)
+            return self._read_float(node, text)
         value = Decimal(text)
         return const(int(text) if text.isdigit() and int(text) <= INT64_MAX else value)
 
-    def _cast(self, node: exp.Expr) -> Scalar:
+    def _read_cast(self, node: exp.Expr) -> Scalar:
         """CAST. Spark's own is parsed as TRY_CAST; the real one says that it is safe."""
         safe = bool(node.args.get("safe")) and isinstance(node, exp.TryCast)
         inner, to = self.read(node.this), node.args["to"]
-        if self.dialect == "postgres" and _kind(to) == "DECIMAL" and not to.expressions:
-            return self._unbounded(node, inner)
+        if self.dialect == "postgres" and _name_type(to) == "DECIMAL" and not to.expressions:
+            return self._cast_unbounded(node, inner)
         if is_bare_null(inner):
-            return Const(None, self.type_of(to).with_null())
-        wanted = self.type_of(to)
+            return Const(None, self.read_type(to).with_null())
+        wanted = self.read_type(to)
         if wanted.kind == "int" and self.dialect in ROUNDING:
-            inner = self._nearest(node, inner)
+            inner = self._round_half(node, inner)
         return self.call(node, "try_cast" if safe else "cast", inner, to=wanted)
 
-    def _nearest(self, node: exp.Expr, inner: Scalar) -> Scalar:
+    def _round_half(self, node: exp.Expr, inner: Scalar) -> Scalar:
         """The nearest whole number: of two the one that is farther from 0 for a DECIMAL, and the even one for a DOUBLE."""
         if inner.type.kind != "double":
             return self.call(node, "round", inner) if inner.type.kind == "decimal" else inner
@@ -251,7 +251,7 @@ class ExpressionReader:
         even = self.call(node, "mul", const(2.0), self.call(node, "round", self.call(node, "div", inner, const(2.0))))
         return self.call(node, "case", tie, even, self.call(node, "round", inner))
 
-    def _unbounded(self, node: exp.Expr, inner: Scalar) -> Scalar:
+    def _cast_unbounded(self, node: exp.Expr, inner: Scalar) -> Scalar:
         """PostgreSQL's NUMERIC without a size keeps all digits; of a DOUBLE, 15 decimals."""
         if inner.type.kind == "double":
             return self.call(node, "cast", inner, to=Type("decimal", MAX_PRECISION, DOUBLE_DIGITS))
@@ -262,7 +262,7 @@ class ExpressionReader:
         return inner
 
 
-def _kind(node: exp.Expr) -> str:
+def _name_type(node: exp.Expr) -> str:
     """The name of a type; empty for those that are no plain type, such as intervals and object identifiers."""
     return node.this.value if isinstance(node, exp.DataType) and isinstance(node.this, exp.DataType.Type) else ""
 
@@ -287,7 +287,7 @@ def is_bare_null(scalar: Scalar) -> bool:
     return isinstance(scalar, Const) and scalar.value is None and scalar.type.kind == "string"
 
 
-def _typings(args: tuple[Scalar, ...]) -> Iterator[tuple[Scalar, ...]]:
+def _type_nulls(args: tuple[Scalar, ...]) -> Iterator[tuple[Scalar, ...]]:
     """The arguments, with bare NULLs typed like one of the others, then as whatever fits."""
     if not any(is_bare_null(a) for a in args):
         yield args
@@ -300,7 +300,7 @@ _OWN: Mapping[type[exp.Expr], Handler] = {
     exp.Paren: lambda reader, node: reader.read(node.this),
     exp.Boolean: lambda _, node: const(bool(node.this)),
     exp.Null: lambda _, node: NULL,
-    exp.Literal: ExpressionReader._literal,
-    exp.Cast: ExpressionReader._cast,
-    exp.TryCast: ExpressionReader._cast,
+    exp.Literal: ExpressionReader._read_literal,
+    exp.Cast: ExpressionReader._read_cast,
+    exp.TryCast: ExpressionReader._read_cast,
 }

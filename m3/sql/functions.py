@@ -12,11 +12,11 @@ from m3.datatypes import DATE, DOUBLE, INT, TIMESTAMP
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
 from m3.sql.expressions import SUPPORTED, ExpressionReader, Handler, Leaf, refuse_form, refuse_random
-from m3.sql.functions_dates import DATES, interval_seconds, shift, truncated
+from m3.sql.functions_dates import DATES, read_interval_seconds, shift_date, truncate_date
 from m3.sql.functions_text import TEXTS
 from m3.sql.places import Source
 
-__all__ = ["HANDLERS", "constant", "make_reader"]
+__all__ = ["HANDLERS", "make_reader", "read_constant"]
 
 
 # Conditions and choices of SQL: three-valued logic, comparisons of rows, IN, IS, CASE and its many other names.
@@ -28,40 +28,44 @@ COMPARISONS: Mapping[type[exp.Expr], str] = {
 }  # fmt: skip
 
 
-def _comparison(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_comparison(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     op = COMPARISONS[type(node)]
     left, right = node.args["this"], node.args["expression"]
     if not isinstance(left.unnest(), exp.Tuple):
-        result = reader.compare(node, op, _side(reader, left), _side(reader, right))
+        result = reader.compare(node, op, _read_side(reader, left), _read_side(reader, right))
     elif op in ("eq", "ne", "same"):
-        equal = _equal_rows(reader, node, "same" if op == "same" else "eq", left, right)
+        equal = _compare_rows(reader, node, "same" if op == "same" else "eq", left, right)
         result = reader.call(node, "not", equal) if op == "ne" else equal
     else:
-        result = _ordered_rows(reader, node, op, _pairs(reader, node, left, right))
+        result = _compare_in_order(reader, node, op, _pair_values(reader, node, left, right))
     return reader.call(node, "not", result) if isinstance(node, exp.NullSafeNEQ) else result
 
 
-def _side(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_side(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """A side of a comparison, where an interval stands for its seconds."""
-    seconds = interval_seconds(reader, node)
+    seconds = read_interval_seconds(reader, node)
     return reader.read(node) if seconds is None else seconds
 
 
-def _equal_rows(reader: ExpressionReader, node: exp.Expr, op: str, left: exp.Expr, right: exp.Expr) -> Scalar:
-    return _joined(reader, node, "and", [reader.compare(node, op, a, b) for a, b in _pairs(reader, node, left, right)])
+def _compare_rows(reader: ExpressionReader, node: exp.Expr, op: str, left: exp.Expr, right: exp.Expr) -> Scalar:
+    return _combine_all(
+        reader, node, "and", [reader.compare(node, op, a, b) for a, b in _pair_values(reader, node, left, right)]
+    )
 
 
-def _ordered_rows(reader: ExpressionReader, node: exp.Expr, op: str, pairs: list[tuple[Scalar, Scalar]]) -> Scalar:
+def _compare_in_order(reader: ExpressionReader, node: exp.Expr, op: str, pairs: list[tuple[Scalar, Scalar]]) -> Scalar:
     """``(a, b) < (c, d)``: the first pair that differs decides."""
     (a, b), rest = pairs[0], pairs[1:]
     if not rest:
         return reader.compare(node, op, a, b)
-    later = reader.call(node, "and", reader.compare(node, "eq", a, b), _ordered_rows(reader, node, op, rest))
+    later = reader.call(node, "and", reader.compare(node, "eq", a, b), _compare_in_order(reader, node, op, rest))
     first = reader.compare(node, {"le": "lt", "ge": "gt"}.get(op, op), a, b)
     return reader.call(node, "or", first, later)
 
 
-def _pairs(reader: ExpressionReader, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> list[tuple[Scalar, Scalar]]:
+def _pair_values(
+    reader: ExpressionReader, node: exp.Expr, left: exp.Expr, right: exp.Expr
+) -> list[tuple[Scalar, Scalar]]:
     left, right = left.unnest(), right.unnest()
     if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
         reader.source.fail(node, "a row compared with a value", "type-mismatch", "(a, b) = (c, d)")
@@ -71,88 +75,88 @@ def _pairs(reader: ExpressionReader, node: exp.Expr, left: exp.Expr, right: exp.
     return [(reader.read(a), reader.read(b)) for a, b in pairs]
 
 
-def _joined(reader: ExpressionReader, node: exp.Expr, op: str, conditions: list[Scalar]) -> Scalar:
+def _combine_all(reader: ExpressionReader, node: exp.Expr, op: str, conditions: list[Scalar]) -> Scalar:
     return conditions[0] if len(conditions) == 1 else reader.call(node, op, *conditions)
 
 
-def _logic(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_logic(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """Nested ANDs (or ORs) become one flat call."""
     op = "and" if isinstance(node, exp.And) else "or"
     args: list[Scalar] = []
     for side in node.flatten(unnest=False):
-        scalar = reader.condition(side)
+        scalar = reader.read_condition(side)
         args.extend(scalar.args if isinstance(scalar, Call) and scalar.op == op else (scalar,))
     return reader.call(node, op, *args)
 
 
-def _between(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    value, low, high = (_side(reader, node.args[name]) for name in ("this", "low", "high"))
-    inside = _within(reader, node, value, low, high)
-    return reader.call(node, "or", inside, _within(reader, node, value, high, low)) if node.args.get(
+def _read_between(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    value, low, high = (_read_side(reader, node.args[name]) for name in ("this", "low", "high"))
+    inside = _compare_range(reader, node, value, low, high)
+    return reader.call(node, "or", inside, _compare_range(reader, node, value, high, low)) if node.args.get(
         "symmetric"
     ) else inside  # fmt: skip
 
 
-def _within(reader: ExpressionReader, node: exp.Expr, value: Scalar, low: Scalar, high: Scalar) -> Scalar:
+def _compare_range(reader: ExpressionReader, node: exp.Expr, value: Scalar, low: Scalar, high: Scalar) -> Scalar:
     above = reader.compare(node, "ge", value, low)
     return reader.call(node, "and", above, reader.compare(node, "le", value, high))
 
 
-def _in(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_in(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if node.args.get("query") or not node.expressions:
         reader.source.fail(node, "IN over a subquery", "subquery", "list the constants, or join the table instead")
     if isinstance(node.this.unnest(), exp.Tuple):
-        rows = [_equal_rows(reader, node, "eq", node.this, row) for row in node.expressions]
-        return _joined(reader, node, "or", rows)
+        rows = [_compare_rows(reader, node, "eq", node.this, row) for row in node.expressions]
+        return _combine_all(reader, node, "or", rows)
     value = reader.read(node.this)
-    options = [reader.like_other(node, reader.read(e), value) for e in node.expressions]
+    options = [reader.adapt_literal(node, reader.read(e), value) for e in node.expressions]
     if all(isinstance(o, Const) for o in options):
         return reader.call(node, "in", value, *options)
-    return _joined(reader, node, "or", [reader.compare(node, "eq", value, o) for o in options])
+    return _combine_all(reader, node, "or", [reader.compare(node, "eq", value, o) for o in options])
 
 
-def _is(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_is(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     other = node.args["expression"]
     if isinstance(other, exp.Null):
         return reader.call(node, "is_null", reader.read(node.this))
     if not isinstance(other, exp.Boolean):
         hint = "IS [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
         reader.source.fail(node, "IS with something else", "unsupported-expression", hint)
-    tested = reader.condition(node.this)
+    tested = reader.read_condition(node.this)
     return reader.call(node, "coalesce", tested if other.this else reader.call(node, "not", tested), const(False))
 
 
-def _case(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_case(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     branches, operand = node.args["ifs"], node.this
     if operand is None:
-        conditions = [reader.condition(b.this) for b in branches]
+        conditions = [reader.read_condition(b.this) for b in branches]
     else:
         value = reader.read(operand)
         conditions = [reader.compare(b, "eq", value, reader.read(b.this)) for b in branches]
-    return reader.choice(node, conditions, [*(b.args["true"] for b in branches), node.args.get("default")])
+    return reader.choose(node, conditions, [*(b.args["true"] for b in branches), node.args.get("default")])
 
 
-def _nvl2(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_nvl2(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     known = reader.call(node, "not", reader.call(node, "is_null", reader.read(node.this)))
-    return reader.choice(node, [known], [node.args["true"], node.args.get("false")])
+    return reader.choose(node, [known], [node.args["true"], node.args.get("false")])
 
 
-def _decode(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_decode(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """DECODE(value, search, result, ..., default), where NULL is found by NULL."""
     operand, *rest = node.expressions
     pairs, default = rest[: len(rest) // 2 * 2], rest[-1] if len(rest) % 2 else None
     value = reader.read(operand)
     conditions = [reader.compare(node, "same", value, reader.read(s)) for s in pairs[::2]]
-    return reader.choice(node, conditions, [*pairs[1::2], default])
+    return reader.choose(node, conditions, [*pairs[1::2], default])
 
 
-def _coalesce(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_coalesce(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     args = [reader.read(n) for n in (node.this, *node.expressions)]
     typed = next((a for a in args if not isinstance(a, Const)), args[0])
-    return reader.call(node, "coalesce", *(reader.like_other(node, a, typed) for a in args))
+    return reader.call(node, "coalesce", *(reader.adapt_literal(node, a, typed) for a in args))
 
 
-def _nullif(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_nullif(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     value = reader.read(node.this)
     same = reader.compare(node, "eq", value, reader.read(node.args["expression"]))
     return reader.call(node, "case", same, Const(None, value.type.with_null()), value)
@@ -173,19 +177,19 @@ DOUBLE_STAYS = ("postgres", "duckdb")
 LOGARITHMS = {2: "log2", 10: "log10"}
 
 
-def _plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     operands = [node.args[name] for name in ("this", "expression") if node.args.get(name) is not None]
     return reader.call(node, PLAIN[type(node)], *map(reader.read, operands))
 
 
-def _sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """``+`` and ``-`` of numbers, of a date and an interval or days, of two dates (days) and of two
     timestamps (seconds)."""
     direction = 1 if isinstance(node, exp.Add) else -1
-    shifted = shift(reader, node, direction)
+    shifted = shift_date(reader, node, direction)
     if shifted is not None:
         return shifted
-    left, right = _operands(reader, node)
+    left, right = _read_operands(reader, node)
     if direction > 0 and left.type.kind == "int" and right.type.kind == "date":
         left, right = right, left
     if left.type.kind == "date" and right.type.kind == "int":
@@ -201,37 +205,37 @@ def _sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "add" if direction > 0 else "sub", left, right)
 
 
-def _operands(reader: ExpressionReader, node: exp.Expr) -> tuple[Scalar, Scalar]:
+def _read_operands(reader: ExpressionReader, node: exp.Expr) -> tuple[Scalar, Scalar]:
     """Both sides; a number in quotes next to a number is one, in Spark a DOUBLE next to a DECIMAL."""
     left, right = reader.read(node.args["this"]), reader.read(node.args["expression"])
-    return _number(reader, node, left, right), _number(reader, node, right, left)
+    return _adapt_number(reader, node, left, right), _adapt_number(reader, node, right, left)
 
 
-def _number(reader: ExpressionReader, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
+def _adapt_number(reader: ExpressionReader, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
     if not isinstance(scalar, Const) or not isinstance(scalar.value, str):
         return scalar
     if other.type.kind == "int":
         return reader.call(node, "cast", scalar, to=INT)
     if other.type.kind == "decimal" and reader.dialect in ("spark", "databricks"):
         return reader.call(node, "cast", scalar, to=DOUBLE)
-    return reader.like_other(node, scalar, other) if other.type.kind in ("decimal", "double") else scalar
+    return reader.adapt_literal(node, scalar, other) if other.type.kind in ("decimal", "double") else scalar
 
 
-def _divide(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_divide(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """PostgreSQL divides integers without a remainder; elsewhere the quotient has decimals."""
-    left, right = _operands(reader, node)
+    left, right = _read_operands(reader, node)
     if node.args.get("typed") and left.type.kind == "int" and right.type.kind == "int":
-        return _by(reader, node, "idiv", left, right, NULL_REST_BY_ZERO)
-    return _by(reader, node, "div", left, right, NULL_BY_ZERO)
+        return _divide_by(reader, node, "idiv", left, right, NULL_REST_BY_ZERO)
+    return _divide_by(reader, node, "div", left, right, NULL_BY_ZERO)
 
 
-def _rest(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return _by(
-        reader, node, "mod" if isinstance(node, exp.Mod) else "idiv", *_operands(reader, node), NULL_REST_BY_ZERO
+def _read_rest(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    return _divide_by(
+        reader, node, "mod" if isinstance(node, exp.Mod) else "idiv", *_read_operands(reader, node), NULL_REST_BY_ZERO
     )
 
 
-def _by(
+def _divide_by(
     reader: ExpressionReader, node: exp.Expr, op: str, left: Scalar, right: Scalar, null_by_zero: tuple[str, ...]
 ) -> Scalar:
     """A division, where some dialects have NULL for a divisor of zero: ``a / NULLIF(b, 0)``."""
@@ -243,23 +247,23 @@ def _by(
     return reader.call(node, op, left, right)
 
 
-def _negative(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_negative(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     inner = reader.read(node.this)
     if isinstance(inner, Const) and isinstance(inner.value, int | Decimal | float) and inner.type.kind != "bool":
         return Const(-inner.value, inner.type)
     return reader.call(node, "neg", inner)
 
 
-def _rounded(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_round(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     op = "round" if isinstance(node, exp.Round) else "trunc"
     digits = node.args.get("decimals")
     value = reader.read(node.this)
     if value.type.kind in ("date", "timestamp"):
-        return truncated(reader, node, value, digits)
+        return truncate_date(reader, node, value, digits)
     return reader.call(node, op, value, *([reader.read(digits)] if digits is not None else []))
 
 
-def _whole(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_whole(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if node.args.get("decimals") is not None or node.args.get("to") is not None:
         reader.source.fail(node, f"{node.key.upper()} with digits", "unsupported-expression", "ROUND or TRUNC")
     value, up = reader.read(node.this), isinstance(node, exp.Ceil)
@@ -270,12 +274,12 @@ def _whole(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "add", cut, reader.call(node, "case", beyond, const(1.0 if up else -1.0), const(0.0)))
 
 
-def _extreme(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_extreme(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     args = [reader.read(n) for n in (node.this, *node.expressions)]
     return reader.call(node, "greatest" if isinstance(node, exp.Greatest) else "least", *args)
 
 
-def _logarithm(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_logarithm(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """One argument is to the base of 10 (Spark's LOG with one is parsed as LN); two are base and number."""
     base, number = reader.read(node.this), node.args.get("expression")
     if number is None:
@@ -285,13 +289,13 @@ def _logarithm(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, known or "log", *args)
 
 
-def _is_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_is_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """Spark's is false for NULL."""
     tested = reader.call(node, "is_nan", reader.read(node.this))
     return reader.call(node, "coalesce", tested, const(False)) if reader.dialect in ("spark", "databricks") else tested
 
 
-def _unless_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_unless_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """NANVL(a, b): b where a is NaN."""
     value, otherwise = reader.read(node.this), reader.read(node.args["expression"])
     if value.type.kind != "double":
@@ -299,7 +303,7 @@ def _unless_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "case", reader.call(node, "is_nan", value), otherwise, value)
 
 
-def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """Functions that this dialect of sqlglot does not know by name."""
     name, args = str(node.this).lower(), list(node.expressions)
     refuse_random(reader, node)
@@ -310,94 +314,94 @@ def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return found(reader, node, args)
 
 
-def _as(form: type[exp.Expr], *names: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
+def _read_as(form: type[exp.Expr], *names: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
     """Reads a named function's arguments as another form's."""
     return lambda reader, node, args: HANDLERS[form](reader, form(**dict(zip(names, args, strict=True))))
 
 
-def _called(op: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
+def _read_call(op: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
     return lambda reader, node, args: reader.call(node, op, *map(reader.read, args))
 
 
 #: (name, number of arguments) -> how it is read.
 NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]] = {
-    ("date_part", 2): _as(exp.Extract, "this", "expression"),
-    ("datepart", 2): _as(exp.Extract, "this", "expression"),
-    ("make_date", 3): _called("make_date"),
+    ("date_part", 2): _read_as(exp.Extract, "this", "expression"),
+    ("datepart", 2): _read_as(exp.Extract, "this", "expression"),
+    ("make_date", 3): _read_call("make_date"),
     ("to_date", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), DATE),
-    ("isnull", 1): _called("is_null"),
+    ("isnull", 1): _read_call("is_null"),
     ("isnotnull", 1): lambda reader, node, args: reader.call(node, "not", reader.call(node, "is_null", reader.read(args[0]))),
-    ("bit_length", 1): _as(exp.BitLength, "this"),
-    ("nanvl", 2): _as(exp.Nanvl, "this", "expression"),
-    ("octet_length", 1): lambda reader, node, args: reader.call(node, "octet_length", reader.text(args[0])),
-    ("xor", 2): _called("bits_xor"),
-    ("pmod", 2): _called("pmod"),
-    ("fmod", 2): _called("mod"),
-    ("log1p", 1): _called("log1p"),
-    ("expm1", 1): _called("expm1"),
-    ("epoch_us", 1): _called("epoch_us"),
-    ("make_timestamp", 6): _called("make_timestamp"),
+    ("bit_length", 1): _read_as(exp.BitLength, "this"),
+    ("nanvl", 2): _read_as(exp.Nanvl, "this", "expression"),
+    ("octet_length", 1): lambda reader, node, args: reader.call(node, "octet_length", reader.read_text(args[0])),
+    ("xor", 2): _read_call("bits_xor"),
+    ("pmod", 2): _read_call("pmod"),
+    ("fmod", 2): _read_call("mod"),
+    ("log1p", 1): _read_call("log1p"),
+    ("expm1", 1): _read_call("expm1"),
+    ("epoch_us", 1): _read_call("epoch_us"),
+    ("make_timestamp", 6): _read_call("make_timestamp"),
     ("try_to_timestamp", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), TIMESTAMP, safe=True),
-    ("btrim", 1): _called("trim"),
-    ("btrim", 2): _called("trim"),
-    ("mid", 3): _called("substring"),
+    ("btrim", 1): _read_call("trim"),
+    ("btrim", 2): _read_call("trim"),
+    ("mid", 3): _read_call("substring"),
     ("zeroifnull", 1): lambda reader, node, args: reader.call(node, "coalesce", reader.read(args[0]), const(0)),
-    ("dateadd", 2): _as(exp.DateAdd, "this", "expression"),
-    ("date_sub", 2): _as(exp.DateSub, "this", "expression"),
-    ("dateadd", 3): _as(exp.TimestampAdd, "unit", "expression", "this"),
-    ("timestampadd", 3): _as(exp.TimestampAdd, "unit", "expression", "this"),
+    ("dateadd", 2): _read_as(exp.DateAdd, "this", "expression"),
+    ("date_sub", 2): _read_as(exp.DateSub, "this", "expression"),
+    ("dateadd", 3): _read_as(exp.TimestampAdd, "unit", "expression", "this"),
+    ("timestampadd", 3): _read_as(exp.TimestampAdd, "unit", "expression", "this"),
     ("isodow", 1): lambda reader, node, args: HANDLERS[exp.Extract](reader, exp.Extract(this=exp.var("isodow"), expression=args[0])),
-    ("datetrunc", 2): _as(exp.DateTrunc, "unit", "this"),
-    ("prefix", 2): _called("starts_with"),
-    ("suffix", 2): _called("ends_with"),
+    ("datetrunc", 2): _read_as(exp.DateTrunc, "unit", "this"),
+    ("prefix", 2): _read_call("starts_with"),
+    ("suffix", 2): _read_call("ends_with"),
 }  # fmt: skip
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    **dict.fromkeys(PLAIN, _plain),
+    **dict.fromkeys(PLAIN, _read_plain),
     **DATES,
-    **dict.fromkeys(COMPARISONS, _comparison),
-    exp.And: _logic,
-    exp.Or: _logic,
-    exp.Not: lambda reader, node: reader.call(node, "not", reader.condition(node.this)),
+    **dict.fromkeys(COMPARISONS, _read_comparison),
+    exp.And: _read_logic,
+    exp.Or: _read_logic,
+    exp.Not: lambda reader, node: reader.call(node, "not", reader.read_condition(node.this)),
     exp.Xor: lambda reader, node: reader.call(
-        node, "ne", *(reader.condition(node.args[n]) for n in ("this", "expression"))
+        node, "ne", *(reader.read_condition(node.args[n]) for n in ("this", "expression"))
     ),
-    exp.Between: _between,
-    exp.In: _in,
-    exp.Is: _is,
-    exp.Case: _case,
-    exp.If: lambda reader, node: reader.choice(
-        node, [reader.condition(node.this)], [node.args["true"], node.args.get("false")]
+    exp.Between: _read_between,
+    exp.In: _read_in,
+    exp.Is: _read_is,
+    exp.Case: _read_case,
+    exp.If: lambda reader, node: reader.choose(
+        node, [reader.read_condition(node.this)], [node.args["true"], node.args.get("false")]
     ),
-    exp.Nvl2: _nvl2,
-    exp.DecodeCase: _decode,
-    exp.Coalesce: _coalesce,
-    exp.Nullif: _nullif,
+    exp.Nvl2: _read_nvl2,
+    exp.DecodeCase: _read_decode,
+    exp.Coalesce: _read_coalesce,
+    exp.Nullif: _read_nullif,
     exp.Tuple: refuse_form("a row of values", "compare rows by = or IN"),
     exp.SafeDivide: refuse_form("SAFE_DIVIDE is not supported", "a / NULLIF(b, 0)"),
     **TEXTS,
-    exp.Add: _sum,
-    exp.Sub: _sum,
-    exp.Mul: lambda reader, node: reader.call(node, "mul", *_operands(reader, node)),
-    exp.Div: _divide,
-    exp.Mod: _rest,
-    exp.IntDiv: _rest,
-    exp.Neg: _negative,
-    exp.Round: _rounded,
-    exp.Trunc: _rounded,
-    exp.Ceil: _whole,
-    exp.Floor: _whole,
-    exp.Greatest: _extreme,
-    exp.Least: _extreme,
-    exp.Log: _logarithm,
+    exp.Add: _read_sum,
+    exp.Sub: _read_sum,
+    exp.Mul: lambda reader, node: reader.call(node, "mul", *_read_operands(reader, node)),
+    exp.Div: _read_divide,
+    exp.Mod: _read_rest,
+    exp.IntDiv: _read_rest,
+    exp.Neg: _read_negative,
+    exp.Round: _read_round,
+    exp.Trunc: _read_round,
+    exp.Ceil: _read_whole,
+    exp.Floor: _read_whole,
+    exp.Greatest: _read_extreme,
+    exp.Least: _read_extreme,
+    exp.Log: _read_logarithm,
     exp.Pi: lambda _, node: const(math.pi),
-    exp.IsNan: _is_nan,
-    exp.Nanvl: _unless_nan,
+    exp.IsNan: _read_is_nan,
+    exp.Nanvl: _read_unless_nan,
     exp.BitLength: lambda reader, node: reader.call(
-        node, "mul", reader.call(node, "octet_length", reader.text(node.this)), const(8)
+        node, "mul", reader.call(node, "octet_length", reader.read_text(node.this)), const(8)
     ),
     exp.IsInf: lambda reader, node: reader.call(node, "is_infinite", reader.read(node.this)),
-    exp.Anonymous: _anonymous,
+    exp.Anonymous: _read_anonymous,
 }
 
 
@@ -411,7 +415,7 @@ def make_reader(source: Source, leaf: Leaf) -> ExpressionReader:
     return ExpressionReader(source, leaf, HANDLERS)
 
 
-def constant(node: exp.Expr, source: Source) -> object:
+def read_constant(node: exp.Expr, source: Source) -> object:
     """The value of an expression of literals.
 
     Raises:

@@ -12,7 +12,16 @@ from m3.datatypes import DATE, TIMESTAMP
 from m3.scalars import Const, Scalar, const
 from m3.sql.expressions import ExpressionReader, Handler, refuse_form
 
-__all__ = ["DATES", "Steps", "interval_seconds", "interval_steps", "shift", "steps_of", "truncated", "unit_name"]
+__all__ = [
+    "DATES",
+    "Steps",
+    "name_unit",
+    "read_interval",
+    "read_interval_seconds",
+    "read_steps",
+    "shift_date",
+    "truncate_date",
+]
 
 
 #: Part of EXTRACT -> operation. DOW is not among them: databases count it differently.
@@ -38,7 +47,7 @@ HALF_DAYS_WORDS = {"HH": "%I", "AM": "%p", "PM": "%p"}
 UNKNOWN = "?"
 
 
-def shift(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scalar | None:
+def shift_date(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scalar | None:
     """``date + interval``, ``interval + date`` or ``date - interval``; None if there is no interval.
 
     Args:
@@ -46,62 +55,62 @@ def shift(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scalar | 
         node: the sum.
         direction: 1 for ``+``, -1 for ``-``.
     """
-    start, steps = node.args["this"], interval_steps(reader, node.args["expression"])
+    start, steps = node.args["this"], read_interval(reader, node.args["expression"])
     if steps is None and direction > 0:
-        start, steps = node.args["expression"], interval_steps(reader, node.args["this"])
-    return None if steps is None else _shifted(reader, node, reader.read(start), steps, direction)
+        start, steps = node.args["expression"], read_interval(reader, node.args["this"])
+    return None if steps is None else _add_steps(reader, node, reader.read(start), steps, direction)
 
 
-def _shifted(reader: ExpressionReader, node: exp.Expr, start: Scalar, steps: Steps, direction: int) -> Scalar:
+def _add_steps(reader: ExpressionReader, node: exp.Expr, start: Scalar, steps: Steps, direction: int) -> Scalar:
     for op, amount in steps.items():
-        signed = amount if direction > 0 else _negated(reader, node, amount)
+        signed = amount if direction > 0 else _negate_amount(reader, node, amount)
         start = reader.call(node, op, start, signed)
     return start
 
 
-def _negated(reader: ExpressionReader, node: exp.Expr, amount: Scalar) -> Scalar:
+def _negate_amount(reader: ExpressionReader, node: exp.Expr, amount: Scalar) -> Scalar:
     if isinstance(amount, Const) and isinstance(amount.value, int):
         return const(-amount.value)
     return reader.call(node, "neg", amount)
 
 
-def _date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """DATE_ADD and its like: a number counts units, days if none are given; an interval is added as it is."""
     direction = -1 if isinstance(node, exp.DateSub | exp.TimestampSub) else 1
     step, unit = node.args["expression"], node.args.get("unit")
     if (
         isinstance(node.this, exp.Literal)
         and node.this.args.get("is_string")
-        and unit_name(node.this.name) in TRUNCATED
+        and name_unit(node.this.name) in TRUNCATED
     ):
         reader.source.fail(node, "a unit in the first place", "interval", "date + INTERVAL 'n' unit")
-    steps = interval_steps(reader, step)
+    steps = read_interval(reader, step)
     if steps is not None and unit is not None:
         reader.source.fail(node, "an interval with a unit beside it", "wrong-arity", "date + INTERVAL 'n' unit")
     if steps is None:
-        steps = steps_of(reader, node, step, unit if unit is not None else exp.var("DAY"))
+        steps = read_steps(reader, node, step, unit if unit is not None else exp.var("DAY"))
     start = reader.read(node.this)
     if isinstance(node, exp.TsOrDsAdd) or start.type.kind == "string":
         start = reader.cast(node, start, DATE)
-    return _shifted(reader, node, start, steps, direction)
+    return _add_steps(reader, node, start, steps, direction)
 
 
-def _date_diff(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_date_diff(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     unit = node.args.get("unit")
-    if unit is not None and unit_name(unit.name) != "DAY":
+    if unit is not None and name_unit(unit.name) != "DAY":
         hint = "days: DATEDIFF(later, earlier), or date - date"
         reader.source.fail(node, f"a difference in units of {unit.name}", "interval", hint)
-    return reader.call(node, "days_between", *(_moment(reader, node.args[n]) for n in ("this", "expression")))
+    return reader.call(node, "days_between", *(_read_moment(reader, node.args[n]) for n in ("this", "expression")))
 
 
-def _moment(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_moment(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     scalar = reader.read(node)
     return reader.cast(node, scalar, DATE) if scalar.type.kind == "string" else scalar
 
 
-def truncated(reader: ExpressionReader, node: exp.Expr, value: Scalar, unit: exp.Expr | None) -> Scalar:
+def truncate_date(reader: ExpressionReader, node: exp.Expr, value: Scalar, unit: exp.Expr | None) -> Scalar:
     """DATE_TRUNC and TRUNC: the start of the period that a moment is in, as a value of the same type."""
-    name = unit_name(unit.name) if isinstance(unit, exp.Literal | exp.Var | exp.WeekStart | exp.Column) else ""
+    name = name_unit(unit.name) if isinstance(unit, exp.Literal | exp.Var | exp.WeekStart | exp.Column) else ""
     if name not in TRUNCATED:
         hint = f"DATE_TRUNC('month', date); units: {', '.join(TRUNCATED)}"
         reader.source.fail(node, "a date truncated to something else", "unsupported-expression", hint)
@@ -110,24 +119,24 @@ def truncated(reader: ExpressionReader, node: exp.Expr, value: Scalar, unit: exp
     return reader.call(node, "date_trunc", const(name.lower()), value)
 
 
-def _extract(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_extract(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     part, value = node.this.name.upper(), node.args["expression"]
     if part in ("DOW", "ISODOW", "DOW_ISO", "DAYOFWEEK_ISO"):
-        return _day_of_week(reader, node, value, "ISO" if "ISO" in part else part)
-    name = part if part in PARTS else unit_name(part)
+        return _compute_day_of_week(reader, node, value, "ISO" if "ISO" in part else part)
+    name = part if part in PARTS else name_unit(part)
     if name not in PARTS:
         hint = f"one of {', '.join([*PARTS, 'DOW', 'ISODOW'])}"
         reader.source.fail(node, f"EXTRACT({part})", "unsupported-expression", hint)
     if name == "DAYOFWEEK":
-        return _day_of_week(reader, node, value, name)
+        return _compute_day_of_week(reader, node, value, name)
     if name == "EPOCH" and (span := reader.read(value)).type.kind == "decimal":
         return span  # a difference of timestamps is in seconds already
-    return reader.call(node, PARTS[name], _moment(reader, value))
+    return reader.call(node, PARTS[name], _read_moment(reader, value))
 
 
-def _day_of_week(reader: ExpressionReader, node: exp.Expr, value: exp.Expr, part: str) -> Scalar:
+def _compute_day_of_week(reader: ExpressionReader, node: exp.Expr, value: exp.Expr, part: str) -> Scalar:
     """DOW counts from 0 for Sunday, DAYOFWEEK from 1; Spark counts both from 1, and DuckDB both from 0."""
-    sunday = reader.call(node, "day_of_week", _moment(reader, value))
+    sunday = reader.call(node, "day_of_week", _read_moment(reader, value))
     if part == "ISO":
         shifted = reader.call(node, "add", sunday, const(5))
         return reader.call(node, "add", reader.call(node, "mod", shifted, const(7)), const(1))
@@ -135,13 +144,13 @@ def _day_of_week(reader: ExpressionReader, node: exp.Expr, value: exp.Expr, part
     return sunday if from_one else reader.call(node, "sub", sunday, const(1))
 
 
-def _to_date(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    if _format(node) not in ("", ISO_DATE):
+def _read_to_date(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    if _read_format(node) not in ("", ISO_DATE):
         reader.source.fail(node, "a date in another format", "unsupported-expression", "'yyyy-MM-dd', or CAST")
     return reader.cast(node, reader.read(node.this), DATE)
 
 
-def _format(node: exp.Expr) -> str:
+def _read_format(node: exp.Expr) -> str:
     """The format as strftime has it; sqlglot marks Spark's two-digit parts as strict."""
     pattern = node.args.get("format")
     if pattern is None:
@@ -149,7 +158,7 @@ def _format(node: exp.Expr) -> str:
     return str(pattern.this).replace("strict", "") if isinstance(pattern, exp.Literal) else UNKNOWN
 
 
-def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_time_to_str(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
     value = reader.read(inner)
     if value.type.kind == "string":
@@ -157,7 +166,7 @@ def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if value.type.is_numeric:
         hint = "CAST to text, ROUND, LPAD"
         reader.source.fail(node, f"a format of {value.type}", "unsupported-expression", hint)
-    pattern = _format(node)
+    pattern = _read_format(node)
     if reader.dialect in HALF_DAYS:
         pattern = WORDS.sub(lambda word: HALF_DAYS_WORDS.get(word[0], word[0]), pattern)
     if (
@@ -170,7 +179,7 @@ def _formatted(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "format_date", value, const(pattern))
 
 
-def _timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     names = ("year", "month", "day", "hour", "min", "sec")
     if not all(node.args.get(n) for n in names) or len([v for v in node.args.values() if v]) > len(names):
         hint = "MAKE_TIMESTAMP(year, month, day, hour, minute, second)"
@@ -178,52 +187,52 @@ def _timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "make_timestamp", *(reader.read(node.args[n]) for n in names))
 
 
-def _bucket(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_bucket(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """TIME_BUCKET and DATE_BIN: spans of an interval, by default from a Monday on, as in DuckDB."""
     width, origin = node.this, node.args.get("unit") or node.args.get("zone") or node.args.get("origin")
     if isinstance(width, exp.Literal) and width.is_string:
         width = exp.Interval(this=width)
-    seconds = interval_seconds(reader, width)
+    seconds = read_interval_seconds(reader, width)
     if seconds is None:
         reader.source.fail(node, "spans that are no interval", "interval", "TIME_BUCKET(INTERVAL '10' MINUTE, at)")
     start = reader.read(origin) if origin is not None else const(MONDAY)
     if start.type.kind == "string":
         start = reader.cast(node, start, TIMESTAMP)
     micros = reader.call(node, "mul", seconds, const(1_000_000))
-    return reader.call(node, "time_bucket", _moment(reader, node.args["expression"]), micros, start)
+    return reader.call(node, "time_bucket", _read_moment(reader, node.args["expression"]), micros, start)
 
 
 DATES: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys(
-        NAMED_PARTS, lambda reader, node: reader.call(node, NAMED_PARTS[type(node)], _moment(reader, node.this))
+        NAMED_PARTS, lambda reader, node: reader.call(node, NAMED_PARTS[type(node)], _read_moment(reader, node.this))
     ),
-    exp.DayOfWeek: lambda reader, node: _day_of_week(reader, node, node.this, "DAYOFWEEK"),
-    exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, node, node.this, "ISO"),
-    exp.Extract: _extract,
-    **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub), _date_add),
+    exp.DayOfWeek: lambda reader, node: _compute_day_of_week(reader, node, node.this, "DAYOFWEEK"),
+    exp.DayOfWeekIso: lambda reader, node: _compute_day_of_week(reader, node, node.this, "ISO"),
+    exp.Extract: _read_extract,
+    **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub), _read_date_add),
     exp.AddMonths: lambda reader, node: reader.call(
         node, "add_months", reader.read(node.this), reader.read(node.args["expression"])
     ),
-    exp.DateDiff: _date_diff,
-    exp.TimestampDiff: _date_diff,
-    exp.TsOrDsDiff: _date_diff,
+    exp.DateDiff: _read_date_diff,
+    exp.TimestampDiff: _read_date_diff,
+    exp.TsOrDsDiff: _read_date_diff,
     **dict.fromkeys(
         (exp.DateTrunc, exp.TimestampTrunc),
-        lambda reader, node: truncated(reader, node, _moment(reader, node.this), node.args.get("unit")),
+        lambda reader, node: truncate_date(reader, node, _read_moment(reader, node.this), node.args.get("unit")),
     ),
-    exp.TsOrDsToDate: _to_date,
-    exp.StrToDate: _to_date,
-    exp.Date: _to_date,
+    exp.TsOrDsToDate: _read_to_date,
+    exp.StrToDate: _read_to_date,
+    exp.Date: _read_to_date,
     **dict.fromkeys(
         (exp.Timestamp, exp.TimeStrToTime),
         lambda reader, node: reader.cast(node, reader.read(node.this), TIMESTAMP),
     ),
-    exp.TimeToStr: _formatted,
+    exp.TimeToStr: _read_time_to_str,
     exp.DateFromParts: lambda reader, node: reader.call(
         node, "make_date", *(reader.read(node.args.get(n)) for n in ("year", "month", "day"))
     ),
-    exp.DateBin: _bucket,
-    exp.TimestampFromParts: _timestamp_from_parts,
+    exp.DateBin: _read_bucket,
+    exp.TimestampFromParts: _read_timestamp_from_parts,
     exp.Interval: refuse_form(
         "an interval on its own", "add it to a date, or compare it with a difference", "interval"
     ),
@@ -254,14 +263,14 @@ HINT = (
 PART = re.compile(r"\s*([-+]?[0-9]+)\s*([A-Za-z]+)\s*")
 
 
-def unit_name(text: str) -> str:
+def name_unit(text: str) -> str:
     """A unit of time as it is named here: ``months`` and ``mon`` are MONTH; an unknown one stays as it is."""
     upper = text.upper().partition("(")[0]
     single = upper if upper in UNITS or upper in ALIASES else upper.removesuffix("S")
     return ALIASES.get(single, single)
 
 
-def interval_steps(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
+def read_interval(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
     """The steps of an interval expression; None if ``node`` is something else.
 
     Raises:
@@ -269,72 +278,72 @@ def interval_steps(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
     """
     node = node.unnest()
     if isinstance(node, exp.Interval):
-        return _interval(reader, node)
+        return _read_literal(reader, node)
     if isinstance(node, exp.Cast) and isinstance(node.args["to"].this, exp.Interval):
-        return _interval(reader, exp.Interval(this=node.this, unit=node.args["to"].this.args.get("unit")))
+        return _read_literal(reader, exp.Interval(this=node.this, unit=node.args["to"].this.args.get("unit")))
     if isinstance(node, exp.Neg):
-        return _scaled(reader, node, interval_steps(reader, node.this), const(-1))
+        return _scale_steps(reader, node, read_interval(reader, node.this), const(-1))
     if isinstance(node, exp.Mul):
         for one, other in (("this", "expression"), ("expression", "this")):
-            steps = interval_steps(reader, node.args[one])
+            steps = read_interval(reader, node.args[one])
             if steps is not None:
-                return _scaled(reader, node, steps, reader.read(node.args[other]))
+                return _scale_steps(reader, node, steps, reader.read(node.args[other]))
         return None
     if isinstance(node, exp.Add | exp.Sub):
-        left = interval_steps(reader, node.args["this"])
-        right = interval_steps(reader, node.args["expression"]) if left is not None else None
+        left = read_interval(reader, node.args["this"])
+        right = read_interval(reader, node.args["expression"]) if left is not None else None
         if left is not None and right is not None:
             sign = const(1 if isinstance(node, exp.Add) else -1)
-            return _merged(reader, node, left, _scaled(reader, node, right, sign) or {})
+            return _merge_steps(reader, node, left, _scale_steps(reader, node, right, sign) or {})
     return None
 
 
-def interval_seconds(reader: ExpressionReader, node: exp.Expr) -> Scalar | None:
+def read_interval_seconds(reader: ExpressionReader, node: exp.Expr) -> Scalar | None:
     """An interval as a number of seconds, to be compared with a difference of timestamps; None for everything else.
 
     Raises:
         CompileError: an interval with months, whose lengths differ.
     """
-    steps = interval_steps(reader, node)
+    steps = read_interval(reader, node)
     if steps is None:
         return None
     if "add_months" in steps:
         reader.source.fail(node, "an interval with months", "interval", "months differ in length: compare with days")
-    amounts = [_times(reader, node, a, const(DAY_S if op == "add_days" else 1)) for op, a in steps.items()]
+    amounts = [_multiply(reader, node, a, const(DAY_S if op == "add_days" else 1)) for op, a in steps.items()]
     return amounts[0] if len(amounts) == 1 else reader.call(node, "add", *amounts)
 
 
-def _scaled(reader: ExpressionReader, node: exp.Expr, steps: Steps | None, factor: Scalar) -> Steps | None:
+def _scale_steps(reader: ExpressionReader, node: exp.Expr, steps: Steps | None, factor: Scalar) -> Steps | None:
     if steps is None:
         return None
     if factor.type.kind != "int":
         reader.source.fail(node, f"an interval times {factor.type}", "interval", "an integer number of units")
-    return {op: _times(reader, node, factor, amount) for op, amount in steps.items()}
+    return {op: _multiply(reader, node, factor, amount) for op, amount in steps.items()}
 
 
-def _times(reader: ExpressionReader, node: exp.Expr, a: Scalar, b: Scalar) -> Scalar:
+def _multiply(reader: ExpressionReader, node: exp.Expr, a: Scalar, b: Scalar) -> Scalar:
     return b if a == const(1) else a if b == const(1) else reader.call(node, "mul", a, b)
 
 
-def _merged(reader: ExpressionReader, node: exp.Expr, left: Steps, right: Steps) -> Steps:
+def _merge_steps(reader: ExpressionReader, node: exp.Expr, left: Steps, right: Steps) -> Steps:
     result = dict(left)
     for op, amount in right.items():
         result[op] = reader.call(node, "add", result[op], amount) if op in result else amount
     return {op: result[op] for op in ORDER if op in result}
 
 
-def _interval(reader: ExpressionReader, node: exp.Expr) -> Steps:
+def _read_literal(reader: ExpressionReader, node: exp.Expr) -> Steps:
     unit, amount = node.args.get("unit"), node.this
     if unit is None and isinstance(amount, exp.Literal):
-        return _compound(reader, node, str(amount.this))
+        return _read_compound(reader, node, str(amount.this))
     if unit is None or amount is None or isinstance(unit, exp.IntervalSpan):
         reader.source.fail(node, "an interval that is not INTERVAL 'n' unit", "interval", HINT)
-    return steps_of(reader, node, amount, unit)
+    return read_steps(reader, node, amount, unit)
 
 
-def steps_of(reader: ExpressionReader, node: exp.Expr, amount: exp.Expr, unit: exp.Expr) -> Steps:
+def read_steps(reader: ExpressionReader, node: exp.Expr, amount: exp.Expr, unit: exp.Expr) -> Steps:
     """The step of an amount (a literal, in quotes or not, or an integer expression) of a unit."""
-    name = unit_name(unit.name)
+    name = name_unit(unit.name)
     if name not in UNITS:
         reader.source.fail(node, f"bad interval: unknown unit {unit.name}", "interval", HINT)
     op, size = UNITS[name]
@@ -345,16 +354,16 @@ def steps_of(reader: ExpressionReader, node: exp.Expr, amount: exp.Expr, unit: e
     scalar = reader.read(amount)
     if scalar.type.kind != "int":
         reader.source.fail(node, f"an interval of {scalar.type} units", "interval", "an integer number of units")
-    return {op: _times(reader, node, scalar, const(size))}
+    return {op: _multiply(reader, node, scalar, const(size))}
 
 
-def _compound(reader: ExpressionReader, node: exp.Expr, text: str) -> Steps:
+def _read_compound(reader: ExpressionReader, node: exp.Expr, text: str) -> Steps:
     """``1 year 2 months``."""
     parts = PART.findall(text)
     if not parts or PART.sub("", text):
         reader.source.fail(node, f"bad interval: {text!r}", "interval", HINT)
     steps: Steps = {}
     for number, unit in parts:
-        part = steps_of(reader, node, exp.Literal.string(number), exp.var(unit))
-        steps = _merged(reader, node, steps, part)
+        part = read_steps(reader, node, exp.Literal.string(number), exp.var(unit))
+        steps = _merge_steps(reader, node, steps, part)
     return steps

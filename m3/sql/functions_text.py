@@ -47,14 +47,14 @@ ESCAPED = re.compile(r"(\\.)|.", re.DOTALL)
 WORDS = 8  # INITCAP's list of delimiters is longer where it means everything but letters and digits
 
 
-def _plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     op, names = CALLS[type(node)]
-    _only(reader, node, *names)
+    _refuse_others(reader, node, *names)
     given = [name for name in names if node.args.get(name) is not None]
-    return reader.call(node, op, *((reader.read if n in NUMBERS else reader.text)(node.args[n]) for n in given))
+    return reader.call(node, op, *((reader.read if n in NUMBERS else reader.read_text)(node.args[n]) for n in given))
 
 
-def _only(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
+def _refuse_others(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
     """Fail if the node has other arguments than these."""
     extra = [name for name, value in node.args.items() if value and name not in (*names, "safe", "negate")]
     if extra:
@@ -62,32 +62,32 @@ def _only(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
         reader.source.fail(node, message, "unsupported-expression", f"only with {', '.join(names)}")
 
 
-def _trim(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    _only(reader, node, "this", "expression", "position")
+def _read_trim(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    _refuse_others(reader, node, "this", "expression", "position")
     characters = node.args.get("expression")
-    args = [reader.text(n) for n in (node.this, characters) if n is not None]
+    args = [reader.read_text(n) for n in (node.this, characters) if n is not None]
     return reader.call(node, TRIMS.get(str(node.args.get("position")), "trim"), *args)
 
 
-def _pad(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_pad(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     fill = node.args.get("fill_pattern")
-    args = [reader.text(node.this), reader.read(node.args["expression"])]
+    args = [reader.read_text(node.this), reader.read(node.args["expression"])]
     op = "lpad" if node.args.get("is_left") else "rpad"
-    return reader.call(node, op, *args, *([reader.text(fill)] if fill is not None else []))
+    return reader.call(node, op, *args, *([reader.read_text(fill)] if fill is not None else []))
 
 
-def _initcap(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_initcap(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     delimiters = node.args.get("expression")
-    text = reader.text(node.this)
+    text = reader.read_text(node.this)
     if delimiters is None or len(str(delimiters.this)) > WORDS:
         return reader.call(node, "initcap", text)
-    return reader.call(node, "initcap", text, reader.text(delimiters))
+    return reader.call(node, "initcap", text, reader.read_text(delimiters))
 
 
-def _substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """SUBSTRING, which means the same everywhere from the position 1 on."""
     start, length = node.args.get("start"), node.args.get("length")
-    args = [reader.text(node.this), reader.read(start) if start is not None else const(1)]
+    args = [reader.read_text(node.this), reader.read(start) if start is not None else const(1)]
     args += [reader.read(length)] if length is not None else []
     numbers = [a.value if isinstance(a, Const) else None for a in map(simplify, args[1:])]
     plain = all(isinstance(n, int) and n >= least for n, least in zip(numbers, (1, 0), strict=False))
@@ -95,9 +95,9 @@ def _substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, op, *args, *([const(2**31)] if op == "substring" and length is None else []))
 
 
-def _ends(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_end(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """LEFT and RIGHT."""
-    text, count = reader.text(node.this), simplify(reader.read(node.args["expression"]))
+    text, count = reader.read_text(node.this), simplify(reader.read(node.args["expression"]))
     op = "left" if isinstance(node, exp.Left) else "right"
     given = isinstance(count, Const) and isinstance(count.value, int) and count.value >= 0
     if given or reader.dialect in NO_NEGATIVE_LENGTH:
@@ -108,12 +108,12 @@ def _ends(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, f"{op}_signed", text, count)
 
 
-def _concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """``||`` and CONCAT; where CONCAT skips NULLs (``coalesce``), they count as empty."""
     parts = node.expressions or [node.args["this"], node.args["expression"]]
     args: list[Scalar] = []
     for part in parts:
-        scalar = reader.text(part)
+        scalar = reader.read_text(part)
         if node.args.get("coalesce") and scalar.type.nullable:
             scalar = reader.call(node, "coalesce", scalar, const(""))
         flat = isinstance(scalar, Call) and scalar.op == "concat"
@@ -121,24 +121,24 @@ def _concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "concat", *args)
 
 
-def _chr(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_chr(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if len(node.expressions) != 1:
         reader.source.fail(node, "CHR of several numbers", "unsupported-expression", "CHR(a) || CHR(b)")
     return reader.call(node, "chr", reader.read(node.expressions[0]))
 
 
-def _escape(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_escape(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """``a LIKE p ESCAPE c``, where the LIKE is the inner node."""
     like = node.this.unnest()
     if not isinstance(like, exp.Like | exp.ILike):
         reader.source.fail(node, "ESCAPE of something else", "unsupported-expression", "a LIKE b ESCAPE c")
-    matched = _matched(reader, like, reader.read(node.args["expression"]))
+    matched = _match_pattern(reader, like, reader.read(node.args["expression"]))
     return reader.call(node, "not", matched) if like.args.get("negate") else matched
 
 
-def _matched(reader: ExpressionReader, node: exp.Expr, escape: Scalar | None) -> Scalar:
+def _match_pattern(reader: ExpressionReader, node: exp.Expr, escape: Scalar | None) -> Scalar:
     """LIKE; without an ESCAPE the backslash is one, except in DuckDB. ILIKE compares lower case."""
-    text, pattern = reader.text(node.this), reader.text(node.args["expression"])
+    text, pattern = reader.read_text(node.this), reader.read_text(node.args["expression"])
     if isinstance(node, exp.ILike):
         text, pattern = (reader.call(node, "lower", x) for x in (text, pattern))
     known = pattern.value if isinstance(pattern, Const) else None
@@ -147,39 +147,39 @@ def _matched(reader: ExpressionReader, node: exp.Expr, escape: Scalar | None) ->
     if isinstance(escape, Const) and not escape.value:
         escape = None
     if isinstance(known, str) and (escape is None or isinstance(escape, Const)):
-        _checked(reader, node, lambda: like_regex(known, str(escape.value) if isinstance(escape, Const) else ""))
+        _check_pattern(reader, node, lambda: like_regex(known, str(escape.value) if isinstance(escape, Const) else ""))
     if isinstance(pattern, Const) and pattern.value is None:
         escape = None
     return reader.call(node, "like", text, pattern, *([escape] if escape is not None else []))
 
 
-def _checked(reader: ExpressionReader, node: exp.Expr, check: Callable[[], object]) -> None:
+def _check_pattern(reader: ExpressionReader, node: exp.Expr, check: Callable[[], object]) -> None:
     try:
         check()
     except M3Error as error:
         reader.source.fail(node, error.message, error.kind, error.hint)
 
 
-def _regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    _only(reader, node, "this", "expression", "flag")
-    pattern, text = reader.text(node.args["expression"]), reader.text(node.this)
+def _read_regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    _refuse_others(reader, node, "this", "expression", "flag")
+    pattern, text = reader.read_text(node.args["expression"]), reader.read_text(node.this)
     flag = node.args.get("flag")
-    if flag is not None and reader.constant(flag) != "i":
+    if flag is not None and reader.read_constant(flag) != "i":
         reader.source.fail(node, f"the flags {flag.sql()}", "regular-expression", "'i', or none")
     if not isinstance(pattern, Const):
         hint = "a constant regular expression, or LIKE"
         reader.source.fail(node, "a computed regular expression", "regular-expression", hint)
     known = pattern.value
     if isinstance(known, str):
-        _checked(reader, node, lambda: safe_regex(known))
+        _check_pattern(reader, node, lambda: safe_regex(known))
     if isinstance(known, str) and (flag or isinstance(node, exp.RegexpILike)):
         lowered = ESCAPED.sub(lambda c: c[1] or c[0].lower(), known)
-        _checked(reader, node, lambda: safe_regex(lowered))
+        _check_pattern(reader, node, lambda: safe_regex(lowered))
         text, pattern = reader.call(node, "lower", text), const(lowered)
     return reader.call(node, "regexp_like", text, pattern)
 
 
-def _json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+def _read_json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """``->>``, JSON_EXTRACT_STRING, GET_JSON_OBJECT: the text at a constant path. In Spark it is NULL where there is no JSON."""
     inner: exp.Expr = node
     steps: list[str | int] = []
@@ -197,25 +197,25 @@ def _json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if isinstance(inner, exp.Cast) and inner.to.this.value in ("JSON", "JSONB", "VARIANT"):
         inner = inner.this
     op = "try_json_text" if reader.dialect in ("spark", "databricks") else "json_text"
-    return reader.call(node, op, reader.text(inner), const(json.dumps(steps, ensure_ascii=False)))
+    return reader.call(node, op, reader.read_text(inner), const(json.dumps(steps, ensure_ascii=False)))
 
 
 TEXTS: Mapping[type[exp.Expr], Handler] = {
-    **dict.fromkeys(CALLS, _plain),
-    exp.Trim: _trim,
-    exp.Pad: _pad,
-    exp.Initcap: _initcap,
-    exp.Substring: _substring,
-    exp.Left: _ends,
-    exp.Right: _ends,
-    exp.DPipe: _concat,
-    exp.Concat: _concat,
-    exp.ConcatWs: lambda reader, node: reader.call(node, "concat_ws", *map(reader.text, node.expressions)),
-    exp.Chr: _chr,
-    **dict.fromkeys((exp.Like, exp.ILike), lambda reader, node: _matched(reader, node, None)),
-    exp.Escape: _escape,
-    exp.RegexpLike: _regexp,
-    exp.RegexpILike: _regexp,
+    **dict.fromkeys(CALLS, _read_plain),
+    exp.Trim: _read_trim,
+    exp.Pad: _read_pad,
+    exp.Initcap: _read_initcap,
+    exp.Substring: _read_substring,
+    exp.Left: _read_end,
+    exp.Right: _read_end,
+    exp.DPipe: _read_concat,
+    exp.Concat: _read_concat,
+    exp.ConcatWs: lambda reader, node: reader.call(node, "concat_ws", *map(reader.read_text, node.expressions)),
+    exp.Chr: _read_chr,
+    **dict.fromkeys((exp.Like, exp.ILike), lambda reader, node: _match_pattern(reader, node, None)),
+    exp.Escape: _read_escape,
+    exp.RegexpLike: _read_regexp,
+    exp.RegexpILike: _read_regexp,
     exp.SimilarTo: refuse_form("SIMILAR TO is not supported", "LIKE, or a regular expression with RLIKE or ~"),
-    exp.JSONExtractScalar: _json,
+    exp.JSONExtractScalar: _read_json,
 }

@@ -18,22 +18,22 @@ from m3.datatypes import INT
 from m3.program import Column, OutputColumn
 from m3.scalars import Const, Key, Scalar, Var, const, vars_of
 from m3.sql import aggregates
-from m3.sql.aggregates import default_of
+from m3.sql.aggregates import compute_default
 from m3.sql.block import Aggregate, AggregateCall, Grouping
 from m3.sql.calls import read_call
-from m3.sql.correlation import Closed, close, counted, plain, positive, stored
+from m3.sql.correlation import Closed, close, count_rows, indicate_positive, name_columns, store_rows
 from m3.sql.functions import make_reader
 from m3.sql.joining import Workspace
 from m3.sql.names import Names
-from m3.sql.places import folded
+from m3.sql.places import fold_case
 
 __all__ = [
     "GroupReader",
     "LinearGroups",
-    "derived_groups",
+    "derive_groups",
+    "find_linear_groups",
     "has_aggregates",
     "is_aggregate",
-    "linear_groups",
     "read_grouping",
 ]
 
@@ -52,23 +52,23 @@ def read_grouping(
     Returns:
         The reader of expressions over the groups, whose names are those behind the GROUP BY.
     """
-    written = _sets(select, items, names)
-    targets = {folded(node): read(node) for keys in written for node, _ in keys}
-    sets = tuple(tuple(dict.fromkeys(targets[folded(node)] for node, _ in keys)) for keys in written)
+    written = _read_sets(select, items, names)
+    targets = {fold_case(node): read(node) for keys in written for node, _ in keys}
+    sets = tuple(tuple(dict.fromkeys(targets[fold_case(node)] for node, _ in keys)) for keys in written)
     group = select.args.get("group")
     if group is not None and group.args.get("all") is False:  # GROUP BY DISTINCT
         sets = tuple({frozenset(s): s for s in reversed(sets)}.values())[::-1]
     registry = names.context.registry
     keys: dict[Scalar, Var] = {}
     for node, wish in (k for entry in written for k in entry):
-        scalar = targets[folded(node)]
+        scalar = targets[fold_case(node)]
         nullable = scalar.type.nullable or len(sets) > 1
         keys.setdefault(scalar, Var(wish, scalar.type.with_null(nullable), registry.scope("group")))
     after = Names(names.context, names.parent, views=names.views, base=names, keys=keys)
-    return GroupReader(after, items, read, targets, sets, _determined(names, sets))
+    return GroupReader(after, items, read, targets, sets, _find_determined(names, sets))
 
 
-def _determined(names: Names, sets: Sequence[Sequence[Scalar]]) -> dict[Scalar, Var]:
+def _find_determined(names: Names, sets: Sequence[Sequence[Scalar]]) -> dict[Scalar, Var]:
     """The other columns of tables whose declared keys are grouped by: they may be used, and are keys then too, which
     changes no group."""
     if len(sets) != 1 or not sets[0]:
@@ -104,7 +104,7 @@ class GroupReader:
     subqueries: Callable[[exp.Expr], Scalar | None] = lambda _: None
 
     def __post_init__(self) -> None:
-        self._expressions = make_reader(self.names.context.source, self._leaf)
+        self._expressions = make_reader(self.names.context.source, self._read_leaf)
 
     @property
     def base(self) -> Names:
@@ -125,12 +125,12 @@ class GroupReader:
         calls, indicators = tuple(self.aggregates.values()), tuple(self.indicators.items())
         return Grouping(tuple((v, s) for s, v in keys.items()), sets, calls, indicators)
 
-    def _leaf(self, node: exp.Expr) -> Scalar | None:
-        target = self.targets.get(folded(node))
+    def _read_leaf(self, node: exp.Expr) -> Scalar | None:
+        target = self.targets.get(fold_case(node))
         if target is not None:
             return self.names.keys[target]
         if is_aggregate(node):
-            return self._aggregate(node)
+            return self._add_aggregate(node)
         if isinstance(node, exp.Grouping | exp.GroupingId):
             # a bit per argument, the last one the lowest, set where the row's grouping does not have it
             args = [self.read_base(a) for a in (node.expressions or [node.this])]
@@ -142,25 +142,25 @@ class GroupReader:
         if found is not None:
             return found
         if isinstance(node, exp.Column):
-            return self._column(node)
+            return self._read_column(node)
         if (
             node.find(exp.AggFunc, exp.Query, exp.Window)
             or not node.find(exp.Column)
-            or any(self._alias(c) is not None for c in node.find_all(exp.Column))
+            or any(self._find_alias(c) is not None for c in node.find_all(exp.Column))
         ):
             return None
         return self.names.keys.get(self.read_base(node))
 
-    def _aggregate(self, node: exp.Expr) -> Var:
+    def _add_aggregate(self, node: exp.Expr) -> Var:
         """The column of an aggregate call; equal ones are one."""
         wanted = read_call(node, self.base, self.read_base)
         if wanted not in self.aggregates:
-            wish = self._wish(node)
+            wish = self._name_call(node)
             variable = Var(wish, wanted.type, self.names.context.registry.scope("group"))
             self.aggregates[wanted] = Aggregate(variable, wanted, wish, node)
         return self.aggregates[wanted].variable
 
-    def _wish(self, node: exp.Expr) -> str:
+    def _name_call(self, node: exp.Expr) -> str:
         """A name for a call: its output column's, if it is in one."""
         parent: exp.Expr | None = node
         while parent is not None and not isinstance(parent, exp.Alias | exp.Select):
@@ -170,7 +170,7 @@ class GroupReader:
         inner = node.this if isinstance(node, exp.Filter) else node
         return inner.key.lower()
 
-    def _alias(self, node: exp.Column) -> exp.Expr | None:
+    def _find_alias(self, node: exp.Column) -> exp.Expr | None:
         """The list item that a name means, where no table has a column of that name."""
         if node.table or self.base.has(node):
             return None
@@ -179,8 +179,8 @@ class GroupReader:
             None,
         )
 
-    def _column(self, node: exp.Column) -> Scalar:
-        named = self._alias(node)
+    def _read_column(self, node: exp.Column) -> Scalar:
+        named = self._find_alias(node)
         if named is not None and node not in list(named.walk()):
             return self.read(named)
         scalar = self.read_base(node)
@@ -204,11 +204,11 @@ def has_aggregates(select: exp.Select, items: Iterable[exp.Expr]) -> bool:
     """Whether a SELECT without GROUP BY aggregates nevertheless."""
     order = select.args.get("order")
     return select.args.get("having") is not None or any(
-        map(_aggregates, [*items, *(o.this for o in (order.expressions if order is not None else ()))])
+        map(_contains_aggregate, [*items, *(o.this for o in (order.expressions if order is not None else ()))])
     )
 
 
-def _aggregates(node: exp.Expr) -> bool:
+def _contains_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query):
         return False
     if isinstance(node, exp.Window):
@@ -220,34 +220,34 @@ def _aggregates(node: exp.Expr) -> bool:
             *(node.args.get("partition_by") or ()),
             *([node.args["order"]] if node.args.get("order") else []),
         ]
-        return any(map(_aggregates, inside))
-    return is_aggregate(node) or any(_aggregates(child) for child in node.iter_expressions())
+        return any(map(_contains_aggregate, inside))
+    return is_aggregate(node) or any(_contains_aggregate(child) for child in node.iter_expressions())
 
 
 Named = tuple[exp.Expr, str]
 
 
-def _sets(select: exp.Select, items: Sequence[exp.Expr], names: Names) -> list[list[Named]]:
+def _read_sets(select: exp.Select, items: Sequence[exp.Expr], names: Names) -> list[list[Named]]:
     """The entries of each grouping set, with their names."""
     group = select.args.get("group")
     if group is None:
         return [[]]
     target = _Targets(items, names)
     if group.args.get("all") and not any(v for name, v in group.args.items() if name != "all"):
-        return [[target(i.unalias()) for i in items if not _aggregates(i)]]
-    parts = [_part(node, target) for node in group.expressions]
+        return [[target(i.unalias()) for i in items if not _contains_aggregate(i)]]
+    parts = [_read_part(node, target) for node in group.expressions]
     for clause in ("rollup", "cube", "grouping_sets"):
-        parts += [_part(node, target) for node in group.args.get(clause) or ()]
+        parts += [_read_part(node, target) for node in group.args.get(clause) or ()]
     return [[key for keys in choice for key in keys] for choice in itertools.product(*parts)]
 
 
-def _part(node: exp.Expr, target: _Targets) -> list[list[Named]]:
+def _read_part(node: exp.Expr, target: _Targets) -> list[list[Named]]:
     """The alternatives of one entry of GROUP BY."""
     if isinstance(node, exp.Rollup):
-        units = [_unit(n, target) for n in node.expressions]
+        units = [_read_unit(n, target) for n in node.expressions]
         return [[k for u in units[:n] for k in u] for n in range(len(units), -1, -1)]
     if isinstance(node, exp.Cube):
-        units = [_unit(n, target) for n in node.expressions]
+        units = [_read_unit(n, target) for n in node.expressions]
         chosen = itertools.product((True, False), repeat=len(units))
         return [[k for u, wanted in zip(units, choice, strict=True) if wanted for k in u] for choice in chosen]
     if isinstance(node, exp.GroupingSets):
@@ -255,13 +255,15 @@ def _part(node: exp.Expr, target: _Targets) -> list[list[Named]]:
             keys
             for n in node.expressions
             for keys in (
-                _part(n, target) if isinstance(n, exp.Rollup | exp.Cube | exp.GroupingSets) else [_unit(n, target)]
+                _read_part(n, target)
+                if isinstance(n, exp.Rollup | exp.Cube | exp.GroupingSets)
+                else [_read_unit(n, target)]
             )
         ]
-    return [_unit(node, target)]
+    return [_read_unit(node, target)]
 
 
-def _unit(node: exp.Expr, target: _Targets) -> list[Named]:
+def _read_unit(node: exp.Expr, target: _Targets) -> list[Named]:
     if isinstance(node, exp.Tuple):
         return [target(n) for n in node.expressions]
     return [target(node.this if isinstance(node, exp.Paren) else node)]
@@ -285,7 +287,7 @@ class _Targets:
         elif isinstance(node, exp.Column) and not node.table and not self.names.has(node):
             chosen = next((i for i in items if i.alias.lower() == node.name.lower()), None)
         body, wish = (node, "") if chosen is None else (chosen.unalias(), chosen.alias)
-        if _aggregates(body):
+        if _contains_aggregate(body):
             self.names.fail(node, "GROUP BY an aggregate", "group-by", "group by columns of the tables")
         wish = wish or next((i.alias for i in items if isinstance(i, exp.Alias) and i.this == body), "")
         return body, wish or (body.name if isinstance(body, exp.Column) else f"key_{number}")
@@ -309,20 +311,20 @@ class LinearGroups:
     env: Mapping[Key, Scalar]
 
 
-def linear_groups(grouping: Grouping, space: Workspace) -> LinearGroups | None:
+def find_linear_groups(grouping: Grouping, space: Workspace) -> LinearGroups | None:
     """The grouping of a workspace's rows as a view reads it off its maps, where that is possible."""
-    return _Groups(grouping, space).linear()
+    return _Groups(grouping, space).find_linear()
 
 
-def derived_groups(grouping: Grouping, space: Workspace) -> list[Branch]:
+def derive_groups(grouping: Grouping, space: Workspace) -> list[Branch]:
     """The groups of a workspace's rows as rows of derived relations.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT a, MAX(x) AS m FROM r GROUP BY a HAVING COUNT(*) > 1")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a, MAX(x) AS m FROM r GROUP BY a HAVING COUNT(*) > 1")))
     + v_groups.a AS a, v_groups.m_2 AS m FROM v_groups WHERE v_groups.count_2 > 1
     """
     groups = _Groups(grouping, space)
-    return [branch for number in range(len(grouping.sets)) for branch in groups.derived(number)]
+    return [branch for number in range(len(grouping.sets)) for branch in groups.derive(number)]
 
 
 @dataclass(frozen=True)
@@ -330,25 +332,25 @@ class _Groups:
     grouping: Grouping
     base: Workspace
 
-    def linear(self) -> LinearGroups | None:
+    def find_linear(self) -> LinearGroups | None:
         if len(self.grouping.sets) != 1:
             return None
         (chosen,) = self.grouping.sets
-        closed, names, args = self._closed(chosen)
-        grouped = self._grouped(closed, names)
-        results = self._results(grouped, args)
+        closed, names, args = self._close_base(chosen)
+        grouped = self._start_grouping(closed, names)
+        results = self._compute_results(grouped, args)
         if closed.links or any(x.kind != "value" for x in grouped.inputs):
             return None
-        keys = plain(names)
+        keys = name_columns(names)
         env: dict[Key, Scalar] = {
             self.grouping.variable(key).key: Var(column.name, column.type)
             for key, column in zip(chosen, keys, strict=True)
         }
         env |= {a.variable.key: r for a, r in zip(self.grouping.aggregates, results, strict=True)}
         env |= {v.key: const(int(False)) for v, _ in self.grouping.indicators}
-        return LinearGroups(tuple(keys), tuple(grouped.inputs), counted(closed.branches, names), env)
+        return LinearGroups(tuple(keys), tuple(grouped.inputs), count_rows(closed.branches, names), env)
 
-    def _closed(self, keys: Sequence[Scalar]) -> tuple[Closed, list[Var], list[AggregateCall]]:
+    def _close_base(self, keys: Sequence[Scalar]) -> tuple[Closed, list[Var], list[AggregateCall]]:
         """The base rows without outer columns, knowing the keys and the arguments of all calls."""
         registry = self.base.context.registry
         names = [Var(self.grouping.variable(k).name, k.type, registry.scope("part")) for k in keys]
@@ -364,11 +366,11 @@ class _Groups:
                 env[where.key] = wanted.where
             args.append(replace(wanted, args=given, where=where))
         self.base.expand(env.values())
-        self._store()
+        self._store_base()
         branches = [replace(b, env={**b.env, **{n: b.value(s) for n, s in env.items()}}) for b in self.base.branches]
         return close(self.base, branches, list(env)), names, args
 
-    def _store(self) -> None:
+    def _store_base(self) -> None:
         """Keep the base rows as a relation of their own if many maps would repeat the same join."""
         base, calls = self.base, [a.call for a in self.grouping.aggregates]
         work = sum(2 ** max(0, len(b.sources) - 1) for b in base.branches) * len(base.branches)
@@ -380,23 +382,23 @@ class _Groups:
         asked = [s for _, s in self.grouping.keys]
         asked += [s for c in calls for s in (*c.args, *([c.where] if c.where is not None else []))]
         base.expand(asked)
-        base.branches = stored(base, base.branches, list(vars_of(*asked).values()))
+        base.branches = store_rows(base, base.branches, list(vars_of(*asked).values()))
 
-    def _grouped(self, closed: Closed, names: Sequence[Var]) -> aggregates.Grouping:
+    def _start_grouping(self, closed: Closed, names: Sequence[Var]) -> aggregates.Grouping:
         keys = [*closed.columns(), *names]
-        return aggregates.Grouping(self.base, closed.branches, keys, {c.name for c in plain(keys)}, not names)
+        return aggregates.Grouping(self.base, closed.branches, keys, {c.name for c in name_columns(keys)}, not names)
 
-    def _results(self, grouped: aggregates.Grouping, args: Sequence[AggregateCall]) -> list[Scalar]:
-        return [grouped.result(c, a.node, a.name) for c, a in zip(args, self.grouping.aggregates, strict=True)]
+    def _compute_results(self, grouped: aggregates.Grouping, args: Sequence[AggregateCall]) -> list[Scalar]:
+        return [grouped.compute_result(c, a.node, a.name) for c, a in zip(args, self.grouping.aggregates, strict=True)]
 
-    def derived(self, number: int) -> list[Branch]:
+    def derive(self, number: int) -> list[Branch]:
         """The groups of one grouping set."""
         keys = self.grouping.sets[number]
-        closed, names, args = self._closed(keys)
-        grouped = self._grouped(closed, names)
-        count = grouped.rows()
-        results = self._results(grouped, args)
-        columns = plain(grouped.keys)
+        closed, names, args = self._close_base(keys)
+        grouped = self._start_grouping(closed, names)
+        count = grouped.count_rows()
+        results = self._compute_results(grouped, args)
+        columns = name_columns(grouped.keys)
         inputs = {x.name: x for x in grouped.inputs}
         taken = {c.name.lower() for c in columns} | {name.lower() for name in inputs}
         outputs = []
@@ -405,7 +407,9 @@ class _Groups:
             taken.add(name.lower())
             outputs.append(OutputColumn(name, result))
         context = self.base.context
-        relation = context.registry.derive(f"{context.view}_groups", columns, grouped.inputs, outputs, positive(count))
+        relation = context.registry.derive(
+            f"{context.view}_groups", columns, grouped.inputs, outputs, indicate_positive(count)
+        )
         source = context.registry.source(relation)
         variables, width = source.variables(), len(closed.links)
         env: dict[Key, Scalar] = {v.key: Const(None, v.type.with_null()) for v, _ in self.grouping.keys}
@@ -416,7 +420,7 @@ class _Groups:
         conditions = closed.conditions(variables)
         branches = [Branch(1, (source,), conditions, {**env, **found})]
         if not keys:
-            nothing: dict[Key, Scalar] = {k: default_of(r, inputs) for k, r in zip(called, results, strict=True)}
+            nothing: dict[Key, Scalar] = {k: compute_default(r, inputs) for k, r in zip(called, results, strict=True)}
             branches.append(Branch(1, (), (), {**env, **nothing}))
             branches.append(Branch(-1, (source,), conditions, {**env, **nothing}))
         return branches

@@ -14,9 +14,19 @@ from m3.datatypes import BOOL
 from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call, const, named, vars_of
 from m3.sql.block import Block, From, Join, Query, Subquery, Table, columns_of, is_placeholder
-from m3.sql.correlation import Space, close, converted, counted, existence, rename_columns, several, standalone, stored
+from m3.sql.correlation import (
+    Space,
+    close,
+    convert,
+    count_rows,
+    derive_existence,
+    derive_several,
+    is_standalone,
+    rename_columns,
+    store_rows,
+)
 from m3.sql.names import Context
-from m3.sql.subqueries import compared
+from m3.sql.subqueries import compare
 
 __all__ = ["BRANCHES", "Case", "Workspace", "decide", "join_tables"]
 
@@ -75,7 +85,7 @@ class Workspace(Space):
             if key in self.several:
                 self._check_single(self.subqueries[key], self.several.pop(key))
             if len(self.branches) * sum(len(factor) for _, factor in cases) > BRANCHES:
-                cases = self._packed(variable, cases)
+                cases = self._pack_cases(variable, cases)
             self.branches = [
                 bind(b, {key: b.value(value)}) for value, factor in cases for b in product(self.branches, factor)
             ]
@@ -87,18 +97,18 @@ class Workspace(Space):
         if closed.links:
             hint = "aggregate it, e.g. with MIN or MAX, or add LIMIT 1"
             self.context.fail(subquery.node, "a scalar subquery that may have several rows", "scalar-subquery", hint)
-        self.context.checks.append(counted(closed.branches, ()))
+        self.context.checks.append(count_rows(closed.branches, ()))
 
-    def _packed(self, wanted: Var, cases: list[Case]) -> list[Case]:
+    def _pack_cases(self, wanted: Var, cases: list[Case]) -> list[Case]:
         """The cases as one relation with one row, if they are the same for all rows of the block."""
         branches = [
-            Branch(f.coefficient, f.sources, f.conditions, {wanted.key: converted(value, wanted)})
+            Branch(f.coefficient, f.sources, f.conditions, {wanted.key: convert(value, wanted)})
             for value, factor in cases
             for f in factor
         ]
-        if not standalone(branches):
+        if not is_standalone(branches):
             return cases
-        (kept,) = stored(self, branches, [wanted])
+        (kept,) = store_rows(self, branches, [wanted])
         return [(kept.env[wanted.key], [Branch(1, kept.sources, kept.conditions)])]
 
     def compact(self, *, placeholders: bool = True) -> None:
@@ -121,7 +131,7 @@ class Workspace(Space):
             ):
                 nullable = any(t.nullable for t in found)
                 columns.append(named(key, typed.get(key, scalar.type).with_null(nullable)))
-        self.branches = stored(self, self.branches, columns)
+        self.branches = store_rows(self, self.branches, columns)
 
     def filter(self, condition: Scalar) -> None:
         """Keep the rows for which a condition is true."""
@@ -136,44 +146,44 @@ TABLE_BRANCHES = 3
 def join_tables(source: From | None, space: Workspace) -> None:
     """Make the workspace's branches the rows of a FROM clause.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT a, c FROM r LEFT JOIN s ON b = id")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a, c FROM r LEFT JOIN s ON b = id")))
     + r.a AS a, s.c AS c FROM r, s WHERE s.b = r.id
     + r.a AS a, NULL :: INT AS c FROM r
     - r.a AS a, NULL :: INT AS c FROM r, v_matched WHERE v_matched.b = r.id
     """
     if source is not None:
-        _joined(source, space)
+        _join(source, space)
 
 
-def _joined(source: From, space: Workspace) -> None:
+def _join(source: From, space: Workspace) -> None:
     """Multiply the workspace's rows by a FROM clause; afterwards these are its columns."""
     if isinstance(source, Table):
-        space.branches = product(space.branches, _table(source, space))
+        space.branches = product(space.branches, _read_table(source, space))
         space.columns = source.columns
         return
-    _joined(source.left, space)
+    _join(source.left, space)
     if source.side in ("SEMI", "ANTI"):
-        right = _operand(source.right, space)
-        there = _match(space, right, source.on)
-        space.branches = product(space.branches, [Branch(), _minus(there)] if source.side == "ANTI" else [there])
+        right = _read_operand(source.right, space)
+        there = _derive_match(space, right, source.on)
+        space.branches = product(space.branches, [Branch(), _negate(there)] if source.side == "ANTI" else [there])
     else:
-        _combine(source, space)
+        _join_sides(source, space)
 
 
-def _operand(source: From, space: Workspace) -> list[Branch]:
+def _read_operand(source: From, space: Workspace) -> list[Branch]:
     """The rows of the right side of a join, not joined yet."""
     if isinstance(source, Table):
-        return _table(source, space)
+        return _read_table(source, space)
     before, columns, early = space.branches, space.columns, space.early
     space.branches, space.early = [Branch()], []
-    _joined(source, space)
+    _join(source, space)
     branches = space.branches
     space.branches, space.columns, space.early = before, columns, early
     return branches
 
 
-def _table(table: Table, space: Workspace) -> list[Branch]:
+def _read_table(table: Table, space: Workspace) -> list[Branch]:
     if isinstance(table.rows, Relation):
         source = space.context.registry.source(table.rows)
         found = zip(table.columns, source.variables(), strict=True)
@@ -181,18 +191,18 @@ def _table(table: Table, space: Workspace) -> list[Branch]:
     rows = space.rows_of(table.rows, space)
     branches = rows.branches
     if len(branches) > TABLE_BRANCHES:  # the join multiplies them with those of the other side
-        branches = tuple(stored(space, branches, rows.columns))
+        branches = tuple(store_rows(space, branches, rows.columns))
     return rename_columns(replace(rows, branches=branches), table.columns)
 
 
-def _combine(join: Join, space: Workspace) -> None:
-    right = _operand(join.right, space)
+def _join_sides(join: Join, space: Workspace) -> None:
+    right = _read_operand(join.right, space)
     left, side = space.branches, join.side
     mine, theirs = columns_of(join.left), columns_of(join.right)
     if len(left) * len(right) > BRANCHES and len(right) > 1:
-        right = stored(space, right, [v for v in theirs if v.key in right[0].env])
-    lonely = _without(space, left, right, join.on, theirs) if side in ("LEFT", "FULL") else []
-    others = _without(space, right, left, join.on, mine) if side in ("RIGHT", "FULL") else []
+        right = store_rows(space, right, [v for v in theirs if v.key in right[0].env])
+    lonely = _subtract_matches(space, left, right, join.on, theirs) if side in ("LEFT", "FULL") else []
+    others = _subtract_matches(space, right, left, join.on, mine) if side in ("RIGHT", "FULL") else []
     space.columns = columns_of(Join(join.left, join.right, side))
     space.branches = product(left, right)
     for condition in join.on:
@@ -214,19 +224,19 @@ def _filter_early(space: Workspace) -> None:
         space.filter(condition)
 
 
-def _match(space: Space, other: list[Branch], on: Sequence[Scalar]) -> Branch:
+def _derive_match(space: Space, other: list[Branch], on: Sequence[Scalar]) -> Branch:
     """A factor that is 1 for the rows that find one of ``other``, and 0 for the rest."""
-    return existence(space, Rows((), tuple(add_conditions(other, on))), "matched")
+    return derive_existence(space, Rows((), tuple(add_conditions(other, on))), "matched")
 
 
-def _without(
+def _subtract_matches(
     space: Workspace, kept: list[Branch], other: list[Branch], on: Sequence[Scalar], missing: Sequence[Var]
 ) -> list[Branch]:
     """The rows of ``kept`` for which ``other`` has none: all of them less those with a match."""
     asking = Space(space.context, space.parent, kept)
-    there = _match(asking, other, on)
+    there = _derive_match(asking, other, on)
     absent: dict[Key, Scalar] = {v.key: Const(None, v.type.with_null()) for v in missing}
-    return [bind(b, absent) for b in product(kept, [Branch(), _minus(there)])]
+    return [bind(b, absent) for b in product(kept, [Branch(), _negate(there)])]
 
 
 # The subqueries of a block -> the cases that their values may be, as factors of the block's rows.
@@ -242,61 +252,61 @@ TRUE, FALSE, UNKNOWN = const(True), const(False), Const(None, BOOL.with_null())
 def decide(subquery: Subquery, space: Workspace) -> list[Case]:
     """The values of a subquery, each with the rows of the workspace that have it.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT a FROM r WHERE NOT EXISTS (SELECT * FROM s WHERE b = id)")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a FROM r WHERE NOT EXISTS (SELECT * FROM s WHERE b = id)")))
     + r.a AS a FROM r
     - r.a AS a FROM r, v_exists WHERE v_exists.b = r.id
     """
     space.expand(subquery.operands)
     rows = space.rows_of(subquery.query, space)
     if subquery.kind == "exists":
-        return _two_valued(existence(space, rows, "exists"))
+        return _decide_between(derive_existence(space, rows, "exists"))
     if subquery.kind == "any":
-        return _any(subquery, rows, space)
-    return _value(subquery, rows, space)
+        return _decide_any(subquery, rows, space)
+    return _decide_value(subquery, rows, space)
 
 
-def _two_valued(there: Branch) -> list[Case]:
-    return [(TRUE, [there]), (FALSE, [Branch(), _minus(there)])]
+def _decide_between(there: Branch) -> list[Case]:
+    return [(TRUE, [there]), (FALSE, [Branch(), _negate(there)])]
 
 
-def _any(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
+def _decide_any(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
     """``x op ANY (query)``: true if some row makes it true, else unknown if some row makes it unknown."""
-    condition = compared(subquery.operator, subquery.operands, rows.columns)
-    match = existence(space, _where(rows, condition), "in")
+    condition = compare(subquery.operator, subquery.operands, rows.columns)
+    match = derive_existence(space, _restrict(rows, condition), "in")
     if not condition.type.nullable:
-        return _two_valued(match)
+        return _decide_between(match)
     # a match -> TRUE; none, but something unknown -> NULL; neither -> FALSE, by inclusion and exclusion
-    unknown = existence(space, _where(rows, call("is_null", condition)), "null")
+    unknown = derive_existence(space, _restrict(rows, call("is_null", condition)), "null")
     both = Branch(1, (*match.sources, *unknown.sources), (*match.conditions, *unknown.conditions))
     return [
         (TRUE, [match]),
-        (UNKNOWN, [unknown, _minus(both)]),
-        (FALSE, [Branch(), _minus(match), _minus(unknown), both]),
+        (UNKNOWN, [unknown, _negate(both)]),
+        (FALSE, [Branch(), _negate(match), _negate(unknown), both]),
     ]
 
 
-def _value(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
+def _decide_value(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case]:
     """The value of a subquery: that of its row, NULL when it has none."""
     (column,) = rows.columns
     present: list[Case] = [(b.env[column.key], [replace(b, env={})]) for b in rows.branches]
     if subquery.total:
         return present
-    if not subquery.single and not (len(rows.branches) == 1 and _fixed(rows.branches[0])):
-        space.several[subquery.variable.key] = several(space, rows)
-    there = existence(space, rows, "some")
-    return [*present, (Const(None, column.type.with_null()), [Branch(), _minus(there)])]
+    if not subquery.single and not (len(rows.branches) == 1 and _is_single(rows.branches[0])):
+        space.several[subquery.variable.key] = derive_several(space, rows)
+    there = derive_existence(space, rows, "some")
+    return [*present, (Const(None, column.type.with_null()), [Branch(), _negate(there)])]
 
 
-def _minus(branch: Branch) -> Branch:
+def _negate(branch: Branch) -> Branch:
     return replace(branch, coefficient=-branch.coefficient)
 
 
-def _where(rows: Rows, condition: Scalar) -> Rows:
+def _restrict(rows: Rows, condition: Scalar) -> Rows:
     return Rows(rows.columns, tuple(add_conditions(rows.branches, [condition])))
 
 
-def _fixed(branch: Branch) -> bool:
+def _is_single(branch: Branch) -> bool:
     """Whether equalities with constants and outer columns determine a key of each source."""
     known: set[Key] = set()
     changed = True

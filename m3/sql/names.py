@@ -81,7 +81,7 @@ class Names:
         """Raise a CompileError at ``node``."""
         self.context.fail(node, message, kind, hint)
 
-    def guarded(self, node: exp.Expr, action: Callable[[], Scalar]) -> Scalar:
+    def guard(self, node: exp.Expr, action: Callable[[], Scalar]) -> Scalar:
         """The result of ``action``; its errors are reported at ``node``."""
         try:
             return action()
@@ -112,7 +112,7 @@ class Names:
                     self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
                 return key
             names = names.parent
-        self._unknown(node)
+        self._refuse_unknown(node)
 
     def candidates(self, node: exp.Column) -> Iterator[tuple[str, Column]]:
         """The columns of this block that a reference could mean, each with its table's alias."""
@@ -134,9 +134,9 @@ class Names:
         every = (*(c for t in self.tables for c in t.columns), *self.merged.values())
         return next((c for c in every if isinstance(variable, Var) and c.variable.key == variable.key), None)
 
-    def _unknown(self, node: exp.Column) -> NoReturn:
+    def _refuse_unknown(self, node: exp.Column) -> NoReturn:
         """Say what is not there: the column, where a table of its name is in reach, here or in an outer query."""
-        tables = list(self._in_reach())
+        tables = list(self._list_tables())
         meant = [t for t in tables if node.table.lower() in ("", t.alias.lower())]
         if node.table and not meant:
             hint = f"tables: {', '.join(t.alias for t in tables) or 'none'}"
@@ -144,7 +144,7 @@ class Names:
         known = ", ".join(dict.fromkeys(c.name for t in meant for c in t.columns))
         self.fail(node, f"no column {node.sql()!r}", "unknown-column", f"columns: {known or 'none'}")
 
-    def _in_reach(self) -> Iterator[Known]:
+    def _list_tables(self) -> Iterator[Known]:
         """The tables of this block and of those around it, from the inside."""
         names: Names | None = self
         while names is not None:

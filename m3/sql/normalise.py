@@ -26,8 +26,8 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
         query: any resolved query.
         ordered: whether its order matters without a LIMIT, as that of a view does.
 
-    >>> from m3.sql.show import example, show
-    >>> before = example("SELECT a FROM (SELECT a, x FROM r ORDER BY x) t WHERE a IN (SELECT b FROM s) AND (x > 1 AND 1 = 1)")
+    >>> from m3.sql.show import resolve_example, show
+    >>> before = resolve_example("SELECT a FROM (SELECT a, x FROM r ORDER BY x) t WHERE a IN (SELECT b FROM s) AND (x > 1 AND 1 = 1)")
     >>> print(show(before))
     FROM (t) AS t
       (t) :=
@@ -66,11 +66,11 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             conditions = tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
             made = replace(
                 block,
-                source=_source(block.source) if block.source is not None else None,
+                source=_normalise_source(block.source) if block.source is not None else None,
                 conditions=conditions,
                 subqueries=tuple(replace(s, query=normalise(s.query, ordered=False)) for s in block.subqueries),
             )
-            read = {key for scalar in _scalars(made) for key in vars_of(scalar)}
+            read = {key for scalar in _find_scalars(made) for key in vars_of(scalar)}
             return replace(
                 made,
                 early=() if _brings_back(block.source) else tuple(c for c in conditions if not placeholders([c])),
@@ -78,9 +78,9 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             )
 
 
-def _source(source: From) -> From:
+def _normalise_source(source: From) -> From:
     if isinstance(source, Join):
-        return replace(source, left=_source(source.left), right=_source(source.right))
+        return replace(source, left=_normalise_source(source.left), right=_normalise_source(source.right))
     if isinstance(source.rows, Relation):
         return source
     return replace(source, rows=normalise(source.rows, ordered=False))
@@ -93,17 +93,17 @@ def _brings_back(source: From | None) -> bool:
     )
 
 
-def _scalars(value: object) -> Iterator[Scalar]:
+def _find_scalars(value: object) -> Iterator[Scalar]:
     """All expressions of a query, those of the queries in it included; not the columns that its tables introduce."""
     match value:
         case Const() | Var() | Call():
             yield value
         case Table():
-            yield from _scalars(value.rows) if not isinstance(value.rows, Relation) else ()
+            yield from _find_scalars(value.rows) if not isinstance(value.rows, Relation) else ()
         case tuple():
             for item in value:
-                yield from _scalars(item)
+                yield from _find_scalars(item)
         case _ if is_dataclass(value) and not isinstance(value, exp.Expr):
             for field in fields(value):
                 if field.name not in ("early", "unread", "origins"):
-                    yield from _scalars(getattr(value, field.name))
+                    yield from _find_scalars(getattr(value, field.name))

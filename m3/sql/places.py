@@ -30,7 +30,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from m3.errors import CompileError, Span, SyntaxProblem
 
-__all__ = ["FAILURES", "Argument", "Source", "find_unread", "folded"]
+__all__ = ["FAILURES", "Argument", "Source", "find_unread", "fold_case"]
 
 
 class Source:
@@ -75,7 +75,7 @@ class Source:
         raise CompileError(
             f"{name} takes no argument {given}",
             kind="wrong-arity",
-            span=self._span(unread.start, unread.end),
+            span=self._locate(unread.start, unread.end),
             hint="leave it out: nothing would read it",
         )
 
@@ -84,9 +84,9 @@ class Source:
         places = [n.meta for n in node.walk() if "start" in n.meta]
         if not places:
             return self.span(node.parent) if node.parent else Span(1, 1, 1, self.file)
-        return self._span(min(p["start"] for p in places), max(p["end"] for p in places))
+        return self._locate(min(p["start"] for p in places), max(p["end"] for p in places))
 
-    def _span(self, start: int, end: int) -> Span:
+    def _locate(self, start: int, end: int) -> Span:
         """The place of the characters from ``start`` to ``end``, inclusive, up to the end of the first line."""
         before = self.sql[:start]
         line_start = before.rfind("\n") + 1
@@ -99,11 +99,11 @@ class Source:
         raise CompileError(message, kind=kind, span=self.span(node), hint=hint)
 
 
-def folded(node: exp.Expr) -> exp.Expr:
+def fold_case(node: exp.Expr) -> exp.Expr:
     """A node with subqueries, its names in lower case: equal for nodes that read alike; any other node as it is.
 
     >>> first, second = (sqlglot.parse_one(f'SELECT (SELECT {x} FROM r)').expressions[0] for x in ("a", "A"))
-    >>> first == second, folded(first) == folded(second)
+    >>> first == second, fold_case(first) == fold_case(second)
     (False, True)
     """
     if node.find(exp.Query) is None:
@@ -146,7 +146,7 @@ def find_unread(sql: str, tree: exp.Expression, dialect: str | None) -> Argument
         dialect: sqlglot's name of its dialect.
     """
     places = sorted(node.meta["start"] for node in tree.walk() if "start" in node.meta)
-    for argument in _arguments(sqlglot.tokenize(sql, read=dialect)):
+    for argument in _find_arguments(sqlglot.tokenize(sql, read=dialect)):
         if argument.number > MOST.get(argument.function.lower(), argument.number):
             return argument
         if argument.number == 1 and argument.function.lower() in TEXTS:
@@ -154,12 +154,12 @@ def find_unread(sql: str, tree: exp.Expression, dialect: str | None) -> Argument
         nearest = bisect_left(places, argument.start)
         if nearest < len(places) and places[nearest] <= argument.end:
             continue
-        if _parsed_with_another(sql, argument, dialect) == tree:
+        if _parse_with_another(sql, argument, dialect) == tree:
             return argument
     return None
 
 
-def _parsed_with_another(sql: str, argument: Argument, dialect: str | None) -> exp.Expr | None:
+def _parse_with_another(sql: str, argument: Argument, dialect: str | None) -> exp.Expr | None:
     """The tree of the text with something else in the argument's place; None if nothing else may stand there."""
     try:
         return sqlglot.parse_one(f"{sql[: argument.start]}{PROBE}{sql[argument.end + 1 :]}", read=dialect)
@@ -183,7 +183,7 @@ class _Open:
         self.number, self.first, self.last = self.number + 1, None, None
 
 
-def _arguments(tokens: Sequence[Token]) -> Iterator[Argument]:
+def _find_arguments(tokens: Sequence[Token]) -> Iterator[Argument]:
     """What stands between the commas of ``name(..)``, inner calls before the argument that they stand in."""
     open_ = [_Open("")]
     called = ""

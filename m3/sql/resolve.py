@@ -21,7 +21,7 @@ from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
 from m3.sql.names import Names
 from m3.sql.subqueries import SubqueryReader
 from m3.sql.tables import read_from, read_operation, read_values
-from m3.sql.windows import count_of, read_window
+from m3.sql.windows import read_count, read_window
 
 __all__ = ["resolve_query"]
 
@@ -32,8 +32,8 @@ INTEGERS_ARE_TRUE = ("duckdb", "sqlite", "mysql")
 def resolve_query(node: exp.Expr, parent: Names) -> Query:
     """What a query means, within the names around it.
 
-    >>> from m3.sql.show import example, show
-    >>> print(show(example("SELECT *, x + 1 AS y FROM r AS o WHERE id = 1 ORDER BY 2, y")))
+    >>> from m3.sql.show import resolve_example, show
+    >>> print(show(resolve_example("SELECT *, x + 1 AS y FROM r AS o WHERE id = 1 ORDER BY 2, y")))
     FROM r AS o
     WHERE o.id = 1
     SELECT o.id AS id, o.a AS a, o.x AS x, o.x + 1 AS y
@@ -42,27 +42,27 @@ def resolve_query(node: exp.Expr, parent: Names) -> Query:
     Raises:
         CompileError: a name that means nothing, or too much; types that do not fit; what is not supported.
     """
-    names = _with_views(node, parent)
-    query = _resolved(node, names)
+    names = _read_with(node, parent)
+    query = _resolve_within(node, names)
     if names is not parent:
         for view in list(names.unread.values()):  # what nobody reads has to be right all the same
             view()
     return query
 
 
-def _resolved(node: exp.Expr, names: Names) -> Query:
+def _resolve_within(node: exp.Expr, names: Names) -> Query:
     """What a query means within its names, its common table expressions among them."""
-    limit, offset = count_of(node, "limit", names.context), count_of(node, "offset", names.context) or 0
+    limit, offset = read_count(node, "limit", names.context), read_count(node, "offset", names.context) or 0
     if isinstance(node, exp.Subquery):
         if node.args.get("joins"):
             names.fail(node, "a join in the place of a query", "unsupported-join", "SELECT .. FROM .. JOIN ..")
-        return _limited(node, names, resolve_query(node.this, names), limit, offset)
+        return _limit_query(node, names, resolve_query(node.this, names), limit, offset)
     if isinstance(node, exp.SetOperation):
         combined = read_operation(node, names, resolve_query)
-        return replace(combined, order=tuple(_set_order(node, combined, names)), limit=limit, offset=offset)
+        return replace(combined, order=tuple(_read_set_order(node, combined, names)), limit=limit, offset=offset)
     if isinstance(node, exp.Values):
         values = read_values(node, names, _Reader(Names(names.context, names)).read)
-        return _limited(node, names, values, limit, offset)
+        return _limit_query(node, names, values, limit, offset)
     if not isinstance(node, exp.Select):
         hint = "SELECT, UNION, EXCEPT, INTERSECT, VALUES"
         names.fail(node, f"{node.key.upper()} is not a query", "not-a-select", hint)
@@ -70,13 +70,13 @@ def _resolved(node: exp.Expr, names: Names) -> Query:
     return replace(block, limit=limit, offset=offset, single=block.single or (limit is not None and limit <= 1))
 
 
-def _limited(node: exp.Expr, names: Names, query: Query, limit: int | None, offset: int) -> Query:
+def _limit_query(node: exp.Expr, names: Names, query: Query, limit: int | None, offset: int) -> Query:
     """A query in parentheses, with the LIMIT and ORDER BY behind them."""
-    order = tuple(_set_order(node, query, names))
+    order = tuple(_read_set_order(node, query, names))
     return query if limit is None and not offset and not order else Limited(query, query.columns, order, limit, offset)
 
 
-def _with_views(node: exp.Expr, parent: Names) -> Names:
+def _read_with(node: exp.Expr, parent: Names) -> Names:
     """Names within ``parent`` that know the common table expressions of a query; ``parent`` when it has none."""
     with_ = node.args.get("with_")
     if with_ is None:
@@ -88,11 +88,11 @@ def _with_views(node: exp.Expr, parent: Names) -> Names:
         name, scope = cte.alias.lower(), replace(names, views=dict(names.views))
         if name in names.views:
             names.fail(cte, f"two queries of WITH are called {cte.alias!r}", "duplicate-name", "rename one of them")
-        names.views[name] = names.unread[name] = _view(cte, scope)
+        names.views[name] = names.unread[name] = _make_view(cte, scope)
     return names
 
 
-def _view(cte: exp.CTE, scope: Names) -> Callable[[], Query]:
+def _make_view(cte: exp.CTE, scope: Names) -> Callable[[], Query]:
     def query() -> Query:
         scope.unread.pop(cte.alias.lower(), None)
         found = resolve_query(cte.this, scope)
@@ -150,22 +150,24 @@ class _Select:
         rows = _Reader(names)
         source = read_from(names, select, resolve_query, rows.read)
         where = select.args.get("where")
-        nodes = _conjuncts(where.this) if where is not None else []
-        conditions = tuple(self._condition(node, rows.read(node), "WHERE") for node in nodes)
-        items = _expanded(select, names)
-        groups = self._groups(items, rows)
+        nodes = _split_conjuncts(where.this) if where is not None else []
+        conditions = tuple(self._check_condition(node, rows.read(node), "WHERE") for node in nodes)
+        items = _expand_stars(select, names)
+        groups = self._read_groups(items, rows)
         having = select.args.get("having")
         behind = (
             None
             if groups is None or having is None
-            else self._condition(having.this, groups.read(having.this), "HAVING")
+            else self._check_condition(having.this, groups.read(having.this), "HAVING")
         )
         read, after = (rows.read, names) if groups is None else (groups.read, groups.names)
         listed = _List(select, read, after)
-        outputs = tuple(listed.output(position, item) for position, item in enumerate(items, start=1))
+        outputs = tuple(listed.read_output(position, item) for position, item in enumerate(items, start=1))
         qualify = select.args.get("qualify")
-        wanted = self._condition(qualify.this, listed.read(qualify.this), "QUALIFY") if qualify is not None else None
-        order = tuple(listed.orders(select))
+        wanted = (
+            self._check_condition(qualify.this, listed.read(qualify.this), "QUALIFY") if qualify is not None else None
+        )
+        order = tuple(listed.read_order(select))
         listed.check_unread_windows()
         unique = select.args.get("distinct")
         on = unique.args.get("on") if isinstance(unique, exp.Distinct) else None
@@ -178,20 +180,20 @@ class _Select:
             windows=tuple(listed.windows),
             qualify=wanted,
             order=order,
-            first_of=tuple(dict.fromkeys(listed.ordered(node) for node in first)) if first is not None else None,
+            first_of=tuple(dict.fromkeys(listed.read_place(node) for node in first)) if first is not None else None,
             distinct=bool(unique) and first is None,
             subqueries=(*names.subqueries, *(after.subqueries if groups is not None else ())),
         )
-        return self._described(made, groups)
+        return self._describe(made, groups)
 
-    def _groups(self, items: Sequence[exp.Expr], rows: _Reader) -> GroupReader | None:
+    def _read_groups(self, items: Sequence[exp.Expr], rows: _Reader) -> GroupReader | None:
         if self.select.args.get("group") is None and not has_aggregates(self.select, items):
             return None
         groups = read_grouping(self.select, items, self.names, rows.read)
         groups.subqueries = SubqueryReader(groups.names, resolve_query, groups.read).leaf
         return groups
 
-    def _described(self, block: Block, groups: GroupReader | None) -> Block:
+    def _describe(self, block: Block, groups: GroupReader | None) -> Block:
         """With its grouping, now that everything over it is known, and what the blocks around it may want to know."""
         names = self.names
         if groups is not None:
@@ -215,7 +217,7 @@ class _Select:
             ),
         )
 
-    def _condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
+    def _check_condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
         if scalar.type.kind == "int" and self.names.context.dialect in INTEGERS_ARE_TRUE:
             return call("ne", scalar, const(0))
         if scalar.type.kind != "bool":
@@ -234,14 +236,14 @@ def _at_most_one(source: From | None) -> bool:
     return True
 
 
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+def _split_conjuncts(node: exp.Expr) -> list[exp.Expr]:
     """The operands of a conjunction: errors are reported at each."""
     if isinstance(node, exp.Paren):
-        return _conjuncts(node.this)
-    return [*_conjuncts(node.left), *_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
+        return _split_conjuncts(node.this)
+    return [*_split_conjuncts(node.left), *_split_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
 
 
-def _expanded(select: exp.Select, names: Names) -> list[exp.Expr]:
+def _expand_stars(select: exp.Select, names: Names) -> list[exp.Expr]:
     """The SELECT list with stars written out."""
     items: list[exp.Expr] = []
     for item in select.expressions:
@@ -250,26 +252,26 @@ def _expanded(select: exp.Select, names: Names) -> list[exp.Expr]:
             items.append(item)
             continue
         wanted = item.table.lower() if isinstance(item, exp.Column) else ""
-        found = _all_columns(names, wanted)
+        found = _list_columns(names, wanted)
         if not found:
             names.fail(item, f"no table {wanted!r} for the star", "unknown-table", "name a table of FROM")
         for column in found:  # errors are reported at the star
             column.meta.update({k: v for part in item.walk() for k, v in part.meta.items()})
-        items += _with_exceptions(item, star, found, names)
+        items += _apply_exceptions(item, star, found, names)
     return items
 
 
-def _all_columns(names: Names, wanted: str) -> list[exp.Column]:
+def _list_columns(names: Names, wanted: str) -> list[exp.Column]:
     """What ``*`` stands for, or ``wanted.*``: columns of USING once, first of all, in DuckDB where the left table has them."""
     if wanted:
-        return [_reference(c.name, t.alias) for t in names.tables if t.alias.lower() == wanted for c in t.columns]
-    merged = {name: _reference(c.name, None) for name, c in names.merged.items()}
+        return [_refer_to(c.name, t.alias) for t in names.tables if t.alias.lower() == wanted for c in t.columns]
+    merged = {name: _refer_to(c.name, None) for name, c in names.merged.items()}
     first = [] if names.context.dialect == "duckdb" else [merged[name] for name in merged]
-    inside = [merged.get(c.name.lower()) or _reference(c.name, t.alias) for t in names.tables for c in t.columns]
+    inside = [merged.get(c.name.lower()) or _refer_to(c.name, t.alias) for t in names.tables for c in t.columns]
     return list({id(c): c for c in (*first, *inside)}.values())
 
 
-def _with_exceptions(item: exp.Expr, star: exp.Expr, found: Sequence[exp.Column], names: Names) -> list[exp.Expr]:
+def _apply_exceptions(item: exp.Expr, star: exp.Expr, found: Sequence[exp.Column], names: Names) -> list[exp.Expr]:
     """The columns of ``* EXCLUDE (a) REPLACE (b + 1 AS b) RENAME (c AS d)``."""
     left_out = {n.name.lower() for n in star.args.get("except_") or ()}
     replaced = {n.alias.lower(): n.this for n in star.args.get("replace") or ()}
@@ -285,7 +287,7 @@ def _with_exceptions(item: exp.Expr, star: exp.Expr, found: Sequence[exp.Column]
     return [c if body is c and name == c.name else exp.alias_(body, name, quoted=True) for c, body, name in changed]
 
 
-def _reference(name: str, table: str | None) -> exp.Column:
+def _refer_to(name: str, table: str | None) -> exp.Column:
     quoted = exp.to_identifier(table, quoted=True) if table is not None else None
     return exp.column(exp.to_identifier(name, quoted=True), table=quoted)
 
@@ -299,72 +301,72 @@ class _List:
         self.outputs: list[Output] = []
         self._used: set[str] = set()
 
-    def output(self, position: int, item: exp.Expr) -> Output:
+    def read_output(self, position: int, item: exp.Expr) -> Output:
         """An entry of the list."""
         body = item.unalias()
         name = item.alias or (body.name if isinstance(body, exp.Column) else f"{body.key.lower()}_{position}")
         self.outputs.append(Output(name, self.read(body)))
         return self.outputs[-1]
 
-    def orders(self, select: exp.Select) -> Iterator[Order]:
+    def read_order(self, select: exp.Select) -> Iterator[Order]:
         """ORDER BY."""
         order = select.args.get("order")
         for node in order.expressions if order is not None else ():
-            places = [o.scalar for o in self.outputs] if is_all(node.this) else [self.ordered(node.this)]
+            places = [o.scalar for o in self.outputs] if is_all(node.this) else [self.read_place(node.this)]
             for scalar in places:
                 yield scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
 
     def read(self, node: exp.Expr) -> Scalar:
         """An expression of the list."""
-        if not any(True for _ in _windows_in(node)):
+        if not any(True for _ in _find_windows(node)):
             return self._inner(node)
-        return make_reader(self.names.context.source, self._leaf).read(node)
+        return make_reader(self.names.context.source, self._read_leaf).read(node)
 
-    def _leaf(self, node: exp.Expr) -> Scalar | None:
+    def _read_leaf(self, node: exp.Expr) -> Scalar | None:
         if isinstance(node, exp.Window):
             if node.args.get("alias") is not None:
                 self._used.add(node.args["alias"].name.lower())
-            found = read_window(self._based(node, self._named), self.names, self._inner)
+            found = read_window(self._build_window(node, self._windows_by_name), self.names, self._inner)
             for known in self.windows:
                 if (known.partition, known.function) == (found.partition, found.function):
                     return known.variable
             self.windows.append(found)
             return found.variable
-        if any(True for _ in _windows_in(node)):
+        if any(True for _ in _find_windows(node)):
             return None
         return self._inner(node)
 
     def check_unread_windows(self) -> None:
         """Read the named windows that no function names: what nobody reads has to be right all the same."""
-        for name, window in self._named.items():
+        for name, window in self._windows_by_name.items():
             if name not in self._used:
-                read_window(_over(window, exp.Window(this=exp.Count(this=exp.Star()))), self.names, self._inner)
+                read_window(_copy_window(window, exp.Window(this=exp.Count(this=exp.Star()))), self.names, self._inner)
 
     @cached_property
-    def _named(self) -> dict[str, exp.Window]:
+    def _windows_by_name(self) -> dict[str, exp.Window]:
         """The windows of the WINDOW clause, in its order; one that is made of another, ``v AS (w ORDER BY a)``, is written out."""
         found: dict[str, exp.Window] = {}
         for window in self.select.args.get("windows") or ():
             if window.name.lower() in found:
                 hint = "rename one of them"
                 self.names.fail(window, f"two windows are called {window.name!r}", "duplicate-name", hint)
-            found[window.name.lower()] = self._based(window, found)
+            found[window.name.lower()] = self._build_window(window, found)
         return found
 
-    def _based(self, node: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
+    def _build_window(self, node: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
         alias = node.args.get("alias")
         if alias is None:
             return node
         if alias.name.lower() not in named:
             self.names.fail(node, f"no window {alias.name!r}", "unknown-window", f"known: {', '.join(named) or 'none'}")
         base = named[alias.name.lower()]
-        contradiction = _contradiction(base, node, alias.name)
+        contradiction = _find_contradiction(base, node, alias.name)
         if contradiction:
             hint = "a window that is made of another adds an ORDER BY or a frame where that has none; write it out"
             self.names.fail(node, contradiction, "unsupported-window", hint)
-        return _over(base, node)
+        return _copy_window(base, node)
 
-    def ordered(self, node: exp.Expr) -> Scalar:
+    def read_place(self, node: exp.Expr) -> Scalar:
         """An expression of ORDER BY: a position, an output column, or anything over the block."""
         items = self.outputs
         if isinstance(node, exp.Literal) and not node.args.get("is_string"):
@@ -381,7 +383,7 @@ class _List:
         return self.read(node)
 
 
-def _contradiction(base: exp.Window, node: exp.Window, name: str) -> str | None:
+def _find_contradiction(base: exp.Window, node: exp.Window, name: str) -> str | None:
     """Why a window cannot be made of the window ``name`` as it says; None if it can, as the SQL standard has it.
 
     ``OVER (w)`` is read as ``OVER w``, from which sqlglot does not tell it apart: nothing of either is lost.
@@ -395,7 +397,7 @@ def _contradiction(base: exp.Window, node: exp.Window, name: str) -> str | None:
     return None
 
 
-def _over(window: exp.Window, node: exp.Window) -> exp.Window:
+def _copy_window(window: exp.Window, node: exp.Window) -> exp.Window:
     """A window function with what a window says that it does not say itself."""
     copy = node.copy()
     for part in ("partition_by", "order", "spec"):
@@ -404,14 +406,14 @@ def _over(window: exp.Window, node: exp.Window) -> exp.Window:
     return copy
 
 
-def _windows_in(node: exp.Expr) -> Iterable[exp.Expr]:
+def _find_windows(node: exp.Expr) -> Iterable[exp.Expr]:
     if isinstance(node, exp.Query):
         return
     if isinstance(node, exp.Window):
         yield node
         return
     for child in node.iter_expressions():
-        yield from _windows_in(child)
+        yield from _find_windows(child)
 
 
 def is_all(node: exp.Expr) -> bool:
@@ -419,7 +421,7 @@ def is_all(node: exp.Expr) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "ALL"
 
 
-def _set_order(node: exp.Expr, rows: Query, names: Names) -> list[Order]:
+def _read_set_order(node: exp.Expr, rows: Query, names: Names) -> list[Order]:
     """ORDER BY of a set operation: positions and names of its columns."""
     order = node.args.get("order")
     found: list[Order] = []

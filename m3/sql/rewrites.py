@@ -3,7 +3,7 @@
 One spelling for aggregates that dialects call by many names, before anything is read.
 
 >>> import sqlglot
->>> def show(sql): return respelled(sqlglot.parse_one(sql), "spark").sql()
+>>> def show(sql): return respell_aggregates(sqlglot.parse_one(sql), "spark").sql()
 >>> show("SELECT EVERY(b), SOME(b) FILTER(WHERE c) FROM r")
 'SELECT LOGICAL_AND(b), LOGICAL_OR(b) FILTER(WHERE c) FROM r'
 >>> show("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC) FROM r")
@@ -16,7 +16,7 @@ Window functions that are said by others: conditions, FILTER, frames of time.
 >>> from m3.sql.places import Source
 >>> def show(sql):
 ...     source = Source(sql)
-...     return respelled_windows(source.parse("postgres"), source).sql("duckdb")
+...     return respell_windows(source.parse("postgres"), source).sql("duckdb")
 >>> show("SELECT ANY_VALUE(a) OVER (PARTITION BY b) FROM r")
 'SELECT MIN(a) OVER (PARTITION BY b) FROM r'
 >>> show("SELECT ANY_VALUE(a) OVER (ORDER BY b) FROM r")
@@ -34,14 +34,14 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from m3.scalars import Const
-from m3.sql.asof import nearest_joined
+from m3.sql.asof import replace_asof_joins
 from m3.sql.clauses import REWRITTEN, refuse_unread
 from m3.sql.functions import make_reader
-from m3.sql.functions_dates import interval_seconds
+from m3.sql.functions_dates import read_interval_seconds
 from m3.sql.places import Source
-from m3.sql.series import spans_joined, written_out
+from m3.sql.series import join_spans, write_out_series
 
-__all__ = ["IGNORE_NULLS", "REWRITES", "respelled", "respelled_windows", "rewritten"]
+__all__ = ["IGNORE_NULLS", "REWRITES", "respell_aggregates", "respell_windows", "rewrite"]
 
 
 #: The argument of FIRST and LAST that says that they skip NULLs.
@@ -62,19 +62,19 @@ COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.
 FIRSTS = (exp.First, exp.Last, exp.FirstValue, exp.LastValue)
 
 
-def respelled(tree: exp.Expr, dialect: str | None) -> exp.Expr:
+def respell_aggregates(tree: exp.Expr, dialect: str | None) -> exp.Expr:
     """A query whose aggregates have one spelling each.
 
     Args:
         tree: the query; it is changed.
         dialect: sqlglot's name of its dialect.
     """
-    return tree.transform(lambda node: _respelled(_respelled(node, dialect), dialect), copy=False)
+    return tree.transform(lambda node: _respell(_respell(node, dialect), dialect), copy=False)
 
 
-def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
+def _respell(node: exp.Expr, dialect: str | None) -> exp.Expr:
     if isinstance(node, exp.Anonymous):
-        return _named(node)
+        return _respell_named(node)
     if isinstance(node, exp.ByteString) and dialect in ESCAPED_TEXTS:
         made = exp.Literal.string(str(node.this))
         made.meta.update(node.meta)
@@ -86,7 +86,7 @@ def _respelled(node: exp.Expr, dialect: str | None) -> exp.Expr:
     return node if change is None else change(node)
 
 
-def _named(node: exp.Anonymous) -> exp.Expr:
+def _respell_named(node: exp.Anonymous) -> exp.Expr:
     name, args = str(node.this).lower(), node.expressions
     if name == "row":
         return exp.Tuple(expressions=args)
@@ -99,18 +99,18 @@ def _named(node: exp.Anonymous) -> exp.Expr:
     return node
 
 
-def _any(node: exp.Expr) -> exp.Expr:
+def _respell_any(node: exp.Expr) -> exp.Expr:
     """Spark's ANY(condition); next to a comparison it is a quantifier."""
     inner = node.this.unnest()
     quantifier = isinstance(inner, exp.Query) or isinstance(node.parent, COMPARISONS)
     return node if quantifier else exp.LogicalOr(this=inner)
 
 
-def _within_group(node: exp.Expr) -> exp.Expr:
+def _respell_within_group(node: exp.Expr) -> exp.Expr:
     """``f(..) WITHIN GROUP (ORDER BY x)`` orders its argument, or is a function of what it orders."""
     inner, order = node.this, node.expression
     if isinstance(inner, exp.Anonymous):
-        inner = _named(inner)
+        inner = _respell_named(inner)
     first = order.expressions[0].this.copy()
     if isinstance(inner, exp.PercentileCont | exp.PercentileDisc) and inner.args.get("expression") is None:
         return type(inner)(this=exp.Order(this=first, expressions=order.expressions), expression=inner.this)
@@ -122,7 +122,7 @@ def _within_group(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _ignore_nulls(node: exp.Expr) -> exp.Expr:
+def _respell_null_treatment(node: exp.Expr) -> exp.Expr:
     """ANY_VALUE skips NULLs anyhow; FIRST and LAST as aggregates remember it."""
     inner = node.this
     if isinstance(inner, exp.AnyValue):
@@ -135,10 +135,10 @@ def _ignore_nulls(node: exp.Expr) -> exp.Expr:
 
 _CHANGES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
     exp.Median: lambda node: exp.PercentileCont(this=node.this, expression=exp.Literal.number("0.5")),
-    exp.Any: _any,
-    exp.WithinGroup: _within_group,
-    exp.IgnoreNulls: _ignore_nulls,
-    exp.RespectNulls: _ignore_nulls,
+    exp.Any: _respell_any,
+    exp.WithinGroup: _respell_within_group,
+    exp.IgnoreNulls: _respell_null_treatment,
+    exp.RespectNulls: _respell_null_treatment,
 }
 
 
@@ -152,7 +152,7 @@ FILTERED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 MICROSECONDS = 1_000_000
 
 
-def respelled_windows(tree: exp.Expr, source: Source) -> exp.Expr:
+def respell_windows(tree: exp.Expr, source: Source) -> exp.Expr:
     """A query whose window functions are fewer.
 
     Args:
@@ -160,12 +160,12 @@ def respelled_windows(tree: exp.Expr, source: Source) -> exp.Expr:
         source: its text.
     """
     for window in list(tree.find_all(exp.Window)):
-        _function(window)
-        _frame(window, source)
+        _respell_function(window)
+        _respell_frame(window, source)
     return tree
 
 
-def _function(window: exp.Window) -> None:
+def _respell_function(window: exp.Window) -> None:
     inner, where = window.this, None
     if isinstance(inner, exp.Filter):
         inner, where = inner.this, inner.expression.this
@@ -187,14 +187,16 @@ def _function(window: exp.Window) -> None:
         window.set("this", inner)
 
 
-def _frame(window: exp.Window, source: Source) -> None:
+def _respell_frame(window: exp.Window, source: Source) -> None:
     """``RANGE`` of an interval over a date or timestamp is one of microseconds over microseconds since 1970."""
     spec, order = window.args.get("spec"), window.args.get("order")
     if spec is None or order is None or len(order.expressions) != 1:
         return
     reader = make_reader(source, lambda _: None)
     bounds = {name: spec.args.get(name) for name in ("start", "end")}
-    spans = {name: interval_seconds(reader, bound) for name, bound in bounds.items() if isinstance(bound, exp.Interval)}
+    spans = {
+        name: read_interval_seconds(reader, bound) for name, bound in bounds.items() if isinstance(bound, exp.Interval)
+    }
     if not spans:
         return
     (key,) = order.expressions
@@ -209,16 +211,16 @@ def _frame(window: exp.Window, source: Source) -> None:
 #: Each is given the tree, which it may change, and its text.
 REWRITES: tuple[Callable[[exp.Expr, Source], exp.Expr], ...] = (
     lambda tree, source: refuse_unread(tree, source, REWRITTEN),
-    lambda tree, source: respelled(tree, source.dialect),
-    respelled_windows,
-    written_out,
-    spans_joined,
-    nearest_joined,
+    lambda tree, source: respell_aggregates(tree, source.dialect),
+    respell_windows,
+    write_out_series,
+    join_spans,
+    replace_asof_joins,
     refuse_unread,
 )
 
 
-def rewritten(tree: exp.Expr, source: Source) -> exp.Expr:
+def rewrite(tree: exp.Expr, source: Source) -> exp.Expr:
     """The query after all passes.
 
     Raises:

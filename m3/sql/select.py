@@ -15,20 +15,20 @@ from m3.datatypes import INT
 from m3.program import WindowFunction
 from m3.scalars import Key, Scalar, Var, call, const, vars_of
 from m3.sql.block import Block, Combined, Constants, Limited, Order, Query, Window
-from m3.sql.correlation import Space, close, converted, counted, distinct, plain, rename_columns
-from m3.sql.grouping import derived_groups
+from m3.sql.correlation import Space, close, convert, count_rows, derive_distinct, name_columns, rename_columns
+from m3.sql.grouping import derive_groups
 from m3.sql.joining import Workspace, join_tables
 from m3.sql.names import Context
-from m3.sql.windows import limited, spread
+from m3.sql.windows import compute_windows, limit_rows
 
-__all__ = ["distinct_rows", "filtered", "listed", "rows_of", "selected"]
+__all__ = ["filter_rows", "list_rows", "remove_repeats", "rows_of", "select_rows"]
 
 
 def rows_of(query: Query, space: Workspace) -> Rows:
     """The rows of a query inside another one.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT a + 1 AS y FROM (SELECT a FROM r WHERE x > 1) AS t WHERE a < 9")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a + 1 AS y FROM (SELECT a FROM r WHERE x > 1) AS t WHERE a < 9")))
     + r.a + 1 AS y FROM r WHERE r.x > 1 AND r.a < 9
 
     Args:
@@ -37,21 +37,21 @@ def rows_of(query: Query, space: Workspace) -> Rows:
     """
     match query:
         case Constants():
-            return constant_rows(query)
+            return make_constant_rows(query)
         case Limited():
             rows = rows_of(query.query, space)
             named = Rows(query.columns, tuple(rename_columns(rows, query.columns)))
-            return limited(space, named, query.limit, query.offset, query.order)
+            return limit_rows(space, named, query.limit, query.offset, query.order)
         case Combined():
-            rows = combined_rows(query, rows_of(query.left, space), rows_of(query.right, space), space)
-            return limited(space, rows, query.limit, query.offset, query.order)
-    rows, order = listed(query, selected(query, filtered(query, space.context, space)))
+            rows = combine_rows(query, rows_of(query.left, space), rows_of(query.right, space), space)
+            return limit_rows(space, rows, query.limit, query.offset, query.order)
+    rows, order = list_rows(query, select_rows(query, filter_rows(query, space.context, space)))
     if query.distinct:
-        rows, order = distinct_rows(rows, space), [o for o in order if isinstance(o[0], Var)]
-    return limited(space, rows, query.limit, query.offset, order)
+        rows, order = remove_repeats(rows, space), [o for o in order if isinstance(o[0], Var)]
+    return limit_rows(space, rows, query.limit, query.offset, order)
 
 
-def filtered(block: Block, context: Context, parent: Space | None) -> Workspace:
+def filter_rows(block: Block, context: Context, parent: Space | None) -> Workspace:
     """The rows of a block's FROM and WHERE."""
     space = Workspace.of(block, context, parent, rows_of)
     join_tables(block.source, space)
@@ -61,37 +61,37 @@ def filtered(block: Block, context: Context, parent: Space | None) -> Workspace:
     return space
 
 
-def selected(block: Block, space: Workspace) -> Workspace:
+def select_rows(block: Block, space: Workspace) -> Workspace:
     """The rows that the list is about: groups if there are any, filtered by HAVING, with window functions' results."""
     if block.grouping is not None:
         groups = space.behind({v.key: s for v, s in block.grouping.keys})
         groups.prepare([*([block.having] if block.having is not None else []), *block.results()])
-        groups.branches = derived_groups(block.grouping, space)
+        groups.branches = derive_groups(block.grouping, space)
         if block.having is not None:
             groups.filter(block.having)
         space = groups
     if block.windows or block.qualify is not None:
         later = [*block.results(), *([block.qualify] if block.qualify is not None else []), *(block.first_of or ())]
-        _windowed(space, block.windows, later)
+        _compute_windows(space, block.windows, later)
         if block.qualify is not None:
             space.filter(block.qualify)
     if block.first_of is not None:
         number = Var("row_number", INT, space.context.registry.scope("window"))
         function = WindowFunction("row_number", (), block.order, None, INT)
         first = call("eq", number, const(1))
-        _windowed(space, [Window(number, block.first_of, function)], [*block.results(), first])
+        _compute_windows(space, [Window(number, block.first_of, function)], [*block.results(), first])
         space.filter(first)
     return space
 
 
-def _windowed(space: Workspace, windows: Sequence[Window], later: Sequence[Scalar]) -> None:
+def _compute_windows(space: Workspace, windows: Sequence[Window], later: Sequence[Scalar]) -> None:
     """Compute window functions; ``later`` is what is read afterwards."""
     space.expand([*(s for w in windows for s in w.scalars()), *later])
     results = {w.variable.key for w in windows}
-    spread(space, windows, [v for key, v in vars_of(*later).items() if key not in results])
+    compute_windows(space, windows, [v for key, v in vars_of(*later).items() if key not in results])
 
 
-def listed(block: Block, space: Workspace) -> tuple[Rows, list[Order]]:
+def list_rows(block: Block, space: Workspace) -> tuple[Rows, list[Order]]:
     """The rows of the list, and ORDER BY over their columns; what is only ordered by is a further column."""
     space.expand(block.results())
     scalars = [o.scalar for o in block.outputs]
@@ -104,20 +104,20 @@ def listed(block: Block, space: Workspace) -> tuple[Rows, list[Order]]:
         order.append((columns[scalars.index(scalar)], descending, first))
     branches = []
     for branch in space.branches:
-        env: dict[Key, Scalar] = {c.key: converted(branch.value(s), c) for c, s in zip(columns, scalars, strict=True)}
+        env: dict[Key, Scalar] = {c.key: convert(branch.value(s), c) for c, s in zip(columns, scalars, strict=True)}
         branches.append(replace(branch, env=env))
     return Rows(tuple(columns), tuple(branches)), order
 
 
-def distinct_rows(rows: Rows, space: Space) -> Rows:
+def remove_repeats(rows: Rows, space: Space) -> Rows:
     """The rows without repetitions.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT DISTINCT a + 1 AS y FROM r")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT DISTINCT a + 1 AS y FROM r")))
     + v_distinct.y AS y FROM v_distinct
     """
     closed = close(space, rows.branches, [c.key for c in rows.columns])
-    relation = distinct(space, closed.branches, [*closed.columns(), *rows.columns], "distinct")
+    relation = derive_distinct(space, closed.branches, [*closed.columns(), *rows.columns], "distinct")
     return Rows(rows.columns, (closed.occurrence(space, relation, rows.columns),))
 
 
@@ -130,17 +130,17 @@ def distinct_rows(rows: Rows, space: Space) -> Rows:
 LEFT, RIGHT, ZERO, ONE = Var("left_rows", INT), Var("right_rows", INT), const(0), const(1)
 
 
-def constant_rows(query: Constants) -> Rows:
+def make_constant_rows(query: Constants) -> Rows:
     """The rows of VALUES."""
     envs: list[dict[Key, Scalar]] = [{c.key: s for c, s in zip(query.columns, row, strict=True)} for row in query.rows]
     return Rows(query.columns, tuple(Branch(1, (), (), env) for env in envs))
 
 
-def combined_rows(query: Combined, left: Rows, right: Rows, space: Space) -> Rows:
+def combine_rows(query: Combined, left: Rows, right: Rows, space: Space) -> Rows:
     """The rows of a set operation, from those of its sides.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT a FROM r EXCEPT SELECT b FROM s")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a FROM r EXCEPT SELECT b FROM s")))
     + v_except.a AS a FROM v_except
     """
     ours, theirs = (rename_columns(rows, query.columns) for rows in (left, right))
@@ -150,16 +150,18 @@ def combined_rows(query: Combined, left: Rows, right: Rows, space: Space) -> Row
     closed = close(space, [*ours, *theirs], [c.key for c in columns])
     keys = [*closed.columns(), *columns]
     if query.operator == "union":
-        inputs = [InputQuery(LEFT.name, "value", counted(closed.branches, keys))]
+        inputs = [InputQuery(LEFT.name, "value", count_rows(closed.branches, keys))]
     else:
         sides = (closed.branches[: len(ours)], closed.branches[len(ours) :])
-        inputs = [InputQuery(v.name, "value", counted(b, keys)) for v, b in zip((LEFT, RIGHT), sides, strict=True)]
+        inputs = [InputQuery(v.name, "value", count_rows(b, keys)) for v, b in zip((LEFT, RIGHT), sides, strict=True)]
     context = space.context
-    relation = context.registry.derive(f"{context.view}_{query.operator}", plain(keys), inputs, (), _count(query))
+    relation = context.registry.derive(
+        f"{context.view}_{query.operator}", name_columns(keys), inputs, (), _make_count(query)
+    )
     return Rows(columns, (closed.occurrence(space, relation, columns),))
 
 
-def _count(query: Combined) -> Scalar:
+def _make_count(query: Combined) -> Scalar:
     here = call("gt", LEFT, ZERO)
     if query.operator == "union":
         return call("case", here, ONE, ZERO)

@@ -18,7 +18,7 @@ from m3.sql.block import Block, Combined, Constants, From, Limited, Order, Query
 from m3.sql.names import Context, Names
 from m3.sql.places import Source
 
-__all__ = ["EXAMPLE", "example", "joined", "show", "show_rows"]
+__all__ = ["EXAMPLE", "join_example", "resolve_example", "show", "show_rows"]
 
 #: The tables of the examples in docstrings; ``id`` is a key of r, which may have NULL in x.
 EXAMPLE = (
@@ -27,13 +27,13 @@ EXAMPLE = (
 )
 
 
-def example(sql: str) -> Query:
+def resolve_example(sql: str) -> Query:
     """A query over the tables of the examples, resolved."""
     source = Source(sql, "example")
-    return _resolved(source, Context(source, {r.name: r for r in EXAMPLE}, Registry(), "v"))
+    return _resolve(source, Context(source, {r.name: r for r in EXAMPLE}, Registry(), "v"))
 
 
-def joined(sql: str) -> Rows:
+def join_example(sql: str) -> Rows:
     """The rows of a query over the tables of the examples."""
     from m3.sql.joining import Workspace
     from m3.sql.normalise import normalise
@@ -41,10 +41,10 @@ def joined(sql: str) -> Rows:
 
     source = Source(sql, "example")
     context = Context(source, {r.name: r for r in EXAMPLE}, Registry(), "v")
-    return rows_of(normalise(_resolved(source, context)), Workspace(context, rows_of=rows_of))
+    return rows_of(normalise(_resolve(source, context)), Workspace(context, rows_of=rows_of))
 
 
-def _resolved(source: Source, context: Context) -> Query:
+def _resolve(source: Source, context: Context) -> Query:
     from m3.sql.resolve import resolve_query
 
     return resolve_query(source.parse(None), Names(context))
@@ -53,7 +53,7 @@ def _resolved(source: Source, context: Context) -> Query:
 def show(query: Query) -> str:
     """A resolved query as text.
 
-    >>> print(show(example("SELECT a, (SELECT MAX(c) FROM s WHERE b = o.id) m FROM r o WHERE x > 1 AND id = 3")))
+    >>> print(show(resolve_example("SELECT a, (SELECT MAX(c) FROM s WHERE b = o.id) m FROM r o WHERE x > 1 AND id = 3")))
     FROM r AS o
     WHERE o.x > 1 AND o.id = 3
     SELECT o.a AS a, value AS m
@@ -70,7 +70,7 @@ def show(query: Query) -> str:
 def show_rows(rows: Rows) -> str:
     """A bag of rows as text: a line for each signed join.
 
-    >>> print(show_rows(joined("SELECT a FROM r WHERE x > 1 UNION ALL SELECT c FROM s")))
+    >>> print(show_rows(join_example("SELECT a FROM r WHERE x > 1 UNION ALL SELECT c FROM s")))
     + r.a AS a FROM r WHERE r.x > 1
     + s.c AS a FROM s
     """
@@ -91,14 +91,14 @@ class _Writer:
 
     def scalar(self, scalar: Scalar) -> str:
         """An expression."""
-        return format_scalar(self._named(scalar), lambda name: name)
+        return format_scalar(self._name_variables(scalar), lambda name: name)
 
-    def _named(self, scalar: Scalar) -> Scalar:
+    def _name_variables(self, scalar: Scalar) -> Scalar:
         match scalar:
             case Var():
                 return Var(self.name(scalar), scalar.type)
             case Call(op, args, type_):
-                return Call(op, tuple(map(self._named, args)), type_)
+                return Call(op, tuple(map(self._name_variables, args)), type_)
             case Const():
                 return scalar
 
@@ -110,33 +110,33 @@ class _Writer:
         """The lines of a query."""
         match query:
             case Block():
-                yield from self._block(query)
+                yield from self._write_block(query)
             case Combined():
-                yield from _indented(self.query(query.left))
+                yield from _indent(self.query(query.left))
                 yield query.operator.upper() + ("" if query.distinct else " ALL")
-                yield from _indented(self.query(query.right))
+                yield from _indent(self.query(query.right))
             case Constants():
                 yield "VALUES " + ", ".join(f"({self.scalars(row)})" for row in query.rows)
             case Limited():
                 yield from self.query(query.query)
                 yield f"AS ({', '.join(c.name for c in query.columns)})"
         if not isinstance(query, Constants) and query.order:
-            yield self._over((), query.order)
+            yield self._write_order((), query.order)
         if not isinstance(query, Constants) and (query.limit is not None or query.offset):
             offset = f" OFFSET {query.offset}" if query.offset else ""
             yield f"LIMIT {'ALL' if query.limit is None else query.limit}{offset}"
 
-    def _block(self, block: Block) -> Iterator[str]:
+    def _write_block(self, block: Block) -> Iterator[str]:
         if block.source is not None:
-            yield f"FROM {self._source(block.source)}"
-            yield from _indented(self._tables(block.source))
+            yield f"FROM {self._write_source(block.source)}"
+            yield from _indent(self._write_tables(block.source))
         if block.conditions:
             yield f"WHERE {self.scalars(block.conditions, ' AND ')}"
         if block.grouping is not None:
             keys = {scalar: variable for variable, scalar in block.grouping.keys}
             sets = (", ".join(self.name(keys[s]) for s in chosen) for chosen in block.grouping.sets)
             yield f"GROUP BY {', '.join(f'({chosen})' for chosen in sets)}"
-            yield from _indented(f"{self.name(v)} := {self.scalar(s)}" for v, s in block.grouping.keys)
+            yield from _indent(f"{self.name(v)} := {self.scalar(s)}" for v, s in block.grouping.keys)
             for a in block.grouping.aggregates:
                 args = ("DISTINCT " if a.call.distinct else "") + (self.scalars(a.call.args) or "*")
                 where = "" if a.call.where is None else f" FILTER (WHERE {self.scalar(a.call.where)})"
@@ -144,7 +144,7 @@ class _Writer:
         if block.having is not None:
             yield f"HAVING {self.scalar(block.having)}"
         for w in block.windows:
-            yield f"WINDOW {self.name(w.variable)} := {w.function.op}({self.scalars(w.function.args)}) OVER ({self._over(w.partition, w.function.order)})"
+            yield f"WINDOW {self.name(w.variable)} := {w.function.op}({self.scalars(w.function.args)}) OVER ({self._write_order(w.partition, w.function.order)})"
         if block.qualify is not None:
             yield f"QUALIFY {self.scalar(block.qualify)}"
         distinct = "DISTINCT " if block.distinct else ""
@@ -154,23 +154,25 @@ class _Writer:
             values = self.scalars(subquery.operands)
             asked = f"{values} {subquery.operator} any of" if subquery.operands else f"{subquery.kind} of"
             yield f"  {self.name(subquery.variable)} := {asked}"
-            yield from _indented(_indented(self.query(subquery.query)))
+            yield from _indent(_indent(self.query(subquery.query)))
 
-    def _source(self, source: From) -> str:
+    def _write_source(self, source: From) -> str:
         if isinstance(source, Table):
             name = source.rows.name if isinstance(source.rows, Relation) else f"({source.alias})"
             return name if name.lower() == source.alias.lower() else f"{name} AS {source.alias}"
         on = f" ON {self.scalars(source.on, ' AND ')}" if source.on else ""
-        return f"{self._source(source.left)} {f'{source.side} JOIN'.lstrip()} {self._source(source.right)}{on}"
+        return (
+            f"{self._write_source(source.left)} {f'{source.side} JOIN'.lstrip()} {self._write_source(source.right)}{on}"
+        )
 
-    def _tables(self, source: From) -> Iterator[str]:
+    def _write_tables(self, source: From) -> Iterator[str]:
         if not isinstance(source, Table):
-            yield from (*self._tables(source.left), *self._tables(source.right))
+            yield from (*self._write_tables(source.left), *self._write_tables(source.right))
         elif not isinstance(source.rows, Relation):
             yield f"({source.alias}) :="
-            yield from _indented(self.query(source.rows))
+            yield from _indent(self.query(source.rows))
 
-    def _over(self, partition: Iterable[Scalar], order: Iterable[Order]) -> str:
+    def _write_order(self, partition: Iterable[Scalar], order: Iterable[Order]) -> str:
         parts = [f"PARTITION BY {text}"] if (text := self.scalars(partition)) else []
         keys = ", ".join(self.scalar(s) + (" DESC" if down else "") for s, down, _ in order)
         return " ".join([*parts, *([f"ORDER BY {keys}"] if keys else [])])
@@ -184,5 +186,5 @@ class _Writer:
         return f"{sign}{', '.join(found)}{tables}{where}"
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
+def _indent(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)

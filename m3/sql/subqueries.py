@@ -17,9 +17,9 @@ from m3.simplify import simplify
 from m3.sql.block import Block, Query, Subquery, is_total
 from m3.sql.clauses import is_wrapper
 from m3.sql.names import Names
-from m3.sql.places import folded
+from m3.sql.places import fold_case
 
-__all__ = ["SubqueryReader", "compared"]
+__all__ = ["SubqueryReader", "compare"]
 
 COMPARED: Mapping[type[exp.Expr], str] = {
     exp.EQ: "eq",
@@ -35,8 +35,8 @@ NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt
 class SubqueryReader:
     """Resolves the subqueries in the expressions of one block.
 
-    >>> from m3.sql.show import example, show
-    >>> print(show(example("SELECT a FROM r WHERE a IN (SELECT b FROM s)")))
+    >>> from m3.sql.show import resolve_example, show
+    >>> print(show(resolve_example("SELECT a FROM r WHERE a IN (SELECT b FROM s)")))
     FROM r
     WHERE in
     SELECT r.a AS a
@@ -59,73 +59,75 @@ class SubqueryReader:
         """The variable for a subquery; None when ``node`` is none."""
         if not isinstance(node, exp.Exists | exp.In | exp.Query | exp.Binary):
             return None
-        same = folded(node)
+        same = fold_case(node)
         if same not in self.names.known:
-            found = self._read(node)
+            found = self._read_node(node)
             if found is None:
                 return None
             self.names.known[same] = found
         return self.names.known[same]
 
-    def _read(self, node: exp.Expr) -> Scalar | None:
+    def _read_node(self, node: exp.Expr) -> Scalar | None:
         if isinstance(node, exp.Exists):
-            return self._add(Subquery(self._variable("exists", BOOL), "exists", self._query(node.this), node=node))
+            return self._add(
+                Subquery(self._make_variable("exists", BOOL), "exists", self._resolve(node.this), node=node)
+            )
         if isinstance(node, exp.In) and node.args.get("query") is not None:
-            return self._any(node, node.this, "eq", node.args["query"])
+            return self._read_any(node, node.this, "eq", node.args["query"])
         quantified = type(node) in COMPARED and isinstance(node.expression, exp.Any | exp.All)
-        if quantified and isinstance(_inner(node.expression.this), exp.Query):
+        if quantified and isinstance(_unwrap(node.expression.this), exp.Query):
             op = COMPARED[type(node)]
             if isinstance(node.expression, exp.Any):
-                return self._any(node, node.this, op, node.expression.this)
-            return call("not", self._any(node, node.this, NEGATED[op], node.expression.this))
+                return self._read_any(node, node.this, op, node.expression.this)
+            return call("not", self._read_any(node, node.this, NEGATED[op], node.expression.this))
         if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
-            query = self._query(node)
+            query = self._resolve(node)
             if len(query.columns) != 1:
                 hint = "select one expression"
                 self.names.fail(node, f"a scalar subquery with {len(query.columns)} columns", "subquery-columns", hint)
             kind, total = query.columns[0].type, is_total(query)
-            variable = self._variable("value", kind if total else kind.with_null())
+            variable = self._make_variable("value", kind if total else kind.with_null())
             single = query.single or (
                 isinstance(query, Block) and query.grouping is not None and query.grouping.sets == ((),)
             )
             return self._add(Subquery(variable, "value", query, total=total, single=single, node=node))
         return None
 
-    def _variable(self, wish: str, type_: Type) -> Var:
+    def _make_variable(self, wish: str, type_: Type) -> Var:
         return Var(wish, type_, self.names.context.registry.scope("subquery"))
 
-    def _query(self, node: exp.Expr) -> Query:
-        return self.resolve_query(_inner(node), self.names)
+    def _resolve(self, node: exp.Expr) -> Query:
+        return self.resolve_query(_unwrap(node), self.names)
 
     def _add(self, subquery: Subquery) -> Var:
         self.names.subqueries.append(subquery)
         return subquery.variable
 
-    def _any(self, node: exp.Expr, operand: exp.Expr, op: str, inner: exp.Expr) -> Scalar:
-        query = self._query(inner)
+    def _read_any(self, node: exp.Expr, operand: exp.Expr, op: str, inner: exp.Expr) -> Scalar:
+        query = self._resolve(inner)
         nodes = operand.expressions if isinstance(operand, exp.Tuple) else [operand.unnest()]
         mine = tuple(self.read(e) for e in nodes)
         if len(mine) != len(query.columns):
             message = f"{len(mine)} values compared with {len(query.columns)} columns"
             self.names.fail(node, message, "subquery-columns", "select as many columns")
-        condition = self.names.guarded(node, lambda: compared(op, mine, query.columns))
-        variable = self._variable("in", BOOL.with_null(condition.type.nullable))
+        condition = self.names.guard(node, lambda: compare(op, mine, query.columns))
+        variable = self._make_variable("in", BOOL.with_null(condition.type.nullable))
         return self._add(Subquery(variable, "any", query, op, mine, node=node))
 
 
-def _inner(node: exp.Expr) -> exp.Expr:
+def _unwrap(node: exp.Expr) -> exp.Expr:
     while is_wrapper(node):
         node = node.this
     return node
 
 
-def compared(operator: str, operands: tuple[Scalar, ...], columns: tuple[Var, ...]) -> Scalar:
+def compare(operator: str, operands: tuple[Scalar, ...], columns: tuple[Var, ...]) -> Scalar:
     """``(operands) operator (columns)``."""
-    pairs = [call(operator, *_alike(a, b)) for a, b in zip(operands, columns, strict=True)]
+    pairs = [call(operator, *_unify(a, b)) for a, b in zip(operands, columns, strict=True)]
     return pairs[0] if len(pairs) == 1 else call("and", *pairs)
 
 
-def _alike(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+def _unify(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
     if a.type.same_as(b.type) or (a.type.is_numeric and b.type.is_numeric):
         return a, b
     common = common_type(a, b).with_null(False)

@@ -4,7 +4,7 @@ Views that read other views of the project: a name that is no table is a WITH qu
 
     >>> from m3.sql.places import Source
     >>> views = {"totals": "SELECT k, SUM(x) AS s FROM r GROUP BY k", "v": "SELECT MAX(s) FROM totals"}
-    >>> tree, source = with_views("v", views, ["r"], None)
+    >>> tree, source = parse_with_views("v", views, ["r"], None)
     >>> source.complete
     'WITH totals AS (SELECT k, SUM(x) AS s FROM r GROUP BY k) SELECT MAX(s) FROM totals'
 
@@ -24,12 +24,12 @@ from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
 from m3.sql.clauses import is_wrapper
-from m3.sql.correlation import converted
+from m3.sql.correlation import convert
 from m3.sql.expressions import is_bare_null
 from m3.sql.names import Column, Known, Names
 from m3.sql.places import Source
 
-__all__ = ["read_from", "read_operation", "read_values", "unite", "untyped", "with_views"]
+__all__ = ["is_untyped", "parse_with_views", "read_from", "read_operation", "read_values", "unite_columns"]
 
 
 ResolveQuery = Callable[[exp.Expr, Names], Query]
@@ -39,67 +39,67 @@ Read = Callable[[exp.Expr], Scalar]
 def read_from(names: Names, select: exp.Select, resolve_query: ResolveQuery, read: Read) -> From | None:
     """The FROM clause of a SELECT; its tables become known to ``names``.
 
-    >>> from m3.sql.show import example, show
-    >>> print(show(example("SELECT a FROM r LEFT JOIN s AS t(id, c) USING (id)")))
+    >>> from m3.sql.show import resolve_example, show
+    >>> print(show(resolve_example("SELECT a FROM r LEFT JOIN s AS t(id, c) USING (id)")))
     FROM r LEFT JOIN s AS t ON r.id = t.b
     SELECT r.a AS a
     """
     from_ = select.args.get("from_")
     if from_ is None:
         return None
-    return _Tables(names, resolve_query, read).all(from_.this, select.args.get("joins") or ())
+    return _Tables(names, resolve_query, read).read_all(from_.this, select.args.get("joins") or ())
 
 
 class _Tables:
     def __init__(self, names: Names, resolve_query: ResolveQuery, read: Read) -> None:
         self.names, self.resolve_query, self.read = names, resolve_query, read
 
-    def all(self, first: exp.Expr, joins: Iterable[exp.Join]) -> From:
+    def read_all(self, first: exp.Expr, joins: Iterable[exp.Join]) -> From:
         """A table and what is joined to it, from left to right."""
-        source = self._operand(first, ())
-        for join, followers in _segments([*(first.args.get("joins") or ()), *joins]):
-            source = self._join(source, join, followers)
+        source = self._read_operand(first, ())
+        for join, followers in _split_segments([*(first.args.get("joins") or ()), *joins]):
+            source = self._read_join(source, join, followers)
         return source
 
-    def _operand(self, node: exp.Expr, joins: Sequence[exp.Join]) -> From:
+    def _read_operand(self, node: exp.Expr, joins: Sequence[exp.Join]) -> From:
         """An operand of a join: a table, or a join itself, whose conditions see its own tables only."""
         while isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this):
             if node.alias:
-                node = _joined_as(node)
+                node = _derive_join(node)
                 break
             joins, node = [*(node.this.args.get("joins") or ()), *joins], node.this
         if not joins:
-            return self._table(node)
+            return self._read_table(node)
         names = self.names
         known, merged = names.tables, names.merged
         names.tables, names.merged = [], {}
-        source = self._operand(node, ())
-        for join, followers in _segments(joins):
-            source = self._join(source, join, followers)
+        source = self._read_operand(node, ())
+        for join, followers in _split_segments(joins):
+            source = self._read_join(source, join, followers)
         twice = {t.alias.lower() for t in known} & {t.alias.lower() for t in names.tables}
         if twice:
             names.fail(node, f"table name {min(twice)!r} occurs twice", "duplicate-alias", "use aliases")
         names.tables, names.merged = [*known, *names.tables], {**merged, **names.merged}
         return source
 
-    def _table(self, node: exp.Expr) -> Table:
+    def _read_table(self, node: exp.Expr) -> Table:
         if isinstance(node, exp.Paren):
-            return self._table(node.this)
+            return self._read_table(node.this)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            return self._known(node, node.alias or node.name, self._named(node))
+            return self._make_known(node, node.alias or node.name, self._find_named(node))
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
-            return self._derived(node, node.this)
+            return self._read_derived(node, node.this)
         if isinstance(node, exp.Subquery | exp.Values):
-            return self._derived(node, node)
+            return self._read_derived(node, node)
         hint = "a table, a derived table (SELECT ..) or VALUES"
         self.names.fail(node, f"{node.key.upper()} in FROM", "unsupported-table", hint)
 
-    def _derived(self, node: exp.Expr, query: exp.Expr) -> Table:
+    def _read_derived(self, node: exp.Expr, query: exp.Expr) -> Table:
         inner = query.this if is_wrapper(query, "joins") else query
         rows = self.resolve_query(inner, self.names)
-        return self._known(node, node.alias or f"_{len(self.names.tables) + 1}", rows)
+        return self._make_known(node, node.alias or f"_{len(self.names.tables) + 1}", rows)
 
-    def _named(self, node: exp.Table) -> Relation | Query:
+    def _find_named(self, node: exp.Table) -> Relation | Query:
         scope: Names | None = self.names
         while scope is not None:
             view = scope.views.get(node.name.lower())
@@ -113,7 +113,7 @@ class _Tables:
             self.names.fail(node, f"no relation {node.name!r}", "unknown-relation", hint)
         return relation
 
-    def _known(self, node: exp.Expr, alias: str, rows: Relation | Query) -> Table:
+    def _make_known(self, node: exp.Expr, alias: str, rows: Relation | Query) -> Table:
         """Make a table known, its columns called as ``AS t(a, b)`` says."""
         if alias.lower() in {t.alias.lower() for t in self.names.tables}:
             self.names.fail(node, f"table name {alias!r} occurs twice", "duplicate-alias", "give each its own alias")
@@ -133,60 +133,63 @@ class _Tables:
                     n,
                     v,
                     rows.origins[i] if isinstance(rows, Block) and i < len(rows.origins) else None,
-                    untyped(rows, i),
+                    is_untyped(rows, i),
                 )
                 for i, (n, v) in enumerate(zip(called, variables, strict=True))
             ]
         self.names.tables.append(Known(alias, tuple(columns)))
         return Table(alias, variables, rows)
 
-    def _join(self, left: From, join: exp.Join, followers: Sequence[exp.Join]) -> Join:
+    def _read_join(self, left: From, join: exp.Join, followers: Sequence[exp.Join]) -> Join:
         side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
         names = self.names
         if kind in ("SEMI", "ANTI") or side in ("SEMI", "ANTI"):
-            return self._semi(left, join, "ANTI" if "ANTI" in (kind, side) else "SEMI")
+            return self._read_semi(left, join, "ANTI" if "ANTI" in (kind, side) else "SEMI")
         if kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
             hint = "INNER, LEFT, RIGHT, FULL, CROSS, SEMI and ANTI joins"
             names.fail(join, f"{method} {side} {kind} JOIN".replace("  ", " "), "unsupported-join", hint)
         known, merged = list(names.tables), dict(names.merged)
         count = len(known)
         names.merged = {}
-        right = self._operand(join.this, [*(join.this.args.get("joins") or ()), *followers])
+        right = self._read_operand(join.this, [*(join.this.args.get("joins") or ()), *followers])
         tables, theirs = names.tables[count:], names.merged
         names.merged = {**merged, **theirs}
         using = [i.name for i in join.args.get("using") or ()]
         if method == "NATURAL":
             left_names = {c.name.lower() for t in known for c in t.columns}
             using = list(dict.fromkeys(c.name for t in tables for c in t.columns if c.name.lower() in left_names))
-        on = [self._equal(join, known, merged, tables, theirs, name) for name in using]
+        on = [self._equate_columns(join, known, merged, tables, theirs, name) for name in using]
         pairs = [(name, *equality.args) for name, equality in zip(using, on, strict=True)]  # type: ignore[union-attr]
         if join.args.get("on") is not None:
-            on.append(self._condition(join.args["on"]))
+            on.append(self._read_condition(join.args["on"]))
         if side and placeholders(on):
             names.fail(join, "a subquery in the ON of an outer join", "unsupported-join", "join a derived table")
         made = Join(left, right, side, tuple(on))
-        self._mark(made, side)
-        return replace(made, merged=tuple(self._merged(name, a, b, side) for name, a, b in pairs))
+        self._mark_nullable(made, side)
+        return replace(made, merged=tuple(self._merge_column(name, a, b, side) for name, a, b in pairs))
 
-    def _semi(self, left: From, join: exp.Join, side: str) -> Join:
+    def _read_semi(self, left: From, join: exp.Join, side: str) -> Join:
         known = list(self.names.tables)
-        right = self._table(join.this)
+        right = self._read_table(join.this)
         tables = self.names.tables[len(known) :]
-        on = [self._equal(join, known, self.names.merged, tables, {}, i.name) for i in join.args.get("using") or ()]
+        on = [
+            self._equate_columns(join, known, self.names.merged, tables, {}, i.name)
+            for i in join.args.get("using") or ()
+        ]
         if join.args.get("on") is not None:
-            on.append(self._condition(join.args["on"]))
+            on.append(self._read_condition(join.args["on"]))
         if placeholders(on):
             self.names.fail(join, f"a subquery in the ON of a {side} join", "unsupported-join", "join a derived table")
         self.names.tables = known
         return Join(left, right, side, tuple(on))
 
-    def _condition(self, node: exp.Expr) -> Scalar:
+    def _read_condition(self, node: exp.Expr) -> Scalar:
         condition = self.read(node)
         if condition.type.kind != "bool":
             self.names.fail(node, f"ON of type {condition.type}", "type-mismatch", "write a comparison")
         return condition
 
-    def _equal(
+    def _equate_columns(
         self,
         join: exp.Join,
         known: Sequence[Known],
@@ -203,9 +206,9 @@ class _Tables:
         if len(left) != 1 or len(right) != 1:
             hint = "the column must exist once on both sides of the join"
             self.names.fail(join, f"no common column {name!r}", "unknown-column", hint)
-        return self.names.guarded(join, lambda: call("eq", left[0].variable, right[0].variable))
+        return self.names.guard(join, lambda: call("eq", left[0].variable, right[0].variable))
 
-    def _merged(self, name: str, left: Scalar, right: Scalar, side: str) -> tuple[str, Var, Scalar]:
+    def _merge_column(self, name: str, left: Scalar, right: Scalar, side: str) -> tuple[str, Var, Scalar]:
         """After USING there is one column: the left one, the right one, or in a full join whichever is there."""
         what = right if side == "RIGHT" else left
         if side == "FULL":
@@ -215,32 +218,32 @@ class _Tables:
         self.names.merged[name.lower()] = Column(name, variable, origin.origin if origin is not None else None)
         return name.lower(), variable, what
 
-    def _mark(self, join: Join, side: str) -> None:
+    def _mark_nullable(self, join: Join, side: str) -> None:
         """An outer join makes columns nullable, and what was read before it may be something else now."""
         if not side:
             return
         names = self.names
         now: dict[Key, Var] = {v.key: v for v in columns_of(join)}
         names.known.clear()
-        names.tables = [replace(t, columns=tuple(_now(c, now) for c in t.columns)) for t in names.tables]
-        names.merged = {key: _now(c, now) for key, c in names.merged.items()}
+        names.tables = [replace(t, columns=tuple(_update_column(c, now) for c in t.columns)) for t in names.tables]
+        names.merged = {key: _update_column(c, now) for key, c in names.merged.items()}
 
 
-def _now(column: Column, now: dict[Key, Var]) -> Column:
+def _update_column(column: Column, now: dict[Key, Var]) -> Column:
     return replace(column, variable=now.get(column.variable.key, column.variable))
 
 
-def untyped(query: Query | Relation, index: int) -> bool:
+def is_untyped(query: Query | Relation, index: int) -> bool:
     """Whether a query's column is NULL and nothing else."""
     match query:
         case Block():
             return index in query.untyped
         case Combined():
-            return untyped(query.left, index) and untyped(query.right, index)
+            return is_untyped(query.left, index) and is_untyped(query.right, index)
         case Constants():
             return all(is_bare_null(row[index]) for row in query.rows)
         case Limited():
-            return untyped(query.query, index)
+            return is_untyped(query.query, index)
     return False
 
 
@@ -251,7 +254,7 @@ def _is_join(node: exp.Expr) -> bool:
     return isinstance(node, exp.Table) or (isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this))
 
 
-def _joined_as(node: exp.Expr) -> exp.Expr:
+def _derive_join(node: exp.Expr) -> exp.Expr:
     """``(a JOIN b) AS x``: the derived table ``(SELECT * FROM a JOIN b) AS x``."""
     inner = node.this.copy()
     while isinstance(inner, exp.Paren):
@@ -262,7 +265,7 @@ def _joined_as(node: exp.Expr) -> exp.Expr:
     return exp.Subquery(this=select, alias=node.args["alias"].copy(), joins=node.args.get("joins"))
 
 
-def _segments(joins: Sequence[exp.Join]) -> list[tuple[exp.Join, list[exp.Join]]]:
+def _split_segments(joins: Sequence[exp.Join]) -> list[tuple[exp.Join, list[exp.Join]]]:
     """The joins, each with those that come first: a comma binds less than JOIN, which only outer joins show."""
     found: list[tuple[exp.Join, list[exp.Join]]] = []
     commas = [
@@ -277,7 +280,7 @@ def _segments(joins: Sequence[exp.Join]) -> list[tuple[exp.Join, list[exp.Join]]
     return found
 
 
-def unite(columns: Sequence[Var], others: Sequence[Var]) -> list[Var]:
+def unite_columns(columns: Sequence[Var], others: Sequence[Var]) -> list[Var]:
     """The columns of a union: the first names, the common types."""
     united = []
     for a, b in zip(columns, others, strict=True):
@@ -293,7 +296,7 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
     """A set operation, without its ORDER BY and LIMIT."""
     if any(node.args.get(x) for x in ("by_name", "side", "kind", "on")):
         names.fail(node, f"{node.key.upper()} BY NAME", "unsupported-set-operation", "name the columns in one order")
-    left, right = (resolve_query(_operand(side), names) for side in (node.left, node.right))
+    left, right = (resolve_query(_unwrap(side), names) for side in (node.left, node.right))
     if len(left.columns) != len(right.columns):
         message = f"{node.key.upper()} of {len(left.columns)} and {len(right.columns)} columns"
         names.fail(node, message, "set-columns", "select as many columns on both sides")
@@ -301,17 +304,17 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
         # a column that is nothing but NULL takes the other side's type
         ours, theirs = list(left.columns), list(right.columns)
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-            if b.type.kind == "string" and untyped(right, i):
+            if b.type.kind == "string" and is_untyped(right, i):
                 theirs[i] = Var(b.name, a.type.with_null())
-            elif a.type.kind == "string" and untyped(left, i):
+            elif a.type.kind == "string" and is_untyped(left, i):
                 ours[i] = Var(a.name, b.type.with_null())
-        columns = unite(ours, theirs)
+        columns = unite_columns(ours, theirs)
     except ProgramError as error:
         names.fail(node, error.message, error.kind, error.hint)
     return Combined(node.key, bool(node.args.get("distinct")), left, right, tuple(columns))
 
 
-def _operand(node: exp.Expr) -> exp.Expr:
+def _unwrap(node: exp.Expr) -> exp.Expr:
     return node.this if is_wrapper(node, "order") else node
 
 
@@ -327,16 +330,16 @@ def read_values(node: exp.Values, names: Names, read: Callable[[exp.Expr], Scala
     for row in rows:
         typed = (c.type.with_null() if is_bare_null(s) else s.type for c, s in zip(columns, row, strict=True))
         try:
-            columns = unite(columns, [Var("", t) for t in typed])
+            columns = unite_columns(columns, [Var("", t) for t in typed])
         except ProgramError as error:
             names.fail(node, error.message, error.kind, error.hint)
-    made = tuple(tuple(converted(s, c) for c, s in zip(columns, row, strict=True)) for row in rows)
+    made = tuple(tuple(convert(s, c) for c, s in zip(columns, row, strict=True)) for row in rows)
     if not all(isinstance(s, Const) for row in made for s in row):
         names.fail(node, "VALUES that are not constant", "values", "constants only")
     return Constants(tuple(columns), made)
 
 
-def with_views(
+def parse_with_views(
     name: str, views: Mapping[str, str], tables: Iterable[str], dialect: str | None
 ) -> tuple[exp.Expression, Source]:
     """The tree of a view with the views that it reads, and its text.
@@ -355,7 +358,7 @@ def with_views(
     needed: dict[str, exp.Expression] = {}
     source = Source(views[name], name)
     tree = source.parse(dialect)
-    _collect(name, tree, views, known, (name,), needed, dialect)
+    _collect_views(name, tree, views, known, (name,), needed, dialect)
     for other, query in reversed(needed.items()):
         for node in query.walk():  # they stand in another text, and have no place in this one
             node.meta.clear()
@@ -370,7 +373,7 @@ def with_views(
     return tree, source
 
 
-def _collect(
+def _collect_views(
     name: str,
     tree: exp.Expression,
     views: Mapping[str, str],
@@ -392,5 +395,5 @@ def _collect(
                 f"view {other!r} reads itself: {' > '.join([*path, other])}", kind="recursive", span=span, hint=hint
             )
         inner = Source(views[other], other).parse(dialect)
-        _collect(other, inner, views, known, (*path, other), needed, dialect)
+        _collect_views(other, inner, views, known, (*path, other), needed, dialect)
         needed[other] = inner

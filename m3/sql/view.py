@@ -21,15 +21,15 @@ from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
 from m3.sql.block import Block, Constants, Order, placeholders, unique_names
 from m3.sql.clauses import is_wrapper
-from m3.sql.correlation import Space, counted, plain
-from m3.sql.grouping import linear_groups
+from m3.sql.correlation import Space, count_rows, name_columns
+from m3.sql.grouping import find_linear_groups
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
 from m3.sql.normalise import normalise
 from m3.sql.resolve import resolve_query
-from m3.sql.rewrites import rewritten
-from m3.sql.select import distinct_rows, filtered, listed, rows_of, selected
-from m3.sql.tables import with_views
+from m3.sql.rewrites import rewrite
+from m3.sql.select import filter_rows, list_rows, remove_repeats, rows_of, select_rows
+from m3.sql.tables import parse_with_views
 
 __all__ = ["parse_view"]
 
@@ -61,8 +61,8 @@ def parse_view(
         SyntaxProblem: not SQL.
         CompileError: SQL that cannot be maintained, at its place, with the nearest form that can.
     """
-    tree, source = with_views(name, views, [r.name for r in relations], dialect)
-    node = rewritten(tree, source)
+    tree, source = parse_with_views(name, views, [r.name for r in relations], dialect)
+    node = rewrite(tree, source)
     while is_wrapper(node):
         node = node.this
     context = Context(source, {r.name: r for r in relations}, registry, name, dialect)
@@ -86,52 +86,52 @@ class _View:
         """The view: its own ORDER BY and LIMIT are left for when it is read."""
         query, top = normalise(resolve_query(self.node, Names(self.context))), Workspace(self.context, rows_of=rows_of)
         if isinstance(query, Constants):
-            return self._bag(rows_of(query, top), (), None, 0)
+            return self._read_bag(rows_of(query, top), (), None, 0)
         whole = replace(query, limit=None, offset=0)
         if not isinstance(whole, Block):
-            return self._bag(rows_of(replace(whole, order=()), top), whole.order, query.limit, query.offset)
-        space = filtered(whole, self.context, None)
-        linear = self._linear(whole, space, query.limit, query.offset)
-        return linear if linear is not None else self._rows(whole, space, query.limit, query.offset)
+            return self._read_bag(rows_of(replace(whole, order=()), top), whole.order, query.limit, query.offset)
+        space = filter_rows(whole, self.context, None)
+        linear = self._read_linear(whole, space, query.limit, query.offset)
+        return linear if linear is not None else self._read_rows(whole, space, query.limit, query.offset)
 
-    def _linear(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery | None:
+    def _read_linear(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery | None:
         """The view of a grouping that is read off its maps; None where more than maps is needed."""
         over = [*block.results(), *([block.having] if block.having is not None else [])]
         if block.grouping is None or block.distinct or block.windows or block.qualify or block.first_of:
             return None
         if placeholders(over):
             return None
-        groups = linear_groups(block.grouping, space)
+        groups = find_linear_groups(block.grouping, space)
         if groups is None:
             return None
         items = [(o.name, simplify(substitute(o.scalar, groups.env))) for o in block.outputs]
         order = [(simplify(substitute(s, groups.env)), d, n) for s, d, n in block.order]
         having = simplify(substitute(block.having, groups.env)) if block.having is not None else None
         values = tuple((x.name, x.polynomial) for x in groups.inputs)
-        return self._view(groups.keys, values, groups.exists, items, having, order, limit, offset)
+        return self._make_view(groups.keys, values, groups.exists, items, having, order, limit, offset)
 
-    def _rows(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery:
-        rows, order = listed(block, selected(block, space))
+    def _read_rows(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery:
+        rows, order = list_rows(block, select_rows(block, space))
         if block.distinct:
             visible = Rows(tuple(c for c in rows.columns if c.scope is None), rows.branches)
             if any(s.scope is not None for s, _, _ in order if isinstance(s, Var)):
                 hint = "add it to the SELECT list"
                 self.context.fail(self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint)
-            rows = distinct_rows(visible, Space(self.context))
-        return self._bag(rows, order, limit, offset)
+            rows = remove_repeats(visible, Space(self.context))
+        return self._read_bag(rows, order, limit, offset)
 
-    def _bag(self, rows: Rows, order: Sequence[Order], limit: int | None, offset: int) -> ViewQuery:
-        direct = self._direct(rows, order, limit, offset)
+    def _read_bag(self, rows: Rows, order: Sequence[Order], limit: int | None, offset: int) -> ViewQuery:
+        direct = self._read_direct(rows, order, limit, offset)
         if direct is not None:
             return direct
-        columns = plain(rows.columns)
-        held = counted(rows.branches, rows.columns)
+        columns = name_columns(rows.columns)
+        held = count_rows(rows.branches, rows.columns)
         env = {old.key: Var(new.name, new.type) for old, new in zip(rows.columns, columns, strict=True)}
         items = [(c.name, env[c.key]) for c in rows.columns if c.scope is None]
         placed = [(simplify(substitute(s, env)), d, n) for s, d, n in order]
-        return self._view(tuple(columns), (), held, items, None, placed, limit, offset, repeated=True)
+        return self._make_view(tuple(columns), (), held, items, None, placed, limit, offset, repeated=True)
 
-    def _direct(self, rows: Rows, order: Sequence[Order], limit: int | None, offset: int) -> ViewQuery | None:
+    def _read_direct(self, rows: Rows, order: Sequence[Order], limit: int | None, offset: int) -> ViewQuery | None:
         """The rows of one derived relation are read off its map."""
         if len(rows.branches) != 1:
             return None
@@ -144,11 +144,11 @@ class _View:
         placed = [(bare(branch.value(s)), d, n) for s, d, n in order]
         conditions = [bare(c) for c in branch.conditions]
         having = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
-        return self._view(
+        return self._make_view(
             source.relation.columns, (), source.relation, items, having, placed, limit, offset, repeated=True
         )
 
-    def _view(
+    def _make_view(
         self,
         keys: Sequence[Column],
         values: Sequence[tuple[str, Polynomial]],
@@ -163,7 +163,7 @@ class _View:
     ) -> ViewQuery:
         names = unique_names([name for name, _ in items])
         columns = [OutputColumn(name, scalar) for name, (_, scalar) in zip(names, items, strict=True)]
-        places, hidden = _places(columns, order)
+        places, hidden = _place_order(columns, order)
         return ViewQuery(
             self.context.view,
             tuple(keys),
@@ -181,7 +181,7 @@ class _View:
         )
 
 
-def _places(
+def _place_order(
     columns: Sequence[OutputColumn], order: Sequence[Order]
 ) -> tuple[list[tuple[int, bool]], list[OutputColumn]]:
     """ORDER BY as positions, with hidden columns for what is not selected, and for NULLs that are not the smallest."""

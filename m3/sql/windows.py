@@ -14,12 +14,12 @@ from m3.functions.spec import average_type
 from m3.program import Frame, WindowFunction
 from m3.scalars import Const, Key, Scalar, Var, call, const, substitute, vars_of
 from m3.sql.block import Order, Window
-from m3.sql.correlation import close, counted, unused
-from m3.sql.functions import constant
+from m3.sql.correlation import close, count_rows, find_unused_names
+from m3.sql.functions import read_constant
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
 
-__all__ = ["count_of", "limited", "read_window", "spread"]
+__all__ = ["compute_windows", "limit_rows", "read_count", "read_window"]
 
 
 NAMES: Mapping[type[exp.Expr], str] = {
@@ -47,8 +47,8 @@ HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
 def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
     """A window function over a block's columns.
 
-    >>> from m3.sql.show import example, show
-    >>> print(show(example("SELECT a, RANK() OVER (PARTITION BY a ORDER BY x DESC) AS n FROM r")))
+    >>> from m3.sql.show import resolve_example, show
+    >>> print(show(resolve_example("SELECT a, RANK() OVER (PARTITION BY a ORDER BY x DESC) AS n FROM r")))
     FROM r
     WINDOW rank := rank() OVER (PARTITION BY r.a ORDER BY r.x DESC)
     SELECT r.a AS a, rank AS n
@@ -71,18 +71,18 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     unread = next((name for name, value in inner.args.items() if value and name not in ARGUMENTS), None)
     if unread is not None:
         names.fail(node, f"{inner.sql()} OVER: too many arguments", "wrong-arity", HINT)
-    args = _args(inner, op, read)
+    args = _read_args(inner, op, read)
     if len(args) < LEAST.get(op, 1):
         names.fail(node, f"{inner.sql()} OVER: too few arguments", "wrong-arity", HINT)
     places = node.args["order"].expressions if node.args.get("order") is not None else ()
     order = tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in places)
-    frame = _frame(node, names, order) if node.args.get("spec") else None
-    function = WindowFunction(op, args, order, frame, _type(op, args, names.context.dialect))
+    frame = _read_frame(node, names, order) if node.args.get("spec") else None
+    function = WindowFunction(op, args, order, frame, _find_type(op, args, names.context.dialect))
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
     return Window(Var(op, function.type, names.context.registry.scope("window")), partition, function)
 
 
-def _args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple[Scalar, ...]:
+def _read_args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple[Scalar, ...]:
     if op == "count" and (inner.this is None or isinstance(inner.this, exp.Star)):
         return ()
     nodes = [inner.this, inner.args.get("offset"), inner.args.get("default")] if inner.this is not None else []
@@ -95,7 +95,7 @@ def _args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple
     )
 
 
-def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:
+def _read_frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:
     spec = node.args["spec"]
     unit = str(spec.args.get("kind") or "RANGE").lower()
     exclude = EXCLUDED.get(spec.args["exclude"].name.upper()) if spec.args.get("exclude") else ""
@@ -104,7 +104,7 @@ def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, b
     bounds = []
     for end, missing in (("start", "UNBOUNDED"), ("end", "CURRENT ROW")):
         value, side = spec.args.get(end) or missing, str(spec.args.get(f"{end}_side") or "").upper()
-        bounds.append(_bound(spec, names, value, side))
+        bounds.append(_read_bound(spec, names, value, side))
     offset = unit == "range" and any(b not in (None, 0) for b in bounds)
     if offset and (len(order) != 1 or order[0][0].type.kind != "int"):
         names.fail(spec, "RANGE with an offset", "unsupported-window", "over one INT expression, or use ROWS")
@@ -112,18 +112,18 @@ def _frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, b
     return Frame(unit, low, high, exclude)
 
 
-def _bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> int | None:
+def _read_bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> int | None:
     if value == "UNBOUNDED":
         return None
     if value == "CURRENT ROW":
         return 0
-    rows = constant(value, names.context.source) if isinstance(value, exp.Expr) else None
+    rows = read_constant(value, names.context.source) if isinstance(value, exp.Expr) else None
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 0:
         names.fail(spec, "a frame bound that is not a number", "unsupported-window", "n PRECEDING or n FOLLOWING")
     return rows * (-1 if side == "PRECEDING" else 1)
 
 
-def _type(op: str, args: tuple[Scalar, ...], dialect: str | None) -> Type:
+def _find_type(op: str, args: tuple[Scalar, ...], dialect: str | None) -> Type:
     if op in (*PLACES, "count", "count_distinct"):
         return INT
     if op in ("percent_rank", "cume_dist"):
@@ -139,11 +139,11 @@ def _type(op: str, args: tuple[Scalar, ...], dialect: str | None) -> Type:
     return args[0].type.with_null()
 
 
-def spread(space: Workspace, windows: Sequence[Window], needed: Sequence[Var]) -> None:
+def compute_windows(space: Workspace, windows: Sequence[Window], needed: Sequence[Var]) -> None:
     """Give a block's rows the results of window functions.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT id, RANK() OVER (PARTITION BY a ORDER BY x) AS n FROM r")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT id, RANK() OVER (PARTITION BY a ORDER BY x) AS n FROM r")))
     + v_windows.id AS id, v_windows.w_1 AS n FROM v_windows
 
     Args:
@@ -157,11 +157,13 @@ def spread(space: Workspace, windows: Sequence[Window], needed: Sequence[Var]) -
         now = [w for w in left if w.partition == partition]
         left = [w for w in left if w.partition != partition]
         carried = vars_of(*needed, *done, *(s for w in (*left, *now) for s in w.scalars()))
-        _spread(space, partition, now, list(carried.values()))
+        _compute_partition(space, partition, now, list(carried.values()))
         done += [w.variable for w in now]
 
 
-def _spread(space: Workspace, partition: Sequence[Scalar], windows: Sequence[Window], carried: Sequence[Var]) -> None:
+def _compute_partition(
+    space: Workspace, partition: Sequence[Scalar], windows: Sequence[Window], carried: Sequence[Var]
+) -> None:
     scope = space.context.registry.scope("part")
     groups = [Var(f"part_{i + 1}", s.type, scope) for i, s in enumerate(partition)]
     branches = [
@@ -174,10 +176,10 @@ def _spread(space: Workspace, partition: Sequence[Scalar], windows: Sequence[Win
     closed = close(space.parent or space, branches, [v.key for v in (*groups, *carried)])
     columns = [*closed.columns(), *groups, *carried]
     asked = [s for w in windows for s in (*w.function.args, *(o for o, _, _ in w.function.order))]
-    source = counted(closed.branches, columns, asked)
+    source = count_rows(closed.branches, columns, asked)
     places = {old.key: Var(new.name, old.type) for new, old in zip(source.columns, columns, strict=True)}
-    results = unused([f"w_{i + 1}" for i in range(len(windows))], source.columns)
-    made = [(name, _over(w.function, places)) for name, w in zip(results, windows, strict=True)]
+    results = find_unused_names([f"w_{i + 1}" for i in range(len(windows))], source.columns)
+    made = [(name, _move_function(w.function, places)) for name, w in zip(results, windows, strict=True)]
     width = len(closed.links) + len(groups)
     context = space.context
     relation = context.registry.window(f"{context.view}_windows", source, width, made)
@@ -185,7 +187,7 @@ def _spread(space: Workspace, partition: Sequence[Scalar], windows: Sequence[Win
     space.branches = [closed.occurrence(space, relation, known)]
 
 
-def _over(function: WindowFunction, places: Mapping[Key, Var]) -> WindowFunction:
+def _move_function(function: WindowFunction, places: Mapping[Key, Var]) -> WindowFunction:
     order = tuple((substitute(s, places), down, first) for s, down, first in function.order)
     args = tuple(substitute(a, places) for a in function.args)
     return WindowFunction(function.op, args, order, function.frame, function.type)
@@ -194,7 +196,7 @@ def _over(function: WindowFunction, places: Mapping[Key, Var]) -> WindowFunction
 # ORDER BY with LIMIT and OFFSET inside a query: the first rows, by their numbers.
 
 
-def count_of(node: exp.Expr, clause: str, context: Context) -> int | None:
+def read_count(node: exp.Expr, clause: str, context: Context) -> int | None:
     """The number of a LIMIT or OFFSET clause, which may be an expression of constants; None for NULL, too.
 
     Raises:
@@ -208,17 +210,17 @@ def count_of(node: exp.Expr, clause: str, context: Context) -> int | None:
         return 1  # FETCH FIRST ROW ONLY
     if isinstance(count, exp.Var) and count.name.upper() == "ALL":
         return None
-    value = constant(count, context.source)
+    value = read_constant(count, context.source)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         context.fail(limit, f"{clause.upper()} that is not a number of rows", "limit", f"{clause.upper()} n")
     return value
 
 
-def limited(space: Workspace, rows: Rows, limit: int | None, offset: int, order: Sequence[Order]) -> Rows:
+def limit_rows(space: Workspace, rows: Rows, limit: int | None, offset: int, order: Sequence[Order]) -> Rows:
     """The rows that LIMIT and OFFSET leave.
 
-    >>> from m3.sql.show import joined, show_rows
-    >>> print(show_rows(joined("SELECT a FROM r ORDER BY x LIMIT 2 OFFSET 1")))
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a FROM r ORDER BY x LIMIT 2 OFFSET 1")))
     + v_limited.a AS a FROM v_limited WHERE v_limited.w_1 > 1 AND v_limited.w_1 <= 3
 
     Args:
@@ -232,10 +234,10 @@ def limited(space: Workspace, rows: Rows, limit: int | None, offset: int, order:
         return Rows(visible, rows.branches)
     closed = close(space, rows.branches, [c.key for c in rows.columns])
     columns = [*closed.columns(), *rows.columns]
-    source_rows = counted(closed.branches, columns)
+    source_rows = count_rows(closed.branches, columns)
     named = {old.key: Var(new.name, new.type) for old, new in zip(columns, source_rows.columns, strict=True)}
     places = tuple((named[s.key], down, first) for s, down, first in order if isinstance(s, Var))
-    (name,) = unused(["w_1"], source_rows.columns)
+    (name,) = find_unused_names(["w_1"], source_rows.columns)
     number = (name, WindowFunction("row_number", (), places, None, INT))
     context = space.context
     relation = context.registry.window(f"{context.view}_limited", source_rows, len(closed.links), [number])

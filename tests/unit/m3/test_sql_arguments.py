@@ -17,7 +17,7 @@ from m3.sql import rewrites
 from m3.sql.calls import EXTREMES, MOMENTS, OF_PAIRS, ORDERED
 from m3.sql.functions import HANDLERS, NAMED, make_reader
 from m3.sql.places import Source
-from m3.sql.rewrites import rewritten
+from m3.sql.rewrites import rewrite
 from m3.sql.windows import NAMES as WINDOWED
 
 DIALECTS = ("postgres", "spark", "duckdb", None)
@@ -54,7 +54,7 @@ def scalar(call: str, dialect: str | None) -> str | None:
     """The same for an expression of one row, which is faster."""
     source = Source(f"SELECT {call} AS q FROM r")
     try:
-        tree = rewritten(source.parse(dialect), source)
+        tree = rewrite(source.parse(dialect), source)
         return re.sub(r"Span\([^)]*\)", "", repr(make_reader(source, column).read(tree.expressions[0].unalias())))
     except M3Error:
         return None
