@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ from m3.failures import attempted, failed, may_fail, nonzero
 from m3.program import Column, OutputColumn, Relation, WindowFunction
 from m3.scalars import Call, Const, Scalar, Scope, Var, call, const, numeric_as_decimal, rename
 
-__all__ = ["DerivedQuery", "InputQuery", "Registry", "WindowQuery"]
+__all__ = ["DerivedQuery", "InputQuery", "Registry", "WindowQuery", "map_function"]
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,15 @@ def may_overflow(function: WindowFunction) -> bool:
     return not literal or bool(distance)
 
 
+def map_function(function: WindowFunction, change: Callable[[Scalar], Scalar]) -> WindowFunction:
+    """A window function over changed expressions."""
+    order = tuple((change(s), down, first) for s, down, first in function.order)
+    return replace(function, args=tuple(map(change, function.args)), order=order)
+
+
 def is_null(scalar: Scalar) -> bool:
     """Whether it is the literal NULL."""
     return isinstance(scalar, Const) and scalar.value is None
-
-
-def _attempt_function(function: WindowFunction) -> WindowFunction:
-    order = tuple((attempted(s), down, first) for s, down, first in function.order)
-    return replace(function, args=tuple(map(attempted, function.args)), order=order)
 
 
 def _name_flag(wish: str, columns: Iterable[Column]) -> str:
@@ -206,7 +207,7 @@ class Registry:
         meaning = (tuple(c.type for c in source.columns), canonical(source), partition, shapes)
         if meaning not in self._known:
             columns = (*source.columns, *(Column(name, f.type) for name, f in functions))
-            made = tuple(_attempt_function(f) for _, f in functions)
+            made = tuple(map_function(f, attempted) for _, f in functions)
             failing = tuple(f for _, f in functions if may_overflow(f))
             if failing:
                 columns = (*columns, Column(_name_flag(FAILED, columns), INT))

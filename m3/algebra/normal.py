@@ -78,16 +78,12 @@ def _list_implied(condition: Scalar) -> Iterator[Scalar]:
     for owner in owners(condition):
         mine = [[c for c in option if owners(c) == [owner]] for option in rest]
         if all(mine):
-            yield _disjoin([_conjoin(m) for m in mine])
-    yield _disjoin([_conjoin(option) for option in rest])
+            yield _combine("or", [_combine("and", m) for m in mine])
+    yield _combine("or", [_combine("and", option) for option in rest])
 
 
-def _conjoin(scalars: list[Scalar]) -> Scalar:
-    return scalars[0] if len(scalars) == 1 else call("and", *scalars)
-
-
-def _disjoin(scalars: list[Scalar]) -> Scalar:
-    return scalars[0] if len(scalars) == 1 else call("or", *scalars)
+def _combine(op: str, scalars: list[Scalar]) -> Scalar:
+    return scalars[0] if len(scalars) == 1 else call(op, *scalars)
 
 
 @dataclass
@@ -195,7 +191,10 @@ class _Normal:
         for found in self.classes:
             column = next((m.name for m in found.members if isinstance(m, Var)), "")
             found.name = found.name or self._name_class(column or "part")
-            found.strict = found.strict or any(map(self._is_known, found.members))
+            for member in found.members:  # if one is never NULL, none is
+                guard = call("not", call("is_null", member))
+                known = not member.type.nullable or guard in self.local.get(owners(member)[0], ())
+                found.strict = found.strict or known
             if found.strict:
                 for member in found.members:
                     if member.type.nullable:
@@ -206,11 +205,6 @@ class _Normal:
                 first, *others = group
                 for other in others:
                     self._filter(owner, call("eq" if found.strict else "same", first, other))
-
-    def _is_known(self, member: Scalar) -> bool:
-        """Whether a member is never NULL: then no member of its class is."""
-        guard = call("not", call("is_null", member))
-        return not member.type.nullable or guard in self.local.get(owners(member)[0], ())
 
     def _make_atom(self, source: Source, factors: list[Scalar]) -> Atom:
         bindings: dict[str, Scalar] = {}

@@ -109,7 +109,9 @@ class _Maker:
                 self.relations,
                 restricted=self.restricted,
             )
-            late = list(self._find_late(bound, [part for part, _ in parts]))
+            # what neither the event nor a single part decides is left for the statement, on loop variables
+            inside = [_list_variables(part) for part, _ in parts]
+            late = [s for s in self._find_open(bound) if not any(free([s]) <= names for names in inside)]
             wanted = targets | free(late)
             taken = {v for atom in self.term.atoms for v in atom.variables()}
             reads = [self._keep_auxiliary(i, parts, set(bound), wanted, taken) for i in range(len(parts))]
@@ -118,11 +120,6 @@ class _Maker:
     def _find_open(self, bound: Mapping[str, Scalar]) -> Iterator[Scalar]:
         """Conditions and factors that the event alone does not decide."""
         return (s for s in (*self.term.conditions, *self.term.factors) if not set(variables(s)) <= set(bound))
-
-    def _find_late(self, bound: Mapping[str, Scalar], parts: list[Part]) -> Iterator[Scalar]:
-        """Those that no single part decides either."""
-        inside = [{v for atom in part for v in atom.variables()} for part in parts]
-        return (s for s in self._find_open(bound) if not any(set(variables(s)) <= names for names in inside))
 
     def _keep_auxiliary(
         self, index: int, parts: list[tuple[Part, bool]], bound: set[str], wanted: set[str], taken: set[str]

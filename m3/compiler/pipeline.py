@@ -9,9 +9,9 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from m3.algebra.derive import DerivedQuery, Registry, WindowQuery
+from m3.algebra.derive import DerivedQuery, Registry, WindowQuery, map_function
 from m3.algebra.rows import ViewQuery
-from m3.algebra.terms import Atom, Failure, Monomial, Polynomial
+from m3.algebra.terms import Atom, Monomial, Polynomial
 from m3.check import check
 from m3.compiler.maps import Draft, Maps
 from m3.compiler.materialize import materialize_deltas, materialize_restricted
@@ -34,7 +34,6 @@ from m3.program import (
     Trigger,
     View,
     ViewValue,
-    WindowFunction,
     Windowing,
 )
 from m3.scalars import Call, Const, Scalar, Var, call, const, substitute
@@ -63,42 +62,33 @@ class Checks:
         own = [*(p for _, p in query.values), *query.checks]
         own += [query.exists] if isinstance(query.exists, Polynomial) else []
         first = [query.exists.name] if isinstance(query.exists, Relation) else []
-        found = {self._maps.keep(p, f"{query.name}_several"): None for p in query.checks}
-        checks = {name: Check(name) for name in found}
-        for found_check in self._find_checks(query.name, own, first):
-            checks.setdefault(found_check.map, found_check)
-        return tuple(checks.values())
-
-    def _find_checks(self, view: str, polynomials: Sequence[Polynomial], first: Sequence[str]) -> Iterator[Check]:
-        waiting, seen = [*first, *_list_relations(polynomials)], set[str]()
-        yield from self._check_failures(view, polynomials)
+        found = [Check(self._maps.keep(p, f"{query.name}_several")) for p in query.checks]
+        found += self._check_failures(query.name, own)
+        waiting, seen = [*first, *_list_relations(own)], set[str]()
         while waiting:
             name = waiting.pop(0)
-            query = self._derived.get(name)
-            if query is None or name in seen:
+            derived = self._derived.get(name)
+            if derived is None or name in seen:
                 continue
             seen.add(name)
-            inputs = list(query.polynomials())
-            yield from self._check_failures(view, inputs)
-            if query.failing:
-                yield self._check_rows(view, query)
+            inputs = list(derived.polynomials())
+            found += self._check_failures(query.name, inputs)
+            if derived.failing:
+                found.append(self._check_rows(query.name, derived))
             waiting += _list_relations(inputs)
+        checks: dict[str, Check] = {}
+        for check_ in found:  # one map may count what fails in several of them
+            checks.setdefault(check_.map, check_)
+        return tuple(checks.values())
 
     def _check_failures(self, view: str, polynomials: Sequence[Polynomial]) -> Iterator[Check]:
         for failure in dict.fromkeys(f for p in polynomials for f in p.failures):
             name = self._maps.keep(failure.polynomial, f"{view}_failed")
             relations = tuple(r for r in failure.relations if r not in self._derived)
-            yield Check(
-                name,
-                self._rename_columns(failure, name),
-                relations,
-                find_place(failure.expression) or Span(1, 1, 1, view),
-            )
-
-    def _rename_columns(self, failure: Failure, name: str) -> Scalar:
-        """The expression over the keys of its map, which may be older and named otherwise."""
-        pairs = zip(failure.polynomial.columns, self._maps.columns(name), strict=True)
-        return substitute(failure.expression, {old.name: Var(new.name, new.type) for old, new in pairs})
+            # the map may be older, and its keys named otherwise
+            pairs = zip(failure.polynomial.columns, self._maps.columns(name), strict=True)
+            expression = substitute(failure.expression, {old.name: Var(new.name, new.type) for old, new in pairs})
+            yield Check(name, expression, relations, find_place(failure.expression) or Span(1, 1, 1, view))
 
     def _check_rows(self, view: str, query: DerivedQuery | WindowQuery) -> Check:
         """The check of a derived relation's rows that could not be computed."""
@@ -163,20 +153,15 @@ def _define_derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
     if isinstance(query, WindowQuery):
         source = maps.keep(query.source, f"{name}_rows")
         kept = zip(query.source.columns, maps.columns(source), strict=True)
+        # the map that holds the rows may be older: named otherwise, and narrower
         columns = {old.name: Var(new.name, new.type) for old, new in kept}
-        functions = tuple(_move_function(f, columns) for f in query.functions)
+        functions = tuple(map_function(f, lambda s: substitute(s, columns)) for f in query.functions)
         return Windowing(name, source, query.partition, functions, bool(query.failing))
     inputs = tuple(
         Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind, x.at, x.order, x.parameter)
         for x in query.inputs
     )
     return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
-
-
-def _move_function(function: WindowFunction, columns: Mapping[str, Var]) -> WindowFunction:
-    """The function over the columns of the map that holds its rows, which may be older, named otherwise and narrower."""
-    order = tuple((substitute(s, columns), down, first) for s, down, first in function.order)
-    return replace(function, args=tuple(substitute(a, columns) for a in function.args), order=order)
 
 
 def _define_view(query: ViewQuery, maps: Maps, checks: Checks) -> View:

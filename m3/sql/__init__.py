@@ -1,11 +1,10 @@
 """SQL -> algebra, in ordered passes. The only package that knows sqlglot.
 
 ==============================  ============================================================================
-:mod:`~m3.sql.places`           text -> syntax, and where it stands
+:mod:`~m3.sql.places`           text -> syntax, and where it stands; what nobody reads is refused
 :mod:`~m3.sql.tables`           the views that it reads become WITH queries; FROM, set operations and VALUES are resolved
 :mod:`~m3.sql.rewrites`         syntax -> less syntax: one spelling for each aggregate and window, series and spans of time
-                                (:mod:`~m3.sql.series`) and ASOF joins (:mod:`~m3.sql.asof`) as plain queries; what nobody
-                                reads is refused (:mod:`~m3.sql.clauses`)
+                                (:mod:`~m3.sql.series`) and ASOF joins (:mod:`~m3.sql.asof`) as plain queries
 :mod:`~m3.sql.resolve`          syntax -> resolved queries (:mod:`~m3.sql.block`, immutable): names, types, stars;
                                 expressions by :mod:`~m3.sql.expressions` and :mod:`~m3.sql.functions`, aggregates by
                                 :mod:`~m3.sql.calls`, windows by :mod:`~m3.sql.windows`

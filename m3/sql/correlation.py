@@ -285,18 +285,12 @@ def _group_by_owner(space: Space, variables: Sequence[Var]) -> list[tuple[Space,
         while owner is not None and not owner.knows(variable.key):
             owner = owner.parent
         if owner is None:
-            raise CompileError(
-                f"a subquery compares {_name_variable(variable)} in a way that cannot be undone",
-                kind="correlation",
-                hint="compare outer columns by equality, or aggregate in a derived table first",
-            )
+            label = f"{variable.scope.label}." if variable.scope is not None and variable.scope.label else ""
+            message = f"a subquery compares {label}{variable.name} in a way that cannot be undone"
+            hint = "compare outer columns by equality, or aggregate in a derived table first"
+            raise CompileError(message, kind="correlation", hint=hint)
         groups.setdefault(id(owner), (owner, []))[1].append(variable)
     return list(groups.values())
-
-
-def _name_variable(variable: Var) -> str:
-    scope = variable.scope
-    return f"{scope.label}.{variable.name}" if scope is not None and scope.label else variable.name
 
 
 def _derive_domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relation:

@@ -63,15 +63,11 @@ def shift_date(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scal
 
 def _add_steps(reader: ExpressionReader, node: exp.Expr, start: Scalar, steps: Steps, direction: int) -> Scalar:
     for op, amount in steps.items():
-        signed = amount if direction > 0 else _negate_amount(reader, node, amount)
-        start = reader.call(node, op, start, signed)
+        if direction < 0:
+            literal = amount.value if isinstance(amount, Const) else None
+            amount = const(-literal) if isinstance(literal, int) else reader.call(node, "neg", amount)
+        start = reader.call(node, op, start, amount)
     return start
-
-
-def _negate_amount(reader: ExpressionReader, node: exp.Expr, amount: Scalar) -> Scalar:
-    if isinstance(amount, Const) and isinstance(amount.value, int):
-        return const(-amount.value)
-    return reader.call(node, "neg", amount)
 
 
 def _read_date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:

@@ -136,17 +136,14 @@ class Names:
 
     def _refuse_unknown(self, node: exp.Column) -> NoReturn:
         """Say what is not there: the column, where a table of its name is in reach, here or in an outer query."""
-        tables = list(self._list_tables())
+        tables: list[Known] = []
+        names: Names | None = self
+        while names is not None:  # from the inside
+            tables += (names.base if names.base is not None else names).tables
+            names = names.parent
         meant = [t for t in tables if node.table.lower() in ("", t.alias.lower())]
         if node.table and not meant:
             hint = f"tables: {', '.join(t.alias for t in tables) or 'none'}"
             self.fail(node, f"no table {node.table!r} in FROM", "unknown-table", hint)
         known = ", ".join(dict.fromkeys(c.name for t in meant for c in t.columns))
         self.fail(node, f"no column {node.sql()!r}", "unknown-column", f"columns: {known or 'none'}")
-
-    def _list_tables(self) -> Iterator[Known]:
-        """The tables of this block and of those around it, from the inside."""
-        names: Names | None = self
-        while names is not None:
-            yield from (names.base if names.base is not None else names).tables
-            names = names.parent

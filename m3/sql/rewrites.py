@@ -35,10 +35,9 @@ from sqlglot import exp
 
 from m3.scalars import Const
 from m3.sql.asof import replace_asof_joins
-from m3.sql.clauses import REWRITTEN, refuse_unread
 from m3.sql.functions import make_reader
 from m3.sql.functions_dates import read_interval_seconds
-from m3.sql.places import Source
+from m3.sql.places import REWRITTEN, Source, refuse_unread
 from m3.sql.series import join_spans, write_out_series
 
 __all__ = ["IGNORE_NULLS", "REWRITES", "respell_aggregates", "respell_windows", "rewrite"]

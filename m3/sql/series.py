@@ -92,7 +92,12 @@ def _read_elements(node: exp.Expr | None, source: Source) -> list[exp.Expr] | No
 
 
 def _read_series(node: exp.Expr, args: Sequence[exp.Expr], exclusive: bool, source: Source) -> list[exp.Expr]:
-    reader = make_reader(source, lambda n: _refuse_column(n, source))
+
+    def refuse_column(inner: exp.Expr) -> None:
+        if isinstance(inner, exp.Column):
+            source.fail(inner, "a series that is not constant", "values", HINT)
+
+    reader = make_reader(source, refuse_column)
     if len(args) not in (2, 3):
         source.fail(node, "a series of other than two or three arguments", "wrong-arity", "start, end, step")
     start, end = reader.read(args[0]), reader.read(args[1])
@@ -104,12 +109,6 @@ def _read_series(node: exp.Expr, args: Sequence[exp.Expr], exclusive: bool, sour
             source.fail(node, f"a series of more than {LONGEST} rows", "values", HINT)
         found.append(_write_literal(value))
     return found
-
-
-def _refuse_column(node: exp.Expr, source: Source) -> Scalar | None:
-    if isinstance(node, exp.Column):
-        source.fail(node, "a series that is not constant", "values", HINT)
-    return None
 
 
 def _generate_values(

@@ -15,9 +15,8 @@ from m3.datatypes import BOOL, Type
 from m3.scalars import Scalar, Var, call
 from m3.simplify import simplify
 from m3.sql.block import Block, Query, Subquery, is_total
-from m3.sql.clauses import is_wrapper
 from m3.sql.names import Names
-from m3.sql.places import fold_case
+from m3.sql.places import fold_case, is_wrapper
 
 __all__ = ["SubqueryReader", "compare"]
 

@@ -23,11 +23,10 @@ from m3.errors import CompileError, ProgramError
 from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
-from m3.sql.clauses import is_wrapper
 from m3.sql.correlation import convert
 from m3.sql.expressions import is_bare_null
 from m3.sql.names import Column, Known, Names
-from m3.sql.places import Source
+from m3.sql.places import Source, is_wrapper
 
 __all__ = ["is_untyped", "parse_with_views", "read_from", "read_operation", "read_values", "unite_columns"]
 
@@ -296,7 +295,9 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
     """A set operation, without its ORDER BY and LIMIT."""
     if any(node.args.get(x) for x in ("by_name", "side", "kind", "on")):
         names.fail(node, f"{node.key.upper()} BY NAME", "unsupported-set-operation", "name the columns in one order")
-    left, right = (resolve_query(_unwrap(side), names) for side in (node.left, node.right))
+    left, right = (
+        resolve_query(side.this if is_wrapper(side, "order") else side, names) for side in (node.left, node.right)
+    )
     if len(left.columns) != len(right.columns):
         message = f"{node.key.upper()} of {len(left.columns)} and {len(right.columns)} columns"
         names.fail(node, message, "set-columns", "select as many columns on both sides")
@@ -312,10 +313,6 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
     except ProgramError as error:
         names.fail(node, error.message, error.kind, error.hint)
     return Combined(node.key, bool(node.args.get("distinct")), left, right, tuple(columns))
-
-
-def _unwrap(node: exp.Expr) -> exp.Expr:
-    return node.this if is_wrapper(node, "order") else node
 
 
 def read_values(node: exp.Values, names: Names, read: Callable[[exp.Expr], Scalar]) -> Constants:

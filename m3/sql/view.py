@@ -20,12 +20,12 @@ from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
 from m3.sql.block import Block, Constants, Order, placeholders, unique_names
-from m3.sql.clauses import is_wrapper
 from m3.sql.correlation import Space, count_rows, name_columns
 from m3.sql.grouping import find_linear_groups
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
 from m3.sql.normalise import normalise
+from m3.sql.places import is_wrapper
 from m3.sql.resolve import resolve_query
 from m3.sql.rewrites import rewrite
 from m3.sql.select import filter_rows, list_rows, remove_repeats, rows_of, select_rows

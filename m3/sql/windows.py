@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
+from m3.algebra.derive import map_function
 from m3.algebra.normal import common_type
 from m3.algebra.rows import Branch, Rows, add_conditions
 from m3.algebra.terms import sum_type
 from m3.datatypes import DOUBLE, INT, Type
 from m3.functions.spec import average_type
 from m3.program import Frame, WindowFunction
-from m3.scalars import Const, Key, Scalar, Var, call, const, substitute, vars_of
+from m3.scalars import Const, Scalar, Var, call, const, substitute, vars_of
 from m3.sql.block import Order, Window
 from m3.sql.correlation import close, count_rows, find_unused_names
 from m3.sql.functions import read_constant
@@ -179,18 +180,15 @@ def _compute_partition(
     source = count_rows(closed.branches, columns, asked)
     places = {old.key: Var(new.name, old.type) for new, old in zip(source.columns, columns, strict=True)}
     results = find_unused_names([f"w_{i + 1}" for i in range(len(windows))], source.columns)
-    made = [(name, _move_function(w.function, places)) for name, w in zip(results, windows, strict=True)]
+    made = [
+        (name, map_function(w.function, lambda s: substitute(s, places)))
+        for name, w in zip(results, windows, strict=True)
+    ]
     width = len(closed.links) + len(groups)
     context = space.context
     relation = context.registry.window(f"{context.view}_windows", source, width, made)
     known = [*groups, *carried, *(w.variable for w in windows)]
     space.branches = [closed.occurrence(space, relation, known)]
-
-
-def _move_function(function: WindowFunction, places: Mapping[Key, Var]) -> WindowFunction:
-    order = tuple((substitute(s, places), down, first) for s, down, first in function.order)
-    args = tuple(substitute(a, places) for a in function.args)
-    return WindowFunction(function.op, args, order, function.frame, function.type)
 
 
 # ORDER BY with LIMIT and OFFSET inside a query: the first rows, by their numbers.

@@ -13,7 +13,7 @@ import m3
 PASSES = (
     *(
         "sql.tables",
-        "sql.clauses",
+        "sql.places",
         "sql.rewrites",
         "sql.series",
         "sql.asof",

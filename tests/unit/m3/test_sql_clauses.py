@@ -1,4 +1,4 @@
-"""No clause is dropped in silence: what :data:`m3.sql.clauses.READ` names is read, and everything else is refused."""
+"""No clause is dropped in silence: what :data:`m3.sql.places.READ` names is read, and everything else is refused."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from m3 import CompileError, M3Error, compile_views
-from m3.sql.clauses import READ, refuse_unread
-from m3.sql.places import Source
+from m3.sql.places import READ, Source, refuse_unread
 from tests.unit.m3.company import RELATIONS
 from tests.unit.m3.sql_suite import SUITE
 
