@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from m3.confluence.proof import Confluence
 
 __all__ = [
+    "advice_of",
+    "advice_on",
     "analyze",
     "explained_plan",
     "ordering_json",
@@ -32,7 +34,6 @@ __all__ = [
     "plan_as_json",
     "plan_as_text",
     "planned",
-    "warning_of",
 ]
 
 
@@ -67,12 +68,18 @@ def ordering_json(found: Confluence) -> dict[str, object]:
 # `cumulus analyze PROJECT`: from when on the rows of a project's views are final, why, and what would change that.
 
 
-def warning_of(project: Project, program: Program) -> str | None:
-    """A line about the views of a program that wait for their epochs; None if none does."""
+def advice_of(project: Project, program: Program) -> str | None:
+    """A line about the views of a program that wait for their epochs and need not; see :func:`advice_on`."""
     from cumulus_ops.coordination.planning import plan_coordination
     from m3.confluence.proof import prove
 
-    return plan_coordination(replace(project, dataflow=None), program, prove(program)).warning
+    return advice_on(project, plan_coordination(replace(project, dataflow=None), program, prove(program)))
+
+
+def advice_on(project: Project, plan: CoordinationPlan) -> str | None:
+    """The same of a plan. None, too, while the project promises nothing of what comes (no ``seals``, no ``insert_only``): almost any view would
+    be final earlier if somebody sealed something, and who has not begun to is not asked to at each `init`; `cumulus analyze` says it."""
+    return plan.advice if project.seals or project.insert_only else None
 
 
 def planned(project: Project) -> tuple[Planning, CoordinationPlan]:

@@ -65,6 +65,7 @@ def main(context: click.Context) -> None:
 @click.option("--empty", is_flag=True, help="Write files to change, without sample data; prepare the catalog later.")
 def init(folder: Path, name: str | None, empty: bool) -> None:
     """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
+    from cumulus_ops.cli.analysing import advice_on
     from cumulus_ops.cli.scaffold import land_sample, write_project
     from cumulus_ops.coordination.plan import read_plan
 
@@ -84,8 +85,9 @@ def init(folder: Path, name: str | None, empty: bool) -> None:
     plan = read_plan(project.state)
     views = len(project.views if plan is None else plan.views)
     click.echo(f"{project.name}: {len(project.relations)} relations, {views} views; the catalog is ready")
-    for note in () if plan is None else plan.notes_since(before):
-        click.echo(f"note: {note}", err=True)
+    for note in () if plan is None else (*plan.notes_since(before), advice_on(project, plan)):
+        if note is not None:
+            click.echo(f"note: {note}", err=True)
     if written:
         where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
         click.echo(f"next: {where}cumulus run && cumulus query {next(iter(project.views))}")
@@ -114,7 +116,7 @@ def compile_(
 ) -> None:
     """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
     what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
-    from cumulus_ops.cli.analysing import warning_of
+    from cumulus_ops.cli.analysing import advice_of
     from cumulus_ops.cli.compiling import rows_by_relation, source_of
 
     with explained():
@@ -125,7 +127,7 @@ def compile_(
             click.echo(source.emitted(emit, view))
         else:
             click.echo(source.explained(view, statistics, full=full), nl=False)
-            line = warning_of(project, source.program(view))
+            line = advice_of(project, source.program(view))
             if line is not None:
                 click.echo(f"note: {line}", err=True)
         if svg is not None:

@@ -137,24 +137,25 @@ class CoordinationPlan:
         return tuple(old.view for old, new in zip(self.views, kept, strict=True) if old.final != new.final)
 
     @property
-    def warning(self) -> str | None:
-        """One line about the views that wait for their epochs, with the cheapest change if it is one view; None if none does.
+    def advice(self) -> str | None:
+        """One line about the views that wait for their epochs and need not, with the cheapest change if it is one view; None if there is none.
 
         >>> waits = ViewPlan("a", "Run", "Async", COMMITTED, "", advice="seal r on day")
-        >>> print(CoordinationPlan("batch", views=(waits, ViewPlan("b", "Async", "Async", AT_ONCE, ""))).warning)
+        >>> print(CoordinationPlan("batch", views=(waits, ViewPlan("b", "Async", "Async", AT_ONCE, ""))).advice)
         view a is final with its epochs only; it need not be: seal r on day
-        >>> print(CoordinationPlan("batch", views=(waits, waits)).warning)
-        2 of 2 views are final with their epochs only: `cumulus analyze` says why, and what would change that
+        >>> print(CoordinationPlan("batch", views=(waits, waits)).advice)
+        2 of 2 views are final with their epochs only, and need not be: `cumulus analyze` says what would change that
+        >>> print(CoordinationPlan("batch", views=(ViewPlan("a", "Run", "Async", COMMITTED, ""),)).advice)
+        None
         """
-        waiting = [v for v in self.views if v.final == COMMITTED]
-        if len(waiting) == 1 and waiting[0].advice is not None:
+        waiting = [v for v in self.views if v.final == COMMITTED and v.advice is not None]
+        if len(waiting) == 1:
             return f"view {waiting[0].view} is final with its epochs only; it need not be: {waiting[0].advice}"
-        said = "`cumulus analyze` says why, and what would change that"
-        many = "views are final with their" if len(waiting) > 1 else "views is final with its"
-        return f"{len(waiting)} of {len(self.views)} {many} epochs only: {said}" if waiting else None
+        said = "are final with their epochs only, and need not be: `cumulus analyze` says what would change that"
+        return f"{len(waiting)} of {len(self.views)} views {said}" if waiting else None
 
     def notes_since(self, before: CoordinationPlan | None) -> tuple[str, ...]:
-        """What a person should know of a new plan: views that wait, and those whose rows were final earlier under the one ``before``.
+        """What a person should know of a new plan: the views whose rows were final earlier under the one ``before``.
 
         >>> was = CoordinationPlan("batch", views=(ViewPlan("a", "Async", "Async", AT_ONCE, ""),))
         >>> now = CoordinationPlan("batch", views=(ViewPlan("a", "Run", "Async", SEALED, ""),))
@@ -162,10 +163,9 @@ class CoordinationPlan:
         (('view a was final at once: rows that were read as final may change now',), ())
         """
         lost = () if before is None else (before.view(name) for name in before.taken_back(self))
-        said = [
+        return tuple(
             f"view {v.view} was final {_SOONER[v.final]}: rows that were read as final may change now" for v in lost
-        ]
-        return (*said, *([] if self.warning is None else [self.warning]))
+        )
 
     def to_json(self) -> str:
         """As text.

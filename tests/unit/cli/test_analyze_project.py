@@ -110,4 +110,11 @@ def test_one_line_tells_what_waits(tmp_path: Path) -> None:
     initialised = run("init", write(tmp_path, SEALED))
     assert (initialised.exit_code, line in initialised.stderr) == (0, True), initialised.output
     assert line in run("compile", "--project", tmp_path).stderr
-    assert "2 of 3 views are final with their epochs only" in run("init", write(tmp_path, "")).stderr
+    assert "2 of 3 views are final with their epochs only, and need not be" in run("init", write(tmp_path, "")).stderr
+
+
+def test_who_promises_nothing_is_not_told_what_waits(tmp_path: Path) -> None:
+    first = run("init", tmp_path / "shop")
+    assert (first.exit_code, first.stderr) == (0, ""), first.output
+    assert run("compile", "--project", tmp_path / "shop").stderr == ""
+    assert "advice for revenue: seal orders on o_customer" in run("analyze", tmp_path / "shop").stdout
