@@ -1,6 +1,6 @@
 """Reading ``cumulus.yaml`` into a checked :class:`~cumulus_ops.project.settings.Project`.
 
-The shape, with defaults (see the README for a commented example)::
+The shape, with defaults (``docs/project.md`` has a commented example)::
 
     name: shop
     relations: {orders: {columns: {o_id: bigint, o_price: "decimal(15,2)", o_note: string null}, key: [o_id], rows: 1000000}}
