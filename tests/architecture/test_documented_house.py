@@ -25,12 +25,14 @@ def words(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def defined(file: str) -> set[str]:
-    """The functions, classes and methods of a file."""
-    tree = ast.parse((PRODUCT / file).read_text())
+def defined(file: str, folder: Path = PRODUCT) -> set[str]:
+    """The functions, classes, methods and constants of a file."""
+    tree = ast.parse((folder / file).read_text())
     classes = [n for n in tree.body if isinstance(n, ast.ClassDef)]
     methods = {f"{c.name}.{m.name}" for c in classes for m in c.body if isinstance(m, ast.FunctionDef)}
-    return methods | {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    constants = {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+    constants |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+    return methods | constants | {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
 
 
 @pytest.mark.parametrize("step", list(rows("| step | file | functions |")), ids=lambda r: r[0])
@@ -39,6 +41,18 @@ def test_each_file_has_one_of_the_functions_of_its_step(step: list[str]) -> None
     known = {file: defined(file) for file in files}
     assert [f for f in functions if not any(f in names for names in known.values())] == []
     assert [file for file, names in known.items() if not names & set(functions)] == []
+
+
+@pytest.mark.parametrize("place", list(rows("| what | file | names | how |")), ids=lambda r: r[0])
+def test_where_something_is_added_there_is_what_is_named(place: list[str]) -> None:
+    """Each file defines one of the names at least, and each name is in one of the files; "how" names files only that exist."""
+    files, names, how = (words(cell) for cell in place[1:])
+    known = {file: defined(file, ROOT) for file in files}
+    assert files
+    assert names
+    assert [n for n in names if not any(n in found for found in known.values())] == []
+    assert [file for file, found in known.items() if not found & set(names)] == []
+    assert [path for path in how if "/" in path and not (ROOT / path).exists()] == []
 
 
 def test_the_rooms_are_those_of_the_import_rules_in_their_order() -> None:
