@@ -255,7 +255,7 @@ BROKEN_CASES: Mapping[str, list[tuple[str, str | bytes]]] = {
         (".csv", CSV.replace("event", 'event,"comment').replace("I,2", 'I,2,"b"')),
         (".csv", 'id,price,op,event,"note\n1,1,I,1,x"\n2,1,I,2,x\n'),
     ],
-    "CSV whose lines end in CR alone, VT, NEL or U+2028; CSV without rows whose header has numbers, or a name twice that the relation has not": [
+    "CSV whose lines end in CR alone, VT, NEL or U+2028; CSV without rows whose header has numbers, or twice a name that is no column": [
         (".csv", CSV.replace("\n", end)) for end in ("\r", "\v", "\x85", "\u2028", "\x1e", ";", "^", "|", " ", ",", "\\n", "")
     ],
     "HTML, a Git LFS pointer, an Excel workbook; gzip without `.gz`, or twice": [
@@ -265,7 +265,7 @@ BROKEN_CASES: Mapping[str, list[tuple[str, str | bytes]]] = {
     ] + [(".csv.gz", gzip.compress(gzip.compress(CSV.encode()))), (".ndjson.gz", NDJSON), (".csv", b"PAR1")],
     "UTF-16": [(".csv", CSV.encode("utf-16")), (".ndjson", NDJSON.encode("utf-16"))],
     "a `.gz` or Parquet file that is cut or damaged": [(".csv.gz", gzip.compress(CSV.encode())[:-4]), (".parquet", b"PAR1")],
-    "a file that unfolds to more than the memory and 200 times its size": [
+    "a packed file that unpacks to more than the memory and 200 times its size": [
         (".ndjson.gz", gzip.compress(b" " * (257 << 20), 1)),
     ],
 }  # fmt: skip
