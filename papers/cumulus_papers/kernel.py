@@ -345,7 +345,10 @@ class Simulation:
 
     def _one(self, context: Context, what: Sent | _Wake | _Outage) -> None:
         if isinstance(what, _Outage):
-            self._outage(context, what)
+            if what.restart:
+                context.restart()
+            self.outages["restart" if what.restart else "pause"] += 1
+            context.free_at = max(context.free_at, self.now) + what.length_s
             return
         if isinstance(what, Sent):
             if self._record:
@@ -363,12 +366,6 @@ class Simulation:
         context.handle(context.inbox.popleft(), self.now)
         if context.inbox:
             self._push(context.free_at, context.name, _Wake(), True)
-
-    def _outage(self, context: Context, outage: _Outage) -> None:
-        if outage.restart:
-            context.restart()
-        self.outages["restart" if outage.restart else "pause"] += 1
-        context.free_at = max(context.free_at, self.now) + outage.length_s
 
     def _plan_outages(self) -> None:
         """Within the time in which messages come from outside."""

@@ -160,17 +160,14 @@ class Judge:
                 raise Wrong(f"{name} gave out {version} twice")
             self.events[version] = what.event
         elif isinstance(what, Committed):
-            self._committed(name, what)
+            known = self.commits.setdefault(what.through, {})
+            if name in known:
+                raise Wrong(f"{name} committed {what.through} twice")
+            earlier = max((v for v, by in self.commits.items() if name in by), default=what.through)
+            if earlier > what.through:
+                raise Wrong(f"{name} committed {what.through} after {earlier}")
+            known[name] = what
             self.committed_s[what.through] = now_s
-
-    def _committed(self, name: str, what: Committed) -> None:
-        known = self.commits.setdefault(what.through, {})
-        if name in known:
-            raise Wrong(f"{name} committed {what.through} twice")
-        earlier = max((v for v, by in self.commits.items() if name in by), default=what.through)
-        if earlier > what.through:
-            raise Wrong(f"{name} committed {what.through} after {earlier}")
-        known[name] = what
 
     def at_rest(self) -> None:
         """Nothing is under way."""
@@ -182,19 +179,15 @@ class Judge:
         """After the run."""
         self.compare("the end", self.maps(), serial(self.program, self.events))
         for through in sorted(self.commits):
-            segments = self._segments(through)
+            segments: dict[Segment, Mapping[Key, int]] = {}
+            for committed in self.commits[through].values():
+                segments.update(committed.segments)
+            missing = sorted(map(str, self.layout.owner.keys() - segments.keys()))
+            if missing:
+                raise Wrong(f"nobody has {', '.join(missing)} in the snapshot through {through}")
             self.compare(
-                f"the snapshot through {through}", _union(segments), serial(self.program, self.events, through)
+                f"the snapshot through {through}", union(segments.items()), serial(self.program, self.events, through)
             )
-
-    def _segments(self, through: Version) -> dict[Segment, Mapping[Key, int]]:
-        segments: dict[Segment, Mapping[Key, int]] = {}
-        for committed in self.commits[through].values():
-            segments.update(committed.segments)
-        missing = sorted(map(str, self.layout.owner.keys() - segments.keys()))
-        if missing:
-            raise Wrong(f"nobody has {', '.join(missing)} in the snapshot through {through}")
-        return segments
 
     def compare(self, when: str, found: Maps, expected: Maps) -> None:
         """See that the maps are what they should be.
@@ -209,13 +202,6 @@ class Judge:
                 if ours.get(key, 0) != theirs.get(key, 0):
                     value = f"{name}{list(key)} is {ours.get(key, 0)}, serially {theirs.get(key, 0)}"
                     raise Wrong(f"at {when}: {value} ({len(self.events)} events)")
-
-
-def _union(segments: Mapping[Segment, Mapping[Key, int]]) -> Maps:
-    maps: Maps = {}
-    for segment, entries in segments.items():
-        maps.setdefault(segment.map, {}).update(entries)
-    return maps
 
 
 # Two algorithms that must agree: a switch's dispatch, and the directive table of the Cumulus paper's Figure 4.
@@ -309,17 +295,6 @@ def node(n: int) -> str:
     return f"node {n}"
 
 
-def _as_they_arrived(case: Case, judge: Judge) -> None:
-    """See that each event that arrived got one version, of the coordinator at which it did."""
-    arrived = Counter((a.coordinator, a.sign, a.relation, a.row) for a in case.arrivals)
-    stamped = Counter((v.coordinator, e.sign, e.relation, e.row) for v, e in judge.events.items())
-    if arrived != stamped:
-        missing, more = sum((arrived - stamped).values()), sum((stamped - arrived).values())
-        raise Wrong(
-            f"{missing} of {len(case.arrivals)} events that arrived got no version, and {more} did that never arrived"
-        )
-
-
 def run_case(case: Case, spec: Spec, *, record: bool = False, simulation: Simulation | None = None) -> Outcome:
     """Simulate a case.
 
@@ -342,7 +317,14 @@ def run_case(case: Case, spec: Spec, *, record: bool = False, simulation: Simula
     for arrival in case.arrivals:
         simulation.inject(arrival.at_s, coordinator(arrival.coordinator), arrival)
     simulation.run()
-    _as_they_arrived(case, judge)
+    # Each event that arrived has one version, of the coordinator at which it did.
+    arrived = Counter((a.coordinator, a.sign, a.relation, a.row) for a in case.arrivals)
+    stamped = Counter((v.coordinator, e.sign, e.relation, e.row) for v, e in judge.events.items())
+    if arrived != stamped:
+        missing, more = sum((arrived - stamped).values()), sum((stamped - arrived).values())
+        raise Wrong(
+            f"{missing} of {len(case.arrivals)} events that arrived got no version, and {more} did that never arrived"
+        )
     judge.finish()
     counts = Counter(system.finish()) + simulation.outages
     counts["quiet before the end"] = judge.quiet - 1

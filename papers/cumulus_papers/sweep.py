@@ -55,9 +55,25 @@ def draw_case(seed: int, spec: Spec) -> Case:
     coordinators = choose.choice((1, 2, 2, 3, 3, 4)) if spec.many_coordinators else 1
     epoch_s = choose.choice((0.02, 0.05, 0.2))
     epochs = choose.choice((2, 2, 3, 4))
-    arrivals = _arrivals(choose, program, coordinators, epoch_s * epochs * choose.choice((0.8, 1.0, 1.2)))
+    # Twenty to eighty events over small domains, so that they concern each other; some come in bursts.
+    length_s = epoch_s * epochs * choose.choice((0.8, 1.0, 1.2))
+    count = choose.randint(25, 70)
+    domain = choose.choice((1, 2, 3))
+    weights = [choose.random() + 0.05 for _ in range(coordinators)]
+    times = sorted(choose.uniform(0, length_s) for _ in range(count))
+    if choose.random() < 0.4:
+        times = sorted(choose.choice(times[: max(1, count // 6)]) + choose.uniform(0, 1e-3) for _ in range(count))
+    signs = {
+        t.relation: [s for s in (1, 1, 1, -1) if program.trigger(t.relation, s)] for t in program.triggers if t.relation
+    }
+    arrivals = tuple(
+        _arrival(choose, program, at_s, choose.choices(range(coordinators), weights)[0], domain, signs)
+        for at_s in times
+    )
     if seed % 3 == 0:
-        arrivals = _with_lulls(arrivals, epoch_s)
+        # The same events in three parts, with pauses in which whatever is under way arrives.
+        third = len(arrivals) // 3 + 1
+        arrivals = tuple(replace(a, at_s=a.at_s + LULL * epoch_s * (i // third)) for i, a in enumerate(arrivals))
     options = {name: choose.choice(values) for name, values in spec.options.items()}
     layout = random_layout(program, nodes, choose)
     disorder = _disorder(choose, epoch_s)
@@ -72,29 +88,6 @@ def _program(choose: random.Random, spec: Spec) -> Program:
     if kind == "query":
         return compiled(choose.randrange(len(QUERIES)))
     return random_program(choose, acyclic=spec.acyclic or choose.random() < 0.3)
-
-
-def _arrivals(choose: random.Random, program: Program, coordinators: int, length_s: float) -> tuple[Arrival, ...]:
-    """Twenty to eighty events over small domains, so that they concern each other; some come in bursts."""
-    count = choose.randint(25, 70)
-    domain = choose.choice((1, 2, 3))
-    weights = [choose.random() + 0.05 for _ in range(coordinators)]
-    times = sorted(choose.uniform(0, length_s) for _ in range(count))
-    if choose.random() < 0.4:
-        times = sorted(choose.choice(times[: max(1, count // 6)]) + choose.uniform(0, 1e-3) for _ in range(count))
-    signs = {
-        t.relation: [s for s in (1, 1, 1, -1) if program.trigger(t.relation, s)] for t in program.triggers if t.relation
-    }
-    return tuple(
-        _arrival(choose, program, at_s, choose.choices(range(coordinators), weights)[0], domain, signs)
-        for at_s in times
-    )
-
-
-def _with_lulls(arrivals: tuple[Arrival, ...], epoch_s: float) -> tuple[Arrival, ...]:
-    """The same events in three parts, with pauses in which whatever is under way arrives."""
-    third = len(arrivals) // 3 + 1
-    return tuple(replace(a, at_s=a.at_s + LULL * epoch_s * (i // third)) for i, a in enumerate(arrivals))
 
 
 def _arrival(
@@ -166,37 +159,27 @@ def shrink(case: Case, spec: Spec, *, runs_max: int = RUNS_MAX) -> Case:
     before = None
     while case != before and runs <= runs_max:
         before = case
-        case = _fewer_arrivals(case, fails)
+        # Without one half, or quarter, and so on down to a single event, as long as that works.
+        size = max(1, len(case.arrivals) // 2)
+        while size:
+            start = 0
+            while start < len(case.arrivals):
+                without = replace(case, arrivals=case.arrivals[:start] + case.arrivals[start + size :])
+                if fails(without):
+                    case = without
+                else:
+                    start += size
+            size //= 2
         for simpler in (*_PASSES, _plainer(spec)):
-            case = _simplify(case, simpler, fails)
+            # The first simpler case that fails, and then again from there.
+            found: Case | None = case
+            while found is not None:
+                case = found
+                found = next((c for c in simpler(case) if c != case and fails(c)), None)
     return case
 
 
 Fails = Callable[[Case], bool]
-
-
-def _fewer_arrivals(case: Case, fails: Fails) -> Case:
-    """Without one half, or quarter, and so on down to a single event, as long as that works."""
-    size = max(1, len(case.arrivals) // 2)
-    while size:
-        start = 0
-        while start < len(case.arrivals):
-            without = replace(case, arrivals=case.arrivals[:start] + case.arrivals[start + size :])
-            if fails(without):
-                case = without
-            else:
-                start += size
-        size //= 2
-    return case
-
-
-def _simplify(case: Case, simpler: Callable[[Case], Iterator[Case]], fails: Fails) -> Case:
-    """The first simpler case that fails, and then again from there."""
-    found: Case | None = case
-    while found is not None:
-        case = found
-        found = next((c for c in simpler(case) if c != case and fails(c)), None)
-    return case
 
 
 def _calmer(case: Case) -> Iterator[Case]:
@@ -267,15 +250,14 @@ def describe_failure(case: Case, spec: Spec) -> str:
         format_program(case.program),
         owners,
         f"{case.disorder}",
-        *(_shrunk_arrival(a) for a in case.arrivals),
+        *(
+            f"{a.at_s:.6f} coordinator {a.coordinator} gets {'+' if a.sign > 0 else '-'}{a.relation}{a.row}"
+            for a in case.arrivals
+        ),
         *describe_trace(simulation.trace),
         f"{type(error).__name__}: {error}" if error else "it does not fail",
     ]
     return "\n".join(lines)
-
-
-def _shrunk_arrival(a: Arrival) -> str:
-    return f"{a.at_s:.6f} coordinator {a.coordinator} gets {'+' if a.sign > 0 else '-'}{a.relation}{a.row}"
 
 
 def describe_trace(trace: list[Sent] | tuple[Sent, ...]) -> list[str]:

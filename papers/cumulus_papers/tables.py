@@ -71,19 +71,16 @@ class DirectiveTable:
     def __init__(self, program: Program, layout: Layout, trigger: Trigger) -> None:
         self.program, self.layout, self.trigger = program, layout, trigger
         self._params = set(trigger.params)
-        self.cuts = self._multiples()
-        self._known: dict[Class, Directive] = {}
-        self._by_node: dict[Class, dict[int, Directive]] = {}
-
-    def _multiples(self) -> dict[Scalar, int]:
-        """Key of the event -> into how many intervals its line is cut: the least common multiple of its axes' (lines 1 to 8)."""
-        cuts: dict[Scalar, int] = {}
+        #: Key of the event -> into how many intervals its line is cut: the least common multiple of its axes' (lines 1 to 8),
+        #: so that one interval lies within one partition on each axis.
+        self.cuts: dict[Scalar, int] = {}
         for statement in self.trigger.statements:
             for name, keys in _uses(statement):
                 for key, count in zip(keys, self.layout.partitions[name], strict=True):
                     if set(variables(key)) <= self._params:
-                        cuts[key] = lcm(cuts.get(key, 1), count)
-        return cuts
+                        self.cuts[key] = lcm(self.cuts.get(key, 1), count)
+        self._known: dict[Class, Directive] = {}
+        self._by_node: dict[Class, dict[int, Directive]] = {}
 
     def class_of(self, env: Mapping[str, Value]) -> Class:
         """The class of an event."""
@@ -107,7 +104,17 @@ class DirectiveTable:
     def at(self, of: Class, node: int) -> Directive:
         """What is to be done for a class by one node: the writes of its segments, and the reads from its segments."""
         if of not in self._by_node:
-            self._by_node[of] = self._split(self.directive(of))
+            directive = self.directive(of)
+            owner = self.layout.owner
+            writes: dict[int, list[Write]] = {}
+            reads: dict[int, list[Read]] = {}
+            for write in directive.writes:
+                writes.setdefault(owner[write.target], []).append(write)
+            for read in directive.reads:
+                reads.setdefault(owner[read.source], []).append(read)
+            self._by_node[of] = {
+                n: Directive(tuple(writes.get(n, ())), tuple(reads.get(n, ()))) for n in writes.keys() | reads.keys()
+            }
         return self._by_node[of].get(node, Directive((), ()))
 
     def nodes(self, of: Class) -> tuple[int, ...]:
@@ -120,16 +127,6 @@ class DirectiveTable:
         """What there may be to do for any class at all: what segments are read from and written to together."""
         constants = {key: (partition_of(evaluate(key, {}), n), n) for key, n in self.cuts.items() if not variables(key)}
         return _directive(self._writes(constants))
-
-    def _split(self, directive: Directive) -> dict[int, Directive]:
-        owner = self.layout.owner
-        writes: dict[int, list[Write]] = {}
-        reads: dict[int, list[Read]] = {}
-        for write in directive.writes:
-            writes.setdefault(owner[write.target], []).append(write)
-        for read in directive.reads:
-            reads.setdefault(owner[read.source], []).append(read)
-        return {n: Directive(tuple(writes.get(n, ())), tuple(reads.get(n, ()))) for n in writes.keys() | reads.keys()}
 
     def _writes(self, known: Mapping[Scalar, Interval]) -> Iterator[Write]:
         """Of all statements, where so much is known about where keys lie."""

@@ -154,11 +154,23 @@ class _Node:
             case Begin(batch):
                 self._split(batch)
             case Words(batch, words):
-                self._count(batch, words)
+                self.here.spend(words * self.plan.workload.word_s)
+                self.counted[batch] += words
+                self.parts[batch] += 1
+                complete = self.parts[batch] == len(self.plan.splitters(batch))
+                if self.plan.regime is WordRegime.UNCOORDINATED or (
+                    complete and self.plan.regime is not WordRegime.ORDERED
+                ):
+                    self._write(batch)
+                elif complete:
+                    self.here.send("coordinator", Ready(batch))
             case Commit(batch):
                 self._write(batch)
             case Written(batch):
-                self._written(batch)
+                self.writes[batch] += 1
+                wanted = len(self.plan.splitters(batch)) if self.plan.regime is WordRegime.UNCOORDINATED else 1
+                if self.writes[batch] == wanted:
+                    self.here.send("coordinator", Written(batch))
 
     def _split(self, batch: int) -> None:
         shares = self.plan.shares(batch, self.number)
@@ -166,25 +178,9 @@ class _Node:
         for i, words in enumerate(shares):
             self.here.send(f"node {i}", Words(batch, words))
 
-    def _count(self, batch: int, words: int) -> None:
-        self.here.spend(words * self.plan.workload.word_s)
-        self.counted[batch] += words
-        self.parts[batch] += 1
-        complete = self.parts[batch] == len(self.plan.splitters(batch))
-        if self.plan.regime is WordRegime.UNCOORDINATED or (complete and self.plan.regime is not WordRegime.ORDERED):
-            self._write(batch)
-        elif complete:
-            self.here.send("coordinator", Ready(batch))
-
     def _write(self, batch: int) -> None:
         self.here.report(Stored(batch, self.counted[batch]))
         self.here.after(self.plan.workload.store_s, Written(batch))
-
-    def _written(self, batch: int) -> None:
-        self.writes[batch] += 1
-        wanted = len(self.plan.splitters(batch)) if self.plan.regime is WordRegime.UNCOORDINATED else 1
-        if self.writes[batch] == wanted:
-            self.here.send("coordinator", Written(batch))
 
 
 class _Coordinator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import fmean
 
@@ -71,7 +71,11 @@ def _staggering(scale: float) -> Iterator[Row]:
         for epochs in ("aligned", "staggered"):
             load = Load(shares=weights, rate=4000.0, domain=10, events=900, epoch_s=0.03)
             runs = measured(spec, load, {"epochs": epochs}, scale=scale)
-            corrections, events = _totals(runs.outcomes)
+            corrections: Counter[int] = Counter()
+            events: Counter[int] = Counter()
+            for outcome in runs.outcomes:
+                corrections += corrections_by_coordinator(outcome)
+                events += Counter(v.coordinator for v in outcome.stamped)
             mean = sum(corrections.values()) / sum(events.values())
             for i in sorted(events):
                 yield {
@@ -83,15 +87,6 @@ def _staggering(scale: float) -> Iterator[Row]:
                     "corrections_per_event": corrections[i] / events[i],
                     "relative_to_mean": corrections[i] / events[i] / mean if mean else 0.0,
                 }
-
-
-def _totals(outcomes: Sequence[Outcome]) -> tuple[Counter[int], Counter[int]]:
-    corrections: Counter[int] = Counter()
-    events: Counter[int] = Counter()
-    for outcome in outcomes:
-        corrections += corrections_by_coordinator(outcome)
-        events += Counter(v.coordinator for v in outcome.stamped)
-    return corrections, events
 
 
 STAGGERING = Experiment(

@@ -76,11 +76,9 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({k: _rounded(v) for k, v in row.items()} for row in rows)
-
-
-def _rounded(value: str | int | float) -> str | int | float:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+        writer.writerows(
+            {k: (float(f"{v:.6g}") if isinstance(v, float) else v) for k, v in row.items()} for row in rows
+        )
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -112,7 +110,16 @@ def draw(rows: Sequence[Row], plot: Plot, file: Path) -> None:
     """Draw one plot of a table."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-        (_bars if plot.bars else _curves)(axes, plot, _points(rows, plot))
+        # Curve -> x -> mean of y, in the order of the rows.
+        columns = (plot.by,) if isinstance(plot.by, str) else plot.by
+        found: dict[str, dict[str, list[float]]] = {}
+        for row in rows:
+            if row.get(plot.y) in (None, ""):
+                continue
+            curve = ", ".join(str(row[c]) for c in columns)
+            found.setdefault(curve, {}).setdefault(str(row[plot.x]), []).append(float(row[plot.y]))
+        means = {curve: {x: fmean(ys) for x, ys in points.items()} for curve, points in found.items()}
+        (_bars if plot.bars else _curves)(axes, plot, means)
         axes.set_xlabel(_words(plot.x))
         axes.set_ylabel(_words(plot.y))
         axes.set_title(plot.title, fontsize=11, loc="left")
@@ -122,18 +129,6 @@ def draw(rows: Sequence[Row], plot: Plot, file: Path) -> None:
         axes.legend(frameon=False, fontsize=9, **beside)
         figure.savefig(file, metadata={"Date": None})
         plt.close(figure)
-
-
-def _points(rows: Sequence[Row], plot: Plot) -> dict[str, dict[str, float]]:
-    """curve -> x -> mean of y, in the order of the rows."""
-    columns = (plot.by,) if isinstance(plot.by, str) else plot.by
-    found: dict[str, dict[str, list[float]]] = {}
-    for row in rows:
-        if row.get(plot.y) in (None, ""):
-            continue
-        curve = ", ".join(str(row[c]) for c in columns)
-        found.setdefault(curve, {}).setdefault(str(row[plot.x]), []).append(float(row[plot.y]))
-    return {curve: {x: fmean(ys) for x, ys in points.items()} for curve, points in found.items()}
 
 
 def _curves(axes: Axes, plot: Plot, points: dict[str, dict[str, float]]) -> None:

@@ -10,7 +10,6 @@ from cumulus_papers.load import Load
 from cumulus_papers.protocols import PROTOCOLS
 from cumulus_papers.run import Outcome
 from m3 import check, parse
-from m3.program import Program
 
 __all__ = ["BUFFER", "INTELLIGENT", "NODES", "PUTLESS", "ROUNDS", "SCALING", "SUPPRESSION"]
 
@@ -36,12 +35,9 @@ REACH = {
 }
 
 
-def _programs() -> dict[str, Program]:
-    return {"by key": check(parse(KEYED)), "with loops": paper("cumulus-2.1")}
-
-
 def _measure(scale: float) -> Iterator[Row]:
-    for kind, (program_name, program) in enumerate(_programs().items()):
+    programs = {"by key": check(parse(KEYED)), "with loops": paper("cumulus-2.1")}
+    for kind, (program_name, program) in enumerate(programs.items()):
         for name, spec in PROTOCOLS.items():
             for nodes in (10, 30, 100, 300, 1000, 3000, 10_000):
                 if nodes > REACH[name][kind]:

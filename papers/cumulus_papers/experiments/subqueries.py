@@ -9,7 +9,6 @@ from cumulus_papers.experiments.measures import Experiment, Plot, Row, measured
 from cumulus_papers.load import Load
 from cumulus_papers.protocols import PROTOCOLS
 from m3 import check, parse
-from m3.program import Program
 
 __all__ = ["SUBQUERIES"]
 
@@ -27,13 +26,10 @@ ON -customers(cid, nation) { q[nation] -= o[cid, oid] * l[oid]; c[cid, nation] -
 """
 
 
-def _programs() -> dict[str, Program]:
-    return {"with auxiliary maps": paper("cumulus-2.1"), "joining base tables": check(parse(FIRST_ORDER))}
-
-
 def _measure(scale: float) -> Iterator[Row]:
     spec = PROTOCOLS["target"]
-    for name, program in _programs().items():
+    programs = {"with auxiliary maps": paper("cumulus-2.1"), "joining base tables": check(parse(FIRST_ORDER))}
+    for name, program in programs.items():
         for events in (50, 100, 200, 400, 800):
             runs = measured(spec, Load(program, events=events, domain=8, rate=500.0), scale=scale, seeds=1)
             yield {

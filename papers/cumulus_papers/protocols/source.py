@@ -20,7 +20,7 @@ from cumulus_papers.kernel import Here, Message, Simulation
 from cumulus_papers.layout import Segment
 from cumulus_papers.protocols.central import CentralNode, CentralSystem, Task, central
 from cumulus_papers.run import Entries, Maps, Spec, Wrong, node
-from cumulus_papers.tables import Class, Directive, DirectiveTable, Tables, Write
+from cumulus_papers.tables import Class, DirectiveTable, Tables, Write
 
 __all__ = ["SOURCE", "Delta", "Replicas"]
 
@@ -53,7 +53,8 @@ class Replicas:
         holders = {s: {n} for s, n in self._owner.items()}
         for table in tables.by_event.values():
             for write in table.possible().writes:
-                at = self._processor[table, write.statement, write.target] = self._choose(write)
+                place = write.reads[0].source if self._by_source and write.reads else write.target
+                at = self._processor[table, write.statement, write.target] = self._owner[place]
                 for read in write.reads:
                     holders[read.source].add(at)
         self.holders = {s: tuple(sorted(nodes)) for s, nodes in holders.items()}
@@ -62,9 +63,6 @@ class Replicas:
             for n in self.holders[segment]:
                 self._held.setdefault(n, []).append(segment)
 
-    def _choose(self, write: Write) -> int:
-        return self._owner[write.reads[0].source if self._by_source and write.reads else write.target]
-
     def held_by(self, node: int) -> list[Segment]:
         """The segments that a node has, as their owner or as replicas."""
         return self._held[node]
@@ -72,17 +70,15 @@ class Replicas:
     def at(self, table: DirectiveTable, of: Class, node: int) -> tuple[list[Write], list[Write]]:
         """The writes that a node processes for a class, and those that it has to wait for."""
         if (table, of) not in self._known:
-            self._known[table, of] = self._split(table, table.directive(of))
+            directive = table.directive(of)
+            by_node: dict[int, tuple[list[Write], list[Write]]] = {}
+            for write in directive.writes:
+                at = self._processor[table, write.statement, write.target]
+                by_node.setdefault(at, ([], []))[0].append(write)
+                for holder in self.holders[write.target]:
+                    by_node.setdefault(holder, ([], []))[1].append(write)
+            self._known[table, of] = by_node
         return self._known[table, of].get(node, ([], []))
-
-    def _split(self, table: DirectiveTable, directive: Directive) -> dict[int, tuple[list[Write], list[Write]]]:
-        by_node: dict[int, tuple[list[Write], list[Write]]] = {}
-        for write in directive.writes:
-            at = self._processor[table, write.statement, write.target]
-            by_node.setdefault(at, ([], []))[0].append(write)
-            for holder in self.holders[write.target]:
-                by_node.setdefault(holder, ([], []))[1].append(write)
-        return by_node
 
 
 class Node(CentralNode):

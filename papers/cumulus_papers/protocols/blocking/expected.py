@@ -81,13 +81,31 @@ class Expected:
             case Push(version, pushes):
                 self._together("PUSH", version, receiver, len(pushes))
                 for push in pushes:
-                    self._push(version, sender, receiver, push)
+                    open_ = self.unanswered[version, receiver, push.put]
+                    said = [(pushed.map, pushed.after) for pushed in push.values]
+                    answered = [f for f in open_ if f[0] == sender and [(r.map, r.after) for r in f[1].refs] == said]
+                    if not answered:
+                        raise Wrong(
+                            f"{sender} pushes {push} to {receiver} for {version}; it has not been asked for that"
+                        )
+                    open_.remove(answered[0])
+                    self._needed(version, sender, receiver, push)
             case Status():
-                self._status(receiver)
+                if receiver in self.asked or (len(self.answers) and not self.asked):
+                    raise Wrong(f"{receiver} is asked for its status again; {sorted(self.asked)} have not answered")
+                self.asked.add(receiver)
             case Completed(number):
-                self._completed(sender, number)
+                if sender not in self.asked or sender in self.answers:
+                    raise Wrong(f"{sender} tells its status, and was not asked")
+                self.answers[sender] = number
+                if number != self.simulation.actor(sender).done:
+                    raise Wrong(f"{sender} says that {number} is complete")
+                if len(self.answers) == len(self.names):
+                    self._round()
             case Commit(number, through):
-                self._commit(receiver, number, through)
+                if (receiver, through) in self.committed:
+                    raise Wrong(f"{receiver} is told twice to commit {through}")
+                self.committed[receiver, through] = number
 
     def _together(self, what: str, version: Version, receiver: str, parts: int) -> None:
         """One message at one time for one event, or one part in each."""
@@ -100,15 +118,6 @@ class Expected:
         self.turn[1].add((what, version, receiver))
 
     # The values
-
-    def _push(self, version: Version, sender: str, receiver: str, push: PushPart) -> None:
-        open_ = self.unanswered[version, receiver, push.put]
-        said = [(pushed.map, pushed.after) for pushed in push.values]
-        answered = [f for f in open_ if f[0] == sender and [(r.map, r.after) for r in f[1].refs] == said]
-        if not answered:
-            raise Wrong(f"{sender} pushes {push} to {receiver} for {version}; it has not been asked for that")
-        open_.remove(answered[0])
-        self._needed(version, sender, receiver, push)
 
     def _needed(self, version: Version, sender: str, receiver: str, push: PushPart) -> None:
         """Every value is one that the partition reads, by the event's values and by its own place."""
@@ -151,20 +160,6 @@ class Expected:
 
     # Rounds
 
-    def _status(self, receiver: str) -> None:
-        if receiver in self.asked or (len(self.answers) and not self.asked):
-            raise Wrong(f"{receiver} is asked for its status again; {sorted(self.asked)} have not answered")
-        self.asked.add(receiver)
-
-    def _completed(self, sender: str, number: int) -> None:
-        if sender not in self.asked or sender in self.answers:
-            raise Wrong(f"{sender} tells its status, and was not asked")
-        self.answers[sender] = number
-        if number != self.simulation.actor(sender).done:
-            raise Wrong(f"{sender} says that {number} is complete")
-        if len(self.answers) == len(self.names):
-            self._round()
-
     def _round(self) -> None:
         """All have answered: what has to be committed."""
         done = list(takewhile(self._complete, self.open))
@@ -176,11 +171,6 @@ class Expected:
 
     def _complete(self, version: Version) -> bool:
         return all(part.number <= self.answers[to] for to, part in self.puts[version])
-
-    def _commit(self, receiver: str, number: int, through: Version) -> None:
-        if (receiver, through) in self.committed:
-            raise Wrong(f"{receiver} is told twice to commit {through}")
-        self.committed[receiver, through] = number
 
     # In the end
 
@@ -214,20 +204,19 @@ class Expected:
         by_write = {(w.statement, w.target): w for w in writes}
         for to, put in self.puts[event.version]:
             assert table is not None
-            wanted = self._wanted(table.trigger, by_write[put.statement, put.target])
+            # The FETCHes for a write: node, and what is read there.
+            write = by_write[put.statement, put.target]
+            reads = list(table.trigger.statements[write.statement].reads())
+            groups: dict[tuple[str, bool], set[int]] = defaultdict(set)
+            for read in write.reads:
+                groups[node(self.case.layout.owner[read.source]), self._after(reads[read.read])].add(read.read)
+            wanted = [
+                (name, tuple((reads[n].map, after) for n in sorted(numbers)))
+                for (name, after), numbers in groups.items()
+            ]
             refs = [
                 (name, tuple((r.map, r.after) for r in f.refs))
                 for name, f in self.fetches[event.version, to, put.number]
             ]
             if Counter(refs) != Counter(wanted) or put.fetches != len(wanted):
                 raise Wrong(f"for {put} FETCHes are {refs}, the directive table says {wanted}")
-
-    def _wanted(self, trigger: Trigger, write: Write) -> list[tuple[str, tuple[tuple[str, bool], ...]]]:
-        """The FETCHes for a write: node, and what is read there."""
-        reads = list(trigger.statements[write.statement].reads())
-        groups: dict[tuple[str, bool], set[int]] = defaultdict(set)
-        for read in write.reads:
-            groups[node(self.case.layout.owner[read.source]), self._after(reads[read.read])].add(read.read)
-        return [
-            (name, tuple((reads[n].map, after) for n in sorted(numbers))) for (name, after), numbers in groups.items()
-        ]

@@ -211,14 +211,11 @@ class SpatialIndex:
     def entry(self, cell: Cell) -> tuple[PutEntry, ...]:
         """What an event in a cell needs: lines 1 to 15 of the figure."""
         if cell not in self._entries:
-            known = self._extent(cell)
+            ends = {key: (*cuts, PLACES) for key, cuts in self.axes.items()}
+            known = {key: (ends[key][i], ends[key][i + 1]) for key, i in zip(self.axes, cell, strict=True)}
             puts = (p for i, s in enumerate(self.trigger.statements) for p in self._puts(i, s, known))
             self._entries[cell] = tuple(puts)
         return self._entries[cell]
-
-    def _extent(self, cell: Cell) -> dict[Scalar, Interval]:
-        ends = {key: (*cuts, PLACES) for key, cuts in self.axes.items()}
-        return {key: (ends[key][i], ends[key][i + 1]) for key, i in zip(self.axes, cell, strict=True)}
 
     def _puts(self, number: int, update: Statement, known: Mapping[Scalar, Interval]) -> Iterator[PutEntry]:
         """Lines 3 to 13, for one update."""
@@ -242,12 +239,10 @@ class SpatialIndex:
         for number, ref in enumerate(update.reads()):
             region = project(ref.keys, known)
             for source, _ in self._partitions(ref.map, region):
-                reads.setdefault((self.layout.owner[source], self._after(ref)), {})[number] = region
+                # AFTER says something under snapshot semantics only.
+                after = ref.after and self.program.semantics == "snapshot"
+                reads.setdefault((self.layout.owner[source], after), {})[number] = region
         return tuple(FetchEntry(node, after, tuple(refs.items())) for (node, after), refs in sorted(reads.items()))
-
-    def _after(self, ref: MapRef) -> bool:
-        """AFTER says something under snapshot semantics only."""
-        return ref.after and self.program.semantics == "snapshot"
 
     def _partitions(self, name: str, region: Box) -> Iterator[tuple[Segment, Box]]:
         """The partitions of a map that intersect a region."""

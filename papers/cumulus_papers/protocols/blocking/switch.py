@@ -74,7 +74,16 @@ class Switch:
     def receive(self, message: Message, sender: str) -> None:
         """An event from outside, the clock, or a node's completion status."""
         if isinstance(message, Arrival):
-            self._arrival(message)
+            self.sequence += 1
+            event = Event(Version(self.epoch, 0, self.sequence), message.sign, message.relation, message.row)
+            self.here.report(Stamped(event))
+            index = self.indexes.get((event.relation, event.sign))
+            entry = index.entry(index.cell_of(env_of(index.trigger, event.row))) if index else ()
+            before = dict(self.numbers)
+            parts = list(self._parts(event, entry, before))
+            self._send(event, parts)
+            puts = [(to, p.number, tuple((n, f.number) for n, f in fetches)) for to, p, fetches in parts]
+            self.open.append(Dispatched(event, before, tuple(puts)))
         elif isinstance(message, EpochEnd):
             self.epoch += 1
         elif isinstance(message, AskStatus):
@@ -82,18 +91,6 @@ class Switch:
         else:
             assert isinstance(message, Completed)
             self._completed(int(sender.split()[-1]), message.number)
-
-    def _arrival(self, message: Arrival) -> None:
-        self.sequence += 1
-        event = Event(Version(self.epoch, 0, self.sequence), message.sign, message.relation, message.row)
-        self.here.report(Stamped(event))
-        index = self.indexes.get((event.relation, event.sign))
-        entry = index.entry(index.cell_of(env_of(index.trigger, event.row))) if index else ()
-        before = dict(self.numbers)
-        parts = list(self._parts(event, entry, before))
-        self._send(event, parts)
-        puts = [(to, p.number, tuple((n, f.number) for n, f in fetches)) for to, p, fetches in parts]
-        self.open.append(Dispatched(event, before, tuple(puts)))
 
     def _parts(self, event: Event, entry: tuple[PutEntry, ...], before: Numbers) -> Iterator[Parts]:
         """The entry's messages, filled in."""

@@ -43,47 +43,29 @@ class BlockingSystem:
 
     def watch(self, now_s: float, name: str, what: object) -> None:
         if isinstance(what, Executed):
-            self._executed(name, what)
+            if what.number != what.after + 1:
+                raise Wrong(f"{name} executed PUT {what.number} when PUT {what.after} was the last one complete")
+            if what.pushes != what.fetches:
+                raise Wrong(f"{name} executed PUT {what.number} with {what.pushes} PUSHes for {what.fetches} FETCHes")
         elif isinstance(what, Answered):
-            self._answered(name, what)
+            if what.number > what.done:
+                raise Wrong(f"{name} answered a FETCH of version {what.number} when only {what.done} was complete")
+            if what.number < self.committed.get(name, 0):
+                raise Wrong(f"{name} answered a FETCH of {what.number}; before {self.committed[name]} all is discarded")
+            self.counts["reads of overwritten versions"] += what.number < what.done
         elif isinstance(what, Snapshot):
-            self._snapshot(name, what)
+            if what.number > what.done:
+                raise Wrong(f"{name} was to commit version {what.number} when only {what.done} was complete")
+            if what.number < self.committed.get(name, 0):
+                raise Wrong(f"{name} was to commit version {what.number} after {self.committed[name]}")
+            self.committed[name] = what.number
+            self.counts["values discarded"] += what.discarded
         elif isinstance(what, Stamped):
             self.stamped.append(what.event.version)
             self.expected.watch(what.event)
             self.dispatched(what.event)
         elif isinstance(what, Committed):
             self.through[name] = what.through
-
-    def _executed(self, name: str, what: Executed) -> None:
-        if what.number != what.after + 1:
-            raise Wrong(f"{name} executed PUT {what.number} when PUT {what.after} was the last one complete")
-        if what.pushes != what.fetches:
-            raise Wrong(f"{name} executed PUT {what.number} with {what.pushes} PUSHes for {what.fetches} FETCHes")
-
-    def _answered(self, name: str, what: Answered) -> None:
-        if what.number > what.done:
-            raise Wrong(f"{name} answered a FETCH of version {what.number} when only {what.done} was complete")
-        if what.number < self.committed.get(name, 0):
-            raise Wrong(f"{name} answered a FETCH of {what.number}; before {self.committed[name]} all is discarded")
-        self.counts["reads of overwritten versions"] += what.number < what.done
-
-    def _snapshot(self, name: str, what: Snapshot) -> None:
-        if what.number > what.done:
-            raise Wrong(f"{name} was to commit version {what.number} when only {what.done} was complete")
-        if what.number < self.committed.get(name, 0):
-            raise Wrong(f"{name} was to commit version {what.number} after {self.committed[name]}")
-        self.committed[name] = what.number
-        self.counts["values discarded"] += what.discarded
-
-    def _discarded(self, name: str, left: Node) -> None:
-        """Of what the last COMMIT covers, a node keeps the newest values only, and no zeros."""
-        committed = self.committed.get(name, 0)
-        for segment, versions in left.segments.items():
-            for key, values in versions.values.items():
-                old = [value for number, value in values if number <= committed]
-                if len(old) > 1 or (committed and old == [0]) or not values:
-                    raise Wrong(f"{name} keeps {values} of {segment}{list(key)}, and {committed} is committed")
 
     def finish(self) -> Mapping[str, int]:
         switch = self.simulation.actor(coordinator(0))
@@ -98,7 +80,14 @@ class BlockingSystem:
                 raise Wrong(f"node {n} still waits: {left.puts}, {left.pushes}, {left.fetches}")
             if left.done != switch.numbers[n]:
                 raise Wrong(f"node {n} has completed {left.done} PUTs of {switch.numbers[n]}")
-            self._discarded(node(n), left)
+            # Of what the last COMMIT covers, a node keeps the newest values only, and no zeros.
+            name = node(n)
+            committed = self.committed.get(name, 0)
+            for segment, versions in left.segments.items():
+                for key, values in versions.values.items():
+                    old = [value for number, value in values if number <= committed]
+                    if len(old) > 1 or (committed and old == [0]) or not values:
+                        raise Wrong(f"{name} keeps {values} of {segment}{list(key)}, and {committed} is committed")
         self.expected.finish()
         self.counts["commits held back for a consistent cut"] += switch.held
         return self.counts

@@ -64,7 +64,15 @@ class Coordinator:
         """An event from outside, the token, or collection's answers."""
         match message:
             case Arrival():
-                self._event(message)
+                self.sequence += 1
+                version = Version(self.epoch, self.number, self.sequence)
+                event = Event(version, message.sign, message.relation, message.row)
+                self.here.report(Stamped(event))
+                nodes = self._nodes(event)
+                self.here.report(Dispatched(version, nodes))
+                self.sent_to.update(nodes)
+                for n in nodes:
+                    self.here.send(node(n), Notify(event))
             case Token():
                 self._token()
             case Period():
@@ -74,17 +82,6 @@ class Coordinator:
                 self._complete()
             case EpochComplete(epoch):
                 self._completed(epoch, sender)
-
-    def _event(self, arrival: Arrival) -> None:
-        self.sequence += 1
-        version = Version(self.epoch, self.number, self.sequence)
-        event = Event(version, arrival.sign, arrival.relation, arrival.row)
-        self.here.report(Stamped(event))
-        nodes = self._nodes(event)
-        self.here.report(Dispatched(version, nodes))
-        self.sent_to.update(nodes)
-        for n in nodes:
-            self.here.send(node(n), Notify(event))
 
     def _nodes(self, event: Event) -> tuple[int, ...]:
         """Whom the dispatch table names for an event; without it everybody."""
@@ -96,13 +93,11 @@ class Coordinator:
     def _token(self) -> None:
         """Wait for the duration of one period; after the last epoch the token stays here."""
         if self.epoch < self.case.epochs:
-            periods = self.case.coordinators if self.staggered else 1
-            self.here.after(self.case.epoch_s / periods + self._late_s(), Period(), background=True)
-
-    def _late_s(self) -> float:
-        """By how much this coordinator's clock is behind that of the one before it, once, where nobody passes it a token."""
-        first = self.epoch == 0 and not self.staggered
-        return self.case.options["skew_s"] * self.number if first else 0.0
+            period_s = self.case.epoch_s / (self.case.coordinators if self.staggered else 1)
+            if self.epoch == 0 and not self.staggered:
+                # Nobody passes it a token, so its own clock decides, which is behind that of the coordinator before it.
+                period_s += self.case.options["skew_s"] * self.number
+            self.here.after(period_s, Period(), background=True)
 
     def _switch(self) -> None:
         left = self.epoch
@@ -239,7 +234,12 @@ class Checkpoints:
         out: dict[tuple[int, int], list[str]] = {}
         for name in self.sent:  # sources before targets
             if name in self.cycle_of:
-                self._start_round(self.cycle_of[name])
+                # At the leader, when the epoch is over outside the cycle.
+                state = self.cycle_of[name]
+                leads, ready = state.cycle.ring[0] == self.number, [e for e in self.collecting if e > state.settled]
+                if leads and state.going == NEVER and ready and ready[0] <= self._closed(state):
+                    state.going, state.last_received = ready[0], 0
+                    self._pass_on(state, PartialCheckpoint(state.cycle.name, state.going, 0, 0, False))
                 self._let_pass(self.cycle_of[name])
             self._send_checkpoint(name, out)
         for (receiver, epoch), names in out.items():
@@ -288,13 +288,6 @@ class Checkpoints:
         mine = [name for name in self.sent if name in state.cycle.maps]
         outside = [name for name in self._sources(mine) if name not in state.cycle.maps]
         return min([self.completed, *(self.done(name) for name in outside)])
-
-    def _start_round(self, state: CycleState) -> None:
-        """At the leader, when the epoch is over outside the cycle."""
-        leads, ready = state.cycle.ring[0] == self.number, [e for e in self.collecting if e > state.settled]
-        if leads and state.going == NEVER and ready and ready[0] <= self._closed(state):
-            state.going, state.last_received = ready[0], 0
-            self._pass_on(state, PartialCheckpoint(state.cycle.name, state.going, 0, 0, False))
 
     def partial(self, message: PartialCheckpoint) -> None:
         """A partial checkpoint has come from the node before in the ring."""

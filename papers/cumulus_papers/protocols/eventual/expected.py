@@ -49,7 +49,12 @@ class Expected:
         every = case.options["collect_every"]
         self.collected = sorted({*range(every - 1, case.epochs, every), case.epochs - 1} - {-1})
         self.holders = self._holders()
-        self.senders = self._senders()
+        # (Holder, map) -> who may send it deltas of the map.
+        senders: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for segment, holders in self.holders.items():
+            for holder in holders:
+                senders[holder, segment.map].add(node(self.plan.processor[segment]))
+        self.senders = senders
         self.cyclic = {n for g in strata(case.program) if is_cyclic(case.program, g) for n in g}
         self.merged = 0
         #: (What, sender, receiver): of the messages that each go once, those that have gone, and those that have to.
@@ -177,15 +182,14 @@ class Expected:
             periods = len(set(self.simulation.actor(sender).outbox.periods.values()))
             self._once(min(versions) if how == "event" else "deltas", sender, receiver, periods)
         for delta in deltas:
-            self._delta(sender, receiver, delta)
-
-    def _delta(self, sender: str, receiver: str, delta: Delta) -> None:
-        entries, cascade = self.pending.pop((receiver, delta.stamp, delta.segment), ({}, 0))
-        if not entries or delta.entries != entries or cascade not in (None, delta.cascade):
-            raise Wrong(f"{sender} sends {receiver} {delta}; not sent are {entries}, {cascade} steps down a cascade")
-        last = self.checkpoints.get((delta.segment.map, sender, receiver), -1)
-        if delta.stamp.version.epoch <= last:
-            raise Wrong(f"{sender} sends {receiver} {delta} after its checkpoint of epoch {last}")
+            entries, cascade = self.pending.pop((receiver, delta.stamp, delta.segment), ({}, 0))
+            if not entries or delta.entries != entries or cascade not in (None, delta.cascade):
+                raise Wrong(
+                    f"{sender} sends {receiver} {delta}; not sent are {entries}, {cascade} steps down a cascade"
+                )
+            last = self.checkpoints.get((delta.segment.map, sender, receiver), -1)
+            if delta.stamp.version.epoch <= last:
+                raise Wrong(f"{sender} sends {receiver} {delta} after its checkpoint of epoch {last}")
 
     def _checkpoint(self, sender: str, receiver: str, epoch: int, maps: tuple[str, ...]) -> None:
         self._once(("the checkpoint of epoch", epoch), sender, receiver)
@@ -196,23 +200,12 @@ class Expected:
                 raise Wrong(f"{sender} sends {receiver} the checkpoint of {name} for epoch {epoch} twice")
             self.checkpoints[name, sender, receiver] = epoch
             if name not in self.cyclic:
-                self._after_all_it_reads(sender, epoch, name)
-
-    def _after_all_it_reads(self, sender: str, epoch: int, name: str) -> None:
-        for source in self.plan.map_sources[name]:
-            for other in self.senders[sender, source] - {sender}:
-                if self.checkpoints.get((source, other, sender), -1) < epoch:
-                    raise Wrong(
-                        f"{sender} sends {name}'s checkpoint of epoch {epoch}; {other} has sent none of {source}"
-                    )
-
-    def _senders(self) -> dict[tuple[str, str], set[str]]:
-        """(Holder, map) -> who may send it deltas of the map."""
-        senders: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for segment, holders in self.holders.items():
-            for holder in holders:
-                senders[holder, segment.map].add(node(self.plan.processor[segment]))
-        return senders
+                for source in self.plan.map_sources[name]:
+                    for other in self.senders[sender, source] - {sender}:
+                        if self.checkpoints.get((source, other, sender), -1) < epoch:
+                            raise Wrong(
+                                f"{sender} sends {name}'s checkpoint of epoch {epoch}; {other} has sent none of {source}"
+                            )
 
     def _partial(self, sender: str, receiver: str, message: PartialCheckpoint) -> None:
         ring = [node(n) for n in self.rings[message.cycle].ring]
@@ -253,11 +246,7 @@ class Expected:
         left = {place: entries for place, (entries, _) in self.pending.items() if entries}
         if left:
             raise Wrong(f"not sent: {[*left.items()][:1]}")
-        self._edges()
-        return {"merged": self.merged}
-
-    def _edges(self) -> None:
-        """Each out edge has the last epoch's checkpoint."""
+        # Each out edge has the last epoch's checkpoint.
         last = self.collected[-1:]
         senders = {segment: node(n) for segment, n in self.plan.processor.items()}
         edges = {
@@ -265,3 +254,4 @@ class Expected:
         }
         if edges != self.checkpoints:
             raise Wrong(f"the last checkpoints are of epochs {self.checkpoints}, and should be {edges}")
+        return {"merged": self.merged}

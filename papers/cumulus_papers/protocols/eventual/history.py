@@ -72,19 +72,16 @@ class Versioned:
         those up to it, so that its own would count twice."""
         for entries in self.segments.values():
             for key in list(entries):
-                entries[key] = _folded(entries[key], through)
+                deltas = entries[key]
+                kept = [d for d in deltas if d[0].version > through]
+                total = sum(units for stamp, units in deltas if stamp.version <= through)
+                entries[key] = [(Stamp(through, STATEMENTS - 1), total), *kept] if total else kept
                 if not entries[key]:
                     del entries[key]
 
 
 def _stamp(delta: tuple[Stamp, int]) -> Stamp:
     return delta[0]
-
-
-def _folded(deltas: list[tuple[Stamp, int]], through: Version) -> list[tuple[Stamp, int]]:
-    kept = [d for d in deltas if d[0].version > through]
-    total = sum(units for stamp, units in deltas if stamp.version <= through)
-    return [(Stamp(through, STATEMENTS - 1), total), *kept] if total else kept
 
 
 @dataclass(frozen=True)

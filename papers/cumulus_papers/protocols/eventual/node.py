@@ -155,7 +155,10 @@ class Node:
             case Notify(event):
                 self._event(event)
             case Push(deltas):
-                self._push(deltas)
+                for delta in deltas:
+                    self.checkpoints.receiving(delta)
+                    self._insert(delta)
+                self._settle()
             case Flush(receiver, period_s):
                 self.outbox.flush((receiver, period_s))
             case Due(stamp):
@@ -213,13 +216,6 @@ class Node:
             wants.append(Want(tuple(segments), read.slice.path, read.slice.bound(env), below))
         targets = frozenset(w.target for w in writes)
         return Entry(Stamp(event.version, index), trigger.statements[index], env, tuple(wants), targets)
-
-    def _push(self, deltas: tuple[Delta, ...]) -> None:
-        """Figure 5, ON Push."""
-        for delta in deltas:
-            self.checkpoints.receiving(delta)
-            self._insert(delta)
-        self._settle()
 
     def _insert(self, delta: Delta) -> None:
         self.here.spend(self.case.costs.write_s * len(delta.entries))

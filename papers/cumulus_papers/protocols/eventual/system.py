@@ -97,34 +97,48 @@ class Eventual:
                 for n in nodes:
                     self.unprocessed.setdefault((node(n), version.coordinator), set()).add(version)
             case Processed(version):
-                self._processed(name, version)
+                self.unprocessed[name, version.coordinator].remove(version)
+                if version.epoch <= self.completed.get(name, -1):
+                    raise Wrong(f"{name} gets event {version} after epoch {self.completed[name]} was complete")
             case Pushed():
-                self._pushed(name, what)
+                self.pushed.append(what)
+                self._not_after_checkpoint(name, what.stamp.version, f"a delta for {what.target} is sent")
+                if (what.cascade > 0) != (what.cause is not None) or what.cascade < 0:
+                    raise Wrong(
+                        f"{name} sends {what.stamp} as correction {what.cascade} of a cascade, because of {what.cause}"
+                    )
+                if what.cause is not None and what.cause.version > what.stamp.version:
+                    raise Wrong(f"{name} corrects {what.stamp} because of {what.cause}, which is later")
+                if self.acyclic and what.cascade > self.depth[what.target]:
+                    paths = f"no path to it is longer than {self.depth[what.target]}"
+                    raise Wrong(
+                        f"{name} corrects {what.target} of {what.stamp} {what.cascade} steps down a cascade; {paths}"
+                    )
             case Changed(stamp, segment):
                 self._not_after_checkpoint(name, stamp.version, f"{segment} is changed")
             case Switched(epoch):
-                self._switched(int(name.split()[1]), epoch)
+                number = int(name.split()[1])
+                order = self._order()
+                if self.case.options["epochs"] == "staggered" and order[0] != number:
+                    raise Wrong(f"coordinator {number} switches epochs while the order is {order}: it is not the first")
+                if epoch != self.epochs[number] + 1:
+                    raise Wrong(f"coordinator {number} goes from epoch {self.epochs[number]} to {epoch}")
+                self.epochs[number] = epoch
+                self._places()
             case Completed(epoch):
-                self._completed(name, epoch)
+                late = sorted(
+                    v
+                    for (at, _), versions in self.unprocessed.items()
+                    if at == name
+                    for v in versions
+                    if v.epoch <= epoch
+                )
+                if late:
+                    raise Wrong(f"{name} is told that epoch {epoch} is complete, and has not got {late[0]}")
+                self.completed[name] = epoch
             case Committed(through):
                 self.committed.setdefault(name, []).append(through)
                 self._collected(name, through)
-
-    def _processed(self, name: str, version: Version) -> None:
-        self.unprocessed[name, version.coordinator].remove(version)
-        if version.epoch <= self.completed.get(name, -1):
-            raise Wrong(f"{name} gets event {version} after epoch {self.completed[name]} was complete")
-
-    def _pushed(self, name: str, push: Pushed) -> None:
-        self.pushed.append(push)
-        self._not_after_checkpoint(name, push.stamp.version, f"a delta for {push.target} is sent")
-        if (push.cascade > 0) != (push.cause is not None) or push.cascade < 0:
-            raise Wrong(f"{name} sends {push.stamp} as correction {push.cascade} of a cascade, because of {push.cause}")
-        if push.cause is not None and push.cause.version > push.stamp.version:
-            raise Wrong(f"{name} corrects {push.stamp} because of {push.cause}, which is later")
-        if self.acyclic and push.cascade > self.depth[push.target]:
-            paths = f"no path to it is longer than {self.depth[push.target]}"
-            raise Wrong(f"{name} corrects {push.target} of {push.stamp} {push.cascade} steps down a cascade; {paths}")
 
     def _not_after_checkpoint(self, name: str, version: Version, what: str) -> None:
         last = self.committed.get(name)
@@ -155,23 +169,6 @@ class Eventual:
         if Counter(map(id, reading)) != Counter(map(id, wanting)) or not all(at.history.readers.values()):
             raise Wrong(f"{name} knows {len(reading)} readers of its copies; {len(wanting)} are in its history")
 
-    def _completed(self, name: str, epoch: int) -> None:
-        late = sorted(
-            v for (at, _), versions in self.unprocessed.items() if at == name for v in versions if v.epoch <= epoch
-        )
-        if late:
-            raise Wrong(f"{name} is told that epoch {epoch} is complete, and has not got {late[0]}")
-        self.completed[name] = epoch
-
-    def _switched(self, number: int, epoch: int) -> None:
-        order = self._order()
-        if self.case.options["epochs"] == "staggered" and order[0] != number:
-            raise Wrong(f"coordinator {number} switches epochs while the order is {order}: it is not the first")
-        if epoch != self.epochs[number] + 1:
-            raise Wrong(f"coordinator {number} goes from epoch {self.epochs[number]} to {epoch}")
-        self.epochs[number] = epoch
-        self._places()
-
     def _order(self) -> list[int]:
         """The coordinators, highest priority first: by epoch, and then by number."""
         return sorted(range(self.case.coordinators), key=lambda i: (self.epochs[i], i))
@@ -186,7 +183,18 @@ class Eventual:
         for n in case.layout.nodes:
             if self.committed.get(node(n), []) != ends:
                 raise Wrong(f"{node(n)} has committed {self.committed.get(node(n))}, not {ends}")
-            self._over(node(n), self.simulation.actor(node(n)))
+            # Nothing is left to be done, and nothing of what is collected is kept.
+            name = node(n)
+            at = self.simulation.actor(node(n))
+            self._in_order(name, at)
+            if at.held or at.due or at.why or at.outbox.buffers or at.checkpoints.collecting:
+                raise Wrong(f"{name} still has something to do: {at.held}, {at.due}, {at.outbox.buffers}")
+            for cycle in at.checkpoints.cycles.values():
+                left = [e for counts in (cycle.sent, cycle.received) for e in counts if e <= cycle.settled]
+                if cycle.waiting or left or cycle.settled != self.expected.collected[-1]:
+                    raise Wrong(
+                        f"{name} still waits in the cycle of {cycle.cycle.name}, of which {cycle.settled} is settled"
+                    )
         for i in range(case.coordinators):
             if self.simulation.actor(coordinator(i)).unconfirmed:
                 raise Wrong(f"coordinator {i} still waits for confirmations")
@@ -195,23 +203,7 @@ class Eventual:
         turns = case.epochs and case.options["epochs"] == "staggered"
         if turns and any(len(p) < case.coordinators for p in self.places.values()):
             raise Wrong(f"not every coordinator had every place: {self.places}")
-        self._sums()
-        return self._counts() + Counter(self.expected.finish())
-
-    def _over(self, name: str, at: Node) -> None:
-        """Nothing is left to be done, and nothing of what is collected is kept."""
-        self._in_order(name, at)
-        if at.held or at.due or at.why or at.outbox.buffers or at.checkpoints.collecting:
-            raise Wrong(f"{name} still has something to do: {at.held}, {at.due}, {at.outbox.buffers}")
-        for cycle in at.checkpoints.cycles.values():
-            left = [e for counts in (cycle.sent, cycle.received) for e in counts if e <= cycle.settled]
-            if cycle.waiting or left or cycle.settled != self.expected.collected[-1]:
-                raise Wrong(
-                    f"{name} still waits in the cycle of {cycle.cycle.name}, of which {cycle.settled} is settled"
-                )
-
-    def _sums(self) -> None:
-        """First deltas and corrections sum up to what the serial order gives."""
+        # First deltas and corrections sum up to what the serial order gives.
         sums = self.corrections()
         expected = serial_deltas(self.case.program, self.events)
         for entry in sorted(sums.first.keys() | sums.correction.keys() | expected.keys()):
@@ -219,6 +211,7 @@ class Eventual:
             add_to(total, sums.correction.get(entry, {}))
             if total != expected.get(entry, {}):
                 raise Wrong(f"{entry} has sent {total} in all; serially it gives {expected.get(entry, {})}")
+        return self._counts() + Counter(self.expected.finish())
 
     def corrections(self) -> Corrections:
         """What was sent, by history entry."""

@@ -531,7 +531,12 @@ class NodeEpochs:
             assert isinstance(message, EpochCommit)
             if message.through > self.through:
                 self.through = message.through
-                self.here.report(Committed(message.through, self._segments(self.commit(message.through))))
+                maps = self.commit(message.through)
+                segments: dict[Segment, Entries] = {s: {} for s in self.case.layout.owned_by(self.number)}
+                for name, entries in maps.items():
+                    for key, units in entries.items():
+                        segments[self.case.layout.segment_of(name, key)][key] = units
+                self.here.report(Committed(message.through, segments))
 
     def _flushed_upstream(self, epoch: int, sender: int, maps: tuple[tuple[str, Version], ...]) -> None:
         for name, through in maps:
@@ -583,10 +588,3 @@ class NodeEpochs:
         if limit and log_size - self.kept > limit and self.requested < epoch < self.case.epochs:
             self.requested = epoch
             self.outbox.send(coordinator(switch_of(self.case, self.number)), EpochEndRequest(epoch))
-
-    def _segments(self, maps: Maps) -> dict[Segment, Entries]:
-        segments: dict[Segment, Entries] = {s: {} for s in self.case.layout.owned_by(self.number)}
-        for name, entries in maps.items():
-            for key, units in entries.items():
-                segments[self.case.layout.segment_of(name, key)][key] = units
-        return segments

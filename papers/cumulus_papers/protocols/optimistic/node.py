@@ -180,7 +180,11 @@ class Node:
         self.suppress = case.options["suppression"] != "off"
         received = VersionedReceiveLog() if self.suppress else ReceiveLog()
         sent = SendLog(case.options["suppression"])
-        self.logs = Logs(WriteLog(_own(case, number)), received, sent, OperationLog())
+        maps: dict[str, Entries] = {}
+        for segment, entries in beginning(case).items():
+            if case.layout.owner[segment] == number:
+                maps.setdefault(segment.map, {}).update(entries)
+        self.logs = Logs(WriteLog(maps), received, sent, OperationLog())
         self.outbox = Outbox(here, case.options["batch_s"])
         self.corrections = Corrections(here, case, number, dispatch, self.logs, self.outbox)
         self.inbox = Inbox(case, number, dispatch, self.logs.operation)
@@ -190,7 +194,21 @@ class Node:
     def receive(self, message: Message, sender: str) -> None:
         """Put it into the inbox, and do all that can be done."""
         for part in parts(message):
-            self._arrived(part, sender)
+            if isinstance(part, BatchDue):
+                self.outbox.due(part.receiver)
+            elif isinstance(part, BufferDue):
+                self.corrections.buffer.period_over(part.map)
+            elif isinstance(part, TimeOut):
+                operation = self.logs.operation.operations.get(part.at)
+                if operation is not None:
+                    operation.timed_out = True
+                    self._try(part.at)
+            elif isinstance(part, (EpochEnd, Flush, EpochCommit)):
+                self.epochs.receive(part, sender)
+            else:
+                assert isinstance(part, (Fetch, Push, Put, Corrective, Query))
+                self.epochs.heard_of(part.version, part)
+                self.inbox.add(part.version, part, sender)
         while taken := self.inbox.take():
             self.here.report(Taken(tuple(taken)))
             for waiting in taken:
@@ -198,20 +216,6 @@ class Node:
         self.here.report(Taken(()))
         self.epochs.advance()
         self.epochs.watch_size(len(self.logs))
-
-    def _arrived(self, message: Message, sender: str) -> None:
-        if isinstance(message, BatchDue):
-            self.outbox.due(message.receiver)
-        elif isinstance(message, BufferDue):
-            self.corrections.buffer.period_over(message.map)
-        elif isinstance(message, TimeOut):
-            self._timed_out(message.at)
-        elif isinstance(message, (EpochEnd, Flush, EpochCommit)):
-            self.epochs.receive(message, sender)
-        else:
-            assert isinstance(message, (Fetch, Push, Put, Corrective, Query))
-            self.epochs.heard_of(message.version, message)
-            self.inbox.add(message.version, message, sender)
 
     # What is done
 
@@ -222,9 +226,22 @@ class Node:
         elif isinstance(message, Push):
             self._push(message, int(waiting.sender.removeprefix("node ")))
         elif isinstance(message, Put):
-            self._put(message)
+            # Note the update, and evaluate what needs no slices or has got them already.
+            for statement, counts in message.fetches:
+                self._note(message.version, message.trigger, statement, message.arguments, counts)
+            for statement, _ in message.fetches:
+                at = Stamp(message.version, statement)
+                if not self._try(at) and self.suppress and self.case.options["missing"] == "time-out":
+                    self.here.after(self.case.options["time_out_s"], TimeOut(at))
         elif isinstance(message, Corrective):
-            self._correct(message, int(waiting.sender.removeprefix("node ")))
+            # The three steps.
+            sender = int(waiting.sender.removeprefix("node "))
+            sends = len(self.logs.send)
+            change = Change()
+            for delta, hops in zip(message.deltas, message.hops, strict=True):
+                self.corrections.absorb(sender, delta, change, hops)
+            self.corrections.apply(change)
+            self.here.report(Absorbed(sends, len(self.logs.send)))
         else:
             assert isinstance(message, Query)
             entries = self.logs.write.value(Reference(message.map, (), ()), Stamp(message.version, 0))
@@ -305,15 +322,6 @@ class Node:
         else:
             self.corrections.revalue(self.logs.operation.affected(of.map, part.at), put, change, 0)
 
-    def _put(self, message: Put) -> None:
-        """Note the update, and evaluate what needs no slices or has got them already."""
-        for statement, counts in message.fetches:
-            self._note(message.version, message.trigger, statement, message.arguments, counts)
-        for statement, _ in message.fetches:
-            at = Stamp(message.version, statement)
-            if not self._try(at) and self.suppress and self.case.options["missing"] == "time-out":
-                self.here.after(self.case.options["time_out_s"], TimeOut(at))
-
     def _note(
         self, version: Version, trigger: int, statement: int, arguments: dict[str, Any], counts: tuple[int, ...]
     ) -> None:
@@ -328,18 +336,14 @@ class Node:
         at = Stamp(version, statement)
         self.logs.operation.operations[at] = Operation(at, trigger, arguments, reads, counts)
 
-    def _timed_out(self, at: Stamp) -> None:
-        operation = self.logs.operation.operations.get(at)
-        if operation is not None:
-            operation.timed_out = True
-            self._try(at)
-
     def _try(self, at: Stamp) -> bool:
         """Evaluate an operation if all flags are set, or if it does not wait for them; say whether it is done."""
         operation = self.logs.operation.operations.get(at)
         if operation is None or operation.done:
             return operation is not None
-        if not self._complete(operation) and not operation.timed_out and not self._optimistic:
+        flags = self.logs.receive.flags
+        complete = all(len(flags.get((at, i), ())) >= count for i, count in enumerate(operation.fetches))
+        if not complete and not operation.timed_out and not self._optimistic:
             return False
         operation.done = True
         self.here.report(Evaluated(at))
@@ -348,24 +352,11 @@ class Node:
         self.corrections.apply(change)
         return True
 
-    def _complete(self, operation: Operation) -> bool:
-        flags = self.logs.receive.flags
-        return all(len(flags.get((operation.at, i), ())) >= count for i, count in enumerate(operation.fetches))
-
     @property
     def _optimistic(self) -> bool:
         """Whether a PUT goes on with what the ReceiveLog has; a PUSH that comes later corrects it (form 2 of the PUSH optimization)."""
         options = self.case.options
         return self.suppress and not options["blind"] and options["missing"] == "optimistic"
-
-    def _correct(self, message: Corrective, sender: int) -> None:
-        """The three steps."""
-        sends = len(self.logs.send)
-        change = Change()
-        for delta, hops in zip(message.deltas, message.hops, strict=True):
-            self.corrections.absorb(sender, delta, change, hops)
-        self.corrections.apply(change)
-        self.here.report(Absorbed(sends, len(self.logs.send)))
 
     # Snapshots
 
@@ -380,11 +371,3 @@ class Node:
     def maps(self, below: Stamp | None = None) -> Maps:
         """This node's maps, as of a bound; None: as they are."""
         return {name: self.logs.write.value(Reference(name, (), ()), below) for name in self.logs.write.maps}
-
-
-def _own(case: Case, number: int) -> dict[str, Entries]:
-    maps: dict[str, Entries] = {}
-    for segment, entries in beginning(case).items():
-        if case.layout.owner[segment] == number:
-            maps.setdefault(segment.map, {}).update(entries)
-    return maps

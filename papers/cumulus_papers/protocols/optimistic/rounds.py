@@ -217,12 +217,35 @@ class Turns:
         elif isinstance(what, Wrote) and self.options["queries"]:
             self.written.setdefault((name, what.delta.map), []).append((what.delta.at, dict(what.delta.entries)))
         elif isinstance(what, Seen):
-            self._seen(name, what)
+            # A query sees the writes below its timestamp.
+            entries: Entries = {}
+            for at, delta in self.written.get((name, what.map), ()):
+                if at.version < what.version:
+                    add_to(entries, delta)
+            number = int(name.removeprefix("node "))
+            own = [segment for segment in self.case.layout.owned_by(number) if segment.map == what.map]
+            for start in beginning(self.case, own).values():
+                add_to(entries, start)
+            self.book.see(
+                entries == what.entries, "{} answers on {} as of {}: {}", name, what.map, what.version, what.entries
+            )
 
     def finish(self) -> None:
         """Look at timers and queries."""
         self._timers()
-        self._queries()
+        # A QUERY for each node that has some of the map, and an ANSWER from it.
+        owners: dict[str, set[int]] = {}
+        for segment, owner in self.case.layout.owner.items():
+            owners.setdefault(segment.map, set()).add(owner)
+        asked: dict[tuple[Version, str], list[str]] = {}
+        for name, _, query in self.book.of(Query):
+            asked.setdefault((query.version, query.map), []).append(name)
+        answers: dict[tuple[Version, str], list[str]] = {}
+        for _, sent, answer in self.book.of(Answer):
+            answers.setdefault((answer.version, answer.map), []).append(sent.sender)
+        for what, names in asked.items():
+            nodes = sorted(map(node, owners[what[1]]))
+            self.book.see(sorted(names) == nodes == sorted(answers.get(what, ())), "{} is asked of {}", what, names)
 
     def _taken(self, name: str, taken: tuple[Waiting, ...]) -> None:
         """Messages are handled in the order of their timestamps, and overtake what waits for slices only where bypassing may (3.5)."""
@@ -272,22 +295,6 @@ class Turns:
         trigger = self.book.trigger(message.trigger)
         return {reads_of(trigger, s)[r].slice.map for s, r in reads}
 
-    def _seen(self, name: str, what: Seen) -> None:
-        """A query sees the writes below its timestamp."""
-        entries: Entries = {}
-        for at, delta in self.written.get((name, what.map), ()):
-            if at.version < what.version:
-                add_to(entries, delta)
-        start = self._start(int(name.removeprefix("node ")), what.map)
-        add_to(entries, start)
-        self.book.see(
-            entries == what.entries, "{} answers on {} as of {}: {}", name, what.map, what.version, what.entries
-        )
-
-    def _start(self, number: int, name: str) -> Entries:
-        own = [segment for segment in self.case.layout.owned_by(number) if segment.map == name]
-        return {k: u for entries in beginning(self.case, own).values() for k, u in entries.items()}
-
     def _timers(self) -> None:
         """What is held back is held back for its period, and no longer."""
         depths = depth(self.case.program)
@@ -298,7 +305,12 @@ class Turns:
                 sent, message = entry.sent, entry.sent.message
                 if sent.sender != name or not isinstance(message, (BufferDue, BatchDue, TimeOut)):
                     continue
-                period_s = self._period_s(message, depths)
+                period_s: float
+                if isinstance(message, BufferDue):
+                    # With intelligent buffering the period grows with the map's depth.
+                    period_s = self.options["buffer_s"] * (1 + depths[message.map] * self.options["intelligent"])
+                else:
+                    period_s = self.options["batch_s" if isinstance(message, BatchDue) else "time_out_s"]
                 took_s = sent.arrived_s - sent.sent_s
                 self.book.see(
                     period_s - 1e-9 <= took_s <= period_s + busy_s.get(sent.cause or 0, 0.0) + 1e-9,
@@ -312,26 +324,3 @@ class Turns:
                     sent.sent_s >= until.get(message, 0.0), "{}: {} comes more often than it should", name, message
                 )
                 until[message] = entry.at_s
-
-    def _period_s(self, message: Message, depths: Mapping[str, int]) -> float:
-        period_s: float
-        if isinstance(message, BufferDue):
-            period_s = self.options["buffer_s"] * (1 + depths[message.map] * self.options["intelligent"])
-        else:
-            period_s = self.options["batch_s" if isinstance(message, BatchDue) else "time_out_s"]
-        return period_s
-
-    def _queries(self) -> None:
-        """A QUERY for each node that has some of the map, and an ANSWER from it."""
-        owners: dict[str, set[int]] = {}
-        for segment, owner in self.case.layout.owner.items():
-            owners.setdefault(segment.map, set()).add(owner)
-        asked: dict[tuple[Version, str], list[str]] = {}
-        for name, _, query in self.book.of(Query):
-            asked.setdefault((query.version, query.map), []).append(name)
-        answers: dict[tuple[Version, str], list[str]] = {}
-        for _, sent, answer in self.book.of(Answer):
-            answers.setdefault((answer.version, answer.map), []).append(sent.sender)
-        for what, names in asked.items():
-            nodes = sorted(map(node, owners[what[1]]))
-            self.book.see(sorted(names) == nodes == sorted(answers.get(what, ())), "{} is asked of {}", what, names)

@@ -93,9 +93,17 @@ class Switch:
         if isinstance(message, Arrival):
             self._event(message)
         elif isinstance(message, Ask):
-            self._ask(message, sender)
+            version = self._version()
+            self.asked[version] = sender, {}
+            for n in self.dispatch.owners[message.map]:
+                self.outbox.send(node(n), Query(version, self.number, message.map))
         elif isinstance(message, Answer):
-            self._answer(message, sender)
+            client, answers = self.asked[message.version]
+            answers[sender] = message.entries
+            if len(answers) == len(self.dispatch.owners[message.map]):
+                del self.asked[message.version]
+                entries = {k: u for _, part in sorted(answers.items()) for k, u in part.items()}
+                self.outbox.send(client, Result(message.version, message.map, entries))
         elif isinstance(message, BatchDue):
             self.outbox.due(message.receiver)
         elif isinstance(message, EpochReady):
@@ -153,20 +161,6 @@ class Switch:
         if not options["write_nodes"]:
             wanted = () if options["coalesce"] else tuple(Wanted(w.statement, w.read, ()) for w in wanted)
         return Fetch(version, trigger, _only(arguments, names), wanted)
-
-    def _ask(self, message: Ask, sender: str) -> None:
-        version = self._version()
-        self.asked[version] = sender, {}
-        for n in self.dispatch.owners[message.map]:
-            self.outbox.send(node(n), Query(version, self.number, message.map))
-
-    def _answer(self, message: Answer, sender: str) -> None:
-        client, answers = self.asked[message.version]
-        answers[sender] = message.entries
-        if len(answers) == len(self.dispatch.owners[message.map]):
-            del self.asked[message.version]
-            entries = {k: u for _, part in sorted(answers.items()) for k, u in part.items()}
-            self.outbox.send(client, Result(message.version, message.map, entries))
 
     # Epochs
 

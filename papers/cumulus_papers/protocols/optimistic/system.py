@@ -58,7 +58,14 @@ class System:
         elif isinstance(what, Late):
             raise Wrong(f"{name} got a {what.kind} for {what.version}, after it had committed {what.committed}")
         elif isinstance(what, Corrected):
-            self._corrected(name, what)
+            self.counts["corrections"] += 1
+            self.counts["longest cascade"] = max(self.counts["longest cascade"], what.hops)
+            if what.hops > self.dispatch.longest_path and self.acyclic:
+                raise Wrong(
+                    f"{name}: a cascade has passed {what.hops} maps, the longest path is {self.dispatch.longest_path}"
+                )
+            if not what.at < what.below:
+                raise Wrong(f"{name} corrects {what.map} at {what.at}, which is not before the read at {what.below}")
         elif isinstance(what, Suppressed):
             self.counts["pushes suppressed"] += what.yes
         elif isinstance(what, Absorbed):
@@ -67,25 +74,12 @@ class System:
         elif isinstance(what, Answered):
             self.answers.append(what)
         elif isinstance(what, (Holds, Ended)):
-            self._token(name, what)
-
-    def _corrected(self, name: str, what: Corrected) -> None:
-        self.counts["corrections"] += 1
-        self.counts["longest cascade"] = max(self.counts["longest cascade"], what.hops)
-        if what.hops > self.dispatch.longest_path and self.acyclic:
-            raise Wrong(
-                f"{name}: a cascade has passed {what.hops} maps, the longest path is {self.dispatch.longest_path}"
-            )
-        if not what.at < what.below:
-            raise Wrong(f"{name} corrects {what.map} at {what.at}, which is not before the read at {what.below}")
-
-    def _token(self, name: str, what: Holds | Ended) -> None:
-        if what.switch != what.epoch % self.case.coordinators:
-            raise Wrong(f"{name} has the token in epoch {what.epoch}, out of turn")
-        kind = f"{type(what).__name__.lower()} {what.epoch}"
-        self.counts[kind] += 1
-        if self.counts[kind] > 1:
-            raise Wrong(f"{name}: the token of epoch {what.epoch} is there twice")
+            if what.switch != what.epoch % self.case.coordinators:
+                raise Wrong(f"{name} has the token in epoch {what.epoch}, out of turn")
+            kind = f"{type(what).__name__.lower()} {what.epoch}"
+            self.counts[kind] += 1
+            if self.counts[kind] > 1:
+                raise Wrong(f"{name}: the token of epoch {what.epoch} is there twice")
 
     def finish(self) -> Mapping[str, int]:
         """See that all epochs are committed, and how good the answers were."""
@@ -98,18 +92,15 @@ class System:
         for watching in self.watching:
             watching.finish()
         for answer in self.answers:
-            self._judge(answer)
+            right = serial(self.case.program, self.events, answer.version).get(answer.map, {}) == answer.entries
+            self.counts["answers right" if right else "answers wrong"] += 1
+            if not right and self._strict():
+                raise Wrong(
+                    f"the answer on {answer.map} as of {answer.version} is {answer.entries}: with one switch it is final"
+                )
         for kind in [k for k in self.counts if k.startswith(("holds", "ended"))]:
             del self.counts[kind]
         return self.counts
-
-    def _judge(self, answer: Answered) -> None:
-        right = serial(self.case.program, self.events, answer.version).get(answer.map, {}) == answer.entries
-        self.counts["answers right" if right else "answers wrong"] += 1
-        if not right and self._strict():
-            raise Wrong(
-                f"the answer on {answer.map} as of {answer.version} is {answer.entries}: with one switch it is final"
-            )
 
     def _strict(self) -> bool:
         """One switch, everything in its order: no dependency can be violated."""

@@ -111,7 +111,16 @@ class Updates:
     def finish(self) -> None:
         """Look at each update's messages, and at all corrections."""
         for version in self.book.events:
-            self._dispatched(version)
+            # One FETCH per read node and one PUT per write node, or one for each of what they ask for.
+            found = Counter(
+                (name, type(m).__name__, m.wanted if isinstance(m, Fetch) else m.fetches, tuple(sorted(m.arguments)))
+                for name, _, m in self._by_version.get(version, ())
+                if not isinstance(m, Push)
+            )
+            expected = Counter([*self._fetches(version), *self._puts(version)])
+            self.book.see(
+                found == expected, "{} has {}, and not {}", version, [*(found - expected)], [*(expected - found)]
+            )
             self._pushed(version)
         self._corrections()
         self._suppressed()
@@ -123,16 +132,6 @@ class Updates:
             for name, sent, message in self.book.of(kind):
                 found.setdefault(message.version, []).append((name, sent, message))
         return found
-
-    def _dispatched(self, version: Version) -> None:
-        """One FETCH per read node and one PUT per write node, or one for each of what they ask for."""
-        found = Counter(
-            (name, type(m).__name__, m.wanted if isinstance(m, Fetch) else m.fetches, tuple(sorted(m.arguments)))
-            for name, _, m in self._by_version.get(version, ())
-            if not isinstance(m, Push)
-        )
-        expected = Counter([*self._fetches(version), *self._puts(version)])
-        self.book.see(found == expected, "{} has {}, and not {}", version, [*(found - expected)], [*(expected - found)])
 
     def _fetches(self, version: Version) -> Iterator[tuple[Any, ...]]:
         wanted: dict[int, dict[tuple[int, int], set[int]]] = {}

@@ -272,23 +272,19 @@ class Node:
         work = self.schedule.pop(tick)
         changes: dict[Segment, list[tuple[Stamp, Entries]]] = {}
         for version, message, put in work.updates:
-            delta = self._evaluate(tick, version, message, put)
+            got = self.pushes.pop((version, put.number), [])
+            self.here.report(Evaluated(version, put.target.map, tick, self.closed, len(got), put.fetches))
+            trigger = self.indexes[message.relation, message.sign].trigger
+            values = [pushed for part in got for pushed in part]
+            program, layout = self.case.program, self.case.layout
+            delta = collate(program, layout, trigger, env_of(trigger, message.row), put.statement, put.target, values)
+            self.here.spend(self.case.costs.write_s * len(delta))
             changes.setdefault(put.target, []).append((Stamp(version, put.statement), delta))
             add_to(self.segments[put.target], delta)
         self.closed = tick
         self._push(tick, work.fetches, changes)
         for through, level in work.snapshots:
             self._keep(through, level)
-
-    def _evaluate(self, tick: int, version: Version, message: TentativePut, put: PutPart) -> Entries:
-        got = self.pushes.pop((version, put.number), [])
-        self.here.report(Evaluated(version, put.target.map, tick, self.closed, len(got), put.fetches))
-        trigger = self.indexes[message.relation, message.sign].trigger
-        values = [pushed for part in got for pushed in part]
-        program, layout = self.case.program, self.case.layout
-        delta = collate(program, layout, trigger, env_of(trigger, message.row), put.statement, put.target, values)
-        self.here.spend(self.case.costs.write_s * len(delta))
-        return delta
 
     def _push(
         self,
@@ -368,7 +364,11 @@ class Switch:
             self._arrival(message)
         else:
             assert isinstance(message, CurrentTick)
-            self._current_tick(int(sender.split()[-1]), message)
+            number = int(sender.split()[-1])
+            tentative = self.tentative[message.sequence]
+            tentative.ticks[number] = message.tick
+            if len(tentative.ticks) == len(tentative.nodes):
+                self._post(message.sequence, max(tentative.ticks.values()))
 
     def _arrival(self, message: Arrival) -> None:
         self.sequence += 1
@@ -408,12 +408,6 @@ class Switch:
                 refs = tuple(refer(self.case.program, ref, env, region) for ref, region in chosen)
                 fetches.append((entry.node, FetchPart(put.statement, refs, put.node, number)))
         return fetches
-
-    def _current_tick(self, number: int, message: CurrentTick) -> None:
-        tentative = self.tentative[message.sequence]
-        tentative.ticks[number] = message.tick
-        if len(tentative.ticks) == len(tentative.nodes):
-            self._post(message.sequence, max(tentative.ticks.values()))
 
     def _post(self, sequence: int, tick: int) -> None:
         tentative = self.tentative.pop(sequence)

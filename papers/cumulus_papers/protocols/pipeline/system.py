@@ -42,34 +42,25 @@ class PipelineSystem:
             self.stamped.add(what.event.version)
             self.dispatched(what.event)
         elif isinstance(what, Posted):
-            self._posted(name, what)
+            if what.version not in self.stamped:
+                raise Wrong(f"{name} has {what.version}, which no switch posted")
+            if what.version.epoch < what.reply:
+                raise Wrong(f"{name} answered tick {what.reply}, and got an event posted at {what.version.epoch}")
+            self.counts["posted later than answered"] += what.version.epoch > what.reply
         elif isinstance(what, Evaluated):
-            self._evaluated(name, what)
+            if what.tick <= what.closed:
+                raise Wrong(f"{name} wrote {what.map} in tick {what.tick} when tick {what.closed} was closed")
+            if what.tick != what.version.epoch + self.depths[what.map]:
+                raise Wrong(f"{name} wrote {what.map} for {what.version} in tick {what.tick}")
+            if what.pushes != what.fetches:
+                raise Wrong(f"{name} wrote {what.map} with {what.pushes} PUSHes for {what.fetches} FETCHes")
         elif isinstance(what, Answered):
-            self._answered(name, what)
+            if what.tick > what.closed:
+                raise Wrong(f"{name} read {what.map} for tick {what.tick} when only tick {what.closed} was closed")
+            if what.tick != what.version.epoch + self.depths[what.map]:
+                raise Wrong(f"{name} read {what.map} for {what.version} in tick {what.tick}")
         elif isinstance(what, Committed):
             self.snapshots[name] += 1
-
-    def _posted(self, name: str, what: Posted) -> None:
-        if what.version not in self.stamped:
-            raise Wrong(f"{name} has {what.version}, which no switch posted")
-        if what.version.epoch < what.reply:
-            raise Wrong(f"{name} answered tick {what.reply}, and got an event posted at {what.version.epoch}")
-        self.counts["posted later than answered"] += what.version.epoch > what.reply
-
-    def _evaluated(self, name: str, what: Evaluated) -> None:
-        if what.tick <= what.closed:
-            raise Wrong(f"{name} wrote {what.map} in tick {what.tick} when tick {what.closed} was closed")
-        if what.tick != what.version.epoch + self.depths[what.map]:
-            raise Wrong(f"{name} wrote {what.map} for {what.version} in tick {what.tick}")
-        if what.pushes != what.fetches:
-            raise Wrong(f"{name} wrote {what.map} with {what.pushes} PUSHes for {what.fetches} FETCHes")
-
-    def _answered(self, name: str, what: Answered) -> None:
-        if what.tick > what.closed:
-            raise Wrong(f"{name} read {what.map} for tick {what.tick} when only tick {what.closed} was closed")
-        if what.tick != what.version.epoch + self.depths[what.map]:
-            raise Wrong(f"{name} read {what.map} for {what.version} in tick {what.tick}")
 
     def finish(self) -> Mapping[str, int]:
         for n in self.case.layout.nodes:
