@@ -149,13 +149,40 @@ class _StatementCheck:
     def run(self) -> None:
         """All rules of one statement, in the order of evaluation."""
         for ref in self.statement.reads():
-            self._reference(ref)
+            self._after(ref)
+            # Each key is a value that is known by now, or binds a new loop variable; the read's own keys see none of its own.
+            fresh: dict[str, Type] = {}
+            for key, column in self._keys_of(ref.map, ref.keys, ref.span):
+                if isinstance(key, Var) and key.name not in self.types:
+                    fresh.setdefault(key.name, column.type)
+                else:
+                    self._scalar(key, ref.span)
+                if not key.type.same_as(column.type):
+                    message = f"key {column.name} of {ref.map} is {column.type}, not {key.type}"
+                    self._fail(message, "type-mismatch", "CAST the key", ref.span)
+            self.types.update(fresh)
+            for key in ref.keys:
+                self._scalar(key, ref.span)
         for condition in self.statement.conditions:
             self._scalar(condition)
             if not condition.type.same_as(BOOL):
                 self._fail(f"a condition of type {condition.type}", "type-mismatch", "write a comparison")
         self._target()
-        self._factors()
+        scale = sum(self.program.map_by_name[r.map].value.scale for r in self.statement.reads())
+        for factor in self.statement.scalars():
+            self._scalar(factor)
+            if not factor.type.is_numeric:
+                self._fail(f"a factor of type {factor.type}", "type-mismatch", "factors are INT or DECIMAL")
+            if self._nullable(factor):
+                hint = "add the condition that it IS NOT NULL"
+                self._fail("a factor that may be NULL", "nullable-factor", hint)
+            scale += factor.type.scale
+        target = self.program.map_by_name[self.statement.target].value
+        if scale > target.scale:
+            hint = f"declare {self.statement.target} with scale {scale}, or CAST the factors"
+            self._fail(f"a term with {scale} decimals for {target} values", "scale", hint)
+        if target.kind == "int" and any(f.type.kind == "decimal" and f.type.scale for f in self.statement.scalars()):
+            self._fail("a decimal term for INT values", "scale", "declare the map DECIMAL")
 
     def _fail(self, message: str, kind: str, hint: str, span: Span | None = None) -> NoReturn:
         _fail(message, kind, span or self.statement.span, hint)
@@ -169,21 +196,6 @@ class _StatementCheck:
             hint = f"its keys: {', '.join(k.name for k in decl.keys) or 'none'}"
             self._fail(f"map {name} has {len(decl.keys)} keys, not {len(keys)}", "wrong-arity", hint, span)
         return zip(keys, decl.keys, strict=True)
-
-    def _reference(self, ref: MapRef) -> None:
-        self._after(ref)
-        fresh: dict[str, Type] = {}
-        for key, column in self._keys_of(ref.map, ref.keys, ref.span):
-            if isinstance(key, Var) and key.name not in self.types:
-                fresh.setdefault(key.name, column.type)
-            else:
-                self._scalar(key, ref.span)
-            if not key.type.same_as(column.type):
-                message = f"key {column.name} of {ref.map} is {column.type}, not {key.type}"
-                self._fail(message, "type-mismatch", "CAST the key", ref.span)
-        self.types.update(fresh)
-        for key in ref.keys:
-            self._scalar(key, ref.span)
 
     def _after(self, ref: MapRef) -> None:
         """AFTER has a meaning only where the map read does not depend on the statement's target. In a sequential program
@@ -214,42 +226,21 @@ class _StatementCheck:
                 hint = "declare the key NULL, or add the condition IS NOT NULL"
                 self._fail(f"NULL may reach key {column.name} of {statement.target}", "nullable-key", hint)
 
-    def _factors(self) -> None:
-        scale = sum(self.program.map_by_name[r.map].value.scale for r in self.statement.reads())
-        for factor in self.statement.scalars():
-            self._scalar(factor)
-            if not factor.type.is_numeric:
-                self._fail(f"a factor of type {factor.type}", "type-mismatch", "factors are INT or DECIMAL")
-            if self._nullable(factor):
-                hint = "add the condition that it IS NOT NULL"
-                self._fail("a factor that may be NULL", "nullable-factor", hint)
-            scale += factor.type.scale
-        target = self.program.map_by_name[self.statement.target].value
-        if scale > target.scale:
-            hint = f"declare {self.statement.target} with scale {scale}, or CAST the factors"
-            self._fail(f"a term with {scale} decimals for {target} values", "scale", hint)
-        if target.kind == "int" and any(f.type.kind == "decimal" and f.type.scale for f in self.statement.scalars()):
-            self._fail("a decimal term for INT values", "scale", "declare the map DECIMAL")
-
     def _nullable(self, scalar: Scalar) -> bool:
         """Whether the scalar can be NULL where all conditions hold and all reads find something."""
-        if not scalar.type.nullable or _is_not_null(scalar) in self.statement.conditions or self._found(scalar):
+        if (
+            not scalar.type.nullable
+            or Call("not", (Call("is_null", (scalar,), BOOL),), BOOL) in self.statement.conditions
+        ):
             return False
+        # A read that looks it up in a key column that is never NULL finds nothing for NULL.
+        for ref in self.statement.reads():
+            for key, column in zip(ref.keys, self.program.map_by_name[ref.map].keys, strict=True):
+                if key == scalar and not column.type.nullable:
+                    return False
         if isinstance(scalar, Call) and scalar.op in STRICT:
             return any(self._nullable(a) for a in scalar.args)
         return True
-
-    def _found(self, scalar: Scalar) -> bool:
-        """Whether some read looks it up in a key column that is never NULL, and so finds nothing for NULL."""
-        return any(
-            key == scalar and not column.type.nullable
-            for ref in self.statement.reads()
-            for key, column in zip(ref.keys, self.program.map_by_name[ref.map].keys, strict=True)
-        )
-
-
-def _is_not_null(scalar: Scalar) -> Scalar:
-    return Call("not", (Call("is_null", (scalar,), BOOL),), BOOL)
 
 
 def _full(t: Type) -> str:
@@ -269,7 +260,14 @@ def _check_view(program: Program, view: View) -> None:
     _unique(f"key or value of view {view.name}", names)
     _unique(f"column of view {view.name}", (c.name for c in view.columns))
     for name in [v.map for v in view.values] + ([view.exists] if view.exists is not None else []):
-        _check_view_map(program, view, name)
+        decl = program.map_by_name.get(name)
+        if decl is None:
+            hint = f"known maps: {', '.join(program.map_by_name) or 'none'}"
+            _fail(f"view {view.name}: no map {name!r}", "unknown-map", None, hint)
+        pairs = zip(decl.keys, view.keys, strict=False)
+        if len(decl.keys) != len(view.keys) or not all(a.type.same_as(b.type) for a, b in pairs):
+            keys = ", ".join(f"{k.name} {_full(k.type)}" for k in decl.keys)
+            _fail(f"view {view.name}: map {name} has other keys", "type-mismatch", None, f"its keys: {keys or 'none'}")
     if not view.values and view.exists is None:
         _fail(f"view {view.name} has no map", "bad-view", None, "add VALUES or EXISTS")
     if not 0 <= view.hidden < len(view.columns) or view.offset < 0 or (view.repeated and view.exists is None):
@@ -286,17 +284,6 @@ def _check_view(program: Program, view: View) -> None:
         _fail(f"view {view.name}: HAVING of type {view.having.type}", "type-mismatch", None, "write a comparison")
     if not all(0 <= i < len(view.columns) for i, _ in view.order) or (view.limit or 0) < 0:
         _fail(f"view {view.name}: ORDER BY or LIMIT out of range", "bad-ordinal", None, "1 is the first column")
-
-
-def _check_view_map(program: Program, view: View, name: str) -> None:
-    decl = program.map_by_name.get(name)
-    if decl is None:
-        hint = f"known maps: {', '.join(program.map_by_name) or 'none'}"
-        _fail(f"view {view.name}: no map {name!r}", "unknown-map", None, hint)
-    pairs = zip(decl.keys, view.keys, strict=False)
-    if len(decl.keys) != len(view.keys) or not all(a.type.same_as(b.type) for a, b in pairs):
-        keys = ", ".join(f"{k.name} {_full(k.type)}" for k in decl.keys)
-        _fail(f"view {view.name}: map {name} has other keys", "type-mismatch", None, f"its keys: {keys or 'none'}")
 
 
 def _check_output(view: View, column: OutputColumn, types: Mapping[str, Type]) -> None:
@@ -364,7 +351,19 @@ def check_derived(program: Program, derived: Derived) -> None:
             derived, f"values of type {target.value}", "type-mismatch", "a derived map holds multiplicities: INT"
         )
     if isinstance(derived, Windowing):
-        _check_windowing(program, derived, target)
+        source = program.map_by_name[derived.source]
+        types = [k.type for k in source.keys] + [f.type for f in derived.functions] + [INT] * derived.flagged
+        fitting = len(types) == len(target.keys) and all(
+            _fits(t, k.type) for t, k in zip(types, target.keys, strict=False)
+        )
+        if not fitting or not 0 <= derived.partition <= len(source.keys):
+            _fail_derivation(
+                derived, "keys that are not the source's and the results", "type-mismatch", "declare them so"
+            )
+        variables = {k.name: k.type for k in source.keys}
+        for function in derived.functions:
+            for scalar in (*function.args, *(s for s, _, _ in function.order)):
+                _check_scalar(derived, scalar, variables)
     else:
         _check_derivation(program, derived, target)
 
@@ -433,18 +432,6 @@ def _check_at(program: Program, derived: Derivation, given: Input, before: Seque
         if other is None or (other.map, other.at) != (given.map, given.at[:place]) or given.kind not in ("min", "max"):
             hint = f"a minimum or maximum of {given.map} before it"
             _fail_derivation(derived, f"{given.name} is looked up at {name!r}", "bad-input", hint)
-
-
-def _check_windowing(program: Program, derived: Windowing, target: MapDecl) -> None:
-    source = program.map_by_name[derived.source]
-    types = [k.type for k in source.keys] + [f.type for f in derived.functions] + [INT] * derived.flagged
-    fitting = len(types) == len(target.keys) and all(_fits(t, k.type) for t, k in zip(types, target.keys, strict=False))
-    if not fitting or not 0 <= derived.partition <= len(source.keys):
-        _fail_derivation(derived, "keys that are not the source's and the results", "type-mismatch", "declare them so")
-    variables = {k.name: k.type for k in source.keys}
-    for function in derived.functions:
-        for scalar in (*function.args, *(s for s, _, _ in function.order)):
-            _check_scalar(derived, scalar, variables)
 
 
 def _fits(given: Type, column: Type) -> bool:

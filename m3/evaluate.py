@@ -68,11 +68,20 @@ def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
             values = (evaluate(a, env) for a in scalar.args)
             return coerce(next((v for v in values if v is not None), None), scalar.type)
         case Call(op="in"):
-            return _in(scalar, env)
+            # Like a chain of ORs: one that is equal decides, then NULL.
+            needle, *others = (evaluate(a, env) for a in scalar.args)
+            if needle is None:
+                return None
+            if any(o is not None and _compare("eq", needle, o) for o in others):
+                return True
+            return None if any(o is None for o in others) else False
         case Call(op="is_null"):
             return evaluate(scalar.args[0], env) is None
         case Call(op="attempt"):
-            return _attempted(scalar, env)
+            try:
+                return coerce(evaluate(scalar.args[0], env), scalar.type)
+            except FAILURES:
+                return None if scalar.type.nullable else coerce(DEFAULTS[scalar.type.kind], scalar.type)
         case Call(op="fails"):
             return int(_fails(scalar.args[0], env))
         case Call(op="same"):
@@ -92,7 +101,14 @@ def coerce(value: Value, to: Type) -> Value:
     if to.kind == "int" and not isinstance(value, bool):
         return _fit_int(int(value) if isinstance(value, Decimal) else value)
     if to.kind == "decimal":
-        return _fit_decimal(value, to)
+        if isinstance(value, Decimal) and value.as_tuple().exponent == -to.scale:
+            result = value if value else abs(value)
+        else:
+            exact = value if isinstance(value, Decimal) else Decimal(value)  # type: ignore[arg-type]
+            result = EXACT.plus(exact.quantize(Decimal(1).scaleb(-to.scale), context=EXACT))  # there is no -0
+        if result.copy_abs() >= Decimal(10) ** (to.precision - to.scale):
+            raise ValueProblem(f"{value} does not fit {to}", kind="overflow", hint="widen the type with a CAST")
+        return result
     if to.kind == "double":
         number = float(value) + 0.0  # type: ignore[arg-type]  # zero has no sign: -0.0 + 0.0 is 0.0
         return number if number == number else math.nan  # one object, so that it is one key of a map
@@ -103,24 +119,6 @@ def _fit_int(value: Value) -> Value:
     if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
         raise ValueProblem(f"{value} is out of the range of INT", kind="overflow", hint="CAST to DECIMAL(38, 0) first")
     return value
-
-
-def _fit_decimal(value: Value, to: Type) -> Decimal:
-    if isinstance(value, Decimal) and value.as_tuple().exponent == -to.scale:
-        result = value if value else abs(value)
-    else:
-        exact = value if isinstance(value, Decimal) else Decimal(value)  # type: ignore[arg-type]
-        result = EXACT.plus(exact.quantize(Decimal(1).scaleb(-to.scale), context=EXACT))  # there is no -0
-    if result.copy_abs() >= Decimal(10) ** (to.precision - to.scale):
-        raise ValueProblem(f"{value} does not fit {to}", kind="overflow", hint="widen the type with a CAST")
-    return result
-
-
-def _attempted(scalar: Call, env: Mapping[str, Value]) -> Value:
-    try:
-        return coerce(evaluate(scalar.args[0], env), scalar.type)
-    except FAILURES:
-        return None if scalar.type.nullable else coerce(DEFAULTS[scalar.type.kind], scalar.type)
 
 
 def _fails(scalar: Scalar, env: Mapping[str, Value]) -> bool:
@@ -149,15 +147,6 @@ def _case(scalar: Call, env: Mapping[str, Value]) -> Value:
         if evaluate(condition, env) is True:
             return coerce(evaluate(value, env), scalar.type)
     return coerce(evaluate(otherwise, env), scalar.type)
-
-
-def _in(scalar: Call, env: Mapping[str, Value]) -> Value:
-    needle, *others = (evaluate(a, env) for a in scalar.args)
-    if needle is None:
-        return None
-    if any(o is not None and _compare("eq", needle, o) for o in others):
-        return True
-    return None if any(o is None for o in others) else False
 
 
 def _strict(scalar: Call, args: list[Value]) -> Value:
@@ -328,13 +317,8 @@ def _to_date(value: Value, _: Type) -> Value:
         case datetime.date():
             return value
         case str():
-            return datetime.date.fromisoformat(_padded(_meant(value, DAY)))
+            return datetime.date.fromisoformat(SINGLE_DIGIT.sub(r"-0\1", _meant(value, DAY)))
     raise TypeError(value)
-
-
-def _padded(text: str) -> str:
-    """Months and days of one digit with a zero before them."""
-    return SINGLE_DIGIT.sub(r"-0\1", text)
 
 
 def _to_timestamp(value: Value, _: Type) -> Value:

@@ -220,7 +220,7 @@ def format_statement(statement: Statement) -> str:
     """``target[keys] += IF conditions THEN factors ELSE 0`` without the closing semicolon."""
     term = _term(statement)
     if statement.conditions:
-        tests = " AND ".join(_at(c, NOT) for c in statement.conditions)
+        tests = " AND ".join(_Printer(format_name).at(c, NOT) for c in statement.conditions)
         term = f"IF {tests} THEN {term} ELSE 0"
     return f"{format_name(statement.target)}[{_list(statement.keys)}] += {term}"
 
@@ -231,11 +231,12 @@ def _term(statement: Statement) -> str:
     one = const(1)
     if statement.factors == (one,):
         return "(1)"
-    return " * ".join(_reference(f) if isinstance(f, MapRef) else _scalar_factor(f) for f in statement.factors)
-
-
-def _reference(ref: MapRef) -> str:
-    return f"{'AFTER ' if ref.after else ''}{format_name(ref.map)}[{_list(ref.keys)}]"
+    return " * ".join(
+        f"{'AFTER ' if f.after else ''}{format_name(f.map)}[{_list(f.keys)}]"
+        if isinstance(f, MapRef)
+        else _scalar_factor(f)
+        for f in statement.factors
+    )
 
 
 def _scalar_factor(scalar: Scalar) -> str:
@@ -255,10 +256,6 @@ def format_scalar(scalar: Scalar, variable: Callable[[str], str] = format_name) 
         variable: how to print a variable's name.
     """
     return _Printer(variable).text(scalar)[0]
-
-
-def _at(scalar: Scalar, level: int) -> str:
-    return _Printer(format_name).at(scalar, level)
 
 
 def _natural(scalar: Const) -> bool:
@@ -317,7 +314,9 @@ class _Printer:
                 text, *rest = (self.at(a, PREDICATE + 1) for a in args)
                 return f"{text} LIKE {' ESCAPE '.join(rest)}", PREDICATE
             case "case":
-                return self._case(args), ATOM
+                *branches, otherwise = (self.text(a)[0] for a in args)
+                whens = (f"WHEN {c} THEN {v}" for c, v in zip(branches[::2], branches[1::2], strict=True))
+                return f"CASE {' '.join(whens)} ELSE {otherwise} END", ATOM
             case "cast" | "try_cast":
                 return f"{op.upper()}({self.text(args[0])[0]} AS {scalar.type})", ATOM
         return f"{op.upper()}({self._commas(args)})", ATOM
@@ -331,11 +330,6 @@ class _Printer:
         left = level if op in ("add", "sub", "mul", "div") else level + 1
         first, *rest = args
         return f" {sign} ".join([self.at(first, left), *(self.at(a, level + 1) for a in rest)]), level
-
-    def _case(self, args: tuple[Scalar, ...]) -> str:
-        *branches, otherwise = (self.text(a)[0] for a in args)
-        whens = (f"WHEN {c} THEN {v}" for c, v in zip(branches[::2], branches[1::2], strict=True))
-        return f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
 def _literal(value: int | Decimal | float | str | datetime.date | bool) -> str:
@@ -432,7 +426,12 @@ class _Writer:
         if value is None or type(value) in (bool, int, str):
             return value
         if id(value) not in self._known:
-            self._known[id(value)] = self._add(self._part(value))
+            part = self._part(value)
+            key = json.dumps(part)
+            if key not in self._numbers:
+                self._numbers[key] = len(self.parts)
+                self.parts.append(part)
+            self._known[id(value)] = self._numbers[key]
         return [self._known[id(value)]]
 
     def _part(self, value: Any) -> list[Any]:
@@ -443,10 +442,3 @@ class _Writer:
             return [CLASSES.index(own), *(self.field(getattr(value, name)) for name in FIELDS[own])]
         kind, write = next((kind, write) for kind, (type_, write, _) in VALUES.items() if isinstance(value, type_))
         return [kind, write(value)]
-
-    def _add(self, part: list[Any]) -> int:
-        key = json.dumps(part)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.parts)
-            self.parts.append(part)
-        return self._numbers[key]

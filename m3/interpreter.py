@@ -123,7 +123,8 @@ class Interpreter:
     def _derive(self, undo: list[tuple[str, Key, int]]) -> None:
         """Bring the derivations up to date, in order; the rows of each that changed are events of its trigger."""
         for derived in self.program.derivations:
-            target, width = self._tables[derived.map], _group_width(derived)
+            target = self._tables[derived.map]
+            width = len(derived.keys) if isinstance(derived, Derivation) else derived.partition
             path = tuple(range(width))
             for group in dict.fromkeys(key[:width] for name in derived.reads() for key in self._dirty[name]):
                 changes = {key: -units for key, units in target.slice(path, group)}
@@ -294,7 +295,3 @@ def _smallest_null(value: Value) -> tuple[bool, Any]:
 
 def _sort_key(row: Key) -> list[tuple[bool, Any]]:
     return [_smallest_null(v) for v in row]
-
-
-def _group_width(derived: Derived) -> int:
-    return len(derived.keys) if isinstance(derived, Derivation) else derived.partition

@@ -42,7 +42,12 @@ def simplify(scalar: Scalar) -> Scalar:
         case "and" | "or":
             return _logic(node)
         case "not":
-            return _not(node)
+            (arg,) = node.args
+            if isinstance(arg, Call) and arg.op == "not":
+                return arg.args[0]
+            if isinstance(arg, Const):
+                return UNKNOWN if arg.value is None else const(not arg.value)
+            return node
         case "is_null":
             return _is_null(node)
         case "same":
@@ -124,15 +129,6 @@ def _logic(node: Call) -> Scalar:
     if len(args) < 2:
         return args[0] if args else neutral
     return UNKNOWN if all(map(_is_null_constant, args)) else call(node.op, *args)
-
-
-def _not(node: Call) -> Scalar:
-    (arg,) = node.args
-    if isinstance(arg, Call) and arg.op == "not":
-        return arg.args[0]
-    if isinstance(arg, Const):
-        return UNKNOWN if arg.value is None else const(not arg.value)
-    return node
 
 
 def _is_null(node: Call) -> Scalar:

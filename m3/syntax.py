@@ -15,7 +15,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from lark import Lark, Token
+from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
 
@@ -29,7 +29,6 @@ from m3.program import (
     Check,
     Column,
     Derivation,
-    Derived,
     Factor,
     Frame,
     Input,
@@ -88,24 +87,22 @@ def parse(text: str, file: str = "") -> Program:
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
-        raise _problem(error, text, file) from error
+        # A lark error in plain words: what is there, and what could be.
+        line, column, found = error.line, error.column, ""
+        expected: set[str] = set()
+        if isinstance(error, UnexpectedToken):
+            expected, found = set(error.accepts or error.expected), str(error.token)
+        elif isinstance(error, UnexpectedCharacters):
+            expected, found = set(error.allowed or ()), text[error.pos_in_stream or 0]
+        if isinstance(error, UnexpectedEOF) or found == "" or line < 1:
+            lines = text.splitlines() or [""]
+            line, column = len(lines), len(lines[-1]) + 1
+        what = f"unexpected {found!r}" if found else "the text ends too early"
+        hint = f"expected {_either(expected)}" if expected else ""
+        raise SyntaxProblem(
+            what, kind="m3-syntax", span=Span(line, column, max(1, len(found)), file), hint=hint
+        ) from error
     return _Builder(file).program(tree)
-
-
-def _problem(error: UnexpectedInput, text: str, file: str) -> SyntaxProblem:
-    """A lark error in plain words: what is there, and what could be."""
-    line, column, found = error.line, error.column, ""
-    expected: set[str] = set()
-    if isinstance(error, UnexpectedToken):
-        expected, found = set(error.accepts or error.expected), str(error.token)
-    elif isinstance(error, UnexpectedCharacters):
-        expected, found = set(error.allowed or ()), text[error.pos_in_stream or 0]
-    if isinstance(error, UnexpectedEOF) or found == "" or line < 1:
-        lines = text.splitlines() or [""]
-        line, column = len(lines), len(lines[-1]) + 1
-    what = f"unexpected {found!r}" if found else "the text ends too early"
-    hint = f"expected {_either(expected)}" if expected else ""
-    return SyntaxProblem(what, kind="m3-syntax", span=Span(line, column, max(1, len(found)), file), hint=hint)
 
 
 def _either(terminals: set[str]) -> str:
@@ -132,7 +129,9 @@ class _Builder:
         self.relations, self.maps = {r.name: r for r in relations}, {m.name: m for m in maps}
         name, semantics = self._header(parts["header"])
         views = tuple(self._view(n) for n in parts["view"])
-        derived = tuple(self._derived(n) for n in parts["derived"])
+        derived = tuple(
+            (self._windowing(n) if n.data == "windowing" else self._derivation(n)) for n in parts["derived"]
+        )
         triggers = tuple(self._trigger(n) for n in parts["trigger"])
         return Program(name, semantics, relations, maps, triggers, views, derived)
 
@@ -166,9 +165,6 @@ class _Builder:
             known = ", ".join(self.maps) or "none"
             raise self._fail(node, f"no map {name!r}", "unknown-map", f"known maps: {known}; declare it with MAP")
         return self.maps[name]
-
-    def _derived(self, node: Node) -> Derived:
-        return self._windowing(node) if node.data == "windowing" else self._derivation(node)
 
     def _derivation(self, node: Node) -> Derivation:
         name, keys, *inputs, outputs, count = node.children
@@ -312,18 +308,15 @@ class _Builder:
         while right.data == "conditional":
             guard, right, zero = right.children
             guards.append(guard)
-            self._check_zero(zero)
+            if zero != "0":
+                span = Span(zero.line or 1, zero.column or 1, len(zero), self.file)
+                raise SyntaxProblem("IF ... ELSE something else than 0", kind="m3-syntax", span=span, hint="ELSE 0")
         factors = self._factors(right, params, node.data == "decrement")
         bare = Statement(name_of(target.children[0]), (), factors)
         types = self._bound(bare, params)
         keys = tuple(build_scalar(k, types, self.file) for k in target.children[1].children)
         conditions = tuple(c for guard in guards for c in self._conditions(guard, types))
         return Statement(self._declared(target.children[0]).name, keys, factors, conditions, span_of(target, self.file))
-
-    def _check_zero(self, zero: Token) -> None:
-        if zero != "0":
-            span = Span(zero.line or 1, zero.column or 1, len(zero), self.file)
-            raise SyntaxProblem("IF ... ELSE something else than 0", kind="m3-syntax", span=span, hint="ELSE 0")
 
     def _bound(self, statement: Statement, params: Types) -> dict[str, Type]:
         """The types of all variables: the parameters', and for loop variables those of the maps that bind them."""
@@ -344,28 +337,25 @@ class _Builder:
         references: dict[int, MapRef] = {}
         for position, node in enumerate(term.children):
             if node.data in ("reference", "after"):
-                references[position] = self._reference(node, types)
+                decl = self._declared(node.children[0])
+                nodes = node.children[1].children
+                if len(nodes) != len(decl.keys):
+                    hint = f"its keys: {', '.join(k.name for k in decl.keys) or 'none'}"
+                    message = f"map {decl.name} has {len(decl.keys)} keys, not {len(nodes)}"
+                    raise self._fail(node, message, "wrong-arity", hint)
+                fresh = {
+                    name_of(n.children[0]): k.type
+                    for n, k in reversed(list(zip(nodes, decl.keys, strict=True)))
+                    if n.data == "variable" and name_of(n.children[0]) not in types
+                }
+                types.update(fresh)
+                keys = tuple(build_scalar(n, types, self.file) for n in nodes)
+                references[position] = MapRef(decl.name, keys, node.data == "after", span_of(node, self.file))
         scalars = {i: build_scalar(n, types, self.file) for i, n in enumerate(term.children) if i not in references}
         factors: list[Factor] = [references.get(i) or scalars[i] for i in range(len(term.children))]
         if len(factors) == 1 and factors == [const(1)] and term.children[0].data == "number":
             factors = []
         return (const(-1), *factors) if negative else tuple(factors)
-
-    def _reference(self, node: Node, types: dict[str, Type]) -> MapRef:
-        decl = self._declared(node.children[0])
-        nodes = node.children[1].children
-        if len(nodes) != len(decl.keys):
-            hint = f"its keys: {', '.join(k.name for k in decl.keys) or 'none'}"
-            message = f"map {decl.name} has {len(decl.keys)} keys, not {len(nodes)}"
-            raise self._fail(node, message, "wrong-arity", hint)
-        fresh = {
-            name_of(n.children[0]): k.type
-            for n, k in reversed(list(zip(nodes, decl.keys, strict=True)))
-            if n.data == "variable" and name_of(n.children[0]) not in types
-        }
-        types.update(fresh)
-        keys = tuple(build_scalar(n, types, self.file) for n in nodes)
-        return MapRef(decl.name, keys, node.data == "after", span_of(node, self.file))
 
 
 def _place(node: Node) -> Span:
@@ -475,9 +465,17 @@ def _build(node: Node, types: Types, file: str) -> Scalar:
         case "variable":
             return _variable(name_of(node.children[0]), types)
         case "comparison":
-            return _comparison(node, types, file)
+            left, *operator, right = node.children
+            op = COMPARISONS[str(operator[0])] if operator else "eq"
+            return call(op, build_scalar(left, types, file), build_scalar(right, types, file))
         case "function":
-            return _function(node, types, file)
+            name, arguments = str(node.children[0]).lower(), node.children[1].children
+            if name not in CALLED:
+                raise ProgramError(f"no function {name!r}", kind="unknown-function", hint=f"one of {', '.join(CALLED)}")
+            least, most = CALLED[name]
+            if not least <= len(arguments) <= most:
+                raise ProgramError(f"{name} with {len(arguments)} arguments", kind="wrong-arity", hint=OPERATIONS[name])
+            return call(name, *(build_scalar(a, types, file) for a in arguments))
         case "cast" | "try_cast":
             return call(node.data, build_scalar(node.children[0], types, file), to=build_type(node.children[1], file))
         case "typed":
@@ -522,22 +520,6 @@ def _variable(name: str, types: Types) -> Var:
         hint = f"in scope: {', '.join(types) or 'none'}; a loop variable is a bare key of a map read in the term"
         raise ProgramError(f"variable {name!r} is not bound", kind="unbound-variable", hint=hint)
     return Var(name, types[name])
-
-
-def _comparison(node: Node, types: Types, file: str) -> Scalar:
-    left, *operator, right = node.children
-    op = COMPARISONS[str(operator[0])] if operator else "eq"
-    return call(op, build_scalar(left, types, file), build_scalar(right, types, file))
-
-
-def _function(node: Node, types: Types, file: str) -> Scalar:
-    name, arguments = str(node.children[0]).lower(), node.children[1].children
-    if name not in CALLED:
-        raise ProgramError(f"no function {name!r}", kind="unknown-function", hint=f"one of {', '.join(CALLED)}")
-    least, most = CALLED[name]
-    if not least <= len(arguments) <= most:
-        raise ProgramError(f"{name} with {len(arguments)} arguments", kind="wrong-arity", hint=OPERATIONS[name])
-    return call(name, *(build_scalar(a, types, file) for a in arguments))
 
 
 def _typed(node: Node, types: Types, file: str) -> Scalar:

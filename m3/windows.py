@@ -149,34 +149,22 @@ class _Window:
             low = 0 if frame.start is None else place + frame.start
             high = self.rows if frame.end is None else place + frame.end + 1
         elif frame.unit == "groups":
-            low, high = self._group_bounds(frame, place)
+            starts = [*self.groups, self.rows]
+            mine = self.groups[self.peers[place][0]]
+            low = 0 if frame.start is None else starts[max(0, min(len(starts) - 1, mine + frame.start))]
+            high = self.rows if frame.end is None else starts[max(0, min(len(starts) - 1, mine + frame.end + 1))]
         else:
             low, high = self._range_bounds(frame, place)
         low, high = max(0, low), min(self.rows, high)
         return low, max(low, high)
 
-    def _group_bounds(self, frame: Frame, place: int) -> tuple[int, int]:
-        starts = [*self.groups, self.rows]
-        mine = self.groups[self.peers[place][0]]
-        low = 0 if frame.start is None else starts[max(0, min(len(starts) - 1, mine + frame.start))]
-        high = self.rows if frame.end is None else starts[max(0, min(len(starts) - 1, mine + frame.end + 1))]
-        return low, high
-
     def _range_bounds(self, frame: Frame, place: int) -> tuple[int, int]:
-        low = (
-            0
-            if frame.start is None
-            else self.peers[place][0]
-            if frame.start == 0
-            else self._reach(place, frame.start, True)
-        )
-        high = (
-            self.rows
-            if frame.end is None
-            else self.peers[place][1]
-            if frame.end == 0
-            else self._reach(place, frame.end, False)
-        )
+        low, high = 0, self.rows
+        if frame.start is not None:
+            # The current row's peers are found already, and CURRENT ROW needs no values that can be added to.
+            low = self.peers[place][0] if frame.start == 0 else self._reach(place, frame.start, True)
+        if frame.end is not None:
+            high = self.peers[place][1] if frame.end == 0 else self._reach(place, frame.end, False)
         return low, high
 
     def _reach(self, place: int, offset: int, first: bool) -> int:
@@ -187,13 +175,11 @@ class _Window:
         descending = self.function.order[0][1]
         limit = mine - offset if descending else mine + offset
         inside = [
-            i for i, (mark,) in enumerate(self.marks) if mark is not None and _reached(mark, limit, descending, first)
+            i
+            for i, (mark,) in enumerate(self.marks)
+            if mark is not None and (mark >= limit if first != descending else mark <= limit)
         ]
         return (inside[0] if inside else self.rows) if first else (inside[-1] + 1 if inside else 0)
-
-
-def _reached(mark: Any, limit: Any, descending: bool, first: bool) -> bool:
-    return bool(mark >= limit if first != descending else mark <= limit)
 
 
 def _ntile(window: _Window, place: int) -> Value:

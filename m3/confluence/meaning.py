@@ -290,7 +290,19 @@ def expand(
     scalars = list(statement.scalars())
     for partial in partials:
         for condition in statement.conditions:
-            _require(partial, condition)
+            # ``a = b`` of one type is that both are the same and not NULL.
+            for part in conjuncts(condition):
+                if (
+                    isinstance(part, Call)
+                    and part.op in ("eq", "same")
+                    and part.args[0].type.same_as(part.args[1].type)
+                ):
+                    left, right = (keyed(a, partial.values) for a in part.args)
+                    partial.equations.append((left, right))
+                    if part.op == "eq":
+                        partial.conditions.extend((1 + t[0], NULL_TESTED, "BOOL", t) for t in (left, right))
+                elif not (isinstance(part, Const) and part.value is True):
+                    partial.conditions.append(term(part, partial.values))
         keys = tuple(keyed(k, partial.values) for k in statement.keys)
         equations, conditions = tuple(partial.equations), tuple(partial.conditions)
         for coefficient, factors in _products(scalars, partial.values, multiplied_out):
@@ -317,18 +329,6 @@ def _read(partial: Partial, ref: MapRef, product: Product, coefficient: Coeffici
         [*partial.conditions, *(shifted(c, by) for c in product.conditions)],
         [*partial.factors, *(shifted(f, by) for f in product.factors)],
     )
-
-
-def _require(partial: Partial, condition: Scalar) -> None:
-    """Add a condition. ``a = b`` of one type is that both are the same and not NULL."""
-    for part in conjuncts(condition):
-        if isinstance(part, Call) and part.op in ("eq", "same") and part.args[0].type.same_as(part.args[1].type):
-            left, right = (keyed(a, partial.values) for a in part.args)
-            partial.equations.append((left, right))
-            if part.op == "eq":
-                partial.conditions.extend((1 + t[0], NULL_TESTED, "BOOL", t) for t in (left, right))
-        elif not (isinstance(part, Const) and part.value is True):
-            partial.conditions.append(term(part, partial.values))
 
 
 def _products(
@@ -464,7 +464,9 @@ def summed_once(meanings: Meanings, start: Sum, added: Mapping[Event, Sum]) -> S
                 if len(product.atoms) == degree:
                     for kind, times in ((DELETES, 1), (ROWS, 1 if sign > 0 else 0)):
                         if times:
-                            grown = _with_row(product, (name, kind))
+                            # The given row is joined: it is one more atom.
+                            moved = product.moved({THIS: len(product.atoms)})
+                            grown = moved._replace(atoms=(*product.atoms, (name, kind)))
                             meanings.add(part, grown, divided(coefficient, degree + 1))
         for product, coefficient in part.items():
             add(total, product, coefficient)
@@ -474,9 +476,3 @@ def summed_once(meanings: Meanings, start: Sum, added: Mapping[Event, Sum]) -> S
             if any(len(product.atoms) >= degree for product in sum_):
                 return None
     return total
-
-
-def _with_row(product: Product, atom: Atom) -> Product:
-    """The product with the given row joined: one more atom."""
-    moved = product.moved({THIS: len(product.atoms)})
-    return moved._replace(atoms=(*product.atoms, atom))

@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from m3.evaluate import FAILURES, coerce
-from m3.scalars import STRICT, Call, Const, Scalar, Var
+from m3.scalars import STRICT, Const, Scalar, Var
 
 __all__ = [
     "CHANGE",
@@ -268,7 +268,13 @@ def term(scalar: Scalar, values: Mapping[str, Term]) -> Term:
     if isinstance(scalar, Var):
         return values[scalar.name]
     if isinstance(scalar, Const):
-        return _literal(scalar)
+        # Equal values of one type are one term, however they are written.
+        try:
+            value = coerce(scalar.value, scalar.type)
+        except FAILURES:
+            # It is no value, so it cannot differ from another one either.
+            return (2, "literal", f"{_type_name(scalar.type)} {scalar.value!r}")
+        return (1, 0, _type_name(scalar.type), repr(value))
     args = [(keyed if scalar.op in COMPARED else term)(a, values) for a in scalar.args]
     if scalar.op == "not":
         (inner,) = args
@@ -276,7 +282,10 @@ def term(scalar: Scalar, values: Mapping[str, Term]) -> Term:
             return _made(NULL_TESTED, "BOOL", inner[3:])
     if scalar.op in TURNED:
         return _made(TURNED[scalar.op], "BOOL", args[::-1])
-    return _made(scalar.op, _type_text(scalar), args)
+    text = _type_name(scalar.type)
+    if scalar.op == "attempt" and scalar.type.nullable:
+        text += " NULL"
+    return _made(scalar.op, text, args)
 
 
 def keyed(scalar: Scalar, values: Mapping[str, Term]) -> Term:
@@ -295,24 +304,6 @@ def keyed(scalar: Scalar, values: Mapping[str, Term]) -> Term:
     if is_constant(made):
         return (*made[:3], repr(0.0) if made[3] == repr(-0.0) else made[3])
     return (1 + made[0], ONE_ZERO, made[2], made)
-
-
-def _literal(scalar: Const) -> Term:
-    """Equal values of one type are one term, however they are written."""
-    try:
-        value = coerce(scalar.value, scalar.type)
-    except FAILURES:
-        return (
-            2,
-            "literal",
-            f"{_type_name(scalar.type)} {scalar.value!r}",
-        )  # not a value that could differ from another one
-    return (1, 0, _type_name(scalar.type), repr(value))
-
-
-def _type_text(scalar: Call) -> str:
-    text = _type_name(scalar.type)
-    return f"{text} NULL" if scalar.op == "attempt" and scalar.type.nullable else text
 
 
 _type_name = functools.lru_cache(maxsize=1 << 10)(str)
@@ -394,16 +385,13 @@ class Rules:
                 raise Contradiction
             if left < right:
                 left, right = right, left
-            waiting += self._reducible(left, right)
-
-    def _reducible(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
-        """Add a rule; the rules that it changes become equations again."""
-        self._by[left] = right
-        self._deep = self._deep or left[0] > 1
-        again = [(a, b) for a, b in self._by.items() if a != left and (_has(a, left) or _has(b, left))]
-        for a, _ in again:
-            del self._by[a]
-        return again
+            # The rules that the new one changes become equations again.
+            self._by[left] = right
+            self._deep = self._deep or left[0] > 1
+            again = [(a, b) for a, b in self._by.items() if a != left and (_has(a, left) or _has(b, left))]
+            for a, _ in again:
+                del self._by[a]
+            waiting += again
 
     def of(self, given: Term) -> Term:
         """The representative of a term."""

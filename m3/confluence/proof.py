@@ -131,7 +131,13 @@ class _Search:
                     self.meanings.opaque(name)
             for name in layer:
                 self._map(name, cyclic=cyclic)
-        return self._confluence()
+        problems: dict[str, _Problem] = {}
+        for problem in sorted(self.problems, key=lambda p: KINDS.index(p.kind)):
+            for event in problem.events:
+                for relation in self._bases(event):
+                    problems.setdefault(relation, problem)
+        verdicts = {r.name: _verdict(r.name, problems.get(r.name)) for r in self.program.relations}
+        return Confluence(verdicts, all(p.kind == "summed" for p in self.problems))
 
     @cached_property
     def meanings(self) -> Meanings:
@@ -296,15 +302,6 @@ class _Search:
         if sign:
             return {relation}
         return {r for r, s in self._events if s and self._changes((r, s), relation)}
-
-    def _confluence(self) -> Confluence:
-        problems: dict[str, _Problem] = {}
-        for problem in sorted(self.problems, key=lambda p: KINDS.index(p.kind)):
-            for event in problem.events:
-                for relation in self._bases(event):
-                    problems.setdefault(relation, problem)
-        verdicts = {r.name: _verdict(r.name, problems.get(r.name)) for r in self.program.relations}
-        return Confluence(verdicts, all(p.kind == "summed" for p in self.problems))
 
 
 def _verdict(relation: str, problem: _Problem | None) -> Verdict:

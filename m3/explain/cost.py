@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from m3.dataflow import connected
-from m3.program import Derived, MapRef, Program, Statement, Trigger, Windowing
+from m3.program import Derived, Program, Statement, Trigger, Windowing
 from m3.scalars import Scalar, Var, variables
 
 __all__ = [
@@ -212,13 +212,10 @@ class Sizes:
             if set(_row_key(self.program, trigger)) <= known:
                 known |= set(trigger.params)
             for access, ref in pairs:
-                if self.unique(access.map, _known_places(ref, known)):
+                places = tuple(i for i, key in enumerate(ref.keys) if set(variables(key)) <= known)
+                if self.unique(access.map, places):
                     known |= {variable for _, variable in access.free}
         return all(v in known for key in statement.keys for v in variables(key))
-
-
-def _known_places(ref: MapRef, known: set[str]) -> tuple[int, ...]:
-    return tuple(i for i, key in enumerate(ref.keys) if set(variables(key)) <= known)
 
 
 def _row_key(program: Program, trigger: Trigger) -> tuple[str, ...]:
@@ -244,14 +241,14 @@ def _domain_values(program: Program, rows: Mapping[str, float]) -> dict[Node, fl
     """For each map key whose domain is some relation's key, how many values it has."""
     found: dict[Node, float] = {}
     for domain in connected((), _equated(program)):
-        counts = [rows[r.name] for r in program.relations if r.name in rows and _is_key_of(r.name, r.key, domain)]
+        counts = [
+            rows[r.name]
+            for r in program.relations
+            if r.name in rows and len(r.key) == 1 and ("relation", r.name, r.key[0]) in domain
+        ]
         if counts:
             found |= dict.fromkeys(domain, max(1.0, min(counts)))
     return found
-
-
-def _is_key_of(name: str, key: tuple[str, ...], domain: Collection[Node]) -> bool:
-    return len(key) == 1 and ("relation", name, key[0]) in domain
 
 
 def _equated(program: Program) -> Iterator[tuple[Node, Node]]:
@@ -315,15 +312,11 @@ def accesses(trigger: Trigger, statement: Statement) -> tuple[Access, ...]:
 
 def _accesses(known: set[str], statement: Statement) -> Iterator[Access]:
     for ref in statement.reads():
-        access = _access(known, ref)
+        free = tuple((i, k.name) for i, k in enumerate(ref.keys) if isinstance(k, Var) and k.name not in known)
+        places = {i for i, _ in free}
+        access = Access(ref.map, tuple(i for i in range(len(ref.keys)) if i not in places), free)
         yield access
         known = known | {variable for _, variable in access.free}
-
-
-def _access(known: set[str], ref: MapRef) -> Access:
-    free = tuple((i, k.name) for i, k in enumerate(ref.keys) if isinstance(k, Var) and k.name not in known)
-    places = {i for i, _ in free}
-    return Access(ref.map, tuple(i for i in range(len(ref.keys)) if i not in places), free)
 
 
 @dataclass(frozen=True)
@@ -368,16 +361,16 @@ def costs(program: Program, statistics: Mapping[str, float] | None = None) -> li
 
 
 def _event(sizes: Sizes, trigger: Trigger) -> TriggerCost:
-    kinds = Counter(_kind(sizes, a) for s in trigger.statements for a in accesses(trigger, s))
+    kinds = Counter(
+        # To read all of a map that never has more than one entry is a lookup.
+        "lookup" if a.kind == "scan" and sizes.unique(a.map, ()) else a.kind
+        for s in trigger.statements
+        for a in accesses(trigger, s)
+    )
     touched, written = _trigger(sizes, trigger)
     caused = _caused(sizes, written) if trigger.sign else ()
     reads = (kinds["lookup"], kinds["slice"], kinds["scan"])
     return TriggerCost(trigger.event, len(trigger.statements), *reads, touched, caused)
-
-
-def _kind(sizes: Sizes, access: Access) -> str:
-    """To read all of a map that never has more than one entry is a lookup."""
-    return "lookup" if access.kind == "scan" and sizes.unique(access.map, ()) else access.kind
 
 
 def _trigger(sizes: Sizes, trigger: Trigger) -> tuple[Amount, dict[str, Amount]]:
@@ -401,7 +394,8 @@ def _caused(sizes: Sizes, written: Mapping[str, Amount]) -> tuple[Caused, ...]:
     """What follows from the entries written, through the derivations in their order."""
     program, pending, found = sizes.program, dict(written), []
     for derived in program.derivations:
-        groups = _groups(pending, derived)
+        # A set: inputs that are written equally often are taken to be written for the same groups.
+        groups = sum({pending[name] for name in derived.reads() if name in pending}, start=ZERO)
         if groups == ZERO:
             continue
         rows, touched = _recomputed(sizes, derived, groups)
@@ -414,11 +408,6 @@ def _caused(sizes: Sizes, written: Mapping[str, Amount]) -> tuple[Caused, ...]:
                 pending[name] = pending.get(name, ZERO) + rows * amount
         found.append(Caused(derived.map, groups, rows, touched))
     return tuple(found)
-
-
-def _groups(pending: Mapping[str, Amount], derived: Derived) -> Amount:
-    """Inputs that are written equally often are taken to be written for the same groups."""
-    return sum({pending[name] for name in derived.reads() if name in pending}, start=ZERO)
 
 
 def _recomputed(sizes: Sizes, derived: Derived, groups: Amount) -> tuple[Amount, Amount]:

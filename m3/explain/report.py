@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from m3.explain.cost import ZERO, Amount, Caused, Sizes, TriggerCost, accesses, costs
+from m3.explain.cost import ZERO, Amount, Sizes, TriggerCost, accesses, costs
 from m3.formatting import format_derived, format_scalar, format_statement
 from m3.program import Derivation, Derived, Input, MapDecl, Program, Trigger, View, Windowing
 
@@ -236,13 +236,9 @@ def _rows(program: Program, names: _Names, found: Iterator[TriggerCost]) -> Iter
         more = sum((c.touched for c in cost.caused), start=ZERO)
         yield cost.event, *counts, names.text(cost.touched), f"+ {names.text(more)}" if cost.caused else "–"
         for caused in cost.caused:
-            yield "", "", "", "", "", "", _caused(program, names, caused)
-
-
-def _caused(program: Program, names: _Names, caused: Caused) -> str:
-    groups = names.text(caused.groups)
-    groups = f"({groups})" if len(caused.groups.terms) > 1 else groups
-    return f"  {caused.map} × {groups}: {names.text(caused.touched)}"
+            groups = names.text(caused.groups)
+            groups = f"({groups})" if len(caused.groups.terms) > 1 else groups
+            yield "", "", "", "", "", "", f"  {caused.map} × {groups}: {names.text(caused.touched)}"
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -312,21 +308,15 @@ def view_words(program: Program, view: View) -> str:
 def derived_words(program: Program, derived: Derived) -> str:
     """What is re-evaluated, and when."""
     if isinstance(derived, Windowing):
-        return _window_words(program, derived)
+        names = ", ".join(dict.fromkeys(f.op for f in derived.functions))
+        text = f"the rows of {derived.source} with window functions ({names}); "
+        if not derived.partition:
+            return f"{text}{WARNING} there is one partition: any change recomputes all rows"
+        keys = program.map_by_name[derived.source].keys[: derived.partition]
+        return f"{text}the partition of equal ({', '.join(k.name for k in keys)}) is recomputed when one of its rows changes"
     if not derived.keys:
         return "one row, recomputed when an input changed"
     return f"one row per ({', '.join(derived.keys)}), recomputed for the groups whose inputs changed"
-
-
-def _window_words(program: Program, derived: Windowing) -> str:
-    names = ", ".join(dict.fromkeys(f.op for f in derived.functions))
-    text = f"the rows of {derived.source} with window functions ({names}); "
-    if not derived.partition:
-        return f"{text}{WARNING} there is one partition: any change recomputes all rows"
-    keys = program.map_by_name[derived.source].keys[: derived.partition]
-    return (
-        f"{text}the partition of equal ({', '.join(k.name for k in keys)}) is recomputed when one of its rows changes"
-    )
 
 
 def source_words(derived: Derived) -> list[str]:
@@ -409,20 +399,12 @@ def _ancestors(program: Program, wanted: list[str]) -> set[str]:
         name = waiting.pop()
         if name not in kept:
             kept.add(name)
-            waiting += _sources(program, name)
+            derived = program.derivation_by_map.get(name)
+            found = list(derived.reads()) if derived else []
+            for trigger in program.triggers:
+                for statement in trigger.statements:
+                    if statement.target == name:
+                        found += [ref.map for ref in statement.reads()]
+                        found += [trigger.relation] if trigger.sign == 0 else []  # the derived map whose change it is
+            waiting += found
     return kept
-
-
-def _sources(program: Program, name: str) -> list[str]:
-    """The maps that a map is computed from."""
-    derived = program.derivation_by_map.get(name)
-    found = list(derived.reads()) if derived else []
-    for trigger in program.triggers:
-        for statement in trigger.statements:
-            if statement.target == name:
-                found += [ref.map for ref in statement.reads()] + _changing(trigger)
-    return found
-
-
-def _changing(trigger: Trigger) -> list[str]:
-    return [trigger.relation] if trigger.sign == 0 else []

@@ -94,21 +94,13 @@ def _rounding(mode: str) -> Callable[[list[Any], Type], Value]:
         exact = Decimal(value)
         if -int(exact.as_tuple().exponent) <= digits:
             return float(exact) if to.kind == "double" else exact
-        return _quantized(exact, digits, mode)
+        if mode in (ROUND_HALF_UP, ROUND_DOWN) and digits < -exact.adjusted() - 2:
+            return Decimal(0)  # far below half a unit
+        context = EXACT.copy()  # with room for all digits of the result, however long the number is
+        context.prec = max(EXACT.prec, len(exact.as_tuple().digits) + abs(int(exact.as_tuple().exponent)) + 2)
+        return exact.quantize(Decimal(1).scaleb(-digits), rounding=mode, context=context)
 
     return compute
-
-
-def _quantized(value: Decimal, digits: int, mode: str) -> Decimal:
-    if mode in (ROUND_HALF_UP, ROUND_DOWN) and digits < -value.adjusted() - 2:
-        return Decimal(0)  # far below half a unit
-    return value.quantize(Decimal(1).scaleb(-digits), rounding=mode, context=_wide(value))
-
-
-def _wide(value: Decimal) -> Any:
-    context = EXACT.copy()
-    context.prec = max(EXACT.prec, len(value.as_tuple().digits) + abs(int(value.as_tuple().exponent)) + 2)
-    return context
 
 
 def _digits_type(args: Sequence[Operand]) -> Type:

@@ -168,10 +168,6 @@ def arithmetic_type(op: str, args: Sequence[Operand]) -> Type:
     whole = a.scale == 0 and b.scale == 0 and all(t.kind == "int" or t.precision <= INT64_DIGITS for t in types)
     if op == "idiv" or (op != "div" and whole):
         return INT
-    return _decimal_type(op, a, b)
-
-
-def _decimal_type(op: str, a: Type, b: Type) -> Type:
     if op in ("add", "sub"):
         scale = max(a.scale, b.scale)
         return bounded(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)

@@ -263,11 +263,8 @@ class _Piece:
         """The first place between two at which the text has all of it; -1 if there is none."""
         if self.literal is not None:
             return text.find(self.literal, start, end)
-        return self._find_any(text, start, end)
-
-    def _find_any(self, text: str, start: int, end: int) -> int:
-        """Shift-and: bit i of ``state`` says that the last i + 1 characters of the text are the first i + 1 of the piece. So ``_``
-        costs no second look at the text, whatever it holds."""
+        # Shift-and: bit i of ``state`` says that the last i + 1 characters of the text are the first i + 1
+        # of the piece. So ``_`` costs no second look at the text, whatever it holds.
         anything = sum(1 << i for i, c in enumerate(self.characters) if c is None)
         allowed: dict[str, int] = {}
         for i, c in enumerate(self.characters):

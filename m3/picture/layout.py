@@ -299,13 +299,12 @@ def _swept(layers: list[list[N]], neighbours: Mapping[N, list[N]]) -> list[list[
     for layer in layers[1:]:
         places = {node: i for i, node in enumerate(done[-1])}
         own = {node: float(i) for i, node in enumerate(layer)}
-        wanted = {n: fmean(found) if (found := _places(n, neighbours, places)) else own[n] for n in layer}
+        wanted = {
+            n: fmean(found) if (found := [places[m] for m in neighbours.get(n, ()) if m in places]) else own[n]
+            for n in layer
+        }
         done.append(sorted(layer, key=lambda n: (wanted[n], own[n])))
     return done
-
-
-def _places(node: N, neighbours: Mapping[N, list[N]], places: Mapping[N, int]) -> list[int]:
-    return [places[m] for m in neighbours.get(node, ()) if m in places]
 
 
 def crossings(layers: Sequence[Sequence[N]], right: Mapping[N, Sequence[N]]) -> int:
