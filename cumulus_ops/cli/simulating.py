@@ -95,8 +95,8 @@ def trace(
 ) -> None:
     """Follow one event through a protocol: who sends what to whom, when, and what each message carries."""
     from cumulus_papers.case import PAPERS, paper
-    from cumulus_papers.load import Load
     from cumulus_papers.protocols import PROTOCOLS
+    from cumulus_papers.run import Load
     from cumulus_papers.sequence import described, to_svg, trace_event
 
     if protocol not in PROTOCOLS:

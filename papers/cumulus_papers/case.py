@@ -20,7 +20,6 @@ from m3.check import check
 from m3.dataflow import is_cyclic, strata
 from m3.datatypes import INT
 from m3.errors import ProgramError
-from m3.evaluate import Value
 from m3.program import Column, Factor, MapDecl, MapRef, Program, Relation, Statement, Trigger
 from m3.scalars import Scalar, Var, const
 from m3.statements import SliceRead, slices_read
@@ -38,7 +37,6 @@ __all__ = [
     "Version",
     "compiled",
     "distributable",
-    "env_of",
     "paper",
     "random_program",
     "read_bound",
@@ -147,11 +145,6 @@ def read_bound(program: Program, version: Version, statement: int, after: bool) 
     if program.semantics == "sequential":
         return Stamp(version, statement)
     return Stamp(version, STATEMENTS if after else 0)
-
-
-def env_of(trigger: Trigger, row: tuple[Value, ...]) -> dict[str, Value]:
-    """The event's variables."""
-    return dict(zip(trigger.params, row, strict=True))
 
 
 # Programs to simulate: the papers' examples, queries compiled from SQL, and random ones.

@@ -12,9 +12,10 @@ and the simulator sees to it that they are.
 from __future__ import annotations
 
 import heapq
+import itertools
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Protocol
 
@@ -253,18 +254,11 @@ class Simulation:
         self.on_quiet: list[Callable[[], None]] = []
         self._record, self._handled_max = record, handled_max
         self._queue: list[tuple[float, int, str, Sent | _Wake | _Outage, bool]] = []
-        self._numbers = self._count()
+        self._numbers = itertools.count()
         self._under_way = 0
         self._was_quiet = True
         self._last: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], bool] = {}
-
-    @staticmethod
-    def _count() -> Iterator[int]:
-        number = 0
-        while True:
-            yield number
-            number += 1
 
     def add(self, name: str, factory: Callable[[Here], Actor]) -> None:
         """Add an actor; ``factory`` makes it, again when it restarts."""
@@ -330,7 +324,15 @@ class Simulation:
         Raises:
             AssertionError: it does not end.
         """
-        self._plan_outages()
+        # Outages come while messages come from outside, so that a run ends; they count as nothing under way.
+        d = self.disorder
+        end_s = max((item[0] for item in self._queue), default=0.0)
+        for name in self.contexts if d.outage_s else ():
+            for share, restart in ((d.pauses, False), (d.restarts, True)):
+                at_s = 0.0
+                while share and (at_s := at_s + self.random.expovariate(share)) < end_s:
+                    length_s = self.random.uniform(0, d.outage_s)
+                    heapq.heappush(self._queue, (at_s, next(self._numbers), name, _Outage(restart, length_s), False))
         while self._queue:
             at_s, _, receiver, what, counts = heapq.heappop(self._queue)
             self.now = max(self.now, at_s)
@@ -366,17 +368,6 @@ class Simulation:
         context.handle(context.inbox.popleft(), self.now)
         if context.inbox:
             self._push(context.free_at, context.name, _Wake(), True)
-
-    def _plan_outages(self) -> None:
-        """Within the time in which messages come from outside."""
-        d = self.disorder
-        end_s = max((item[0] for item in self._queue), default=0.0)
-        for name in self.contexts if d.outage_s else ():
-            for share, restart in ((d.pauses, False), (d.restarts, True)):
-                at_s = 0.0
-                while share and (at_s := at_s + self.random.expovariate(share)) < end_s:
-                    length_s = self.random.uniform(0, d.outage_s)
-                    heapq.heappush(self._queue, (at_s, next(self._numbers), name, _Outage(restart, length_s), False))
 
 
 def size_bytes(message: Message) -> int:

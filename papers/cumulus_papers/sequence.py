@@ -9,8 +9,7 @@ from xml.sax.saxutils import escape
 
 from cumulus_papers.case import UNDECIDED, Case, Event, Stamp, Version
 from cumulus_papers.kernel import Message, Sent
-from cumulus_papers.load import Load, load_case
-from cumulus_papers.run import Spec, run_case
+from cumulus_papers.run import Load, Spec, load_case, run_case
 from m3.errors import ProgramError
 
 __all__ = ["Traced", "carried", "described", "messages_about", "to_svg", "trace_event"]
@@ -46,7 +45,7 @@ def carried(message: Message) -> str:
 
     >>> from cumulus_papers.protocols.target import Slice
     >>> from cumulus_papers.layout import Segment
-    >>> from cumulus_papers.tables import Read
+    >>> from cumulus_papers.layout import Read
     >>> carried(Slice(Version(0, 0, 3), Read(0, 0, Segment("m2", (1,)), Segment("m1", (0, 1))), {(1,): 2}))
     'statement 0, read 0, m2[1], m1[0,1]; {[1] → 2}'
     """
@@ -137,7 +136,17 @@ def to_svg(traced: Traced) -> str:
     beside = LEFT + COLUMN * max(1, len(actors))
     place = _Place(x, {moment: TOP + 24 + ROW * i for i, moment in enumerate(moments)}, beside)
     width, height = beside + BESIDE, TOP + 40 + ROW * len(moments)
-    body = [*_lifelines(place, height), *_times(place, moments)]
+    body = []
+    for name, left in x.items():
+        body.append(f'<line class="life" x1="{left:.1f}" y1="{TOP}" x2="{left:.1f}" y2="{height - 16:.1f}"/>')
+        body.append(f'<rect class="actor" x="{left - 62:.1f}" y="{TOP - 24}" width="124" height="24" rx="4"/>')
+        body.append(f'<text class="actorname" x="{left:.1f}" y="{TOP - 8}">{escape(name)}</text>')
+    last = ""
+    for moment in moments:
+        text = f"{moment[0] * 1e3:.3f}"
+        if text != last:
+            body.append(f'<text class="time" x="{LEFT - 6}" y="{place.y[moment] + 4:.1f}">{text}</text>')
+        last = text
     body += [line for number, s in enumerate(shown, 1) for line in _arrow(place, number, s)]
     heading = f"{_shown(event)}, version {tuple(event.version)}: {case.protocol}"
     sent = traced.transmitted
@@ -158,25 +167,6 @@ def to_svg(traced: Traced) -> str:
 def _natural(name: str) -> tuple[str, int]:
     word, _, number = name.rpartition(" ")
     return (word, int(number)) if number.isdigit() else (name, 0)
-
-
-def _lifelines(place: _Place, height: float) -> list[str]:
-    lines = []
-    for name, x in place.x.items():
-        lines.append(f'<line class="life" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{height - 16:.1f}"/>')
-        lines.append(f'<rect class="actor" x="{x - 62:.1f}" y="{TOP - 24}" width="124" height="24" rx="4"/>')
-        lines.append(f'<text class="actorname" x="{x:.1f}" y="{TOP - 8}">{escape(name)}</text>')
-    return lines
-
-
-def _times(place: _Place, moments: Sequence[tuple[float, int]]) -> list[str]:
-    last, lines = "", []
-    for moment in moments:
-        text = f"{moment[0] * 1e3:.3f}"
-        if text != last:
-            lines.append(f'<text class="time" x="{LEFT - 6}" y="{place.y[moment] + 4:.1f}">{text}</text>')
-        last = text
-    return lines
 
 
 def _arrow(place: _Place, number: int, sent: Sent) -> list[str]:

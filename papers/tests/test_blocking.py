@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursts import after_program, burst, one_after_the_other
-from cumulus_papers.case import Version, env_of, paper, random_program
+from cumulus_papers.case import Version, paper, random_program
 from cumulus_papers.kernel import Message
-from cumulus_papers.layout import PLACES, Segment, random_layout, uniform_layout
+from cumulus_papers.layout import PLACES, Segment, Tables, env_of, random_layout, uniform_layout
 from cumulus_papers.protocols import PROTOCOLS
 from cumulus_papers.protocols.blocking import messages
+from cumulus_papers.protocols.blocking.actors import Node, Switch
 from cumulus_papers.protocols.blocking.messages import (
     Fetch,
     Push,
@@ -31,11 +32,8 @@ from cumulus_papers.protocols.blocking.messages import (
     collate,
     indexes,
 )
-from cumulus_papers.protocols.blocking.node import Node
-from cumulus_papers.protocols.blocking.switch import Switch
 from cumulus_papers.run import Outcome, Wrong, node, run_case
 from cumulus_papers.sweep import draw_case
-from cumulus_papers.tables import Tables
 from m3 import parse
 from m3.check import check
 

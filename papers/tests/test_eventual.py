@@ -13,7 +13,6 @@ from cumulus_papers.layout import Layout, Segment
 from cumulus_papers.protocols import PROTOCOLS
 from cumulus_papers.protocols.eventual.coordinator import Checkpoints, Coordinator, CycleState, collected
 from cumulus_papers.protocols.eventual.expected import Expected
-from cumulus_papers.protocols.eventual.history import Entry, History, Versioned, Want, compute, minus
 from cumulus_papers.protocols.eventual.messages import (
     Delta,
     EpochComplete,
@@ -22,7 +21,17 @@ from cumulus_papers.protocols.eventual.messages import (
     Switched,
     Token,
 )
-from cumulus_papers.protocols.eventual.node import Node, Outbox, periods
+from cumulus_papers.protocols.eventual.node import (
+    Entry,
+    History,
+    Node,
+    Outbox,
+    Versioned,
+    Want,
+    compute,
+    minus,
+    periods,
+)
 from cumulus_papers.protocols.eventual.system import EVENTUAL, Eventual, corrections
 from cumulus_papers.run import Entries, Outcome, Wrong, coordinator, node, run_case
 from cumulus_papers.sweep import draw_case

@@ -14,19 +14,19 @@ from cumulus_papers.case import STATEMENTS, Arrival, Case, Stamp, Version, paper
 from cumulus_papers.kernel import Disorder
 from cumulus_papers.layout import uniform_layout
 from cumulus_papers.protocols import PROTOCOLS
-from cumulus_papers.protocols.pipeline import node as nodes
-from cumulus_papers.protocols.pipeline.node import (
+from cumulus_papers.protocols import pipeline as nodes
+from cumulus_papers.protocols.pipeline import (
     Answered,
     Clock,
     CurrentTick,
     Evaluated,
     MaximumTick,
     Node,
+    PipelineSystem,
     Push,
     Switch,
     TentativePut,
 )
-from cumulus_papers.protocols.pipeline.system import PipelineSystem
 from cumulus_papers.run import Outcome, Wrong, node, run_case
 from cumulus_papers.sweep import draw_case
 from m3 import parse

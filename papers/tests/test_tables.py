@@ -10,17 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_papers.case import PAPERS, QUERIES, compiled, env_of, paper, random_program
+from cumulus_papers.case import PAPERS, QUERIES, compiled, paper, random_program
 from cumulus_papers.layout import (
+    DirectiveTable,
     Layout,
+    Read,
     Segment,
+    Tables,
+    Write,
+    env_of,
     overlap,
     overlapping,
     partition_of,
     random_layout,
     uniform_layout,
 )
-from cumulus_papers.tables import DirectiveTable, Read, Tables, Write
 from m3 import parse
 from m3.check import check
 from m3.evaluate import evaluate

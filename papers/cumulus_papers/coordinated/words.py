@@ -152,7 +152,10 @@ class _Node:
     def receive(self, message: Message, sender: str) -> None:
         match message:
             case Begin(batch):
-                self._split(batch)
+                shares = self.plan.shares(batch, self.number)
+                self.here.spend(sum(shares) * self.plan.workload.word_s)
+                for i, words in enumerate(shares):
+                    self.here.send(f"node {i}", Words(batch, words))
             case Words(batch, words):
                 self.here.spend(words * self.plan.workload.word_s)
                 self.counted[batch] += words
@@ -171,12 +174,6 @@ class _Node:
                 wanted = len(self.plan.splitters(batch)) if self.plan.regime is WordRegime.UNCOORDINATED else 1
                 if self.writes[batch] == wanted:
                     self.here.send("coordinator", Written(batch))
-
-    def _split(self, batch: int) -> None:
-        shares = self.plan.shares(batch, self.number)
-        self.here.spend(sum(shares) * self.plan.workload.word_s)
-        for i, words in enumerate(shares):
-            self.here.send(f"node {i}", Words(batch, words))
 
     def _write(self, batch: int) -> None:
         self.here.report(Stored(batch, self.counted[batch]))

@@ -15,8 +15,16 @@ from cumulus_papers.experiments.epochs import (
     WORD_COUNT,
 )
 from cumulus_papers.experiments.measures import Experiment, Plot, Row, write_csv
-from cumulus_papers.experiments.nodes import BUFFER, INTELLIGENT, NODES, PUTLESS, ROUNDS, SCALING, SUPPRESSION
-from cumulus_papers.experiments.subqueries import SUBQUERIES
+from cumulus_papers.experiments.nodes import (
+    BUFFER,
+    INTELLIGENT,
+    NODES,
+    PUTLESS,
+    ROUNDS,
+    SCALING,
+    SUBQUERIES,
+    SUPPRESSION,
+)
 
 __all__ = ["EXPERIMENTS", "Experiment", "Plot", "Row", "run_experiment"]
 

@@ -17,9 +17,8 @@ from cumulus_papers.coordinated import (
     run_words,
 )
 from cumulus_papers.experiments.measures import Experiment, Plot, Row, corrections_by_coordinator, measured
-from cumulus_papers.load import Load
 from cumulus_papers.protocols import PROTOCOLS
-from cumulus_papers.run import Outcome
+from cumulus_papers.run import Load, Outcome
 
 __all__ = ["AD_REPORTING", "EPOCHS", "PROGRESS", "SKEW", "STAGGERING", "SWITCHES", "WORD_COUNT"]
 

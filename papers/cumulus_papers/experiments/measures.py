@@ -16,8 +16,7 @@ from matplotlib.axes import Axes
 
 from cumulus_papers.case import Version
 from cumulus_papers.kernel import Costs, Disorder, Sent
-from cumulus_papers.load import Load, load_case
-from cumulus_papers.run import Outcome, Spec, run_case
+from cumulus_papers.run import Load, Outcome, Spec, load_case, run_case
 
 __all__ = [
     "Experiment",

@@ -23,12 +23,11 @@ from cumulus_papers.case import (
     Event,
     Stamp,
     Version,
-    env_of,
     read_bound,
     reads_of,
 )
 from cumulus_papers.kernel import Actor, Here, Message, Simulation
-from cumulus_papers.layout import Segment
+from cumulus_papers.layout import DirectiveTable, Read, Segment, Write, env_of
 from cumulus_papers.run import (
     Committed,
     Entries,
@@ -42,7 +41,6 @@ from cumulus_papers.run import (
     slice_of,
     union,
 )
-from cumulus_papers.tables import DirectiveTable, Read, Write
 from m3.statements import Key, contribution
 
 __all__ = [

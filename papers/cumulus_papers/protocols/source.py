@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 from cumulus_papers.case import Case, Event, Stamp, Version
 from cumulus_papers.kernel import Here, Message, Simulation
-from cumulus_papers.layout import Segment
+from cumulus_papers.layout import Class, DirectiveTable, Segment, Tables, Write
 from cumulus_papers.protocols.central import CentralNode, CentralSystem, Task, central
 from cumulus_papers.run import Entries, Maps, Spec, Wrong, node
-from cumulus_papers.tables import Class, DirectiveTable, Tables, Write
 
 __all__ = ["SOURCE", "Delta", "Replicas"]
 

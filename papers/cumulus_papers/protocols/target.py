@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from cumulus_papers.case import Case, Event, Stamp, Version
 from cumulus_papers.kernel import Here, Message, Simulation
-from cumulus_papers.layout import Segment
+from cumulus_papers.layout import DirectiveTable, Read, Segment, Tables
 from cumulus_papers.protocols.central import CentralNode, CentralSystem, Task, central
 from cumulus_papers.run import Entries, Spec, node
-from cumulus_papers.tables import DirectiveTable, Read, Tables
 
 __all__ = ["TARGET", "Slice"]
 

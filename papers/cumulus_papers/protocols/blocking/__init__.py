@@ -7,8 +7,8 @@
 
     switch ──STATUS──► every node ──COMPLETED──► switch ──COMMIT──► every node          (periodically)
 
-``dispatch`` finds the messages of an event, ``collation`` joins what is pushed, ``switch`` gives out versions and says what is committed, ``node``
-waits, reads, writes, and keeps the ``versions`` of its values. All orders of statements are had (:mod:`~.switch`), and cyclic programs work.
+:mod:`.messages` finds the messages of an event, and joins what is pushed; in :mod:`.actors` the switch gives out versions and says what is committed, and
+nodes wait, read, write, and keep the versions of their values; :mod:`.system` watches them. Programs with any order of statements work, cyclic ones too.
 
 Options: ``coalescing``, one message for all that goes from one place to another for one event (semester paper, section 3.2, asks for it
 per timestamp); ``rounds``, how many times per epoch the switch asks for completion.

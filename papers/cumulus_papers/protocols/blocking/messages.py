@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
-from cumulus_papers.case import Event, Version, env_of
+from cumulus_papers.case import Event, Version
 from cumulus_papers.kernel import Message
-from cumulus_papers.layout import PLACES, Layout, Segment, place
+from cumulus_papers.layout import PLACES, Layout, Segment, env_of, place
 from cumulus_papers.run import Dispatched, Entries
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.program import MapRef, Program, Statement, Trigger

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from cumulus_papers.case import Arrival, Case, Event, Version, env_of
+from cumulus_papers.case import Arrival, Case, Event, Version
 from cumulus_papers.kernel import Here, Message
+from cumulus_papers.layout import env_of
 from cumulus_papers.protocols.eventual.messages import (
     Commit,
     Confirmation,

@@ -14,9 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cumulus_papers.case import Case, Event, Stamp, env_of
+from cumulus_papers.case import Case, Event, Stamp
 from cumulus_papers.kernel import Message, Simulation
-from cumulus_papers.layout import Segment
+from cumulus_papers.layout import Segment, Tables, env_of
 from cumulus_papers.protocols.eventual.messages import (
     Commit,
     Completed,
@@ -34,7 +34,6 @@ from cumulus_papers.protocols.eventual.messages import (
     Token,
 )
 from cumulus_papers.run import Entries, Stamped, Wrong, add_to, coordinator, cut, node
-from cumulus_papers.tables import Tables
 from m3.dataflow import is_cyclic, strata
 
 __all__ = ["Expected"]
@@ -104,7 +103,19 @@ class Expected:
             case Completed(epoch):
                 self.completed[name] = epoch
             case Pushed():
-                self._pushed(name, what)
+                for segment, entries in cut(self.case.layout, what.target, what.entries).items():
+                    if name != node(self.plan.processor[segment]):
+                        raise Wrong(f"{name} computes {segment}; node {self.plan.processor[segment]} has to")
+                    for to in self.holders[segment] - {name}:
+                        place = to, what.stamp, segment
+                        if place not in self.pending:
+                            self.pending[place] = dict(entries), what.cascade
+                            continue
+                        self.merged += 1
+                        known, cascade = self.pending[place]
+                        certain = bool(known) and cascade is not None
+                        add_to(known, entries)
+                        self.pending[place] = known, max(cascade or 0, what.cascade) if certain else None
 
     def _told(self, event: Event) -> Iterable[str]:
         if not self.case.options["dispatch"]:
@@ -126,21 +137,6 @@ class Expected:
             self.wanted[("complete", left), name, coordinator(other)] += other != number
         for n in self.case.layout.nodes[number::count]:
             self.wanted[("complete", left), name, node(n)] += 1
-
-    def _pushed(self, name: str, push: Pushed) -> None:
-        for segment, entries in cut(self.case.layout, push.target, push.entries).items():
-            if name != node(self.plan.processor[segment]):
-                raise Wrong(f"{name} computes {segment}; node {self.plan.processor[segment]} has to")
-            for to in self.holders[segment] - {name}:
-                place = to, push.stamp, segment
-                if place not in self.pending:
-                    self.pending[place] = dict(entries), push.cascade
-                    continue
-                self.merged += 1
-                known, cascade = self.pending[place]
-                certain = bool(known) and cascade is not None
-                add_to(known, entries)
-                self.pending[place] = known, max(cascade or 0, push.cascade) if certain else None
 
     # What actors send
 
@@ -213,27 +209,19 @@ class Expected:
         if receiver != ring[(place + 1) % len(ring)]:
             raise Wrong(f"{sender} sends {receiver} a partial checkpoint; the ring is {ring}")
         if place == 0:
-            self._starts(message)
+            epoch, _, settled = self.rounds.get(message.cycle, (-1, 0, None))
+            if settled is None and (message.epoch <= epoch or message.epoch not in self.collected or message.settled):
+                raise Wrong(f"{message} starts; the epoch before was {epoch}")
+            if settled is not None and (message.epoch != epoch or message.settled != settled):
+                raise Wrong(f"{message} goes round; of epoch {epoch} the cycle is {'' if settled else 'not '}settled")
+            if settled is None:
+                self.rounds[message.cycle] = message.epoch, 0, False
         if receiver == ring[0]:
-            self._is_back(message)
-
-    def _starts(self, message: PartialCheckpoint) -> None:
-        """The leader sends a round."""
-        epoch, _, settled = self.rounds.get(message.cycle, (-1, 0, None))
-        if settled is None and (message.epoch <= epoch or message.epoch not in self.collected or message.settled):
-            raise Wrong(f"{message} starts; the epoch before was {epoch}")
-        if settled is not None and (message.epoch != epoch or message.settled != settled):
-            raise Wrong(f"{message} goes round; of epoch {epoch} the cycle is {'' if settled else 'not '}settled")
-        if settled is None:
-            self.rounds[message.cycle] = message.epoch, 0, False
-
-    def _is_back(self, message: PartialCheckpoint) -> None:
-        """A round is over."""
-        epoch, received, _ = self.rounds[message.cycle]
-        over = None if message.settled else message.sent == received
-        self.rounds[message.cycle] = epoch, message.received, over
-        if not message.settled and min(message.sent, message.received) < received:
-            raise Wrong(f"{message} counts fewer than the round before, which had {received} received")
+            epoch, received, _ = self.rounds[message.cycle]
+            over = None if message.settled else message.sent == received
+            self.rounds[message.cycle] = epoch, message.received, over
+            if not message.settled and min(message.sent, message.received) < received:
+                raise Wrong(f"{message} counts fewer than the round before, which had {received} received")
 
     # In the end
 

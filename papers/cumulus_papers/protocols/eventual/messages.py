@@ -11,8 +11,7 @@ from functools import cached_property
 
 from cumulus_papers.case import Event, Stamp, Version
 from cumulus_papers.kernel import Message
-from cumulus_papers.layout import Layout, Segment
-from cumulus_papers.tables import DirectiveTable, Tables
+from cumulus_papers.layout import DirectiveTable, Layout, Segment, Tables
 from m3.dataflow import cycle_leader, is_cyclic, strata
 from m3.program import Program
 from m3.statements import Key
@@ -69,25 +68,21 @@ class Plan:
         self.program, self.layout = program, layout
         self.tables = Tables(program, layout)
         #: Written segment -> the segments that statements which write it may read.
-        self.sources = self._sources()
-        #: Written segment -> the node that processes the statements that write it.
-        self.processor = {s: layout.owner[sources[0] if sources else s] for s, sources in self.sources.items()}
-        #: Segment -> its owner, and the nodes with replicas.
-        self.holders = self._holders()
-
-    def _sources(self) -> dict[Segment, tuple[Segment, ...]]:
-        sources: dict[Segment, dict[Segment, None]] = {segment: {} for segment in self.layout.owner}
+        sources: dict[Segment, dict[Segment, None]] = {
+            segment: {} for segment in layout.owner
+        }  # in the order of the reads
         for table in self.tables.by_event.values():
             for read in table.possible().reads:
                 sources[read.target][read.source] = None
-        return {segment: tuple(read) for segment, read in sources.items()}
-
-    def _holders(self) -> dict[Segment, tuple[int, ...]]:
+        self.sources = {segment: tuple(read) for segment, read in sources.items()}
+        #: Written segment -> the node that processes the statements that write it.
+        self.processor = {s: layout.owner[read[0] if read else s] for s, read in self.sources.items()}
+        #: Segment -> its owner, and the nodes with replicas.
         holders = {segment: {owner} for segment, owner in self.layout.owner.items()}
-        for target, sources in self.sources.items():
-            for source in sources:
+        for target, read_from in self.sources.items():
+            for source in read_from:
                 holders[source].add(self.processor[target])
-        return {segment: tuple(sorted(nodes)) for segment, nodes in holders.items()}
+        self.holders = {segment: tuple(sorted(nodes)) for segment, nodes in holders.items()}
 
     def held_by(self, node: int) -> tuple[Segment, ...]:
         """The segments of which a node has a copy."""

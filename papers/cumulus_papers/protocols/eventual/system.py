@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cumulus_papers.case import Case, Event, Version, env_of
+from cumulus_papers.case import Case, Event, Version
 from cumulus_papers.kernel import Simulation
+from cumulus_papers.layout import env_of
 from cumulus_papers.protocols.eventual.coordinator import Coordinator
 from cumulus_papers.protocols.eventual.expected import Expected
 from cumulus_papers.protocols.eventual.messages import (
@@ -101,19 +102,7 @@ class Eventual:
                 if version.epoch <= self.completed.get(name, -1):
                     raise Wrong(f"{name} gets event {version} after epoch {self.completed[name]} was complete")
             case Pushed():
-                self.pushed.append(what)
-                self._not_after_checkpoint(name, what.stamp.version, f"a delta for {what.target} is sent")
-                if (what.cascade > 0) != (what.cause is not None) or what.cascade < 0:
-                    raise Wrong(
-                        f"{name} sends {what.stamp} as correction {what.cascade} of a cascade, because of {what.cause}"
-                    )
-                if what.cause is not None and what.cause.version > what.stamp.version:
-                    raise Wrong(f"{name} corrects {what.stamp} because of {what.cause}, which is later")
-                if self.acyclic and what.cascade > self.depth[what.target]:
-                    paths = f"no path to it is longer than {self.depth[what.target]}"
-                    raise Wrong(
-                        f"{name} corrects {what.target} of {what.stamp} {what.cascade} steps down a cascade; {paths}"
-                    )
+                self._check_push(name, what)
             case Changed(stamp, segment):
                 self._not_after_checkpoint(name, stamp.version, f"{segment} is changed")
             case Switched(epoch):
@@ -139,6 +128,17 @@ class Eventual:
             case Committed(through):
                 self.committed.setdefault(name, []).append(through)
                 self._collected(name, through)
+
+    def _check_push(self, name: str, push: Pushed) -> None:
+        self.pushed.append(push)
+        self._not_after_checkpoint(name, push.stamp.version, f"a delta for {push.target} is sent")
+        if (push.cascade > 0) != (push.cause is not None) or push.cascade < 0:
+            raise Wrong(f"{name} sends {push.stamp} as correction {push.cascade} of a cascade, because of {push.cause}")
+        if push.cause is not None and push.cause.version > push.stamp.version:
+            raise Wrong(f"{name} corrects {push.stamp} because of {push.cause}, which is later")
+        if self.acyclic and push.cascade > self.depth[push.target]:
+            paths = f"no path to it is longer than {self.depth[push.target]}"
+            raise Wrong(f"{name} corrects {push.target} of {push.stamp} {push.cascade} steps down a cascade; {paths}")
 
     def _not_after_checkpoint(self, name: str, version: Version, what: str) -> None:
         last = self.committed.get(name)
@@ -211,7 +211,14 @@ class Eventual:
             add_to(total, sums.correction.get(entry, {}))
             if total != expected.get(entry, {}):
                 raise Wrong(f"{entry} has sent {total} in all; serially it gives {expected.get(entry, {})}")
-        return self._counts() + Counter(self.expected.finish())
+        nodes: list[Node] = [self.simulation.actor(node(n)) for n in self.case.layout.nodes]
+        counts = Counter(
+            corrections=sum(p.cascade > 0 for p in self.pushed), first=sum(not p.cascade for p in self.pushed)
+        )
+        counts["cascade"] = max((p.cascade for p in self.pushed), default=0)
+        counts["rounds"] = sum(state.rounds for n in nodes for state in n.checkpoints.cycles.values())
+        counts["collections"] = len(self.expected.collected)
+        return counts + Counter(self.expected.finish())
 
     def corrections(self) -> Corrections:
         """What was sent, by history entry."""
@@ -223,16 +230,6 @@ class Eventual:
             for known in [e for e, delta in entries.items() if not delta]:
                 del entries[known]
         return sums
-
-    def _counts(self) -> Counter[str]:
-        nodes: list[Node] = [self.simulation.actor(node(n)) for n in self.case.layout.nodes]
-        counts = Counter(
-            corrections=sum(p.cascade > 0 for p in self.pushed), first=sum(not p.cascade for p in self.pushed)
-        )
-        counts["cascade"] = max((p.cascade for p in self.pushed), default=0)
-        counts["rounds"] = sum(state.rounds for n in nodes for state in n.checkpoints.cycles.values())
-        counts["collections"] = len(self.expected.collected)
-        return counts
 
 
 def corrections(outcome: Outcome) -> Corrections:

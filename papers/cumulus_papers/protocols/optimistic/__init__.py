@@ -5,10 +5,9 @@ Several switches give updates their timestamps (TS) in an introduced total order
     switch ──FETCH──► read node ──PUSH──► write node ◄──PUT── switch
                       read node ──corrective update──► write node ──corrective update──► ...
 
-Modules, along the way of an update: :mod:`.switch` (and the client), :mod:`.dispatch` (who reads and writes what), :mod:`.inbox` (the
-buffer), :mod:`.node`, :mod:`.logs` (WriteLog, ReceiveLog, SendLog, OperationLog), :mod:`.corrections`, :mod:`.buffer` and :mod:`.outbox` (what is
-held back), :mod:`.epochs` (EPOCH END, READY, COMMIT); :mod:`.messages` has all messages, :mod:`.system` and :mod:`.watching` what is
-watched.
+Modules, along the way of an update: :mod:`.switch` (and the client), :mod:`.node` (with its inbox), :mod:`.logs` (WriteLog, ReceiveLog, SendLog,
+OperationLog), :mod:`.corrections` (who reads and writes what, what is corrected, what is held back, and how epochs end); :mod:`.messages` has all
+messages, :mod:`.system` and :mod:`.updates` what is watched.
 
 Where the paper leaves something open:
 

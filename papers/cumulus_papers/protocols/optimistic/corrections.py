@@ -14,7 +14,7 @@ from functools import cached_property
 
 from cumulus_papers.case import Case, Read, Stamp, Version, read_bound, reads_of
 from cumulus_papers.kernel import Here, Message
-from cumulus_papers.layout import Layout, Segment
+from cumulus_papers.layout import DirectiveTable, Layout, Segment, Tables
 from cumulus_papers.protocols.optimistic.logs import (
     Operation,
     OperationLog,
@@ -40,7 +40,6 @@ from cumulus_papers.protocols.optimistic.messages import (
     Wanted,
 )
 from cumulus_papers.run import Committed, Entries, Maps, add_to, coordinator, node
-from cumulus_papers.tables import DirectiveTable, Tables
 from m3.dataflow import depth, is_cyclic, strata
 from m3.evaluate import FAILURES, Value
 from m3.program import Program
@@ -94,7 +93,7 @@ class Outbox:
 # What a switch knows of the layout, and a node too where it is told before the first event (semester paper, section 3.2): who reads what for
 # an update, who writes what, and which maps' deltas go where.
 #
-# The nodes of a class of updates follow from its directive (:mod:`cumulus_papers.tables`).
+# The nodes of a class of updates follow from its directive (:mod:`cumulus_papers.layout`).
 
 
 #: A map, and a node that has some of it.

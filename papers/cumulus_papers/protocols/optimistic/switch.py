@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cumulus_papers.case import Arrival, Case, Event, Version, env_of
+from cumulus_papers.case import Arrival, Case, Event, Version
 from cumulus_papers.kernel import Here, Message
+from cumulus_papers.layout import env_of
 from cumulus_papers.protocols.optimistic.corrections import Dispatch, Outbox, switch_of
 from cumulus_papers.protocols.optimistic.messages import (
     Answer,

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from cumulus_papers.case import Case, Event, Stamp, Version, env_of, read_bound, reads_of
+from cumulus_papers.case import Case, Event, Stamp, Version, read_bound, reads_of
 from cumulus_papers.kernel import Handled, Message, Sent, Simulation
+from cumulus_papers.layout import Tables, env_of
 from cumulus_papers.protocols.optimistic.messages import (
     Batch,
     Corrective,
@@ -20,7 +21,6 @@ from cumulus_papers.protocols.optimistic.messages import (
     Wanted,
 )
 from cumulus_papers.run import Entries, Stamped, Wrong, add_to, node
-from cumulus_papers.tables import Tables
 from m3.dataflow import depth, is_cyclic, strata
 from m3.evaluate import FAILURES
 from m3.program import Trigger

@@ -1,38 +1,63 @@
-"""A node: answers tentative PUTs with its tick, and closes ticks one after the other.
+"""**Pipeline scheduling** (system section, "Distributing the Switch"): several switches, no locks, and a clock for the nodes to go by.
 
-**Why a tick may be closed.** Tick k is closed when the node's clock is past it, no tentative PUT that it answered with k or less is undecided, and
-all PUSHes for the tick's updates are there. Then all updates of tick k are known: one that is posted at T and goes to a map of depth d is evaluated at T + d; T is a
-maximum over answers, this node's among them, so T + d >= its answer. What is answered from now on is above k, because the clock is; what was
-answered with k or less is decided; so nothing can come for tick k any more. A PUSH for tick k comes from a node that closed an earlier tick, so no two
-nodes wait for each other. The clocks are nowhere compared: how far apart they are decides how long updates wait, and nothing else.
+::
 
-**What is read.** The FETCH of an event posted at T on a map of depth d is answered when tick T + d is done. All events posted earlier have been evaluated on
-the map by then, none posted later; of those posted at T itself only what lies below the reader's bound counts, the smaller (switch, sequence).
+    switch ──TENTATIVE PUT──► participating nodes ──CURRENT TICK──► switch ──MAXIMUM TICK──► participating nodes
+    node of a source, when tick T + its depth is done ──PUSH──► node of a target, which evaluates in tick T + its depth
+
+Time is cut into numbered ticks by each node's own clock; the clocks are synchronised loosely. An event is posted at the maximum tick T that the participating
+nodes return, and a map of depth d is updated in tick T + d, as in a processor's pipeline. A map is read in the tick in which its own updates of that event are due,
+as many ticks before the PUT as the depths differ: M1, M2, M4 of depths 2, 1, 0 and an event posted at 2, M1 is updated in tick 4, with M2 as
+of tick 3 and M4 as of tick 2. (The figure's reference to "M1 during tick 2" is a misprint for M4.) In a cycle no depths differ, so programs must be acyclic.
+
+The order that this introduces is (tick, switch, sequence), which the simulator's versions have for (epoch, coordinator, sequence). It need not be the order in which
+a switch got its events: a later one may meet nodes whose clocks are behind.
+
+The paper has no epochs here. None are needed for a snapshot: where map by map tick T + depth is done, there is the state after all events posted up to
+T, and no message has to be sent. So each node keeps its maps at the last tick of every epoch and reports them.
+
+Options: ``ticks`` per epoch; ``skew``, by how many ticks clocks may differ; ``coalescing``, one PUSH for all that a tick sends to a node.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cumulus_papers.case import STATEMENTS, UNDECIDED, Arrival, Case, Event, Stamp, Version, env_of, read_bound
-from cumulus_papers.kernel import Here, Message
-from cumulus_papers.layout import Segment
+from cumulus_papers.case import STATEMENTS, UNDECIDED, Arrival, Case, Event, Stamp, Version, read_bound
+from cumulus_papers.kernel import Here, Message, Simulation
+from cumulus_papers.layout import Segment, env_of
 from cumulus_papers.protocols.blocking.messages import (
     Pushed,
-    PutEntry,
     Reference,
     SpatialIndex,
     check_match,
     collate,
+    dispatched,
+    indexes,
     refer,
 )
-from cumulus_papers.run import Committed, Entries, Stamped, add_to, beginning, coordinator, node
+from cumulus_papers.run import (
+    Committed,
+    Entries,
+    Maps,
+    Spec,
+    Stamped,
+    Wrong,
+    add_to,
+    as_figure_4_says,
+    beginning,
+    coordinator,
+    node,
+    union,
+)
 from m3.dataflow import depth
 
 __all__ = [
+    "PIPELINE",
     "Alarm",
     "Answered",
     "Clock",
@@ -198,6 +223,18 @@ class Clock:
         return max(tick * self.tick_s - self.ahead_s, 0.0) + 1e-9
 
 
+# A node: answers tentative PUTs with its tick, and closes ticks one after the other.
+#
+# Why a tick may be closed. Tick k is closed when the node's clock is past it, no tentative PUT that it answered with k or less is undecided, and
+# all PUSHes for the tick's updates are there. Then all updates of tick k are known: one that is posted at T and goes to a map of depth d is evaluated at
+# T + d; T is a maximum over answers, this node's among them, so T + d >= its answer. What is answered from now on is above k, because the clock is; what
+# was answered with k or less is decided; so nothing can come for tick k any more. A PUSH for tick k comes from a node that closed an earlier tick, so no
+# two nodes wait for each other. The clocks are nowhere compared: how far apart they are decides how long updates wait, and nothing else.
+#
+# What is read. The FETCH of an event posted at T on a map of depth d is answered when tick T + d is done. All events posted earlier have been evaluated
+# on the map by then, none posted later; of those posted at T itself only what lies below the reader's bound counts, the smaller (switch, sequence).
+
+
 @dataclass
 class _Tick:
     """What is scheduled for one tick. ``snapshots``: epochs' last ticks, and the depth of the maps that are complete for them now."""
@@ -282,25 +319,17 @@ class Node:
             changes.setdefault(put.target, []).append((Stamp(version, put.statement), delta))
             add_to(self.segments[put.target], delta)
         self.closed = tick
-        self._push(tick, work.fetches, changes)
-        for through, level in work.snapshots:
-            self._keep(through, level)
-
-    def _push(
-        self,
-        tick: int,
-        fetches: list[tuple[Version, FetchPart]],
-        changes: Mapping[Segment, list[tuple[Stamp, Entries]]],
-    ) -> None:
         answers: dict[int, list[PushPart]] = {}
-        for version, fetch in fetches:
+        for version, fetch in work.fetches:
             self.here.report(Answered(version, fetch.refs[0].map, tick, self.closed))
-            values = tuple(self._read(version, fetch.statement, ref, changes) for ref in fetch.refs)
-            self.here.spend(self.case.costs.read_s * sum(len(pushed.entries) for pushed in values))
-            answers.setdefault(fetch.node, []).append(PushPart(version, fetch.put, values))
+            read = tuple(self._read(version, fetch.statement, ref, changes) for ref in fetch.refs)
+            self.here.spend(self.case.costs.read_s * sum(len(pushed.entries) for pushed in read))
+            answers.setdefault(fetch.node, []).append(PushPart(version, fetch.put, read))
         for to, parts in answers.items():
             for together in [parts] if self.case.options["coalescing"] else [[part] for part in parts]:
                 self.here.send(node(to), Push(tuple(together)))
+        for through, level in work.snapshots:
+            self._keep(through, level)
 
     def _read(
         self,
@@ -372,7 +401,23 @@ class Switch:
 
     def _arrival(self, message: Arrival) -> None:
         self.sequence += 1
-        work = self._work(message)
+        # The messages of the spatial index, filled in, by node.
+        index = self.indexes.get((message.relation, message.sign))
+        work: dict[int, _Work] = {}
+        if index is not None:
+            env = env_of(index.trigger, message.row)
+            for number, put in enumerate(index.entry(index.cell_of(env))):
+                # Maps of different depth are read at different ticks, so one FETCH of the index may become several.
+                reads = list(index.trigger.statements[put.statement].reads())
+                fetches: list[tuple[int, FetchPart]] = []
+                for entry in put.fetches:
+                    for level in sorted({self.depths[reads[i].map] for i, _ in entry.refs}):
+                        chosen = [(reads[i], region) for i, region in entry.refs if self.depths[reads[i].map] == level]
+                        refs = tuple(refer(self.case.program, ref, env, region) for ref, region in chosen)
+                        fetches.append((entry.node, FetchPart(put.statement, refs, put.node, number)))
+                work.setdefault(put.node, _Work()).puts.append(PutPart(number, put.statement, put.target, len(fetches)))
+                for n, fetch in fetches:
+                    work.setdefault(n, _Work()).fetches.append(fetch)
         self.tentative[self.sequence] = _Tentative(message, tuple(sorted(work)))
         for n in sorted(work):
             self.here.send(node(n), self._tentative_put(message, work[n]))
@@ -383,35 +428,82 @@ class Switch:
         event = message.sign, message.relation, message.row
         return TentativePut(self.number, self.sequence, *event, tuple(work.puts), tuple(work.fetches))
 
-    def _work(self, message: Arrival) -> dict[int, _Work]:
-        """The messages of the spatial index, filled in, by node."""
-        index = self.indexes.get((message.relation, message.sign))
-        work: dict[int, _Work] = {}
-        if index is not None:
-            env = env_of(index.trigger, message.row)
-            for number, put in enumerate(index.entry(index.cell_of(env))):
-                fetches = self._fetches(index, message, number, put)
-                work.setdefault(put.node, _Work()).puts.append(PutPart(number, put.statement, put.target, len(fetches)))
-                for n, fetch in fetches:
-                    work.setdefault(n, _Work()).fetches.append(fetch)
-        return work
-
-    def _fetches(
-        self, index: SpatialIndex, message: Arrival, number: int, put: PutEntry
-    ) -> list[tuple[int, FetchPart]]:
-        """A PUT's FETCHes: maps of different depth are read at different ticks, so one entry may become several."""
-        env, reads = env_of(index.trigger, message.row), list(index.trigger.statements[put.statement].reads())
-        fetches: list[tuple[int, FetchPart]] = []
-        for entry in put.fetches:
-            for level in sorted({self.depths[reads[i].map] for i, _ in entry.refs}):
-                chosen = [(reads[i], region) for i, region in entry.refs if self.depths[reads[i].map] == level]
-                refs = tuple(refer(self.case.program, ref, env, region) for ref, region in chosen)
-                fetches.append((entry.node, FetchPart(put.statement, refs, put.node, number)))
-        return fetches
-
     def _post(self, sequence: int, tick: int) -> None:
         tentative = self.tentative.pop(sequence)
         version, arrival = Version(tick, self.number, sequence), tentative.arrival
         self.here.report(Stamped(Event(version, arrival.sign, arrival.relation, arrival.row)))
         for n in tentative.nodes:
             self.here.send(node(n), MaximumTick(version))
+
+
+# Pipeline scheduling as a system: its actors, and the invariants that are looked at while they run.
+
+
+class PipelineSystem:
+    """Sees to it that nothing comes for a closed tick, and that each map is written and read in the tick that its depth says."""
+
+    def __init__(self, case: Case, simulation: Simulation, known: Mapping[tuple[str, int], SpatialIndex]) -> None:
+        self.case, self.simulation, self.dispatched = case, simulation, as_figure_4_says(case, dispatched(known))
+        self.depths = depth(case.program)
+        self.counts: Counter[str] = Counter()
+        self.stamped: set[Version] = set()
+        self.snapshots: Counter[str] = Counter()
+
+    def maps(self) -> Maps:
+        return union(e for n in self.case.layout.nodes for e in self.simulation.actor(node(n)).segments.items())
+
+    def watch(self, now_s: float, name: str, what: object) -> None:
+        if isinstance(what, Stamped):
+            self.stamped.add(what.event.version)
+            self.dispatched(what.event)
+        elif isinstance(what, Posted):
+            if what.version not in self.stamped:
+                raise Wrong(f"{name} has {what.version}, which no switch posted")
+            if what.version.epoch < what.reply:
+                raise Wrong(f"{name} answered tick {what.reply}, and got an event posted at {what.version.epoch}")
+            self.counts["posted later than answered"] += what.version.epoch > what.reply
+        elif isinstance(what, Evaluated):
+            if what.tick <= what.closed:
+                raise Wrong(f"{name} wrote {what.map} in tick {what.tick} when tick {what.closed} was closed")
+            if what.tick != what.version.epoch + self.depths[what.map]:
+                raise Wrong(f"{name} wrote {what.map} for {what.version} in tick {what.tick}")
+            if what.pushes != what.fetches:
+                raise Wrong(f"{name} wrote {what.map} with {what.pushes} PUSHes for {what.fetches} FETCHes")
+        elif isinstance(what, Answered):
+            if what.tick > what.closed:
+                raise Wrong(f"{name} read {what.map} for tick {what.tick} when only tick {what.closed} was closed")
+            if what.tick != what.version.epoch + self.depths[what.map]:
+                raise Wrong(f"{name} read {what.map} for {what.version} in tick {what.tick}")
+        elif isinstance(what, Committed):
+            self.snapshots[name] += 1
+
+    def finish(self) -> Mapping[str, int]:
+        for n in self.case.layout.nodes:
+            left = self.simulation.actor(node(n))
+            if left.schedule or left.undecided or left.pushes:
+                raise Wrong(f"node {n} still waits: {left.schedule}, {left.undecided}, {left.pushes}")
+            if self.snapshots[node(n)] != self.case.epochs:
+                raise Wrong(f"node {n} has {self.snapshots[node(n)]} snapshots of {self.case.epochs}")
+        return self.counts
+
+
+def _build(case: Case, simulation: Simulation) -> PipelineSystem:
+    known = indexes(case.program, case.layout)
+    for i in range(case.coordinators):
+        simulation.add(coordinator(i), lambda here, i=i: Switch(here, case, i, known))  # type: ignore[misc]
+    levels = depth(case.program)
+    for n in case.layout.nodes:
+        simulation.add(node(n), lambda here, n=n: Node(here, case, n, known))  # type: ignore[misc]
+        for tick in snapshot_ticks(case):
+            last = tick + max(levels.values()) + 1
+            simulation.inject(Clock.of(case, n).begins_s(last), node(n), Alarm())
+    return PipelineSystem(case, simulation, known)
+
+
+PIPELINE = Spec(
+    "pipeline",
+    _build,
+    ("TentativePut", "CurrentTick", "MaximumTick", "Push"),
+    {"ticks": (4, 1, 16), "skew": (0, 0.5, 3), "coalescing": (False, True)},
+    acyclic=True,
+)

@@ -1,4 +1,4 @@
-"""The switch: dispatches updates, keeps a version number per node, and says what is committed (system section, "Update Consistency").
+"""The switch and the nodes (system section, "Update Consistency"). The switch dispatches updates, keeps a version number per node, and says what is committed.
 
 **Versions.** Each PUT to a node is the node's next version; a FETCH is tagged with the version of the node it goes to. Natively, with the *last
 PUT sent*, each statement sees all that was dispatched before it. That is the sequential order of statements, if the tags are taken
@@ -19,27 +19,38 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from cumulus_papers.case import Arrival, Case, Event, Version, env_of
+from cumulus_papers.case import Arrival, Case, Event, Version
 from cumulus_papers.kernel import Here, Message
+from cumulus_papers.layout import env_of
 from cumulus_papers.protocols.blocking.messages import (
+    Answered,
     AskStatus,
     Commit,
     Completed,
     EpochEnd,
+    Executed,
     Fetch,
     FetchEntry,
     FetchPart,
+    Push,
+    Pushed,
+    PushPart,
     Put,
     PutEntry,
     PutPart,
+    Reference,
+    Snapshot,
     SpatialIndex,
     Status,
+    Versions,
+    collate,
     refer,
 )
-from cumulus_papers.run import Stamped, node
+from cumulus_papers.run import Committed, Entries, Stamped, beginning, coordinator, node
 from m3.dataflow import depth
 
-__all__ = ["Switch"]
+__all__ = ["Node", "Switch"]
+
 
 #: A version number per node.
 Numbers = Mapping[int, int]
@@ -87,7 +98,13 @@ class Switch:
         elif isinstance(message, EpochEnd):
             self.epoch += 1
         elif isinstance(message, AskStatus):
-            self._ask()
+            # Until all epochs that are over are committed, and no more will end; all nodes, unless answers are still awaited.
+            if self.covered < self.case.epochs:
+                self.here.after(self.case.epoch_s / self.case.options["rounds"], AskStatus(), background=True)
+                if not self.unanswered:
+                    self.unanswered = set(self.numbers)
+                    for n in self.numbers:
+                        self.here.send(node(n), Status())
         else:
             assert isinstance(message, Completed)
             self._completed(int(sender.split()[-1]), message.number)
@@ -133,15 +150,6 @@ class Switch:
         for n, fetched in wanted.items():
             self.here.send(node(n), Fetch(event.version, tuple(fetched)))
 
-    def _ask(self) -> None:
-        """Ask all nodes, unless answers are still awaited; until all epochs that are over are committed, and no more will end."""
-        if self.covered < self.case.epochs:
-            self.here.after(self.case.epoch_s / self.case.options["rounds"], AskStatus(), background=True)
-            if not self.unanswered:
-                self.unanswered = set(self.numbers)
-                for n in self.numbers:
-                    self.here.send(node(n), Status())
-
     def _completed(self, number: int, completed: int) -> None:
         self.completed[number] = completed
         self.unanswered.discard(number)
@@ -158,19 +166,15 @@ class Switch:
 
     def _commit_point(self, incomplete: list[Dispatched]) -> Numbers:
         """The version of each node that is committed."""
-        lowest = self._lowest_fetches(incomplete)
-        before = incomplete[0].before if incomplete else self.numbers
-        self.held += any(before[n] < number for n, number in lowest.items())
-        return {n: min(number, before[n]) for n, number in lowest.items()}
-
-    def _lowest_fetches(self, incomplete: list[Dispatched]) -> Numbers:
-        """The paper's rule: per node, the lowest version that a FETCH of an incomplete PUT is tagged with; with none, what is complete."""
+        # The paper's rule: per node, the lowest version that a FETCH of an incomplete PUT is tagged with; with none, what is complete.
         lowest = dict(self.completed)
         for dispatched in incomplete:
             for n, number, fetches in dispatched.puts:
                 for read, tag in fetches if number > self.completed[n] else ():
                     lowest[read] = min(lowest[read], tag)
-        return lowest
+        before = incomplete[0].before if incomplete else self.numbers
+        self.held += any(before[n] < number for n, number in lowest.items())
+        return {n: min(number, before[n]) for n, number in lowest.items()}
 
 
 def grouped(pairs: Iterable[tuple[int, Part]]) -> dict[int, list[Part]]:
@@ -179,3 +183,95 @@ def grouped(pairs: Iterable[tuple[int, Part]]) -> dict[int, list[Part]]:
     for to, part in pairs:
         groups.setdefault(to, []).append(part)
     return groups
+
+
+# A DW node: executes PUTs one after the other, answers FETCHes for the versions they want, and keeps snapshots.
+#
+# Messages of one pair of actors arrive in the order in which they were sent, so a PUT never comes before its predecessor, and no FETCH before the PUT it
+# is tagged with. The node relies on neither (system section: PUTs are buffered if "received out of order, or prior to the completion of
+# an earlier PUT request"); a PUSH may come before its PUT in any case, and a FETCH after PUTs that overwrote what it wants.
+
+
+class Node:
+    """Has partitions of maps. ``done``: the version that is complete."""
+
+    def __init__(self, here: Here, case: Case, number: int, indexes: Mapping[tuple[str, int], SpatialIndex]) -> None:
+        self.here, self.case, self.indexes = here, case, indexes
+        self.segments = {s: Versions() for s in case.layout.owned_by(number)}
+        for segment, entries in beginning(case, self.segments).items():
+            self.segments[segment].add(0, entries)
+        self.done = 0
+        self.puts: dict[int, tuple[Event, PutPart]] = {}
+        self.pushes: dict[int, list[PushPart]] = {}
+        self.fetches: list[tuple[Version, FetchPart]] = []
+        self.answers: dict[tuple[int, Version], list[PushPart]] = {}
+
+    def receive(self, message: Message, sender: str) -> None:
+        """A message of the switch, or what another node pushes."""
+        if isinstance(message, Status):
+            self.here.send(coordinator(0), Completed(self.done))
+        elif isinstance(message, Commit):
+            # The snapshot is reported, and what had been overwritten before is discarded.
+            number = message.number
+            snapshot = {segment: versions.as_of(number) for segment, versions in self.segments.items()}
+            discarded = sum(versions.discard(number) for versions in self.segments.values())
+            self.here.report(Snapshot(number, self.done, discarded))
+            self.here.report(Committed(message.through, snapshot))
+        else:
+            self._buffer(message)
+            self._go_on()
+
+    def _buffer(self, message: Message) -> None:
+        if isinstance(message, Put):
+            self.puts.update((part.number, (message.event, part)) for part in message.parts)
+        elif isinstance(message, Fetch):
+            self.fetches += [(message.version, part) for part in message.parts]
+        else:
+            assert isinstance(message, Push)
+            for part in message.parts:
+                self.pushes.setdefault(part.put, []).append(part)
+
+    def _go_on(self) -> None:
+        """Do all that can be done now."""
+        self._answer()
+        while self._ready(self.done + 1):
+            self._execute(self.done + 1)
+            self._answer()
+        answers, self.answers = self.answers, {}
+        for (to, version), parts in answers.items():
+            if self.case.options["coalescing"]:
+                self.here.send(node(to), Push(version, tuple(parts)))
+            else:
+                for part in parts:
+                    self.here.send(node(to), Push(version, (part,)))
+
+    def _ready(self, number: int) -> bool:
+        return number in self.puts and len(self.pushes.get(number, ())) == self.puts[number][1].fetches
+
+    def _execute(self, number: int) -> None:
+        event, put = self.puts.pop(number)
+        pushes = self.pushes.pop(number, [])
+        self.here.report(Executed(number, self.done, len(pushes), put.fetches))
+        trigger = self.indexes[event.relation, event.sign].trigger
+        got = [pushed for part in pushes for pushed in part.values]
+        program, layout = self.case.program, self.case.layout
+        delta = collate(program, layout, trigger, env_of(trigger, event.row), put.statement, put.target, got)
+        self.here.spend(self.case.costs.write_s * len(delta))
+        self.segments[put.target].add(number, delta)
+        self.done = number
+
+    def _answer(self) -> None:
+        """Answer the FETCHes whose version is complete."""
+        for version, fetch in [f for f in self.fetches if f[1].number <= self.done]:
+            self.fetches.remove((version, fetch))
+            self.here.report(Answered(fetch.number, self.done))
+            values = tuple(self._read(ref, fetch.number) for ref in fetch.refs)
+            self.here.spend(self.case.costs.read_s * sum(len(pushed.entries) for pushed in values))
+            self.answers.setdefault((fetch.node, version), []).append(PushPart(fetch.put, values))
+
+    def _read(self, ref: Reference, number: int) -> Pushed:
+        entries: Entries = {}
+        for segment, versions in self.segments.items():
+            if segment.map == ref.map:
+                entries.update(versions.as_of(number, ref))
+        return Pushed(ref.map, ref.after, entries)
