@@ -99,7 +99,11 @@ def coerce(value: Value, to: Type) -> Value:
     if value is None:
         return None
     if to.kind == "int" and not isinstance(value, bool):
-        return _fit_int(int(value) if isinstance(value, Decimal) else value)
+        whole = int(value) if isinstance(value, Decimal) else value
+        if isinstance(whole, int) and not INT64_MIN <= whole <= INT64_MAX:
+            message = f"{whole} is out of the range of INT"
+            raise ValueProblem(message, kind="overflow", hint="CAST to DECIMAL(38, 0) first")
+        return whole
     if to.kind == "decimal":
         if isinstance(value, Decimal) and value.as_tuple().exponent == -to.scale:
             result = value if value else abs(value)
@@ -112,12 +116,6 @@ def coerce(value: Value, to: Type) -> Value:
     if to.kind == "double":
         number = float(value) + 0.0  # type: ignore[arg-type]  # zero has no sign: -0.0 + 0.0 is 0.0
         return number if number == number else math.nan  # one object, so that it is one key of a map
-    return value
-
-
-def _fit_int(value: Value) -> Value:
-    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
-        raise ValueProblem(f"{value} is out of the range of INT", kind="overflow", hint="CAST to DECIMAL(38, 0) first")
     return value
 
 
@@ -161,7 +159,10 @@ def _strict(scalar: Call, args: list[Value]) -> Value:
     if scalar.op == "cast":
         return _cast(args[0], scalar.args[0].type, scalar.type)
     if scalar.op == "try_cast":
-        return _try_cast(args[0], scalar.args[0].type, scalar.type)
+        try:
+            return _cast(args[0], scalar.args[0].type, scalar.type)
+        except ValueProblem:
+            return None
     return coerce(_OPERATORS[scalar.op](args, scalar.type), scalar.type)
 
 
@@ -238,20 +239,8 @@ def _cast(value: Value, source: Type, to: Type) -> Value:
     try:
         return coerce(_CASTS[to.kind](value, source), to)
     except (ValueError, InvalidOperation, OverflowError, TypeError, KeyError) as error:
-        raise ValueProblem(
-            f"cannot cast {_quoted(value)} to {to}", kind="bad-cast", hint="reject it at the source"
-        ) from error
-
-
-def _quoted(value: Value) -> str:
-    return repr(shortened(value)) if isinstance(value, str) else repr(value)
-
-
-def _try_cast(value: Value, source: Type, to: Type) -> Value:
-    try:
-        return _cast(value, source, to)
-    except ValueProblem:
-        return None
+        shown = repr(shortened(value)) if isinstance(value, str) else repr(value)
+        raise ValueProblem(f"cannot cast {shown} to {to}", kind="bad-cast", hint="reject it at the source") from error
 
 
 def _to_int(value: Value, _: Type) -> Value:
@@ -273,14 +262,11 @@ def _to_decimal(value: Value, _: Type) -> Value:
         case bool() | int() | Decimal():
             return Decimal(value)
         case float():
-            return _finite(Decimal(repr(value)))
+            number = Decimal(repr(value))  # the digits that are shown, and not the binary fraction's dozens
+            if not number.is_finite():
+                raise ValueError(value)
+            return number
     raise TypeError(value)
-
-
-def _finite(value: Decimal) -> Decimal:
-    if not value.is_finite():
-        raise ValueError(value)
-    return value
 
 
 def _to_double(value: Value, _: Type) -> Value:

@@ -299,7 +299,10 @@ class _Printer:
     def _call(self, scalar: Call) -> tuple[str, int]:
         op, args = scalar.op, scalar.args
         if op in INFIX and len(args) > 1:
-            return self._infix(op, args)
+            # AND, OR and || are flat lists; arithmetic associates to the left; comparisons do not chain.
+            sign, level = INFIX[op]
+            left = level if op in ("add", "sub", "mul", "div") else level + 1
+            return f" {sign} ".join([self.at(args[0], left), *(self.at(a, level + 1) for a in args[1:])]), level
         match op:
             case "neg":
                 inner = self.at(args[0], UNARY)
@@ -323,13 +326,6 @@ class _Printer:
 
     def _commas(self, args: Iterable[Scalar]) -> str:
         return ", ".join(self.text(a)[0] for a in args)
-
-    def _infix(self, op: str, args: tuple[Scalar, ...]) -> tuple[str, int]:
-        """AND, OR and || are flat lists; arithmetic associates to the left; comparisons do not chain."""
-        sign, level = INFIX[op]
-        left = level if op in ("add", "sub", "mul", "div") else level + 1
-        first, *rest = args
-        return f" {sign} ".join([self.at(first, left), *(self.at(a, level + 1) for a in rest)]), level
 
 
 def _literal(value: int | Decimal | float | str | datetime.date | bool) -> str:

@@ -41,15 +41,12 @@ class _Table:
             known = key in self.entries
             self.entries[key] = total
             if not known:
-                self._index(key)
+                for path, index in self.indexes.items():
+                    index.setdefault(tuple(key[i] for i in path), {})[key] = None
         elif key in self.entries:
             del self.entries[key]
             for path, index in self.indexes.items():
                 del index[tuple(key[i] for i in path)][key]
-
-    def _index(self, key: Key) -> None:
-        for path, index in self.indexes.items():
-            index.setdefault(tuple(key[i] for i in path), {})[key] = None
 
     def slice(self, path: tuple[int, ...], bound: Key) -> list[tuple[Key, int]]:
         """The entries whose keys have ``bound`` at the positions ``path``."""

@@ -68,12 +68,11 @@ def slices_read(statement: Statement, params: Sequence[str]) -> tuple[SliceRead,
         statement: of the trigger.
         params: the trigger's parameters; all other variables are loop variables.
     """
-    return tuple(_slice_read(ref, set(params)) for ref in statement.reads())
-
-
-def _slice_read(ref: MapRef, params: set[str]) -> SliceRead:
-    path = tuple(i for i, key in enumerate(ref.keys) if set(variables(key)) <= params)
-    return SliceRead(ref.map, path, tuple(ref.keys[i] for i in path), ref.after)
+    known, found = set(params), []
+    for ref in statement.reads():
+        path = tuple(i for i, key in enumerate(ref.keys) if set(variables(key)) <= known)
+        found.append(SliceRead(ref.map, path, tuple(ref.keys[i] for i in path), ref.after))
+    return tuple(found)
 
 
 def contribution(

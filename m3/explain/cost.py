@@ -307,16 +307,13 @@ class Access:
 
 def accesses(trigger: Trigger, statement: Statement) -> tuple[Access, ...]:
     """The statement's map reads, in evaluation order."""
-    return tuple(_accesses(set(trigger.params), statement))
-
-
-def _accesses(known: set[str], statement: Statement) -> Iterator[Access]:
+    known, found = set(trigger.params), []
     for ref in statement.reads():
         free = tuple((i, k.name) for i, k in enumerate(ref.keys) if isinstance(k, Var) and k.name not in known)
         places = {i for i, _ in free}
-        access = Access(ref.map, tuple(i for i in range(len(ref.keys)) if i not in places), free)
-        yield access
-        known = known | {variable for _, variable in access.free}
+        found.append(Access(ref.map, tuple(i for i in range(len(ref.keys)) if i not in places), free))
+        known |= {variable for _, variable in free}
+    return tuple(found)
 
 
 @dataclass(frozen=True)

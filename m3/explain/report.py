@@ -47,7 +47,8 @@ def explain(program: Program, *, statistics: Mapping[str, float] | None = None, 
     """
     blocks: list[Iterable[str]] = [_wrapped(headline(program), "")]
     blocks += [_view(program, view) for view in program.views]
-    blocks += [["MAPS", *(line for decl in _plain_maps(program) for line in _map(program, decl, full))]]
+    plain = [m for m in program.maps if m.name not in program.derivation_by_map]
+    blocks += [["MAPS", *(line for decl in plain for line in _map(program, decl, full))]]
     if program.derivations:
         blocks += [["RE-EVALUATED", *(line for d in program.derivations for line in _derived(program, d, full))]]
     if full:
@@ -84,10 +85,6 @@ def _order(view: View) -> Iterator[str]:
         yield f"ordered by {', '.join(places)}"
     if view.limit is not None:
         yield f"the first {view.limit}" + (f" after {view.offset}" if view.offset else "")
-
-
-def _plain_maps(program: Program) -> list[MapDecl]:
-    return [m for m in program.maps if m.name not in program.derivation_by_map]
 
 
 def _map(program: Program, decl: MapDecl, full: bool) -> Iterator[str]:
@@ -244,11 +241,10 @@ def _rows(program: Program, names: _Names, found: Iterator[TriggerCost]) -> Iter
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Columns padded to equal width: numbers to the right, texts to the left."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
-    return ["   ".join(_cell(i, cell, widths[i]) for i, cell in enumerate(row)).rstrip() for row in rows]
-
-
-def _cell(place: int, text: str, width: int) -> str:
-    return text.rjust(width) if 1 <= place <= 4 else text.ljust(width)
+    texts = [
+        [cell.rjust(widths[i]) if 1 <= i <= 4 else cell.ljust(widths[i]) for i, cell in enumerate(row)] for row in rows
+    ]
+    return ["   ".join(cells).rstrip() for cells in texts]
 
 
 # The parts of a program in plain words.
