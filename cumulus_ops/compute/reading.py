@@ -17,7 +17,7 @@ from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.vector import Frame
 from cumulus_ops.files.log_files import OpenLog
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.columns import stack, to_physical
+from cumulus_ops.maps.columns import stack, to_physical, whole_column
 from cumulus_ops.maps.deltas import VERSION, projected, versions
 from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
@@ -410,9 +410,9 @@ def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | Non
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
     with OpenLog(root, file) as log:
         table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
-    stamps = _whole(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
+    stamps = whole_column(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
     arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
-    return pa.table([*arrays, _whole(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
+    return pa.table([*arrays, whole_column(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
 
 
 def _read_slice(log: OpenLog, names: Sequence[str], begin: int, end: int) -> pa.Table:
@@ -433,13 +433,9 @@ def events_of(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> E
     assert trigger is not None  # there is a statement of this sign
     declared = plan.program.relation_by_name[relation].columns
     columns = {
-        param: _whole(table[column.name])
+        param: whole_column(table[column.name])
         for param, column in zip(trigger.params, declared, strict=True)
         if column.name in table.column_names
     }
     weights = np.ones(len(table), np.int64) if sign else signs.astype(np.int64)
     return Events(Frame(columns, len(table)), table[STAMP].to_numpy(), weights)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.maps.columns import MULTIPLIER, mix, whole_column
 from m3.program import Relation
 
 __all__ = [
@@ -20,31 +21,21 @@ __all__ = [
     "Ordered",
     "equal_rows",
     "in_key_order",
-    "mix",
     "plain",
     "row_tuples",
     "words",
 ]
 
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 NULL_WORD = np.uint64(0x6E756C6C6E756C6C)
 #: Longer texts are hashed one by one.
 TEXT_BYTES = 512
 
 
-def mix(x: np.ndarray) -> np.ndarray:
-    """Every bit of the result depends on every bit of ``x`` (uint64); different numbers stay different."""
-    x = (x ^ (x >> np.uint64(30))) * MIX_1
-    x = (x ^ (x >> np.uint64(27))) * MIX_2
-    return np.asarray(x ^ (x >> np.uint64(31)))
-
-
 def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """One array, texts as ``string`` without a dictionary."""
     if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        column = whole_column(column)
     if isinstance(column, pa.ChunkedArray):  # too much text for one array: no piece is as large
         raise pa.ArrowInvalid("more than 2 GiB of text in one piece")
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

@@ -4,6 +4,16 @@ A run has one entry per key: the row that its latest event has inserted or delet
 without a key), and the ``stamp`` of that event, its epoch and its coordinator. In a file a run is one of the map store's
 (:mod:`cumulus_ops.maps.packs`, ``docs/formats.md``): the relation's columns are its key columns, the stamps its versions, the counts its
 values, the keys' codes its search codes; so it is encoded, and verified before anything of it is used, as those of maps are.
+
+How runs are written, encoded, verified and searched is the map store's alone. Three things differ, because entries are not deltas:
+
+- **What a merge does.** Deltas add up, in whatever order they are merged; of the entries of a key only the newest one counts. So maps merge any
+  runs of about one size (:func:`cumulus_ops.maps.runs.pick_tier`), an index only its newest ones, none left out
+  (:func:`cumulus_ops.keys.building.pick`).
+- **What a merge holds.** A merge of maps sorts what it has summed, within the step's memory. An index has whole rows, of as many keys as the
+  relation has: it is merged one range of codes after the other (:func:`cumulus_ops.keys.building.sliced`).
+- **What a code is.** The search code of a map's run has as many bits of each key column as that run needs, and means something in it alone. A key's code
+  is the same in all runs, since entries of several runs are compared by it without looking at the key, and ranges of it are merged.
 """
 
 from __future__ import annotations
@@ -17,23 +27,20 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog.records import KeyRun, NewKeyRun, NewRun
+from cumulus_ops.catalog.records import KeyRun, NewKeyRun
 from cumulus_ops.keys.columns import KeyCodes, plain
-from cumulus_ops.maps.columns import to_logical, to_numpy, to_physical
+from cumulus_ops.maps.columns import to_logical, to_physical
 from cumulus_ops.maps.encodings import (
     NAMES,
     Array,
     Column,
     Frame,
-    Numbers,
     Packed,
     Place,
-    Plain,
     damaged,
     encode_numbers,
+    encode_plainly,
     extremes,
-    frame_of,
-    is_number,
     narrow,
 )
 from cumulus_ops.maps.lookup import search_codes
@@ -213,8 +220,7 @@ class KeyFile:
 
     def read(self, relation: Relation, run: NewKeyRun) -> Run:
         """A run that was written before, mapped from the file."""
-        written = NewRun(relation.name, "", run.path, run.offset, 0, 0, run.rows, run.bytes)
-        return _Stored(relation, self._pack.read(written), run.lowest, run.highest)
+        return _Stored(relation, self._pack.read(run), run.lowest, run.highest)
 
     def close(self) -> None:
         """Make it durable, its name as well."""
@@ -228,17 +234,16 @@ class KeyFile:
 def _encoded(relation: Relation, entries: Entries) -> RunData:
     """Entries as a run of the map store."""
     key = KeyCodes.of(relation)
-    offsets = entries.codes.view(np.uint64) - np.uint64(entries.lowest % 2**64)
-    frame = Frame(entries.lowest, int(offsets[-1]))
-    bits = max(1, frame.largest.bit_length())
-    codes = Array(narrow(offsets, (1 << bits) - 1))
+    frame = Frame(entries.lowest, entries.highest - entries.lowest)
+    bits = max(1, frame.largest.bit_length())  # stored even where all are 0: whoever searches needs no case for that
+    codes = Array(narrow(frame.codes(entries.codes), (1 << bits) - 1))
     names = [c.name for c in relation.columns]
     columns: dict[int, Column] = {}
     for place, column in enumerate(relation.columns):
         values = to_physical(plain(entries.table[column.name]), column.type)
         is_code = key.shape == "whole" and column.name in key.columns
         packed = Packed(NAMES[values.type], frame, entries.rows, codes, 0, bits) if is_code else None
-        columns[place] = packed or _column(values)
+        columns[place] = packed or encode_plainly(values)
     stamps, counts = encode_numbers(entries.stamps), encode_numbers(entries.counts)
     assert stamps is not None
     assert counts is not None
@@ -259,20 +264,6 @@ def _encoded(relation: Relation, entries: Entries) -> RunData:
     )
 
 
-def _column(values: pa.Array) -> Column:
-    """Numbers as offsets from the smallest one, all else as it is: to look for lists of distinct values, as is done for maps, takes longer
-    than it saves."""
-    if not is_number(values.type):
-        return Plain(values)
-    valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
-    numbers = to_numpy(values)
-    frame = frame_of(numbers, valid)
-    if frame is None:
-        return Plain(values)
-    codes = Array(narrow(frame.codes(numbers, valid), frame.largest)) if frame.largest else None
-    return Numbers(NAMES[values.type], frame, len(values), codes)
-
-
 @dataclass(frozen=True)
 class _Stored:
     """A stored run; whatever is read of it is verified before."""
@@ -291,21 +282,20 @@ class _Stored:
         assert self.run.codes is not None  # key runs have them always
         return self.run.codes
 
-    def _own(self, codes: np.ndarray) -> np.ndarray:
-        """Codes that the run may have as it stores them."""
-        return (codes.view(np.uint64) - np.uint64(self.lowest % 2**64)).astype(self._codes.data.dtype)
-
-    def _numbers(self, codes: np.ndarray) -> np.ndarray:
-        return (codes.astype(np.uint64) + np.uint64(self.lowest % 2**64)).view(np.int64)
+    @property
+    def _frame(self) -> Frame:
+        """Between the keys' codes and the search codes that are stored."""
+        return self.run.search.parts[0].frame
 
     def all_codes(self) -> np.ndarray:
-        return self._numbers(self._codes.all())
+        return self._frame.numbers(self._codes.all())
 
     def find(self, codes: np.ndarray) -> np.ndarray:
-        return search_codes(self.run, self._codes, self._own(codes), "left")
+        own = self._frame.codes(codes).astype(self._codes.data.dtype)
+        return search_codes(self.run, self._codes, own, "left")
 
     def codes_at(self, places: np.ndarray) -> np.ndarray:
-        return self._numbers(self._codes.at(places))
+        return self._frame.numbers(self._codes.at(places))
 
     def counts_at(self, places: np.ndarray) -> np.ndarray:
         return self.run.units(COUNT, places)

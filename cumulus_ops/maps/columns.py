@@ -40,6 +40,7 @@ __all__ = [
     "join_words",
     "limbs",
     "logical_type",
+    "mix",
     "narrow_column",
     "narrowed",
     "physical_type",
@@ -51,6 +52,7 @@ __all__ = [
     "to_physical",
     "to_units",
     "total_column",
+    "whole_column",
     "widen",
     "words",
 ]
@@ -63,6 +65,11 @@ MOST = 10**38 - 1
 TOO_MANY = 2**127 - 1
 LOW = 0xFFFFFFFF
 LOW_WORD = 2**64 - 1
+
+
+def whole_column(column: pa.ChunkedArray) -> pa.Array:
+    """A table's column as one array; without a copy where it is in one piece, as ``combine_chunks`` always makes one."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def is_wide(type_: pa.DataType) -> bool:
@@ -328,14 +335,15 @@ def hash_columns(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
     """Hash each row of ``columns`` (uint64 array of length ``rows``); no columns give the same hash for every row."""
     result = np.zeros(rows, dtype=np.uint64)
     for column in columns:
-        result = _mix(result * MULTIPLIER + _hash_one(column) + MULTIPLIER)
+        result = mix(result * MULTIPLIER + _hash_one(column) + MULTIPLIER)
     return result
 
 
-def _mix(x: np.ndarray) -> np.ndarray:
+def mix(x: np.ndarray) -> np.ndarray:
+    """Every bit of the result depends on every bit of ``x`` (uint64); different numbers stay different (the end of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * MIX_1
     x = (x ^ (x >> np.uint64(27))) * MIX_2
-    return x ^ (x >> np.uint64(31))
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def _hash_one(column: pa.Array) -> np.ndarray:
@@ -355,7 +363,7 @@ def _hash_one(column: pa.Array) -> np.ndarray:
 def _hash_wide(column: pa.Array) -> np.ndarray:
     """A number that fits 64 bits has the hash that it has in a column of int64."""
     high, low = words(column)
-    return low.view(np.uint64) ^ _mix((high ^ (low >> 63)).view(np.uint64))
+    return low.view(np.uint64) ^ mix((high ^ (low >> 63)).view(np.uint64))
 
 
 def _hash_strings(column: pa.Array) -> np.ndarray:
@@ -376,7 +384,7 @@ def _hash_strings(column: pa.Array) -> np.ndarray:
     np.cumsum(text.astype(np.uint64) * powers[: len(text)], out=running[1:])
     begin, end = offsets[:-1] - first, offsets[1:] - first
     shifts = _powers(BASE_INVERSE, len(text))
-    return _mix((running[end] - running[begin]) * shifts[begin] + (end - begin).astype(np.uint64))
+    return mix((running[end] - running[begin]) * shifts[begin] + (end - begin).astype(np.uint64))
 
 
 def _powers(base: np.uint64, count: int) -> np.ndarray:

@@ -30,6 +30,7 @@ from cumulus_ops.maps.columns import (
     to_column,
     to_numpy,
     total_column,
+    whole_column,
 )
 from cumulus_ops.maps.encodings import frame_of, is_number, narrow
 from m3.program import Column
@@ -104,7 +105,7 @@ def join_digits(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 def delta_values(table: pa.Table, column: str) -> np.ndarray:
     """The values of a map in a delta table."""
-    return join_digits([to_numpy(_whole(table[name])) for name in digits_of(column, table.column_names)])
+    return join_digits([to_numpy(whole_column(table[name])) for name in digits_of(column, table.column_names)])
 
 
 def with_values(keys: pa.Table, values: Mapping[str, np.ndarray]) -> pa.Table:
@@ -202,7 +203,7 @@ def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.
         if not is_wide(column.type) and not _may_overflow(column):
             summed.append(value)
             continue
-        for i, limb in enumerate(limbs(_whole(column))):
+        for i, limb in enumerate(limbs(whole_column(column))):
             summed.append(_limb(value, i))
             table = table.append_column(summed[-1], pa.array(limb))
     if not keys:
@@ -221,7 +222,7 @@ def _sorted_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | N
     the keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
     codes, bits = np.zeros(len(table), np.uint64), 0
     for name in keys:
-        own, width = column_codes(_whole(table[name]))
+        own, width = column_codes(whole_column(table[name]))
         if bits + width > 64:
             return None
         if width:
@@ -255,16 +256,12 @@ def _summed_groups(
     if single and order is None:
         return table.select([*keys, *values])
     rows = starts if order is None else order[starts]
-    columns = {name: take_rows(_whole(table[name]), rows) for name in keys}
+    columns = {name: take_rows(whole_column(table[name]), rows) for name in keys}
     for name in values:
-        units = to_numpy(_whole(table[name]))
+        units = to_numpy(whole_column(table[name]))
         units = units if order is None else units[order]
         columns[name] = pa.array(units if single else np.add.reduceat(units, starts))
     return pa.table(columns)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _may_overflow(values: pa.ChunkedArray) -> bool:
@@ -293,16 +290,16 @@ def _limb(value: str, place: int) -> str:
 def _units(summed: pa.Table, value: str) -> np.ndarray:
     """The sums of a column, by its limbs or not."""
     if _is_summed(summed, value):
-        return to_numpy(_whole(summed[value]))
+        return to_numpy(whole_column(summed[value]))
     parts = [_limb(value, i) for i in range(4) if _limb(value, i) in summed.column_names]
-    return join_limbs([to_numpy(_whole(summed[part])) for part in parts])
+    return join_limbs([to_numpy(whole_column(summed[part])) for part in parts])
 
 
 def _narrowed(table: pa.Table) -> pa.Table:
     """Wide columns that need not be are int64 again."""
     for i, field in enumerate(table.schema):
         if is_wide(field.type):
-            table = table.set_column(i, field.name, narrow_column(_whole(table[field.name])))
+            table = table.set_column(i, field.name, narrow_column(whole_column(table[field.name])))
     return table
 
 

@@ -18,7 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.maps.columns import WIDE, from_words, is_wide, join_words, narrow_column, to_numpy, words
+from cumulus_ops.maps.columns import (
+    WIDE,
+    from_words,
+    is_wide,
+    join_words,
+    narrow_column,
+    to_numpy,
+    whole_column,
+    words,
+)
 from cumulus_ops.project.errors import IntegrityProblem
 
 __all__ = [
@@ -40,6 +49,7 @@ __all__ = [
     "damaged",
     "encode",
     "encode_numbers",
+    "encode_plainly",
     "encode_values",
     "extremes",
     "frame_of",
@@ -439,15 +449,28 @@ def encode(column: pa.Array) -> Numbers | Texts | Plain:
     return encode_numbers(to_numpy(column), kind, valid) or Plain(column)
 
 
-def encode_numbers(numbers: np.ndarray, kind: str = "int", valid: np.ndarray | None = None) -> Numbers | None:
-    """Int64 numbers in their shortest form; None where no frame holds them."""
+def encode_plainly(column: pa.Array) -> Numbers | Plain:
+    """A column of a key index (physical type): numbers as offsets, all else as it is. To look for lists of distinct values, as
+    :func:`encode` does, takes longer there than it saves: each append writes a run, and most are merged soon."""
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    encoded = (
+        encode_numbers(to_numpy(column), NAMES[column.type], valid, lists=False) if is_number(column.type) else None
+    )
+    return encoded or Plain(column)
+
+
+def encode_numbers(
+    numbers: np.ndarray, kind: str = "int", valid: np.ndarray | None = None, lists: bool = True
+) -> Numbers | None:
+    """Int64 numbers in their shortest form; None where no frame holds them. ``lists``: few distinct ones far apart
+    may be kept as a list."""
     frame = frame_of(numbers, valid)
     if frame is None:
         return None
     if frame.largest == 0:
         return Numbers(kind, frame, len(numbers), None)
     codes = frame.codes(numbers, valid)
-    if frame.largest > UINT16 and len(codes) >= FEW and (listed := _listed(codes)) is not None:
+    if frame.largest > UINT16 and lists and len(codes) >= FEW and (listed := _listed(codes)) is not None:
         distinct, places = listed
         return Numbers(kind, frame, len(numbers), Array(places), distinct)
     return Numbers(kind, frame, len(numbers), Array(narrow(codes, frame.largest)))
@@ -470,7 +493,7 @@ def _listed(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 def encode_values(values: pa.Array | pa.ChunkedArray) -> Numbers | Wide:
     """A value column: int64 units, or wide ones."""
     if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+        values = whole_column(values)
     values = narrow_column(values)
     return Wide(*map(_numbers, words(values))) if is_wide(values.type) else _numbers(to_numpy(values))
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog.records import NewRun
+from cumulus_ops.catalog.records import NewKeyRun, NewRun
 from cumulus_ops.maps.encodings import (
     BLOCK_BYTES,
     BLOCK_SHIFT,
@@ -303,9 +303,10 @@ class Pack:
         self._runs.append(NewRun(*place, run.oldest, run.newest, run.rows, size))
         return self._runs[-1]
 
-    def read(self, run: NewRun) -> RunData:
+    def read(self, run: NewRun | NewKeyRun) -> RunData:
         """A run that was written before, mapped from the file instead of held in memory."""
         self._opened().flush()
+        # Not by :func:`_pack`, which remembers a file as long as it is now, and this one still grows.
         with pa.memory_map(str(self.root / self._path)) as source:
             source.seek(run.offset)
             return _parse(source.read_buffer(run.bytes), Place(run.path))

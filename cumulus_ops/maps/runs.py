@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.maps.columns import hash_columns, is_wide, narrow_column, to_numpy
+from cumulus_ops.maps.columns import hash_columns, is_wide, narrow_column, to_numpy, whole_column
 from cumulus_ops.maps.deltas import VERSION, digits_of, join_digits, map_of, sum_deltas, value_column, value_names
 from cumulus_ops.maps.encodings import (
     NAMES,
@@ -200,10 +200,10 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
     """
     names = value_names(delta)
     arrays = [
-        narrow_column(_whole(delta[name])) for name in delta.column_names if name != VERSION and name not in names
+        narrow_column(whole_column(delta[name])) for name in delta.column_names if name != VERSION and name not in names
     ]
     keys = dict(zip(range(len(arrays)) if path.keys is None else path.keys, arrays, strict=True))
-    versions = to_numpy(_whole(delta[VERSION]))
+    versions = to_numpy(whole_column(delta[VERSION]))
     search, codes = _search(keys, path, len(delta))
     packed = {part.key: part for part in search.parts}
     order = _order(codes, versions, keys[path.order] if path.order >= 0 and path.order not in packed else None)
@@ -212,7 +212,7 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
     repeated = np.flatnonzero(codes[1:] == codes[:-1])
     stored = Array(codes) if search.bits else None
     kept = {name[1:]: name for name in names if path.values is None or map_of(name) in path.values}
-    values = {name: _sorted(_whole(delta[column]), order) for name, column in kept.items()}
+    values = {name: _sorted(whole_column(delta[column]), order) for name, column in kept.items()}
     encoded = encode_numbers(versions)
     assert encoded is not None  # without NULL
     return RunData(
@@ -229,10 +229,6 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         {name: _magnitude(column) for name, column in values.items()},
         codes[::FENCE_ROWS].copy() if stored is not None else codes[:0],
     )
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _sorted(column: pa.Array, order: np.ndarray | None) -> pa.Array:

@@ -47,6 +47,11 @@ def sliced(type_: Type, values: list[object], skipped: int) -> pa.Array:
     return pa.array([values[0] if values else None] * skipped + values, logical_type(type_))[skipped:]
 
 
+def with_equal_nans(values: list[object]) -> list[object]:
+    """NaN, which equals nothing, as a text."""
+    return ["NaN" if value != value else value for value in values]
+
+
 @settings(deadline=None)
 @given(COLUMN)
 def test_physical_form_and_back_changes_nothing(column: tuple[Type, list[object], int]) -> None:
@@ -56,9 +61,9 @@ def test_physical_form_and_back_changes_nothing(column: tuple[Type, list[object]
     assert physical.type == physical_type(type_)
     back = to_logical(physical, type_)
     assert back.type == logical_type(type_)
-    assert back.to_pylist() == values
+    assert with_equal_nans(back.to_pylist()) == with_equal_nans(values)
     if values:
-        assert to_logical(physical[1:], type_).to_pylist() == values[1:]
+        assert with_equal_nans(to_logical(physical[1:], type_).to_pylist()) == with_equal_nans(values[1:])
 
 
 def test_a_decimal_is_its_number_of_units() -> None:
