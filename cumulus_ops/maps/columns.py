@@ -171,10 +171,10 @@ def stack(tables: Sequence[pa.Table]) -> pa.Table:
         return pa.concat_tables(tables)
     names = list(dict.fromkeys(name for table in tables for name in table.column_names))
     wide = {field.name for table in tables for field in table.schema if is_wide(field.type)}
-    return pa.concat_tables([pa.table([_column(t, n, n in wide) for n in names], names) for t in tables])
+    return pa.concat_tables([pa.table([_widen_column(t, n, n in wide) for n in names], names) for t in tables])
 
 
-def _column(table: pa.Table, name: str, wide: bool) -> pa.Array | pa.ChunkedArray:
+def _widen_column(table: pa.Table, name: str, wide: bool) -> pa.Array | pa.ChunkedArray:
     if name not in table.column_names:
         return pa.array(np.zeros(len(table), np.int64)).cast(WIDE if wide else pa.int64())
     column = table[name]
@@ -248,21 +248,17 @@ def to_physical(array: pa.Array | pa.ChunkedArray, type_: Type) -> pa.Array:
     try:
         if not pa.types.is_decimal(array.type) or array.type.scale != type_.scale:
             array = array.cast(pa.decimal128(38, type_.scale))
-        return _units(array)
+        # Log files hold decimals of up to 18 digits as 64 bits: their units are what is in the buffer, without a copy.
+        if pa.types.is_decimal32(array.type):
+            array = array.cast(pa.decimal64(array.type.precision, array.type.scale))
+        if pa.types.is_decimal64(array.type):
+            return pa.Array.from_buffers(pa.int64(), len(array), array.buffers(), array.null_count, array.offset)
+        if pa.types.is_decimal256(array.type):
+            array = array.cast(pa.decimal128(38, array.type.scale))
+        return narrow_column(_set_scale(array, 0))
     except pa.ArrowInvalid as error:
         hint = "narrow the values or the scale"
         raise InputProblem(f"a {type_} value has too many digits", kind="overflow", hint=hint) from error
-
-
-def _units(array: pa.Array) -> pa.Array:
-    """The units of a decimal array; without a copy if they are what it holds."""
-    if pa.types.is_decimal32(array.type):
-        array = array.cast(pa.decimal64(array.type.precision, array.type.scale))
-    if pa.types.is_decimal64(array.type):
-        return pa.Array.from_buffers(pa.int64(), len(array), array.buffers(), array.null_count, array.offset)
-    if pa.types.is_decimal256(array.type):
-        array = array.cast(pa.decimal128(38, array.type.scale))
-    return narrow_column(_with_scale(array, 0))
 
 
 def to_logical(array: pa.Array, type_: Type) -> pa.Array:
@@ -275,12 +271,12 @@ def to_logical(array: pa.Array, type_: Type) -> pa.Array:
     if type_.kind != "decimal" and not wide:
         return array
     try:
-        return _with_scale(widen(array), type_.scale).cast(logical_type(type_))
+        return _set_scale(widen(array), type_.scale).cast(logical_type(type_))
     except pa.ArrowInvalid as error:
         raise InputProblem(f"a result does not fit {type_}", kind="overflow", hint="widen the view's column") from error
 
 
-def _with_scale(wide: pa.Array, scale: int) -> pa.Array:
+def _set_scale(wide: pa.Array, scale: int) -> pa.Array:
     """The same 128 bits as units at a scale."""
     type_ = pa.decimal128(38, scale)
     return pa.Array.from_buffers(type_, len(wide), wide.buffers(), wide.null_count, wide.offset)
@@ -335,7 +331,19 @@ def hash_columns(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
     """Hash each row of ``columns`` (uint64 array of length ``rows``); no columns give the same hash for every row."""
     result = np.zeros(rows, dtype=np.uint64)
     for column in columns:
-        result = mix(result * MULTIPLIER + _hash_one(column) + MULTIPLIER)
+        if pa.types.is_string(column.type):
+            hashed = _hash_strings(column)
+        elif pa.types.is_floating(column.type):
+            hashed = canonical(column).to_numpy(zero_copy_only=False).view(np.uint64)
+        elif is_wide(column.type):
+            # A column may be wide in one run and int64 in another: numbers that fit 64 bits have the same hash in both.
+            high, low = words(column)
+            hashed = low.view(np.uint64) ^ mix((high ^ (low >> 63)).view(np.uint64))
+        else:
+            hashed = to_numpy(column).view(np.uint64)
+        if column.null_count:
+            hashed = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashed, NULL_HASH)
+        result = mix(result * MULTIPLIER + hashed + MULTIPLIER)
     return result
 
 
@@ -344,26 +352,6 @@ def mix(x: np.ndarray) -> np.ndarray:
     x = (x ^ (x >> np.uint64(30))) * MIX_1
     x = (x ^ (x >> np.uint64(27))) * MIX_2
     return np.asarray(x ^ (x >> np.uint64(31)))
-
-
-def _hash_one(column: pa.Array) -> np.ndarray:
-    if pa.types.is_string(column.type):
-        hashed = _hash_strings(column)
-    elif pa.types.is_floating(column.type):
-        hashed = canonical(column).to_numpy(zero_copy_only=False).view(np.uint64)
-    elif is_wide(column.type):
-        hashed = _hash_wide(column)
-    else:
-        hashed = to_numpy(column).view(np.uint64)
-    if column.null_count:
-        hashed = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashed, NULL_HASH)
-    return hashed
-
-
-def _hash_wide(column: pa.Array) -> np.ndarray:
-    """A number that fits 64 bits has the hash that it has in a column of int64."""
-    high, low = words(column)
-    return low.view(np.uint64) ^ mix((high ^ (low >> 63)).view(np.uint64))
 
 
 def _hash_strings(column: pa.Array) -> np.ndarray:
@@ -379,15 +367,15 @@ def _hash_strings(column: pa.Array) -> np.ndarray:
     offsets = offsets.astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     text = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)[first:last]
-    powers = _powers(BASE, len(text))
+    powers = _raise_base(BASE, len(text))
     running = np.zeros(len(text) + 1, dtype=np.uint64)
     np.cumsum(text.astype(np.uint64) * powers[: len(text)], out=running[1:])
     begin, end = offsets[:-1] - first, offsets[1:] - first
-    shifts = _powers(BASE_INVERSE, len(text))
+    shifts = _raise_base(BASE_INVERSE, len(text))
     return mix((running[end] - running[begin]) * shifts[begin] + (end - begin).astype(np.uint64))
 
 
-def _powers(base: np.uint64, count: int) -> np.ndarray:
+def _raise_base(base: np.uint64, count: int) -> np.ndarray:
     """base**0 .. base**count modulo 2**64."""
     factors = np.full(count + 1, base, dtype=np.uint64)
     factors[0] = 1

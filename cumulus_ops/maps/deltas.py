@@ -63,9 +63,12 @@ PLUS = "+"
 #: Stands before the place of a column with higher digits: the unit separator, which no map's name contains.
 PLACE = "\x1f"
 BASE = MOST + 1
+#: Sums and products that are bounded by this are computed in int64 without a check. One bit below the range, so that a bound that was
+#: itself rounded is still right.
 SAFE = 2**62
 DISTINCT = b"distinct"
-#: Numbers whose range has more bits are numbered anew before they are grouped.
+#: Numbers whose range has more bits are numbered anew before they are grouped: otherwise versions of two epochs, 2**43 apart, would leave the
+#: keys beside them no room in 64 bits.
 FAR_BITS = 40
 
 
@@ -145,12 +148,12 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
         table = stack([t.replace_schema_metadata(None) for t in tables])
         values = value_names(table)
         keys = [name for name in table.column_names if name not in values]
-        summed = _grouped(table, keys, values)
+        summed = _sum_by_keys(table, keys, values)
         if any(PLACE in value or not _is_summed(summed, value) for value in values):
-            units = {value: _sums(summed, value, values) for value in values if PLACE not in value}
+            units = {value: _join_sums(summed, value, values) for value in values if PLACE not in value}
             summed = with_values(summed.select(keys), units)
-        summed = _narrowed(summed)
-    return _without_zeros(summed).combine_chunks()
+        summed = _narrow_columns(summed)
+    return _drop_zeros(summed).combine_chunks()
 
 
 def projected(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
@@ -159,12 +162,12 @@ def projected(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str]
         dropped = [name for name in value_names(delta) if map_of(name) not in values]
         delta = delta.drop_columns(dropped)
     if keys is None:
-        return delta if values is None else _without_zeros(delta).combine_chunks()
+        return delta if values is None else _drop_zeros(delta).combine_chunks()
     names = delta.column_names[: delta.column_names.index(VERSION)]
     return sum_deltas([delta.drop_columns([name for i, name in enumerate(names) if i not in keys])])
 
 
-def _without_zeros(table: pa.Table) -> pa.Table:
+def _drop_zeros(table: pa.Table) -> pa.Table:
     """The rows with a value other than 0."""
     counts: pa.ChunkedArray | None = None
     for name in value_names(table):
@@ -184,17 +187,17 @@ def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> 
     """Group ``table`` by ``keys`` and sum the columns ``values``, which keep their names. One with a sum that does not fit 64
     bits is wide; a sum of more than 38 digits becomes a number that no type holds."""
     columns = [name for value in values for name in digits_of(value, table.column_names)]
-    summed = _grouped(table, keys, columns)
+    summed = _sum_by_keys(table, keys, columns)
     sums = {
         value: summed[value]
         if _is_summed(summed, value) and len(digits_of(value, columns)) == 1
-        else total_column(_sums(summed, value, columns))
+        else total_column(_join_sums(summed, value, columns))
         for value in values
     }
     return pa.table({**{key: summed[key] for key in keys}, **sums})
 
 
-def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
+def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
     """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
     not fit, the limbs are summed instead, as columns of their own."""
     summed: list[str] = []
@@ -204,20 +207,20 @@ def _grouped(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.
             summed.append(value)
             continue
         for i, limb in enumerate(limbs(whole_column(column))):
-            summed.append(_limb(value, i))
+            summed.append(_name_limb(value, i))
             table = table.append_column(summed[-1], pa.array(limb))
     if not keys:
         sums = {name: pa.array([pc.sum(table[name]).as_py() or 0], table[name].type) for name in summed}
         return pa.table(sums).slice(0, 1 if len(table) else 0)
-    sorted_ = _sorted_groups(table, keys)
+    sorted_ = _sort_groups(table, keys)
     if sorted_ is not None:
-        return _summed_groups(table, keys, summed, *sorted_)
+        return _sum_groups(table, keys, summed, *sorted_)
     totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
     keys_first = totals.column_names[0] == keys[0]
     return totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
 
 
-def _sorted_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray] | None:
+def _sort_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray] | None:
     """The rows in an order in which equal keys are neighbours (None: as they are), and where another key begins. None where
     the keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
     codes, bits = np.zeros(len(table), np.uint64), 0
@@ -248,7 +251,7 @@ def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
     return places, max(0, len(encoded.dictionary) - 1).bit_length()
 
 
-def _summed_groups(
+def _sum_groups(
     table: pa.Table, keys: Sequence[str], values: Sequence[str], order: np.ndarray | None, starts: np.ndarray
 ) -> pa.Table:
     """One row for each group of rows: its keys, and the sums of ``values``."""
@@ -277,25 +280,25 @@ def _is_summed(summed: pa.Table, value: str) -> bool:
     return value in summed.column_names
 
 
-def _sums(summed: pa.Table, value: str, columns: Collection[str]) -> np.ndarray:
+def _join_sums(summed: pa.Table, value: str, columns: Collection[str]) -> np.ndarray:
     """The sums of a map's values, from those of all its columns."""
-    return join_digits([_units(summed, name) for name in digits_of(value, columns)])
+    return join_digits([_read_sums(summed, name) for name in digits_of(value, columns)])
 
 
-def _limb(value: str, place: int) -> str:
+def _name_limb(value: str, place: int) -> str:
     """The column of one limb of a sum."""
     return f"{value}{PLACE}limb{place}"
 
 
-def _units(summed: pa.Table, value: str) -> np.ndarray:
+def _read_sums(summed: pa.Table, value: str) -> np.ndarray:
     """The sums of a column, by its limbs or not."""
     if _is_summed(summed, value):
         return to_numpy(whole_column(summed[value]))
-    parts = [_limb(value, i) for i in range(4) if _limb(value, i) in summed.column_names]
+    parts = [_name_limb(value, i) for i in range(4) if _name_limb(value, i) in summed.column_names]
     return join_limbs([to_numpy(whole_column(summed[part])) for part in parts])
 
 
-def _narrowed(table: pa.Table) -> pa.Table:
+def _narrow_columns(table: pa.Table) -> pa.Table:
     """Wide columns that need not be are int64 again."""
     for i, field in enumerate(table.schema):
         if is_wide(field.type):
@@ -309,14 +312,14 @@ def sum_ranges(units: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return units[:0]
     if units.dtype == object:
         return narrowed(np.add.reduceat(units, starts))
-    if _extent(units) * len(units) < SAFE:
+    if _find_extent(units) * len(units) < SAFE:
         return np.add.reduceat(units, starts)
     return join_limbs([np.add.reduceat(limb, starts) for limb in (units & LOW, units >> 32)])
 
 
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The products of the elements, exactly: int64 if they fit. ``b`` may be one number for all."""
-    if len(a) == 0 or (a.dtype != object and b.dtype != object and _extent(a) * _extent(b) < SAFE):
+    if len(a) == 0 or (a.dtype != object and b.dtype != object and _find_extent(a) * _find_extent(b) < SAFE):
         return a * b
     if a.dtype != object and b.dtype != object:
         try:
@@ -326,7 +329,7 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return narrowed(a.astype(object) * b)
 
 
-def _extent(values: np.ndarray) -> int:
+def _find_extent(values: np.ndarray) -> int:
     """The largest magnitude."""
     return max(int(values.max()), -int(values.min()))
 

@@ -57,7 +57,7 @@ class Probe:
     @cached_property
     def numbers(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]:
         """The bound columns of numbers: int64, which are not NULL, and which fit 64 bits (None for all)."""
-        return {i: _numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
+        return {i: _read_numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
 
     @cached_property
     def hashes(self) -> dict[int, np.ndarray]:
@@ -104,7 +104,7 @@ class Slices:
     versions: np.ndarray
 
 
-def _numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+def _read_numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
     if not is_wide(column.type):
         return to_numpy(column), valid, None
@@ -115,13 +115,15 @@ def _numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarra
 
 def probe(bound: Sequence[pa.Array], before: np.ndarray) -> Probe:
     """A probe for the given key columns, the first ones of an access path."""
-    order = _order(bound, len(before))
+    # Sorting the requests halves the time of 20,000 searches in 2 million codes (3.1 instead of 5.8 ms, the sort included), for
+    # neighbours go through the same cache lines and mapped pages. And results come ascending, so that adding up the rows of a request is one ``reduceat``.
+    order = _sort_requests(bound, len(before))
     if order is None:
         return Probe(tuple(bound), before, np.arange(len(before)))
     return Probe(tuple(take_rows(b, order) for b in bound), before[order], order)
 
 
-def _order(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
+def _sort_requests(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
     """The requests in the order of their first columns of numbers, as far as 64 bits hold them; None if they are."""
     if not bound or rows < 2:
         return None
@@ -129,6 +131,7 @@ def _order(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
     for column in bound:
         if not is_number(column.type):
             break
+        # NULL stands among the others as 0 here. That is no order of the run's, but the order is for speed alone.
         numbers = to_numpy(column)
         frame = frame_of(numbers, None)
         assert frame is not None
@@ -138,7 +141,7 @@ def _order(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
         if width:
             codes = codes << np.uint64(width) | frame.codes(numbers) if bits else frame.codes(numbers)
         bits += width
-    if not bits:
+    if not bits:  # texts, whose part of the search code is this hash, or numbers that are all equal
         return hash_columns(bound, rows).argsort()
     if bool((codes[1:] >= codes[:-1]).all()):
         return None
@@ -154,7 +157,7 @@ def find(run: RunData, request: Probe) -> Found:
     same = len(parts) == width
     sorted_ = run.path.order < 0 or run.path.order in run.path.bound  # by versions within one key
     one_key = whole and sorted_ and (same or (hashed and not run.collisions))
-    hit, codes = _wanted(run, request, hashed)
+    hit, codes = _encode_requests(run, request, hashed)
     if run.codes is None or not (parts or hashed):
         return Found(hit, np.zeros(len(hit), np.int64), np.full(len(hit), len(run)), one_key, same)
     # The columns of the path are bits of the code, the first one the highest. A lookup that knows only the first of them
@@ -166,21 +169,25 @@ def find(run: RunData, request: Probe) -> Found:
     if free:
         high = search_codes(run, run.codes, codes | own((1 << free) - 1), "right")
         return Found(hit, low, high, one_key, same).only(np.flatnonzero(high > low))
+    # Most keys of a small run are not asked for: those with no row of their code leave here, before the second search.
     there = np.flatnonzero(run.codes.at(np.minimum(low, len(run) - 1)) == codes)
     hit, low = hit[there], low[there]
     high = low + 1 if run.unique else search_codes(run, run.codes, codes[there], "right")
     return Found(hit, low, high, one_key, same)
 
 
-def _wanted(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.ndarray]:
+def _encode_requests(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.ndarray]:
     """The requests whose keys the run's frames can hold, and the search codes of their bound columns (uint64)."""
     codes = np.zeros(len(request), np.uint64)
     fit: np.ndarray | None = None
     for place, part in enumerate(run.search.parts[: len(request.bound)]):
         numbers, valid, narrow_ = request.numbers[place]
+        # What is below the frame wraps around to a large offset: one comparison tells both sides. It matters, since an offset with
+        # more bits than the part has would spill into the column before it, and find another key.
         offsets = part.frame.codes(numbers, valid)
         inside = offsets <= np.uint64(part.frame.largest)
         if part.frame.null is not None:
+            # The offset that stands for NULL is that of a number, too, one above the largest: asking for it finds no NULL.
             some = part.frame.codes(numbers) < np.uint64(part.frame.null)
             inside &= some if valid is None else some | ~valid
         elif valid is not None:
@@ -234,6 +241,8 @@ class _Total:
     that nothing wraps around unseen; and where a run has wide values, Python's integers."""
 
     def __init__(self, runs: Sequence[RunData], name: str, requests: int) -> None:
+        # Magnitudes bound every sum of some values of a run, whatever is looked up. Below 2**62 nothing can wrap around, and rounding
+        # of the floats cannot matter either; so the common case adds int64 without a check.
         self.exact = sum(run.magnitude(name) for run in runs) >= SAFE
         self._wide = any(run.is_wide(name) for run in runs)
         self._halved = self.exact and not self._wide
@@ -267,16 +276,18 @@ def _add_run(run: RunData, request: Probe, totals: Mapping[str, _Total]) -> None
     if len(found.hit) == 0:
         return
     if not found.one_key:
-        requested, rows = _pairs(run, request, found)
+        requested, rows = _pair_rows(run, request, found)
         _add_rows(run, requested, rows, totals)
         return
-    found = _early(run, request, found)
+    found = _cut_at_versions(run, request, found)
     counts = found.high - found.low
     if run.unique or (len(counts) and counts.max() == 1):
         for name, total in totals.items():
             total.add(found.hit, run.units(name, found.low))
     elif counts.sum() > len(run) and not any(total.exact for total in totals.values()):
-        for name, total in totals.items():  # a difference of running totals
+        # Many requests meet the same rows, as when all events ask for one group: running totals cost one pass over the run, and each
+        # request is a difference then. The totals may wrap around, modulo 2**64; the differences are right if the sums fit.
+        for name, total in totals.items():
             sums = run.total(name)
             total.add(found.hit, sums[found.high - 1] - sums[found.low] + run.units(name, found.low))
     else:
@@ -296,22 +307,23 @@ def _add_rows(run: RunData, requested: np.ndarray, rows: np.ndarray, totals: Map
             total.add_groups(requested[starts], starts, units)
 
 
-def _early(run: RunData, request: Probe, found: Found) -> Found:
+def _cut_at_versions(run: RunData, request: Probe, found: Found) -> Found:
     """Of ranges that are one key each: those of the right key, cut at the request's version; empty ones left out."""
     if not found.same:
         same = equal_keys(run, request, found.hit, found.low)
         found = found if same.all() else found.only(same)
-    if run.newest < request.latest:
+    if run.newest < request.latest:  # most runs are from before the batch: no version is read
         return found
     if run.unique:
         return found.only(np.flatnonzero(run.versions.units(found.low) < request.before[found.hit]))
-    high = _lower_bound(run, found.low, found.high, request.before[found.hit])
+    high = _find_lower_bounds(run, found.low, found.high, request.before[found.hit])
     cut = Found(found.hit, found.low, high, found.one_key, found.same)
     return cut.only(np.flatnonzero(high > found.low))
 
 
-def _lower_bound(run: RunData, low: np.ndarray, high: np.ndarray, before: np.ndarray) -> np.ndarray:
+def _find_lower_bounds(run: RunData, low: np.ndarray, high: np.ndarray, before: np.ndarray) -> np.ndarray:
     """In each range [low, high) of ascending versions, the first position whose version is >= before."""
+    # All binary searches go on at once, a step of each per round: as many rounds as the longest range has bits.
     low, high = low.copy(), high.copy()
     while True:
         open_ = low < high
@@ -339,19 +351,19 @@ def read_slices(
     found = [(run, find(run, request)) for run in runs if len(run)]
     if limit_rows is not None and sum(int((f.high - f.low).sum()) for _, f in found) > limit_rows:
         raise TooManyRows
-    return _slices([(run, *_pairs(run, request, f)) for run, f in found], names, free, request)
+    return _gather_slices([(run, *_pair_rows(run, request, f)) for run, f in found], names, free, request)
 
 
 def read_since(runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:
     """Like :func:`read_slices`, but the entries whose versions are not below ``request.before``."""
-    parts = [(run, *_pairs(run, request, find(run, request), later=True)) for run in runs if len(run)]
-    return _slices(parts, names, free, request)
+    parts = [(run, *_pair_rows(run, request, find(run, request), later=True)) for run in runs if len(run)]
+    return _gather_slices(parts, names, free, request)
 
 
-def _slices(
+def _gather_slices(
     parts: Sequence[tuple[RunData, np.ndarray, np.ndarray]], names: Sequence[str], free: Sequence[int], request: Probe
 ) -> Slices:
-    parts = [part for part in parts if len(part[2])] or parts[:1]
+    parts = [part for part in parts if len(part[2])] or parts[:1]  # one is left for the types of its columns
     columns = []
     for position in free:
         taken = [run.keys[position].take(rows) for run, _, rows in parts]
@@ -365,7 +377,7 @@ def _slices(
     return Slices(request.origin[requests], tuple(columns), values, versions)
 
 
-def _pairs(run: RunData, request: Probe, found: Found, *, later: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def _pair_rows(run: RunData, request: Probe, found: Found, *, later: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (request, row of the run) with equal keys and an early enough version, or a ``later`` one."""
     counts = found.high - found.low
     single = run.unique and found.one_key
@@ -393,13 +405,10 @@ def equal_keys(run: RunData, request: Probe, requested: np.ndarray, rows: np.nda
     known = len(run.search.parts)
     for position, asked in list(zip(run.path.bound, request.bound, strict=False))[known:]:
         a, b = alike([take_rows(asked, requested), run.keys[position].take(rows)])
-        equal = pc.equal(a, b) if not pa.types.is_floating(a.type) else _equal_doubles(a, b)
+        equal = pc.equal(a, b)
+        if pa.types.is_floating(a.type):
+            equal = pc.or_(equal, pc.and_(pc.is_nan(a), pc.is_nan(b)))  # as keys, NaN is one value
         if equal.null_count:
             equal = pc.if_else(pc.is_valid(equal), equal, pc.and_(pc.is_null(a), pc.is_null(b)))
         same &= equal.to_numpy(zero_copy_only=False).astype(bool)
     return same
-
-
-def _equal_doubles(a: pa.Array, b: pa.Array) -> pa.Array:
-    """NaN equals NaN."""
-    return pc.or_(pc.equal(a, b), pc.and_(pc.is_nan(a), pc.is_nan(b)))

@@ -22,6 +22,8 @@ from cumulus_ops.maps.runs import RunData
 __all__ = ["first_live"]
 
 
+#: Most answers are the first entry, or the first few where some were deleted; where many were, chunks that grow by a factor read at most
+#: that factor more than is needed, in a logarithm of rounds.
 CHUNK, GROWTH = 4, 4
 NEVER = np.iinfo(np.int64).max
 
@@ -59,21 +61,27 @@ def first_live(
     answered, answers = [], []
     chunk = CHUNK
     while len(open_) and runs:
-        read = _read(runs, column, request if len(open_) == len(request) else request.take(open_), chunk, descending)
-        found, values = _nearest(read)
+        read = _read_ends(
+            runs, column, request if len(open_) == len(request) else request.take(open_), chunk, descending
+        )
+        found, values = _find_nearest(read)
         answered.append(open_[found])
         answers.append(values)
         done = read.frontier == NEVER
         done[found] = True
         open_ = open_[~done]
         chunk *= GROWTH
-    return _placed(request, answered, answers, kind)
+    if not answered:
+        return pa.nulls(len(request.before), kind)
+    where = np.full(len(request.before), -1)  # the answers in the caller's order
+    where[request.origin[np.concatenate(answered)]] = np.arange(sum(map(len, answered)))
+    return pa.concat_arrays(alike(answers)).take(pa.array(where, mask=where < 0))
 
 
-def _read(runs: Sequence[RunData], column: tuple[int, str], request: Probe, chunk: int, descending: bool) -> _Read:
+def _read_ends(runs: Sequence[RunData], column: tuple[int, str], request: Probe, chunk: int, descending: bool) -> _Read:
     """Up to ``chunk`` entries per request and run from the near end."""
     position, name = column
-    parts = [_near(run, request, chunk, descending) for run in runs]
+    parts = [_read_end(run, request, chunk, descending) for run in runs]
     taken = [run.keys[position].take(rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)]
     values = pa.concat_arrays(alike(taken))
     places = to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
@@ -85,12 +93,14 @@ def _read(runs: Sequence[RunData], column: tuple[int, str], request: Probe, chun
         start += len(rows)
     requested = np.concatenate([r for r, _, _, _ in parts])
     units = np.concatenate([run.units(name, rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)])
-    counts = np.concatenate([_counts(run, request, r, rows) for run, (r, rows, _, _) in zip(runs, parts, strict=True)])
+    counts = np.concatenate(
+        [_match_entries(run, request, r, rows) for run, (r, rows, _, _) in zip(runs, parts, strict=True)]
+    )
     kept = np.flatnonzero(counts & values.is_valid().to_numpy(zero_copy_only=False))
     return _Read(requested[kept], places[kept], values.take(pa.array(kept)), units[kept], frontier)
 
 
-def _near(
+def _read_end(
     run: RunData, request: Probe, chunk: int, descending: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(request of each entry, its row), and for the requests with more entries than that: (request, its last entry)."""
@@ -105,28 +115,20 @@ def _near(
     return requested, rows, hit[cut], last[cut]
 
 
-def _counts(run: RunData, request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _match_entries(run: RunData, request: Probe, requested: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Which entries are of the request's group, and early enough."""
     early = run.versions.units(rows) < request.before[requested]
     return early & equal_keys(run, request, requested, rows)
 
 
-def _nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
+def _find_nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
     """The requests that are answered, and their answers."""
     order = np.lexsort((read.places, read.request))
     request, places, units = read.request[order], read.places[order], read.units[order]
     if len(order) == 0:
         return request, read.values
     fresh = np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | (places[1:] != places[:-1])])
+    # At the frontier itself a value may have more deltas that are unread, which may take it back: only what lies before it is certain.
     live = (sum_ranges(units, fresh) > 0) & (places[fresh] < read.frontier[request[fresh]])
     found, first = np.unique(request[fresh[live]], return_index=True)
     return found, read.values.take(pa.array(order[fresh[live][first]]))
-
-
-def _placed(request: Probe, answered: Sequence[np.ndarray], answers: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
-    """The answers in the caller's order."""
-    if not answered:
-        return pa.nulls(len(request.before), kind)
-    where = np.full(len(request.before), -1)
-    where[request.origin[np.concatenate(answered)]] = np.arange(sum(map(len, answered)))
-    return pa.concat_arrays(alike(answers)).take(pa.array(where, mask=where < 0))

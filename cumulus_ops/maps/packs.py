@@ -49,6 +49,7 @@ MAGIC = b"CUMRUN03"
 _json = json.JSONEncoder(separators=(",", ":")).encode
 #: All of a group's entries; a part of a group that is spread over several places has a narrower range of the keys' hashes.
 HASH_RANGE = (0, 2**64 - 1)
+#: Of runs in a pack: Arrow wants its buffers at multiples of 8 bytes at least, and reads them without a copy then.
 ALIGNMENT = 64
 #: A run of at most so many bytes is verified as a whole when it is opened: that takes less time than to ask, at each read, what
 #: has been verified.
@@ -79,10 +80,10 @@ class _Writer:
         match column:
             case Numbers():
                 listed = None if column.listed is None else column.listed.tolist()
-                described = {"kind": column.kind, "frame": _described(column.frame), "listed": listed}
+                described = {"kind": column.kind, "frame": _describe_frame(column.frame), "listed": listed}
                 return {"form": "numbers", "column": self.codes(name, column.codes), **described}
             case Packed():
-                place = {"kind": column.kind, "frame": _described(column.frame)}
+                place = {"kind": column.kind, "frame": _describe_frame(column.frame)}
                 return {"form": "packed", **place, "shift": column.shift, "bits": column.bits}
             case Texts():
                 distinct = column.distinct.all()
@@ -101,11 +102,11 @@ class _Writer:
         raise AssertionError(column)
 
 
-def _described(frame: Frame) -> list[int | None]:
+def _describe_frame(frame: Frame) -> list[int | None]:
     return [frame.base, frame.largest, frame.null]
 
 
-def _serialised(run: RunData) -> list[pa.Buffer | bytes]:
+def _serialise(run: RunData) -> list[pa.Buffer | bytes]:
     """The bytes of a run, in pieces."""
     writer = _Writer()
     header = {
@@ -115,7 +116,7 @@ def _serialised(run: RunData) -> list[pa.Buffer | bytes]:
         "hashes": HASH_RANGE,
         "code": writer.codes("code", run.codes),
         "search": {
-            "parts": [[part.key, _described(part.frame), part.shift, part.bits] for part in run.search.parts],
+            "parts": [[part.key, _describe_frame(part.frame), part.shift, part.bits] for part in run.search.parts],
             "hash_bits": run.search.hash_bits,
             "bits": run.search.bits,
         },
@@ -135,12 +136,12 @@ def _serialised(run: RunData) -> list[pa.Buffer | bytes]:
         if writer.arrays:
             ipc.write_batch(pa.RecordBatch.from_arrays(writer.arrays, schema=schema))
     body = sink.getvalue()
-    sums = checksums(memoryview(body)).tobytes() + _headers(body).tobytes()
+    sums = checksums(memoryview(body)).tobytes() + _mark_headers(body).tobytes()
     tail = body.size.to_bytes(8, "little") + zlib.crc32(sums).to_bytes(4, "little") + MAGIC
     return [body, sums, tail]
 
 
-def _headers(body: pa.Buffer) -> np.ndarray:
+def _mark_headers(body: pa.Buffer) -> np.ndarray:
     """Which blocks have anything but rows in them (uint8): all that is read when a run is opened is there."""
     flags = np.ones(-(-body.size // BLOCK_BYTES), np.uint8)
     if len(flags) == 1:
@@ -195,7 +196,7 @@ class _Reader:
 def _parse(data: pa.Buffer, place: Place) -> RunData:
     """A run in mapped bytes; the header is read and verified."""
     view = memoryview(data)
-    blocks, body, headers = _blocks(view, place)
+    blocks, body, headers = _read_checksums(view, place)
     if body <= AT_ONCE_BYTES:
         blocks.check_all()
     else:
@@ -228,7 +229,7 @@ def _parse(data: pa.Buffer, place: Place) -> RunData:
     )
 
 
-def _blocks(view: memoryview, place: Place) -> tuple[Blocks, int, np.ndarray]:
+def _read_checksums(view: memoryview, place: Place) -> tuple[Blocks, int, np.ndarray]:
     """The checksums at a run's end, the length of what they are about, and the blocks with more than rows in them."""
     size = len(view)
     if size < 20 or bytes(view[size - 8 :]) != MAGIC:
@@ -249,11 +250,11 @@ def open_run(file: Path | str, offset: int, size: int, hint: str = Place.hint) -
         IntegrityProblem: it is not what was written.
     """
     place = Place(f"{file}, byte {offset}", hint)
-    return _parse(_part(file, offset, size, place), place)
+    return _parse(_map_part(file, offset, size, place), place)
 
 
-def _part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
-    data = _pack(str(file))
+def _map_part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
+    data = _map_file(str(file))
     if offset + size > data.size:
         raise damaged(place, "the file is too short")
     return data.slice(offset, size)
@@ -266,11 +267,11 @@ def scrub_run(file: Path | str, offset: int, size: int) -> None:
         IntegrityProblem: it is not what was written.
     """
     place = Place(f"{file}, byte {offset}")
-    _blocks(memoryview(_part(file, offset, size, place)), place)[0].check_all()
+    _read_checksums(memoryview(_map_part(file, offset, size, place)), place)[0].check_all()
 
 
 @lru_cache(maxsize=1024)
-def _pack(file: str) -> pa.Buffer:
+def _map_file(file: str) -> pa.Buffer:
     """A whole pack, mapped once for all its runs: packs never change."""
     with pa.memory_map(file) as source:
         return source.read_buffer()
@@ -295,18 +296,18 @@ class Pack:
 
     def append(self, run: RunData) -> NewRun:
         """Write the next run."""
-        sink = self._opened()
+        sink = self._open_sink()
         offset = -(-sink.tell() // ALIGNMENT) * ALIGNMENT
         sink.write(bytes(offset - sink.tell()))
-        size = sum(sink.write(piece) for piece in _serialised(run))
+        size = sum(sink.write(piece) for piece in _serialise(run))
         place = (run.path.map, run.path.label, str(self._path), offset)
         self._runs.append(NewRun(*place, run.oldest, run.newest, run.rows, size))
         return self._runs[-1]
 
     def read(self, run: NewRun | NewKeyRun) -> RunData:
         """A run that was written before, mapped from the file instead of held in memory."""
-        self._opened().flush()
-        # Not by :func:`_pack`, which remembers a file as long as it is now, and this one still grows.
+        self._open_sink().flush()
+        # Not by :func:`_map_file`, which remembers a file as long as it is now, and this one still grows.
         with pa.memory_map(str(self.root / self._path)) as source:
             source.seek(run.offset)
             return _parse(source.read_buffer(run.bytes), Place(run.path))
@@ -330,7 +331,7 @@ class Pack:
             self._sink.close()
             (self.root / self._path).unlink(missing_ok=True)
 
-    def _opened(self) -> BinaryIO:
+    def _open_sink(self) -> BinaryIO:
         if self._sink is None:
             target = self.root / self._path
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -95,7 +95,7 @@ def many_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def forget() -> None:
     """What this process has read before."""
-    for cache in (repeats._known_offsets, key_runs._opened, packs._pack):
+    for cache in (repeats._known_offsets, key_runs._opened, packs._map_file):
         cache.cache_clear()
 
 
