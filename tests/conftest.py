@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -17,23 +19,45 @@ from tests.support.sharing import share_catalogs, use_memory
 use_memory()  # before pytest asks where temporary folders lie
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers must find this environment's packages
 
-#: The folders whose tests start servers. One process runs them all, one after the other: they share what they start, and need not share
-#: the processors with one another. The other files are for whichever process is free.
-SERVERS = ("airflow", "browser", "e2e", "spark")
+#: What the tests draw at random is the same in each run, so that a change that fails is the change's fault. ``--hypothesis-profile=random`` draws anew.
+settings.register_profile("fixed", derandomize=True, print_blob=True)
+settings.register_profile("random", print_blob=True)
+settings.load_profile("fixed")
+
+#: Units of work, the longest first: a process takes one as a whole. Those who start Airflow, Chromium or a cluster stand in a queue, since each of them
+#: keeps all processors busy; the tests in ``spark`` share one session. Every other file is a unit of its own.
+QUEUES = {
+    "servers": re.compile(
+        r"tests/(airflow|browser)/|tests/e2e/test_(tutorial|all_of_tpch|compose_commands|served_shape)\b"
+    ),
+    "spark": re.compile(r"tests/spark/"),
+}
+LONG = re.compile(r"tests/(e2e|model|fuzz)/")
 
 
-class ByFile(LoadScopeScheduling):
-    """What a process takes at once: all tests that start servers, or one of the other files."""
+def queue_of(nodeid: str) -> str:
+    """The unit of work to which a test belongs."""
+    return next((name for name, files in QUEUES.items() if files.match(nodeid)), nodeid.split("::")[0])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long is begun first, so that no process works alone in the end."""
+    order = {**{name: i for i, name in enumerate(QUEUES)}, "long": len(QUEUES), "": len(QUEUES) + 1}
+    items.sort(key=lambda item: order.get(queue_of(item.nodeid), order["long" if LONG.match(item.nodeid) else ""]))
+
+
+class ByQueue(LoadScopeScheduling):
+    """What a process takes at once: a queue, or a file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::")[0]
-        return "servers" if file.split("/")[1] in SERVERS else file
+        return queue_of(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Several processes (``pytest -n 2``) divide the tests so."""
-    return ByFile(config, log)
+    """Several processes (``pytest -n 2``) divide the tests so, in the order of the tests."""
+    config.option.loadscopereorder = False
+    return ByQueue(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -181,6 +181,13 @@ def _started(options: Mapping[str, str]) -> SparkConf:
     return conf
 
 
+def _is_running() -> bool:
+    """Whether this process has a classic Spark, which :func:`spark_session` then shares."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
 def _warmed_up(session: SparkSession) -> SparkSession:
     """The session after jobs like the ones to come: its workers run, and the code for their exchanges is generated. What is
     wrong with it, real jobs will find."""
@@ -215,7 +222,7 @@ class SparkExecutor:
         self._settings = settings
         self._layout = layout or LayoutSettings()
         self._session = session
-        self._owned = session is None
+        self._owned = False
         self._starting = Lock()
         self._prepared: set[ProgramPlan] = set()
         self._preparation: Thread | None = None
@@ -225,6 +232,7 @@ class SparkExecutor:
         """The session, started on first use."""
         with self._starting:
             if self._session is None:
+                self._owned = not _is_running()
                 self._session = spark_session(self._settings)
             return self._session
 
@@ -255,7 +263,7 @@ class SparkExecutor:
         return StepResult(tuple(r for result in results for r in result.runs), {})
 
     def close(self) -> None:
-        """Stop the session if this executor started it."""
+        """Stop the session if this executor started it; one that this process had already is for who did."""
         if self._preparation is not None:
             self._preparation.join()
         if self._session is not None and self._owned:

@@ -29,7 +29,7 @@ from tests.support.random_programs import RELATIONS, m3_programs, sql_views
 from tests.support.runs import CODES, forced, small_blocks
 
 KEPT = ["apart", "in groups", "in wide groups"]
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FEW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def apart(program: Program, _: Sequence[StatementPlan]) -> tuple[Group, ...]:

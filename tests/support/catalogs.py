@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from functools import cache
 from pathlib import Path
 
 from cumulus_ops.catalog.catalog import Catalog
@@ -20,28 +18,10 @@ def url_of(folder: Path) -> str:
     return f"sqlite:///{folder}/catalog.db"
 
 
-@cache
-def _migrated() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        catalog = Catalog(url_of(Path(folder)))
-        catalog.database.migrate()
-        catalog.close()
-        return (Path(folder) / "catalog.db").read_bytes()
-
-
-def put_migrated(url: str) -> None:
-    """Have an empty catalog there already, unless there is one: one of a new one takes a twentieth of a second."""
-    file = Path(url.removeprefix("sqlite:///"))
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(_migrated())
-
-
 def make_catalog(folder: Path) -> Catalog:
     """A migrated catalog with a program of three coordinators."""
-    put_migrated(url_of(folder))
     catalog = Catalog(url_of(folder))
-    if not catalog.database.is_current():  # the test has made an older one
+    if not catalog.database.is_current():  # the test has made an older one, or none
         catalog.database.migrate()
     catalog.program.register(PROGRAM)
     return catalog

@@ -34,7 +34,6 @@ from cumulus_ops.publishing.publishing import publish
 from cumulus_ops.query.answers import final_rows, sealed_views
 from m3 import Interpreter
 from m3.program import Relation
-from tests.support.catalogs import put_migrated
 from tests.support.projects import Event, Row, append_events, engine_maps, interpret, log_table, oracle_maps
 from tests.support.staging import in_stages
 from tests.support.views_in_error import Answer, interpreter_answer
@@ -137,7 +136,6 @@ def _either(name: str) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _opened(case: Case, folder: Path) -> Iterator[Runtime]:
     project = case.make(folder)
-    put_migrated(project.catalog_url)
     initialise(project)
     with open_runtime(project) as rt:
         yield rt if case.executor is None else dataclasses.replace(rt, executor=case.executor)

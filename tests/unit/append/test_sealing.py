@@ -28,7 +28,7 @@ from cumulus_ops.project.settings import KeySettings, Project, SealSettings
 from cumulus_ops.sources.landing import drop_delivery
 from m3.datatypes import DATE, INT, STRING, decimal
 from m3.program import Column, Relation
-from tests.support.catalogs import put_migrated, set_aside
+from tests.support.catalogs import set_aside
 from tests.support.projects import make_project
 
 CLICKS = Relation("clicks", (Column("id", INT), Column("campaign", STRING.with_null()), Column("day", DATE)), ("id",))
@@ -40,8 +40,8 @@ DAY = "2026-01-31"
 def make(tmp_path: Path, *seals: SealSettings, coordinators: int = 2, **options: object) -> tuple[Project, Catalog]:
     project = make_project(tmp_path, [CLICKS, PRICES], views={}, coordinators=coordinators)
     project = dataclasses.replace(project, seals={"clicks": seals}, **options)  # type: ignore[arg-type]
-    put_migrated(project.catalog_url)
     catalog = Catalog(project.catalog_url)
+    catalog.database.migrate()
     catalog.program.register(ProgramRecord("test", "d" * 64, "PROGRAM test;", "batch", coordinators))
     return project, catalog
 
