@@ -1,5 +1,5 @@
 """What all tests of a process share, so that none pays again for what another has made: temporary folders in memory, an empty
-catalog that is copied, statements that SQLAlchemy has compiled."""
+catalog that is copied, statements that SQLAlchemy has compiled; and, for those that say so, compiled programs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ import sqlalchemy
 from sqlalchemy import Engine
 
 from cumulus_ops.catalog import database
+from cumulus_ops.opening import runtime
+from cumulus_ops.project.settings import Project
 
-__all__ = ["share_catalogs", "use_memory"]
+__all__ = ["initialise_again", "share_catalogs", "use_memory"]
 
 #: Where Linux has a file system in memory, and how much room the tests want there: they remove what they made when they pass.
 MEMORY, ROOM_BYTES = Path("/dev/shm"), 6 << 30
@@ -65,6 +67,24 @@ def share_catalogs() -> Iterator[None]:
         mock.patch.object(database, "create_engine", create_sharing),
     ):
         yield
+
+
+#: By what it was compiled from, and the version scheme.
+_programs: dict[tuple[str, str | None], runtime.Compiled] = {}
+
+
+def initialise_again(project: Project, versions: str | None = None) -> None:
+    """Initialise one of many projects that maintain the same program, which is compiled for the first of them."""
+    compile_project = runtime.compile_project
+
+    def look_up(project: Project, versions: str | None = None) -> runtime.Compiled:
+        key = runtime._source(project), versions
+        if key not in _programs:
+            _programs[key] = compile_project(project, versions)
+        return _programs[key]
+
+    with mock.patch.object(runtime, "compile_project", look_up):
+        runtime.initialise(project, versions=versions)
 
 
 def _dump(engine: Engine) -> bytes:
