@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 from sqlglot import exp, parse_one, transpile
 
 from m3 import compile_views
 from m3.interpreter import Interpreter
+from m3.program import Program
 from tests.fuzz.compare import same_rows
 from tests.fuzz.database import Database
-from tests.support.random_streams import left_over
+from tests.support.random_streams import Batch, left_over
 from tests.unit.m3.company import RELATIONS, make_batches
 from tests.unit.m3.sql_suite import SUITE
 
@@ -27,30 +30,39 @@ def tables(tree: exp.Expr) -> set[str]:
     return {t.name.lower() for t in tree.find_all(exp.Table, exp.Column)} & {r.name for r in RELATIONS}
 
 
-def follow(name: str, seed: int, database: Database) -> set[str]:
-    """Runs a query over a stream; the different results that it had."""
+def follow(name: str, seeds: Sequence[int], database: Database) -> set[str]:
+    """Runs a query over streams; the different results that it had."""
     dialect, sql, *theirs_text = SUITE[name]
     tree = parse_one(sql, dialect=dialect)
     theirs_sql = theirs_text[0] if theirs_text else transpile(sql, read=dialect, write="duckdb")[0]
     ordered = tree.args.get("order") is not None
-    interpreter = Interpreter(compile_views("suite", RELATIONS, {"v": sql}, dialect=dialect))
+    program = compile_views("suite", RELATIONS, {"v": sql}, dialect=dialect)
+    return {
+        r for seed in seeds for r in compare(program, theirs_sql, ordered, make_batches(seed, tables(tree)), database)
+    }
+
+
+def compare(
+    program: Program, theirs_sql: str, ordered: bool, stream: Sequence[Batch], database: Database
+) -> Iterator[str]:
+    """The results before and after each batch, which are DuckDB's."""
+    interpreter = Interpreter(program)
     before = {m: dict(entries) for m, entries in interpreter.maps.items()}
     database.clear()
-    results, batches = set(), [[], *make_batches(seed, tables(tree))]
+    batches = [[], *stream]
     for number, batch in enumerate(batches):
         for event in batch:
             interpreter.apply(*event)
         database.apply(batch)
         theirs, ours = database.rows(theirs_sql), interpreter.view_rows("v", ordered=ordered)
-        assert same_rows(ours, theirs, ordered=ordered), f"seed {seed}, batch {number}: {ours} instead of {theirs}"
-        results.add(repr(sorted(theirs, key=repr)))
+        assert same_rows(ours, theirs, ordered=ordered), f"batch {number} of {stream}: {ours} instead of {theirs}"
+        yield repr(sorted(theirs, key=repr))
     for event in left_over(batches):
         interpreter.apply(*event)
     assert {m: dict(entries) for m, entries in interpreter.maps.items()} == before
-    return results
 
 
 @pytest.mark.parametrize("name", SUITE)
 def test_query_agrees_with_duckdb_after_every_batch(name: str, database: Database) -> None:
-    results = {result for seed in SEEDS for result in follow(name, seed, database)}
+    results = follow(name, SEEDS, database)
     assert len(results) > 2 or name in EMPTY, "the streams do not change the result"
