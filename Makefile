@@ -8,8 +8,9 @@ SF ?= 0.1
 EPOCHS ?= 4
 PORT ?= 8080
 WORKERS ?= 2
+SEED := $(or $(SEED),$(shell date +%s))
 
-.PHONY: help install install-dev run test check format bench clean
+.PHONY: help install install-dev run test test-deep check format bench clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +24,12 @@ run: $(VENV)/.installed ## the demo: TPC-H under Airflow on Spark; ONCE=1 exits 
 
 test: $(VENV)/.installed-dev check ## check, then every test, by two processes (WORKERS=0: one; ARGS='-m "not airflow"' narrows it)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-deep: $(VENV)/.installed-dev ## what is drawn at random, from other seeds (SEED=N: those again), and much more of it; ARGS names files
+	@echo "SEED=$(SEED)"
+	EXAMPLES=60 FUZZ_COUNT=5000 FUZZ_PROJECTS=40 ACTS=50 HISTORIES=20 FINALS=30 FINAL_VIEWS=500 DATAFLOWS=200 BARRIERS=5 COMINGS=50 \
+	FUZZ_SEED=$(SEED) SEED=$(SEED) \
+	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=random --hypothesis-seed=$(SEED) --timeout=7200 $(or $(ARGS),tests/model tests/fuzz)
 
 check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	$(BIN)/ruff check .
