@@ -1,16 +1,21 @@
 """Reports for people: Data Docs, Great Expectations' pages over its results, made of our own templates; and one page over all validations.
 
-Its own view escapes some of the values and not others, and its pages load styles, fonts and scripts from other hosts. This site
-builder, which a reports folder's ``great_expectations.yml`` names, makes one page of each result, by :mod:`cumulus_ops.validation.pages`.
+Its own view escapes some of the values and not others, and its pages load styles, fonts and scripts from other hosts. Ours open anywhere
+and can do nothing: all that comes from data is text, there are no scripts, and nothing is loaded, from nowhere. The site builder here, which
+a reports folder's ``great_expectations.yml`` names, makes one page of each result.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from great_expectations.data_context.store.html_site_store import HtmlSiteStore
@@ -24,15 +29,35 @@ from great_expectations.expectations.registry import get_expectation_impl
 from cumulus_ops.catalog.records import Validation
 from cumulus_ops.project.small_files import replace_file
 from cumulus_ops.project.verdicts import FAILED, PASSED, UNPROVED
-from cumulus_ops.validation.pages import render_page
+from cumulus_ops.templates import open_templates
 
-__all__ = ["INDEX", "PlainSite", "page_path", "report_pages", "use_plain_site", "write_index"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["INDEX", "POLICY", "PlainSite", "page_path", "report_pages", "use_plain_site", "write_index"]
+
+
+#: Each page brings its style along, and allows just this one text, by its hash: a browser would run no script and load nothing even if some
+#: value became markup.
+POLICY = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def _templates() -> Environment:
+    from markupsafe import Markup
+
+    templates = open_templates("cumulus_ops.validation", "pages", trim_blocks=True)
+    style = files("cumulus_ops.validation").joinpath("pages", "style.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    templates.globals.update(style=Markup(style), policy=POLICY.format(digest))  # our own file
+    return templates
 
 
 SITE = "local_site"
 #: The site within the reports folder; its pages are one level below it, in folders of their own.
 FOLDER = Path("gx/uncommitted/data_docs") / SITE
 SECTION = "validations"
+PAGES = FOLDER / SECTION
 STORE = {"class_name": "TupleFilesystemStoreBackend", "base_directory": f"uncommitted/data_docs/{SITE}/"}
 #: What the pages say; if it changes, older ones are made anew.
 EDITION = 2
@@ -88,21 +113,24 @@ class PlainSite:
 def page_path(reports: Path, key: ValidationResultIdentifier) -> Path:
     """Where the page of a result is, in a reports folder."""
     *folders, name = key.to_tuple()
-    return Path(reports, FOLDER, SECTION, *folders, f"{name}.html")
+    return Path(reports, PAGES, *folders, f"{name}.html")
 
 
 def result_page(result: Any, key: ValidationResultIdentifier) -> str:
     """The page of one suite's result."""
     outcomes = [_outcome(outcome) for outcome in result.results]
-    depth = len((*FOLDER.parts, SECTION, *key.to_tuple())) - 1
-    return render_page(
-        "suite.html",
-        start=quote("../" * depth + "index.html"),
-        suite=result.suite_name,
-        run=key.run_id.run_name,
-        time=key.run_id.run_time.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        counts={kind: sum(outcome["kind"] == kind for outcome in outcomes) for kind in (PASSED, UNPROVED, FAILED)},
-        outcomes=outcomes,
+    depth = len((*PAGES.parts, *key.to_tuple())) - 1
+    return (
+        _templates()
+        .get_template("suite.html")
+        .render(
+            start=quote("../" * depth + "index.html"),
+            suite=result.suite_name,
+            run=key.run_id.run_name,
+            time=key.run_id.run_time.strftime("%Y-%m-%d %H:%M:%S UTC"),
+            counts={kind: sum(outcome["kind"] == kind for outcome in outcomes) for kind in (PASSED, UNPROVED, FAILED)},
+            outcomes=outcomes,
+        )
     )
 
 
@@ -145,7 +173,6 @@ def _readable(value: Any) -> str:
 
 
 INDEX = "index.html"
-PAGES = Path("gx/uncommitted/data_docs/local_site/validations")
 EXPIRED = "not compared: validation came too late for this snapshot"
 
 
@@ -172,7 +199,11 @@ def write_index(
     for v in validations:
         links = [{"text": suite, "href": quote(page)} for suite, page in report_pages(folder, project, v.epoch).items()]
         found[v.epoch] = _row(v, (remarks or {}).get(v.epoch, ()), links)
-    text = render_page("start.html", project=project, rows=[found[epoch] for epoch in sorted(found, reverse=True)])
+    text = (
+        _templates()
+        .get_template("start.html")
+        .render(project=project, rows=[found[epoch] for epoch in sorted(found, reverse=True)])
+    )
     folder.mkdir(parents=True, exist_ok=True)
     return replace_file(folder / INDEX, text)
 

@@ -6,14 +6,17 @@ import datetime
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cumulus_ops.catalog.epochs import EpochNumbers, Transition
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import FAILED
+from cumulus_ops.templates import open_templates
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 __all__ = ["Bar", "Mark", "Sparkline", "Timeline", "age", "draw_timeline", "render", "sparkline"]
 
@@ -26,15 +29,14 @@ UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 def render(template: str, request: Request, **values: Any) -> str:
     """A page. ``root`` is where the application is mounted."""
-    return _environment().get_template(template).render(root=request.scope["root_path"], **values)
+    return _templates().get_template(template).render(root=request.scope["root_path"], **values)
 
 
 @cache
-def _environment() -> Environment:
-    loader = PackageLoader("cumulus_ops.web", "html")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, lstrip_blocks=True)
-    environment.filters |= {"age": age, "number": number, "moment": moment, "seconds": seconds, "text": text}
-    return environment
+def _templates() -> Environment:
+    templates = open_templates("cumulus_ops.web", "html")
+    templates.filters |= {"age": age, "number": number, "moment": moment, "seconds": seconds, "text": text}
+    return templates
 
 
 def age(since: datetime.datetime | None, now: datetime.datetime | None = None) -> str:

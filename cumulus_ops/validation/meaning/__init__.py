@@ -5,9 +5,9 @@ words: every number has an explicit type, every choice a common one, every funct
 nothing with the compiler, the interpreter and the engine but the parser of SQL and the names of types: a mistake on one side
 shows as a difference.
 
-Along the data: :mod:`.query` goes through the clauses, :mod:`.scope` knows which name is which column, :mod:`.reader` reads
-expressions by the tables of :mod:`.numbers`, :mod:`.texts`, :mod:`.moments` and :mod:`.aggregates`, and :mod:`.exact` computes
-where Spark's decimals end.
+From the outside in: :mod:`.query` reads a query by the :mod:`.clauses` of its SELECTs; a :mod:`.reader` reads the expressions in them, by the
+rules that :mod:`.rules` gathers from :mod:`.numbers`, :mod:`.texts`, :mod:`.moments`, :mod:`.logic`, :mod:`.aggregates` and :mod:`.windows`.
+All of them make :mod:`.terms`, and :mod:`.exact` computes where Spark's decimals end.
 """
 
 from cumulus_ops.validation.meaning.exact import register

@@ -1,42 +1,30 @@
-"""Conditions and choices: comparisons, three-valued logic, IN, IS, CASE and its other names."""
+"""Conditions and choices: comparisons, three-valued logic, IN, IS, CASE and its other names; and what is said of subqueries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from sqlglot import exp
 
-from cumulus_ops.validation.meaning.moments import (
-    added,
-    amount_of,
-    made_date,
-    made_timestamp,
-    micros,
-    part,
-    to_date,
-    truncated,
-)
-from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, arithmetic, bits, positive_mod
-from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.subqueries import SUBQUERIES, quantified, within
+from cumulus_ops.validation.meaning.reader import Columns, Reader, Rule
 from cumulus_ops.validation.meaning.terms import (
     Term,
     as_type,
     cast,
+    common,
     exact_type,
     fn,
-    literal,
+    named,
+    quoted,
     refused,
     same_kind,
     unified,
     when,
 )
-from cumulus_ops.validation.meaning.texts import as_text, trimmed
-from cumulus_ops.validation.meaning.values import cast_to
-from m3.datatypes import BOOL, INT, MAX_PRECISION, STRING, TIMESTAMP
+from m3.datatypes import BOOL, INT, MAX_PRECISION
 
-__all__ = ["LOGIC", "NAMED", "compared"]
+__all__ = ["LOGIC"]
 
 
 COMPARISONS: Mapping[type[exp.Expr], type[exp.Expr]] = {
@@ -69,7 +57,7 @@ def _too_wide(left: Term, right: Term) -> bool:
 def _comparison(reader: Reader, node: exp.Expr) -> Term:
     form, left, right = COMPARISONS[type(node)], node.args["this"], node.args["expression"]
     if isinstance(right, exp.Any | exp.All):
-        return quantified(reader, node, form, compared)
+        return _quantified(reader, node, form)
     if isinstance(left.unnest(), exp.Tuple):
         result = _rows(reader, form, _pairs(reader, left, right))
     else:
@@ -127,7 +115,7 @@ def _between(reader: Reader, node: exp.Expr) -> Term:
 
 def _in(reader: Reader, node: exp.Expr) -> Term:
     if node.args.get("query"):
-        return within(reader, node, compared)
+        return _within(reader, node)
     if isinstance(node.this.unnest(), exp.Tuple):
         return _joined(exp.Or, [_rows(reader, exp.EQ, _pairs(reader, node.this, row)) for row in node.expressions])
     value = reader.read(node.this)
@@ -201,75 +189,108 @@ def _nullif(reader: Reader, node: exp.Expr) -> Term:
     return Term(when(same.node, exp.Null(), value.node), value.type)
 
 
-LOGIC: Mapping[type[exp.Expr], Rule] = {
-    **dict.fromkeys(COMPARISONS, _comparison),
-    **SUBQUERIES,
-    exp.And: _logic, exp.Or: _logic, exp.Not: _negated, exp.Xor: _xor, exp.Between: _between, exp.In: _in, exp.Is: _is,
-    exp.Case: _case, exp.If: _if, exp.Nvl2: _nvl2, exp.DecodeCase: _decode, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
+# EXISTS, IN, ANY, ALL and scalar subqueries. Spark has the first two in conditions only, and the others not at all: there the truth follows
+# from the rows' number, their values, and the least and the greatest of them.
+
+
+OPPOSITES: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
 }  # fmt: skip
 
 
-# Functions that sqlglot does not know by name, in any dialect.
+def _query(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Subquery | exp.Paren) and not node.args.get("with_"):
+        node = node.this
+    return node
 
 
-Args = Sequence[exp.Expr]
+def _exists(reader: Reader, node: exp.Expr) -> Term:
+    query, _ = reader.query(_query(node.this), reader.scope)
+    if reader.filtering:
+        return Term(exp.Exists(this=query), BOOL)
+    counted = _from(query, fn("count", exp.Literal.number(1)))
+    return Term(exp.Paren(this=exp.GT(this=exp.Subquery(this=counted), expression=exp.Literal.number(0))), BOOL)
 
 
-def _is_null(reader: Reader, args: Args, *, negated: bool = False) -> Term:
-    tested = exp.Paren(this=exp.Is(this=reader.read(args[0]).node, expression=exp.Null()))
-    return Term(exp.Not(this=tested) if negated else tested, BOOL)
+def _from(query: exp.Expr, *items: exp.Expr) -> exp.Expr:
+    """``SELECT items FROM (query)``."""
+    table = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("q_")))
+    return exp.Select(expressions=list(items), from_=exp.From(this=table))
 
 
-def _zero_if_null(reader: Reader, args: Args) -> Term:
-    nodes, to = unified("COALESCE", [reader.read(args[0]), literal(0)])
-    return Term(fn("coalesce", *nodes), to)
+def _scalar(reader: Reader, node: exp.Expr) -> Term:
+    query, columns = reader.query(_query(node), reader.scope)
+    return Term(exp.Subquery(this=query), columns[0][1])
 
 
-def _shift(reader: Reader, unit: str, amount: exp.Expr, start: exp.Expr, sign: int = 1) -> Term:
-    steps = amount_of(reader, amount, unit)
-    if sign < 0:
-        steps = {u: exp.Paren(this=exp.Neg(this=exp.Paren(this=n))) for u, n in steps.items()}
-    return added(reader.read(start), steps)
+def _within(reader: Reader, node: exp.Expr) -> Term:
+    """``x IN (query)``, also of rows."""
+    operand = node.this
+    nodes = operand.expressions if isinstance(operand, exp.Tuple) else [operand.unnest()]
+    mine = [reader.read(n) for n in nodes]
+    query, columns = reader.query(_query(node.args["query"]), reader.scope)
+    if not reader.filtering:
+        return _any(reader, exp.EQ, mine, query, columns)
+    types = [common("IN", [t.type, c]) for t, (_, c) in zip(mine, columns, strict=True)]
+    left = [as_type(t, to) for t, to in zip(mine, types, strict=True)]
+    if any(c is None or not c.same_as(to) for (_, c), to in zip(columns, types, strict=True)):
+        query = _from(query, *(cast(named(n), to) for (n, _), to in zip(columns, types, strict=True)))
+    value = left[0] if len(left) == 1 else exp.Tuple(expressions=left)
+    return Term(exp.In(this=value, query=exp.Subquery(this=query)), BOOL)
 
 
-def _texts(name: str) -> Callable[[Reader, Args], Term]:
-    return lambda reader, args: Term(fn(name, *(as_text(reader, a).node for a in args)), BOOL)
+def _quantified(reader: Reader, node: exp.Expr, form: type[exp.Expr]) -> Term:
+    """``x op ANY (query)`` and ``x op ALL (query)``."""
+    right = node.args["expression"]
+    inner = _query(right.this)
+    if not isinstance(inner, exp.Query):
+        raise refused("ANY or ALL of something else")
+    query, columns = reader.query(inner, reader.scope)
+    mine = [reader.read(node.args["this"].unnest())]
+    if isinstance(right, exp.Any):
+        return _any(reader, form, mine, query, columns)
+    opposite = _any(reader, OPPOSITES[form], mine, query, columns)
+    return Term(exp.Not(this=exp.Paren(this=opposite.node)), BOOL)
 
 
-def _mid(reader: Reader, args: Args) -> Term:
-    places = [
-        exp.Cast(this=as_type(reader.read(a), INT), to=exp.DataType.build("INT", dialect="spark")) for a in args[1:]
-    ]
-    return Term(fn("substring", as_text(reader, args[0]).node, *places), STRING)
+def _any(reader: Reader, form: type[exp.Expr], mine: list[Term], query: exp.Expr, columns: Columns) -> Term:
+    """Whether a comparison with some row is true, else whether it is unknown for some, from what is known of all rows."""
+    if len(mine) != 1 or form not in OPPOSITES:
+        raise refused("a comparison with rows outside of a condition")
+    (name, type_), value = columns[0], mine[0]
+    to = common("IN", [value.type, type_])
+    column = as_type(Term(named(name), type_), to)
+    known = fn(
+        "struct",
+        fn("count", exp.Literal.number(1)),
+        fn("count", column),
+        fn("min", column),
+        fn("max", column),
+        fn("collect_set", column),
+    )
+    found = exp.Subquery(this=_from(query, known))
+    rows, values, least, most, every = (exp.Dot(this=found.copy(), expression=quoted(f"col{i}")) for i in range(1, 6))
+    x = Term(as_type(value, to), to)
+    if form is exp.EQ:
+        match = fn("array_contains", every, x.node)
+    elif form is exp.NEQ:
+        match = exp.Or(
+            this=compared(reader, form, x, Term(least, to)).node,
+            expression=compared(reader, form, x, Term(most, to)).node,
+        )
+    else:
+        match = compared(reader, form, x, Term(most if form in (exp.LT, exp.LTE) else least, to)).node
+    null = exp.Is(this=x.node.copy(), expression=exp.Null())
+    nothing = exp.EQ(this=rows, expression=exp.Literal.number(0))
+    unknown = exp.LT(this=values, expression=rows.copy())
+    hit = fn("coalesce", match, exp.false())
+    return Term(when(nothing, exp.false(), null, exp.Null(), hit, exp.true(), unknown, exp.Null(), exp.false()), BOOL)
 
 
-#: (name, number of arguments) -> its meaning.
-NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
-    ("date_part", 2): lambda reader, args: part(reader, args[0].name.upper(), reader.read(args[1])),
-    ("datepart", 2): lambda reader, args: part(reader, args[0].name.upper(), reader.read(args[1])),
-    ("isodow", 1): lambda reader, args: part(reader, "ISODOW", reader.read(args[0])),
-    ("make_date", 3): lambda reader, args: made_date(*map(reader.read, args)),
-    ("to_date", 1): lambda reader, args: to_date(reader, args[0]),
-    ("isnull", 1): _is_null,
-    ("isnotnull", 1): lambda reader, args: _is_null(reader, args, negated=True),
-    ("btrim", 1): lambda reader, args: trimmed("", as_text(reader, args[0]).node, None),
-    ("btrim", 2): lambda reader, args: trimmed("", as_text(reader, args[0]).node, as_text(reader, args[1]).node),
-    ("mid", 3): _mid,
-    ("zeroifnull", 1): _zero_if_null,
-    ("dateadd", 2): lambda reader, args: _shift(reader, "DAY", args[1], args[0]),
-    ("date_sub", 2): lambda reader, args: _shift(reader, "DAY", args[1], args[0], -1),
-    ("dateadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
-    ("timestampadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
-    ("datetrunc", 2): lambda reader, args: truncated(reader, reader.read(args[1]), args[0]),
-    ("octet_length", 1): lambda reader, args: Term(cast(fn("octet_length", as_text(reader, args[0]).node), INT), INT),
-    ("xor", 2): lambda reader, args: bits(reader, exp.BitwiseXor(this=args[0], expression=args[1])),
-    ("pmod", 2): lambda reader, args: positive_mod(reader, *map(reader.read, args)),
-    ("fmod", 2): lambda reader, args: arithmetic(reader, "mod", *map(reader.read, args)),
-    ("log1p", 1): lambda reader, args: LOG1P(reader.read(args[0])),
-    ("expm1", 1): lambda reader, args: EXPM1(reader.read(args[0])),
-    ("epoch_us", 1): lambda reader, args: Term(micros(reader.read(args[0])), INT),
-    ("make_timestamp", 6): lambda reader, args: made_timestamp(*map(reader.read, args)),
-    ("try_to_timestamp", 1): lambda reader, args: cast_to(reader, reader.read(args[0]), TIMESTAMP, safe=True),
-    ("prefix", 2): _texts("startswith"),
-    ("suffix", 2): _texts("endswith"),
-}
+LOGIC: Mapping[type[exp.Expr], Rule] = {
+    **dict.fromkeys(COMPARISONS, _comparison),
+    exp.Exists: _exists,
+    **dict.fromkeys((exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect), _scalar),
+    exp.And: _logic, exp.Or: _logic, exp.Not: _negated, exp.Xor: _xor, exp.Between: _between, exp.In: _in, exp.Is: _is,
+    exp.Case: _case, exp.If: _if, exp.Nvl2: _nvl2, exp.DecodeCase: _decode, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
+}  # fmt: skip

@@ -10,27 +10,26 @@ import sqlglot
 from sqlglot import exp
 
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.validation.meaning.exact import Needed
-from cumulus_ops.validation.meaning.grouping import (
-    group_apart,
-    group_keys,
-    grouping_sets,
-    only_total,
-    set_group,
-    total_of,
-    windowed,
-)
-from cumulus_ops.validation.meaning.reader import Columns, Options, Reader, Scope
-from cumulus_ops.validation.meaning.tables import (
+from cumulus_ops.validation.meaning.clauses import (
     Tables,
     by_position,
     expanded,
+    group_apart,
+    group_keys,
+    grouping_sets,
     item_names,
     meant,
+    only_total,
     place_of,
+    set_group,
     tie_breakers,
+    total_of,
     unaliased,
+    windowed,
 )
+from cumulus_ops.validation.meaning.exact import Needed
+from cumulus_ops.validation.meaning.reader import Columns, Options, Reader, Scope
+from cumulus_ops.validation.meaning.rules import RULES
 from cumulus_ops.validation.meaning.terms import Term, as_table, as_type, cast, common, named, quoted, refused
 from cumulus_ops.validation.meaning.windows import ordered
 from m3.datatypes import Type
@@ -91,7 +90,7 @@ def written_out(
         tree = sqlglot.parse_one(sql, read=dialect)
     except sqlglot.errors.SqlglotError as error:
         raise InputProblem(f"not SQL: {error}", kind="bad-sql", hint="check the view's text") from error
-    options = Options(dialect, wide, apart)
+    options = Options(RULES, dialect, wide, apart)
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
     queries = _Queries(options, {r.name.lower(): r for r in relations}, views or {}, [] if ordered else None)

@@ -1,22 +1,98 @@
-"""Every form of SQL that has a meaning written out: the tables of all modules as one."""
+"""Every form of SQL that has a meaning written out: the tables of all modules as one, and functions that sqlglot does not know by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_aggregate
-from cumulus_ops.validation.meaning.logic import LOGIC, NAMED
-from cumulus_ops.validation.meaning.moments import MOMENTS
-from cumulus_ops.validation.meaning.numbers import NUMBERS
-from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.terms import Term, refused
-from cumulus_ops.validation.meaning.texts import JSONS, TEXTS
-from cumulus_ops.validation.meaning.values import VALUES
+from cumulus_ops.validation.meaning.logic import LOGIC
+from cumulus_ops.validation.meaning.moments import (
+    MOMENTS,
+    added,
+    amount_of,
+    made_date,
+    made_timestamp,
+    micros,
+    part,
+    to_date,
+    truncated,
+)
+from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, bits, positive_mod
+from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule, cast_to
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, refused, unified
+from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trimmed
 from cumulus_ops.validation.meaning.windows import WINDOWS
+from m3.datatypes import BOOL, INT, STRING, TIMESTAMP
 
 __all__ = ["RULES"]
+
+
+# Functions that sqlglot does not know by name, in any dialect.
+
+
+Args = Sequence[exp.Expr]
+
+
+def _is_null(reader: Reader, args: Args, *, negated: bool = False) -> Term:
+    tested = exp.Paren(this=exp.Is(this=reader.read(args[0]).node, expression=exp.Null()))
+    return Term(exp.Not(this=tested) if negated else tested, BOOL)
+
+
+def _zero_if_null(reader: Reader, args: Args) -> Term:
+    nodes, to = unified("COALESCE", [reader.read(args[0]), literal(0)])
+    return Term(fn("coalesce", *nodes), to)
+
+
+def _shift(reader: Reader, unit: str, amount: exp.Expr, start: exp.Expr, sign: int = 1) -> Term:
+    steps = amount_of(reader, amount, unit)
+    if sign < 0:
+        steps = {u: exp.Paren(this=exp.Neg(this=exp.Paren(this=n))) for u, n in steps.items()}
+    return added(reader.read(start), steps)
+
+
+def _texts(name: str) -> Callable[[Reader, Args], Term]:
+    return lambda reader, args: Term(fn(name, *(as_text(reader, a).node for a in args)), BOOL)
+
+
+def _mid(reader: Reader, args: Args) -> Term:
+    places = [
+        exp.Cast(this=as_type(reader.read(a), INT), to=exp.DataType.build("INT", dialect="spark")) for a in args[1:]
+    ]
+    return Term(fn("substring", as_text(reader, args[0]).node, *places), STRING)
+
+
+#: (name, number of arguments) -> its meaning.
+NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
+    ("date_part", 2): lambda reader, args: part(reader, args[0].name.upper(), reader.read(args[1])),
+    ("datepart", 2): lambda reader, args: part(reader, args[0].name.upper(), reader.read(args[1])),
+    ("isodow", 1): lambda reader, args: part(reader, "ISODOW", reader.read(args[0])),
+    ("make_date", 3): lambda reader, args: made_date(*map(reader.read, args)),
+    ("to_date", 1): lambda reader, args: to_date(reader, args[0]),
+    ("isnull", 1): _is_null,
+    ("isnotnull", 1): lambda reader, args: _is_null(reader, args, negated=True),
+    ("btrim", 1): lambda reader, args: trimmed("", as_text(reader, args[0]).node, None),
+    ("btrim", 2): lambda reader, args: trimmed("", as_text(reader, args[0]).node, as_text(reader, args[1]).node),
+    ("mid", 3): _mid,
+    ("zeroifnull", 1): _zero_if_null,
+    ("dateadd", 2): lambda reader, args: _shift(reader, "DAY", args[1], args[0]),
+    ("date_sub", 2): lambda reader, args: _shift(reader, "DAY", args[1], args[0], -1),
+    ("dateadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
+    ("timestampadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
+    ("datetrunc", 2): lambda reader, args: truncated(reader, reader.read(args[1]), args[0]),
+    ("octet_length", 1): lambda reader, args: Term(cast(fn("octet_length", as_text(reader, args[0]).node), INT), INT),
+    ("xor", 2): lambda reader, args: bits(reader, exp.BitwiseXor(this=args[0], expression=args[1])),
+    ("pmod", 2): lambda reader, args: positive_mod(reader, *map(reader.read, args)),
+    ("fmod", 2): lambda reader, args: arithmetic(reader, "mod", *map(reader.read, args)),
+    ("log1p", 1): lambda reader, args: LOG1P(reader.read(args[0])),
+    ("expm1", 1): lambda reader, args: EXPM1(reader.read(args[0])),
+    ("epoch_us", 1): lambda reader, args: Term(micros(reader.read(args[0])), INT),
+    ("make_timestamp", 6): lambda reader, args: made_timestamp(*map(reader.read, args)),
+    ("try_to_timestamp", 1): lambda reader, args: cast_to(reader, reader.read(args[0]), TIMESTAMP, safe=True),
+    ("prefix", 2): _texts("startswith"),
+    ("suffix", 2): _texts("endswith"),
+}
 
 
 def _anonymous(reader: Reader, node: exp.Expr) -> Term:

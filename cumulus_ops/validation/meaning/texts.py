@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.numbers import failing
-from cumulus_ops.validation.meaning.reader import Reader, Rule
+from cumulus_ops.validation.meaning.reader import Reader, Rule, cast_to
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refused, text, when
-from cumulus_ops.validation.meaning.values import cast_to
 from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
 
 __all__ = ["JSONS", "TEXTS", "as_text", "trimmed"]

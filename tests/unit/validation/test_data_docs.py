@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 from pathlib import Path
 from unittest.mock import patch
 
 import pyarrow as pa
 
+from cumulus_ops import templates
 from cumulus_ops.validation import reports
 from cumulus_ops.validation.checkpoint import _checked, _Found, _no_rows
 from cumulus_ops.validation.judge import Compared, Terms
@@ -46,3 +48,8 @@ def test_expectations_without_a_sentence_are_named(tmp_path: Path) -> None:
         type, kwargs = "expect_nothing", {"column": "<x>", "batch_id": "b"}
 
     assert reports._sentence(Configuration()) == "expect_nothing(column=<x>)"
+
+
+def test_the_example_of_templates_is_true() -> None:
+    assert doctest.testmod(templates).attempted
+    assert doctest.testmod(templates).failed == 0
