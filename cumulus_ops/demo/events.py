@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cumulus_ops.demo.tpch import TABLES, read_table
@@ -19,11 +18,9 @@ from cumulus_ops.project.errors import InputProblem
 
 __all__ = [
     "CHANGES",
-    "EventCount",
     "Life",
     "Schedule",
     "changed_rows",
-    "count_events",
     "deliver_period",
     "drop_name",
     "epoch_of_period",
@@ -117,7 +114,9 @@ def make_lives(tables: Mapping[str, Callable[[], pa.Table]], schedule: Schedule,
         lives[name] = _slow_life(len(tables[name]()), schedule, np.random.default_rng([seed, place]), name)
     orders, lineitem = tables["orders"](), tables["lineitem"]()
     lives["orders"] = _order_life(orders["o_orderdate"], schedule, np.random.default_rng([seed, 6]))
-    parent = _parents(orders["o_orderkey"].to_numpy(), lineitem["l_orderkey"].to_numpy())
+    keys = orders["o_orderkey"].to_numpy()
+    order = np.argsort(keys, kind="stable")
+    parent = np.asarray(order[np.searchsorted(keys, lineitem["l_orderkey"].to_numpy(), sorter=order)])
     lives["lineitem"] = _item_life(lives["orders"], parent, schedule, np.random.default_rng([seed, 7]))
     return lives
 
@@ -165,12 +164,6 @@ def _later(
     """For the chosen rows a period from ``after`` on (inclusive), -1 for the others."""
     room = schedule.clip(np.full(len(after), schedule.end * 2), coordinator) - after
     return np.where(chosen, after + (random.random(len(after)) * (room + 1)).astype(np.int64), -1)
-
-
-def _parents(keys: np.ndarray, children: np.ndarray) -> np.ndarray:
-    """The index of each child's parent row."""
-    order = np.argsort(keys, kind="stable")
-    return np.asarray(order[np.searchsorted(keys, children, sorter=order)])
 
 
 def changed_rows(name: str, rows: pa.Table, seed: int) -> pa.Table:
@@ -260,8 +253,14 @@ def make_events(tables: Path, out: Path, *, epochs: int = 4, coordinators: int =
     """
     schedule = Schedule(epochs, coordinators)
     settings = {"tables": str(tables.resolve()), "epochs": epochs, "coordinators": coordinators, "seed": seed}
-    if _is_there(out, settings):
+    marker = out / MARKER
+    if marker.is_file() and json.loads(marker.read_text()) == settings:
         return out
+    if out.is_dir() and any(out.glob("*/p*")):
+        hint = "choose another folder, or remove it"
+        raise InputProblem("holds another stream", kind="other-stream", place=str(out), hint=hint)
+    for left in out.glob("*/.p*.tmp"):
+        shutil.rmtree(left)
     out.mkdir(parents=True, exist_ok=True)
     lives = make_lives({t: lambda t=t: _life_columns(tables, t) for t in TABLES}, schedule, seed)  # type: ignore[misc]
     for coordinator, period in _places(schedule):
@@ -270,20 +269,8 @@ def make_events(tables: Path, out: Path, *, epochs: int = 4, coordinators: int =
         _write_table(read_table(tables, table), table, lives[table], schedule, out, seed)
     for coordinator, period in sorted(_places(schedule), key=lambda place: place[1]):
         _temporary(out, coordinator, period).rename(out / str(coordinator) / drop_name(period))
-    (out / MARKER).write_text(json.dumps(settings))
+    marker.write_text(json.dumps(settings))
     return out
-
-
-def _is_there(out: Path, settings: dict[str, object]) -> bool:
-    marker = out / MARKER
-    if marker.is_file() and json.loads(marker.read_text()) == settings:
-        return True
-    if out.is_dir() and any(out.glob("*/p*")):
-        hint = "choose another folder, or remove it"
-        raise InputProblem("holds another stream", kind="other-stream", place=str(out), hint=hint)
-    for left in out.glob("*/.p*.tmp"):
-        shutil.rmtree(left)
-    return False
 
 
 def _places(schedule: Schedule) -> Iterator[tuple[int, int]]:
@@ -351,17 +338,13 @@ def _events(life: Life, updated: np.ndarray) -> _Events:
     drop = (life.coordinator[row] << 20) + np.concatenate([p[3] for p in parts])
     order = np.lexsort((1 - op, row, phase, drop))
     row, source, op, phase, drop = row[order], source[order], op[order], phase[order], drop[order]
-    return _Events(source, op, _number(row, phase, drop), drop)
-
-
-def _number(row: np.ndarray, phase: np.ndarray, drop: np.ndarray) -> np.ndarray:
-    """Offsets 0, 1, ... per coordinator: a new one wherever row, phase or drop differ from the row before."""
+    # Offsets 0, 1, ... per coordinator: a new one wherever row, phase or drop differ from the row before.
     new = np.ones(len(row), dtype=bool)
     new[1:] = (row[1:] != row[:-1]) | (phase[1:] != phase[:-1]) | (drop[1:] != drop[:-1])
     count = np.cumsum(new) - 1
     coordinator = drop >> 20
     first = np.searchsorted(coordinator, coordinator)
-    return np.asarray(count - count[first]) if len(count) else count
+    return _Events(source, op, np.asarray(count - count[first]) if len(count) else count, drop)
 
 
 def deliver_period(staging: Path, landing: Path, period: int) -> list[Path]:
@@ -379,27 +362,3 @@ def deliver_period(staging: Path, landing: Path, period: int) -> list[Path]:
             temporary.rename(target)
             landed.append(target)
     return landed
-
-
-@dataclass(frozen=True)
-class EventCount:
-    """What a table's files hold: rows to insert, rows to delete, atomic events (an update is one event of two rows)."""
-
-    inserts: int
-    deletes: int
-    events: int
-
-
-def count_events(landing: Path) -> dict[str, EventCount]:
-    """Counts what lies in a folder of drops, by table."""
-    return {table: _count(sorted(landing.glob(f"*/p*/{table}.parquet"))) for table in TABLES}
-
-
-def _count(paths: list[Path]) -> EventCount:
-    inserts = deletes = events = 0
-    for path in paths:
-        columns = pq.read_table(path, columns=["op", "event"])
-        inserted = int(pc.sum(pc.equal(columns["op"], "I")).as_py() or 0)
-        inserts, deletes = inserts + inserted, deletes + len(columns) - inserted
-        events += pc.count_distinct(columns["event"]).as_py()
-    return EventCount(inserts, deletes, events)

@@ -135,13 +135,17 @@ class _Demo:
 
     def run(self) -> None:
         """Everything, from the data to the table."""
+        from cumulus_ops.demo.events import periods
+
         shutil.rmtree(self.home, ignore_errors=True)
         self.servers = servers = Servers(self.home, self.options.port, self.options.dags.resolve())
         servers.begin()
         staging = self._make_data()
         with self.display.working("starting Spark and Airflow"):
             project = self._start(servers)
-            self._feed(project, staging)
+            count = periods(self.options.epochs, project.coordinators)
+            self.feeder = Feeder(staging, project.landing, Rhythm.of(project), count)
+            self.feeder.start()
             servers.wait_ready(project)
         self.display.say(f"Airflow is up: {servers.api.url}   login: {servers.login.user} / {servers.login.password}")
         self._watch(servers, project)
@@ -187,13 +191,6 @@ class _Demo:
         initialise(project)
         servers.start(self.options.project, settings)
         return project
-
-    def _feed(self, project: Project, staging: Path) -> None:
-        from cumulus_ops.demo.events import periods
-
-        count = periods(self.options.epochs, project.coordinators)
-        self.feeder = Feeder(staging, project.landing, Rhythm.of(project), count)
-        self.feeder.start()
 
     def _watch(self, servers: Servers, project: Project) -> None:
         """Show what happens until every epoch is validated."""

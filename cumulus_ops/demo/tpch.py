@@ -12,11 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumulus_ops.files.columns import m3_type
 from cumulus_ops.project.errors import InputProblem, SetupProblem
-from m3.program import Column, Relation
 
-__all__ = ["TABLES", "generate_tables", "plain_schema", "read_table", "relation_of"]
+__all__ = ["TABLES", "generate_tables", "plain_schema", "read_table"]
 
 TABLES = ("region", "nation", "customer", "supplier", "part", "partsupp", "orders", "lineitem")
 MARKER = "tables.json"
@@ -35,7 +33,17 @@ def generate_tables(folder: Path, scale_factor: float) -> Path:
         InputProblem: the folder holds something else, e.g. tables of another scale factor.
     """
     if folder.exists():
-        return _check_existing(folder, scale_factor)
+        marker = folder / MARKER
+        found = json.loads(marker.read_text())["scale_factor"] if marker.is_file() else None
+        if found == scale_factor:
+            return folder
+        what = f"tables of scale factor {found}" if found is not None else "something else"
+        raise InputProblem(
+            f"holds {what}, not tables of scale factor {scale_factor}",
+            kind="other-tables",
+            place=str(folder),
+            hint="remove the folder or choose another",
+        )
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -46,20 +54,6 @@ def generate_tables(folder: Path, scale_factor: float) -> Path:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return folder
-
-
-def _check_existing(folder: Path, scale_factor: float) -> Path:
-    marker = folder / MARKER
-    found = json.loads(marker.read_text())["scale_factor"] if marker.is_file() else None
-    if found == scale_factor:
-        return folder
-    what = f"tables of scale factor {found}" if found is not None else "something else"
-    raise InputProblem(
-        f"holds {what}, not tables of scale factor {scale_factor}",
-        kind="other-tables",
-        place=str(folder),
-        hint="remove the folder or choose another",
-    )
 
 
 def _run_generator(folder: Path, scale_factor: float) -> None:
@@ -93,9 +87,3 @@ def read_table(folder: Path, table: str) -> pa.Table:
     """One table in :func:`plain_schema`."""
     raw = pq.read_table(folder / f"{table}.parquet")
     return raw.cast(plain_schema(raw.schema))
-
-
-def relation_of(folder: Path, table: str) -> Relation:
-    """The relation that a generated table declares; TPC-H has no NULLs."""
-    schema = plain_schema(pq.read_schema(folder / f"{table}.parquet"))
-    return Relation(table, tuple(Column(field.name, m3_type(field.type)) for field in schema))

@@ -137,7 +137,12 @@ def find_mark(table: DeltaTable, path: Path, owner: Identity, *, is_adopted: boo
     if value is None:
         if is_adopted:
             return None
-        raise _of_another(table, path)
+        newest = next((c[INSTALLATION] for c in table.history(20) if INSTALLATION in c), None)
+        whose = (
+            "is not one that this project has written" if newest is None else f"is that of installation {newest[:8]}"
+        )
+        hint = "publish elsewhere (`publish: path:` in cumulus.yaml); or move this folder away, and a new table is made in its place"
+        raise SetupProblem(f"the table {whose}", kind="published-by-another", place=str(path), hint=hint)
     mark = Mark.of(value)
     if mark.generation > owner.generation:
         raise restored(path)
@@ -162,13 +167,6 @@ def restored(path: Path) -> SetupProblem:
         place=str(path),
         hint="put the newer catalog back; or `cumulus anew` goes on from this one, and replaces the table",
     )
-
-
-def _of_another(table: DeltaTable, path: Path) -> SetupProblem:
-    newest = next((c[INSTALLATION] for c in table.history(20) if INSTALLATION in c), None)
-    whose = "is not one that this project has written" if newest is None else f"is that of installation {newest[:8]}"
-    hint = "publish elsewhere (`publish: path:` in cumulus.yaml); or move this folder away, and a new table is made in its place"
-    return SetupProblem(f"the table {whose}", kind="published-by-another", place=str(path), hint=hint)
 
 
 def unreadable(path: Path, problem: Exception | str) -> IntegrityProblem:
@@ -332,7 +330,18 @@ def _written(
         table = open_table(path)
         mark = None if table is None else _owned(table, path, owner, adopted)
         if table is not None and mark is not None and mark.generation == owner.generation and mark.number >= epoch:
-            return _found(table, path, owner, epoch, snapshot, mark, known)
+            # the table has the epoch, or a later one: some version of it holds the epoch
+            commits = [
+                c for c in _history(path) if generation_of(c) == owner.generation and int(c.get(EPOCH, -1)) >= epoch
+            ]
+            mine = [c for c in commits if c[EPOCH] == str(epoch)]
+            is_unknown = not mine and mark.number > epoch and mark.value > known
+            if is_unknown or any(c.get(SNAPSHOT, "") != snapshot for c in mine):
+                raise restored(path)
+            version = min(
+                (int(c["version"]) for c in mine or commits), default=table.version()
+            )  # its log was cleaned up
+            return Published(version, str(table.metadata().id), max(mark.value, known))
         try:
             return _write(rows, table, path, said, owner, epoch)
         except (CommitFailedError, DeltaError) as problem:
@@ -345,19 +354,6 @@ def _owned(table: DeltaTable, path: Path, owner: Identity, adopted: int | None) 
     """Our newest transaction in a table; None in one from before there were any."""
     is_known = adopted is not None and adopted in published_versions(path).values()
     return find_mark(table, path, owner, is_adopted=is_known)
-
-
-def _found(
-    table: DeltaTable, path: Path, owner: Identity, epoch: int, snapshot: str, mark: Mark, known: int
-) -> Published:
-    """The version that holds the epoch, of a table that has it, or a later one."""
-    commits = [c for c in _history(path) if generation_of(c) == owner.generation and int(c.get(EPOCH, -1)) >= epoch]
-    mine = [c for c in commits if c[EPOCH] == str(epoch)]
-    is_unknown = not mine and mark.number > epoch and mark.value > known
-    if is_unknown or any(c.get(SNAPSHOT, "") != snapshot for c in mine):
-        raise restored(path)
-    version = min((int(c["version"]) for c in mine or commits), default=table.version())  # its log was cleaned up
-    return Published(version, str(table.metadata().id), max(mark.value, known))
 
 
 def _write(

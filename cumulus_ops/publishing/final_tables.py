@@ -235,9 +235,8 @@ def _write(
 ) -> tuple[int, str, int]:
     """Exactly behind the version that was looked at: the commit fails if there is another one by now."""
     owner = opened.owner
-    numbers = [
-        m.number for m in (opened.mark, _known_mark(known)) if m is not None and m.generation == owner.generation
-    ]
+    marks = (opened.mark, None if known is None else Mark.of(known[1]))
+    numbers = [m.number for m in marks if m is not None and m.generation == owner.generation]
     mark = Mark(owner.generation, max(numbers, default=0) + 1)
     said = ours({FINAL: json.dumps(values), APPEND: str(mark.value), PROGRAM: program}, owner, mark)
     try:
@@ -250,10 +249,6 @@ def _write(
         return opened.version, opened.table_id, mark.value  # a table that is written to moves on
     except (CommitFailedError, DeltaError) as problem:
         raise conflict(opened.path, problem) from problem
-
-
-def _known_mark(known: tuple[str, int] | None) -> Mark | None:
-    return None if known is None else Mark.of(known[1])
 
 
 def final_table(project: Project, view: str) -> Path | None:

@@ -57,29 +57,26 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
         InputProblem: it has expired just now.
         IntegrityProblem: it has other rows than were final before.
     """
-    if rt.project.published is None:
+    folder = rt.project.published
+    if folder is None:
         return {}
     if rt.catalog.snapshots.outcome("publish", epoch) is None:
-        _publish(rt, epoch, rt.project.published)
+        done = rt.catalog.results.published()
+        without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
+        for view in rt.program.views:
+            if (view.name, epoch) in done:
+                continue
+            reach("publish.before-table")
+            try:
+                rows = read_view(rt, view.name, as_of=epoch)
+            except ViewInError as problem:
+                _publish_error(rt, view_error(view.name, epoch, problem), folder / view.name)
+                continue
+            require_finals(rt, view.name, rows, epoch)
+            _publish_rows(rt, folder / view.name, epoch, rows, without)
         write_notices(rt)
         rt.catalog.snapshots.record_done("publish", epoch)
     return {view: version for (view, e), version in rt.catalog.results.published().items() if e == epoch}
-
-
-def _publish(rt: Runtime, epoch: int, folder: Path) -> None:
-    done = rt.catalog.results.published()
-    without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
-    for view in rt.program.views:
-        if (view.name, epoch) in done:
-            continue
-        reach("publish.before-table")
-        try:
-            rows = read_view(rt, view.name, as_of=epoch)
-        except ViewInError as problem:
-            _publish_error(rt, view_error(view.name, epoch, problem), folder / view.name)
-            continue
-        require_finals(rt, view.name, rows, epoch)
-        _publish_rows(rt, folder / view.name, epoch, rows, without)
 
 
 def _publish_rows(rt: Runtime, path: Path, epoch: int, rows: pa.Table, without: str) -> None:
@@ -123,7 +120,7 @@ def publish_lost(rt: Runtime) -> list[str]:
     newest: dict[str, int] = {}
     for name, epoch in rt.catalog.results.published():
         newest[name] = max(epoch, newest.get(name, -1))
-    lost = [view for view in rt.program.views if view.name in newest and _is_lost(rt, view.name, newest[view.name])]
+    lost = [view for view in rt.program.views if view.name in newest and _is_lost(rt, rt.project.published / view.name)]
     done = []
     for view in lost:
         epoch = newest[view.name]
@@ -139,11 +136,10 @@ def publish_lost(rt: Runtime) -> list[str]:
     return done
 
 
-def _is_lost(rt: Runtime, view: str, epoch: int) -> bool:
-    known = rt.catalog.results.published_table(view)
-    if known is None or rt.project.published is None:
+def _is_lost(rt: Runtime, path: Path) -> bool:
+    known = rt.catalog.results.published_table(path.name)
+    if known is None:
         return False
-    path = rt.project.published / view
     table = open_table(path)
     if table is None or str(table.metadata().id) != known[0]:
         return True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.epochs import FencedVote, InError, LeftOut, left_out
+from cumulus_ops.catalog.epochs import LeftOut, left_out
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
 from cumulus_ops.project.names import NOTICES, code, escaped, hide
@@ -113,23 +113,33 @@ def tell_where_coordinators_are(rt: Runtime) -> None:
     for coordinator in {m.coordinator for m in membership.all} - stays.keys():
         last = membership.find(coordinator)
         if last is not None and last.last is not None:
-            stays[coordinator] = _last_stay(rt, coordinator, last.last, rhythm)
+            left_at = rt.catalog.members.boundary(coordinator, last.last, rhythm).ends_at
+            stays[coordinator] = Stay(coordinator, last.last, left_at, left_at, left_at, gone=True)
     write_timeline(rt.project.state, [stays[c] for c in sorted(stays)])
-
-
-def _last_stay(rt: Runtime, coordinator: int, epoch: int, rhythm: Rhythm) -> Stay:
-    left_at = rt.catalog.members.boundary(coordinator, epoch, rhythm).ends_at
-    return Stay(coordinator, epoch, left_at, left_at, left_at, gone=True)
 
 
 def write_notices(rt: Runtime) -> None:
     """Write the file as the catalog has it now, by one rename; delete it when there is nothing to say."""
     failed = rt.catalog.history.failed()
     newest = rt.catalog.snapshots.newest()
-    waiting = tuple(b for b in failed if b.state == "aside")
-    text = _text(waiting, left_out(failed, newest), newest) + _of_views(newest_errors(rt))
-    text += _of_intake(*rt.catalog.deliveries.count_undecided())
-    text += _of_coordinators([vote for vote in rt.catalog.votes.fenced() if vote.epoch >= newest])
+    aside = [
+        f"- **set aside**: {_cell(b)}; {'or ' if b.retry_at else ''}decide by `cumulus batch retry {b.batch}` or `drop {b.batch}`"
+        for b in failed
+        if b.state == "aside"
+    ]
+    missing = [f"- the snapshot of epoch {newest} is **without** {_cell(b)}" for b in left_out(failed, newest)]
+    rows, files = rt.catalog.deliveries.count_undecided()
+    counts = [f"**{n:,}** {what}" for n, what in ((rows, "rows in the quarantine"), (files, "files set aside")) if n]
+    intake = [f"- {' and '.join(counts)} wait for a decision: `cumulus quarantine list`"] if counts else []
+    sections = {
+        "### Batches that failed": [*aside, *missing],
+        "### Views in error": [f"- {code(e.view)} since epoch {e.since}: {code(e.reason)}" for e in newest_errors(rt)],
+        "### What was put aside on the way in": intake,
+        "### Coordinators that others have voted for": [
+            f"- {escaped(vote)}" for vote in rt.catalog.votes.fenced() if vote.epoch >= newest
+        ],
+    }
+    text = "".join("\n".join([title, *lines, ""]) for title, lines in sections.items() if lines)
     file = rt.project.state / NOTICES
     if not text:
         file.unlink(missing_ok=True)
@@ -137,31 +147,6 @@ def write_notices(rt: Runtime) -> None:
         replace_file(file, text)
 
 
-def _text(waiting: tuple[LeftOut, ...], missing: tuple[LeftOut, ...], newest: int) -> str:
-    lines = [
-        f"- **set aside**: {_cell(b)}; {'or ' if b.retry_at else ''}decide by `cumulus batch retry {b.batch}` or `drop {b.batch}`"
-        for b in waiting
-    ]
-    lines += [f"- the snapshot of epoch {newest} is **without** {_cell(b)}" for b in missing]
-    return "\n".join(["### Batches that failed", *lines, ""]) if lines else ""
-
-
 def _cell(batch: LeftOut) -> str:
     """In Markdown nothing of a name or a reason is markup."""
     return f"{code(batch.name)}, {batch.fate}: {code(batch.reason)}"
-
-
-def _of_views(errors: tuple[InError, ...]) -> str:
-    lines = [f"- {code(e.view)} since epoch {e.since}: {code(e.reason)}" for e in errors]
-    return "\n".join(["### Views in error", *lines, ""]) if lines else ""
-
-
-def _of_intake(rows: int, files: int) -> str:
-    counts = [f"**{n:,}** {what}" for n, what in ((rows, "rows in the quarantine"), (files, "files set aside")) if n]
-    line = f"- {' and '.join(counts)} wait for a decision: `cumulus quarantine list`"
-    return "\n".join(["### What was put aside on the way in", line, ""]) if counts else ""
-
-
-def _of_coordinators(fenced: Sequence[FencedVote]) -> str:
-    lines = [f"- {escaped(vote)}" for vote in fenced]
-    return "\n".join(["### Coordinators that others have voted for", *lines, ""]) if lines else ""

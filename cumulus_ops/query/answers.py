@@ -206,32 +206,26 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
         return Answer(view, rows, _same(TENTATIVE, len(rows)), is_tentative=True)
     final = final_from(rt, declared) if as_of is None else None
     if final == AT_ONCE:
-        return _at_once(rt, declared)
+        with rt.catalog.leases.step():
+            commit = rt.catalog.commits.last_commit()
+            # in this order: no run that is visible at the commit joins what lies on both sides of a horizon that is read later
+            rows = all_rows(rt, declared, Moment(commit, horizon=rt.catalog.finals.horizon()))
+        rows = in_order(declared, rows).select([c.name for c in declared.visible])
+        return Answer(view, rows, _same(NOW, len(rows)))
     sealed = sealed_view(rt, declared) if final == SEALED else None
-    return _committed(rt, declared, as_of) if sealed is None else _sealed(rt, sealed)
+    if sealed is not None:
+        return _read_sealed(rt, sealed)
+    with rt.catalog.leases.step():
+        epoch = snapshot_epoch(rt, as_of)
+        rows = read_view(rt, view, as_of=epoch)
+    return Answer(view, rows, _same(f"epoch {epoch}", len(rows)), epoch)
 
 
 def _same(label: str, rows: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([label]))
 
 
-def _at_once(rt: Runtime, view: View) -> Answer:
-    with rt.catalog.leases.step():
-        commit = rt.catalog.commits.last_commit()
-        # in this order: no run that is visible at the commit joins what lies on both sides of a horizon that is read later
-        rows = all_rows(rt, view, Moment(commit, horizon=rt.catalog.finals.horizon()))
-    rows = in_order(view, rows).select([c.name for c in view.visible])
-    return Answer(view.name, rows, _same(NOW, len(rows)))
-
-
-def _committed(rt: Runtime, view: View, as_of: int | None) -> Answer:
-    with rt.catalog.leases.step():
-        epoch = snapshot_epoch(rt, as_of)
-        rows = read_view(rt, view.name, as_of=epoch)
-    return Answer(view.name, rows, _same(f"epoch {epoch}", len(rows)), epoch)
-
-
-def _sealed(rt: Runtime, sealed: SealedView) -> Answer:
+def _read_sealed(rt: Runtime, sealed: SealedView) -> Answer:
     """Partitions that are final, and the rest of the newest snapshot. What a snapshot has of a partition that is final, it has right if the
     partition's batches are all in it; of the others it is read anew, and so are all if it has none, for the view is in error in it."""
     view = sealed.view
@@ -247,40 +241,27 @@ def _sealed(rt: Runtime, sealed: SealedView) -> Answer:
         parts, error = [], None
         if epoch >= 0 or not finals:
             try:
-                parts.append(_of_snapshot(rt, sealed, Moment(commit, epoch_end(epoch)), epoch, finals, fresh))
+                rows = all_rows(rt, view, Moment(commit, epoch_end(epoch)))
+                places = _places(sealed, rows, finals)
+                stays = ~np.isin(places, fresh)
+                parts.append(_labelled(rows.filter(pa.array(stays)), places[stays], finals, sealed, f"epoch {epoch}"))
             except ViewInError as problem:
                 if not finals:
                     raise
                 fresh, error = list(range(len(finals))), problem.message
         if fresh:
-            parts.append(_of_partitions(rt, sealed, Moment(commit), [finals[i] for i in fresh]))
+            chosen = [finals[i] for i in fresh]
+            kept = sealed.kept(sealed.partitions([f.value for f in chosen]))
+            rows = all_rows(
+                rt, view, Moment(commit), kept, checked=False
+            )  # none of their events fails, whatever others do
+            parts.append(_labelled(rows, _places(sealed, rows, chosen), chosen, sealed, ""))
         if epoch >= 0:
             require_retained(rt, epoch)
-    rows = in_order(view, _together(parts))
+    rows = in_order(view, pa.concat_tables([part.unify_dictionaries() for part in parts]).unify_dictionaries())
     visible = rows.select([c.name for c in view.visible])
     by = rows["#by"].combine_chunks()
     return Answer(view.name, visible, by, None if epoch < 0 else epoch, len(finals), error=error)
-
-
-def _together(parts: Sequence[pa.Table]) -> pa.Table:
-    return pa.concat_tables([part.unify_dictionaries() for part in parts]).unify_dictionaries()
-
-
-def _of_snapshot(
-    rt: Runtime, sealed: SealedView, moment: Moment, epoch: int, finals: Sequence[FinalPartition], fresh: Sequence[int]
-) -> pa.Table:
-    """The rows of a snapshot, without those of partitions that are fresher than it."""
-    rows = all_rows(rt, sealed.view, moment)
-    places = _places(sealed, rows, finals)
-    stays = ~np.isin(places, fresh)
-    return _labelled(rows.filter(pa.array(stays)), places[stays], finals, sealed, f"epoch {epoch}")
-
-
-def _of_partitions(rt: Runtime, sealed: SealedView, moment: Moment, finals: Sequence[FinalPartition]) -> pa.Table:
-    """The rows of partitions that are final: none of their events fails, whatever others do."""
-    kept = sealed.kept(sealed.partitions([f.value for f in finals]))
-    rows = all_rows(rt, sealed.view, moment, kept, checked=False)
-    return _labelled(rows, _places(sealed, rows, finals), finals, sealed, "")
 
 
 def _places(sealed: SealedView, rows: pa.Table, finals: Sequence[FinalPartition]) -> np.ndarray:
@@ -294,13 +275,10 @@ def _labelled(
 ) -> pa.Table:
     """The rows with the column ``#by``: only the labels that occur are made."""
     used, codes = np.unique(places, return_inverse=True)
-    labels = [_label(sealed, finals[i]) if i >= 0 else otherwise for i in used.tolist()]
+    seal = ", ".join(sealed.seals[0].columns)
+    labels = [f"seal {seal}={shown_value(finals[i].value)}" if i >= 0 else otherwise for i in used.tolist()]
     by = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(labels, pa.string()))
     return rows.append_column("#by", by)
-
-
-def _label(sealed: SealedView, final: FinalPartition) -> str:
-    return f"seal {', '.join(sealed.seals[0].columns)}={shown_value(final.value)}"
 
 
 def final_rows(

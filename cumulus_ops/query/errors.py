@@ -74,7 +74,13 @@ def described_error(
     since: int | None = None
     if tentative:
         message, hint = f"tentative, may still be corrected: {problem.message}", problem.hint
-        hint = _in_snapshot(rt, view, newest) if newest >= 0 else hint
+        if newest >= 0:
+            hint = f"in the snapshot of epoch {newest} it is not in error: read it without --tentative"
+            try:
+                read_view(rt, view, as_of=newest, ordered=False)
+            except ViewInError as other:
+                before = _since(rt, view, newest, other)
+                hint = f"it is in error in the snapshot of epoch {newest}, too, since epoch {before}"
     else:
         epoch = newest if as_of is None else as_of
         since = _since(rt, view, epoch, problem)
@@ -86,12 +92,3 @@ def described_error(
 def _since(rt: Runtime, view: str, epoch: int, problem: ViewInError) -> int:
     known = [*rt.catalog.results.view_errors(), view_error(view, epoch, problem)]
     return next(e.since for e in in_error(known, epoch) if e.view == view)
-
-
-def _in_snapshot(rt: Runtime, view: str, epoch: int) -> str:
-    """What a snapshot has instead of what was applied since."""
-    try:
-        read_view(rt, view, as_of=epoch, ordered=False)
-    except ViewInError as problem:
-        return f"it is in error in the snapshot of epoch {epoch}, too, since epoch {_since(rt, view, epoch, problem)}"
-    return f"in the snapshot of epoch {epoch} it is not in error: read it without --tentative"

@@ -22,10 +22,10 @@ from cumulus_ops.catalog.epochs import (
     in_error,
     left_out,
 )
-from cumulus_ops.catalog.records import FileAside, QuarantinedRows, StandingSource
+from cumulus_ops.catalog.records import FileAside, StandingSource
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.rhythm import Rhythm
-from cumulus_ops.project.settings import Project, SourceSettings
+from cumulus_ops.project.settings import Project
 from cumulus_ops.sources.landing import Landing
 
 __all__ = [
@@ -108,22 +108,19 @@ def overdue_members(
     Nobody is overdue while nothing has come for anybody since the newest snapshot: without Airflow an epoch is sealed when there is something in it. What
     waits in sources is not known, so it is taken to be something.
     """
-    ends = {m.coordinator: (catalog.members.boundary(m.coordinator, m.epoch, rhythm).ends_at, m.epoch) for m in members}
-    found = {who: at for who, (ends_at, epoch) in ends.items() if (at := _over_since(ends_at, epoch, rhythm))}
-    return found if found and _something_waits(project, catalog, members) else {}
-
-
-def _something_waits(project: Project, catalog: Catalog, members: Sequence[Member]) -> bool:
-    if project.sources or catalog.history.has_uncommitted():
-        return True
-    return any(Landing(project, catalog, m.coordinator).waiting() for m in members)
-
-
-def _over_since(ends_at: datetime.datetime, epoch: int, rhythm: Rhythm) -> datetime.datetime | None:
-    if rhythm.is_over(epoch):
-        return None
-    waited = datetime.datetime.now(datetime.UTC) - ends_at
-    return ends_at if waited > max(rhythm.length, LEAST_PATIENCE) else None
+    now, patience = datetime.datetime.now(datetime.UTC), max(rhythm.length, LEAST_PATIENCE)
+    ends = {
+        m.coordinator: catalog.members.boundary(m.coordinator, m.epoch, rhythm).ends_at
+        for m in members
+        if not rhythm.is_over(m.epoch)
+    }
+    found = {who: ends_at for who, ends_at in ends.items() if now - ends_at > patience}
+    is_waiting = found and (
+        project.sources
+        or catalog.history.has_uncommitted()
+        or any(Landing(project, catalog, m.coordinator).waiting() for m in members)
+    )
+    return found if is_waiting else {}
 
 
 def _changed(drop: Path) -> datetime.datetime | None:
@@ -169,14 +166,15 @@ def standing_sources(project: Project, catalog: Catalog) -> list[StandingSource]
     """Those that stand still, in the project's order: who asked them last said so, or nobody asks them."""
     known = {s.source: s for s in catalog.problems.standing_sources()} if project.sources else {}
     members = {m.coordinator for m in catalog.members.membership().active()}
-    found = (_without_coordinator(s) if s.coordinator not in members else known.get(s.name) for s in project.sources)
-    return [standing for standing in found if standing is not None]
-
-
-def _without_coordinator(source: SourceSettings) -> StandingSource:
-    who = source.coordinator
-    hint = f"`cumulus coordinators add {who}`, or name another `coordinator:`"
-    return StandingSource(source.name, f"there is no coordinator {who} to ask it\n  hint: {hint}", None)
+    found = []
+    for source in project.sources:
+        if (who := source.coordinator) not in members:
+            hint = f"`cumulus coordinators add {who}`, or name another `coordinator:`"
+            said = f"there is no coordinator {who} to ask it\n  hint: {hint}"
+            found.append(StandingSource(source.name, said, None))
+        elif source.name in known:
+            found.append(known[source.name])
+    return found
 
 
 @dataclass(frozen=True)
@@ -325,14 +323,11 @@ def too_late(rt: Runtime) -> tuple[TooLate, ...]:
     found: list[TooLate] = []
     for (relation, coordinator), (batch, at) in sorted(sealed.items()):
         mine = [r for r in rows if (r.relation, r.coordinator) == (relation, coordinator)]
-        before = sum(_for_other_reasons(r) for r in mine if batch is None or r.batch <= batch)
+        earlier = [r for r in mine if batch is None or r.batch <= batch]
+        before = sum(n for r in earlier for kind, n in r.reasons.items() if kind not in NOT_OPEN)
         left = sum(
             f.relation == relation and f.coordinator == coordinator and f.recorded_at.timestamp() <= at for f in files
         )
         if before or left:
             found.append(TooLate(relation, coordinator, before, left))
     return tuple(found)
-
-
-def _for_other_reasons(rows: QuarantinedRows) -> int:
-    return sum(n for kind, n in rows.reasons.items() if kind not in NOT_OPEN)

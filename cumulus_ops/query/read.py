@@ -29,7 +29,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import InputProblem, NotYet, ViewInError
 from cumulus_ops.project.versions import epoch_end
 from m3.datatypes import Type, from_units
-from m3.program import Check, MapDecl, OutputColumn, View
+from m3.program import MapDecl, View
 from m3.scalars import Scalar, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
@@ -177,12 +177,16 @@ def sum_maps(rt: Runtime, names: Sequence[str], moment: Moment, kept: Kept | Non
     keys = [f"#{i}" for i in range(len(group.keys))]
     mine = None if kept is None else Kept(tuple(places[k] for k in kept.keys), kept.values)
     paths = rt.plan.paths[group.name]
-    path = (None if mine is None else _path_by(paths, mine, names, len(keys))) or paths[0]
+    path = paths[0]
+    if mine is not None:  # a copy in which the partitions' rows lie together, and that has all that is asked for
+        whole = (p for p in paths if (p.keys is None or len(p.keys) == len(keys)) and _is_sorted_for(p, mine))
+        path = next((p for p in whole if p.values is None or {*names} <= {*p.values}), path)
     runs = [r for r in rt.catalog.commits.runs(moment.commit) if (r.map, r.access_path) == (group.name, path.label)]
     opened = [open_run(rt.project.state / r.path, r.offset, r.bytes) for r in runs if moment.counts(r)]
     fields = [pa.field(k, physical_type(c.type)) for k, c in zip(keys, group.keys, strict=True)]
     schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
-    if mine is not None and opened and _is_sorted_for(path, mine) and _has_few_digits(opened, names):
+    digits = (digits_of(name, run.values) for run in opened for name in names if name in run.values)
+    if mine is not None and opened and _is_sorted_for(path, mine) and all(len(columns) <= 1 for columns in digits):
         tables = [_found(opened, path, mine, names, keys, moment)]
     else:
         tables = [_run_entries(run, keys, names, moment, mine) for run in opened]
@@ -205,26 +209,12 @@ def _run_entries(run: RunData, keys: list[str], names: Sequence[str], moment: Mo
     return table.select([*keys, *values]).rename_columns([*keys, *(c[1:] for c in values)])
 
 
-def _path_by(paths: Sequence[AccessPath], kept: Kept, names: Sequence[str], width: int) -> AccessPath | None:
-    """A copy in which the partitions' rows lie together, and that has all that is asked for."""
-    for path in paths:
-        whole = path.keys is None or len(path.keys) == width
-        if whole and _is_sorted_for(path, kept) and (path.values is None or {*names} <= {*path.values}):
-            return path
-    return None
-
-
 def _is_sorted_for(path: AccessPath, kept: Kept) -> bool:
     """Whether a look-up finds the partitions' rows without going through others. Texts are found by their hash, which takes all columns
     of a path."""
     first = path.bound[: len(kept.keys)]
     known = len(first) == len(path.bound) or all(is_number(c.type) for c in kept.values.columns)
     return known and bool(first) and set(first) == set(kept.keys)
-
-
-def _has_few_digits(runs: Sequence[RunData], names: Sequence[str]) -> bool:
-    """Whether values lie in one column each."""
-    return all(len(digits_of(name, run.values)) <= 1 for run in runs for name in names if name in run.values)
 
 
 def _found(
@@ -338,21 +328,17 @@ def failed_check_of(
     is known."""
     if stored is None:
         stored = stored_groups(rt, moment) if view.checks else ()
-    found = (_error_of(rt, view, c, moment) for c in view.checks if rt.plan.group_of[c.map] in stored)
-    return next((problem for problem in found if problem is not None), None)
-
-
-def _error_of(rt: Runtime, view: View, check: Check, moment: Moment) -> ViewInError | None:
-    """The error that a check stands for, with the least of its entries, so that everybody sees the same."""
-    entries = entries_at(rt, check.map, moment)
-    if not len(entries):
-        return None
-    columns = rt.program.map_by_name[check.map].keys
-    entries = entries.take(_ascending(entries)) if columns else entries
-    example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
-    rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
-    problem = failed_check(rt.program, view, check, example, int(rows))
-    return ViewInError(problem.message, kind=problem.kind, place=str(problem.span or ""), hint=problem.hint)
+    for check in view.checks:
+        if rt.plan.group_of[check.map] not in stored or not len(entries := entries_at(rt, check.map, moment)):
+            continue
+        columns = rt.program.map_by_name[check.map].keys
+        # with the least of the entries, so that everybody sees the same
+        entries = entries.take(_ascending(entries)) if columns else entries
+        example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
+        rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
+        problem = failed_check(rt.program, view, check, example, int(rows))
+        return ViewInError(problem.message, kind=problem.kind, place=str(problem.span or ""), hint=problem.hint)
+    return None
 
 
 def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
@@ -458,14 +444,13 @@ def _evaluated(view: View, entries: pa.Table) -> pa.Table:
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
-    return pa.Table.from_arrays([_column(view, c, frame) for c in view.columns], schema=schema)
-
-
-def _column(view: View, column: OutputColumn, frame: Frame) -> pa.Array:
-    try:
-        return evaluate_logical(column.expression, frame)
-    except InputProblem:
-        raise _unreadable(view, in_column(column), column.expression, frame) from None
+    made = []
+    for column in view.columns:
+        try:
+            made.append(evaluate_logical(column.expression, frame))
+        except InputProblem:
+            raise _unreadable(view, in_column(column), column.expression, frame) from None
+    return pa.Table.from_arrays(made, schema=schema)
 
 
 def _unreadable(view: View, what: str, expression: Scalar, frame: Frame) -> ViewInError:

@@ -122,27 +122,17 @@ def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], corrected:
     place = {epoch: MARGIN + step * (i + 0.5) for i, epoch in enumerate(epochs)}
     shown = [(place[epoch], count) for epoch, count in rows if epoch in place]
     most = max((count for _, count in shown), default=0) or 1
-    points = [(round(x, 1), round(_y(count / most), 1)) for x, count in shown]
+    points = [(round(x, 1), round(HEIGHT - MARGIN - count / most * (HEIGHT - 2 * MARGIN), 1)) for x, count in shown]
     bars = "".join(_mark(place[e], step) for e in epochs if e in corrected)
-    return Sparkline(
-        " ".join(f"{x},{y}" for x, y in points), points[-1] if points else None, bars, _title(rows, len(corrected))
-    )
-
-
-def _y(share: float) -> float:
-    return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
+    title = [f"{rows[-1][1]:,} row{'s' * (rows[-1][1] != 1)} in epoch {rows[-1][0]}"] if rows else []
+    title += [f"corrected in {len(corrected):,} of these epochs"] if corrected else []
+    line = " ".join(f"{x},{y}" for x, y in points)
+    return Sparkline(line, points[-1] if points else None, bars, "; ".join(title))
 
 
 def _mark(x: float, step: float) -> str:
     width, height = min(BAR, max(1.0, step * 0.6)), BAR
     return f"M{x - width / 2:.1f} {HEIGHT:g}v-{height:.1f}h{width:.1f}v{height:.1f}"
-
-
-def _title(rows: Sequence[tuple[int, int]], corrected: int) -> str:
-    said = [f"{rows[-1][1]:,} row{'s' * (rows[-1][1] != 1)} in epoch {rows[-1][0]}"] if rows else []
-    if corrected:
-        said.append(f"corrected in {corrected:,} of these epochs")
-    return "; ".join(said)
 
 
 LEFT, RIGHT, ROW, TOP = 120.0, 1000.0, 26.0, 10.0
@@ -212,7 +202,9 @@ def draw_timeline(
     if not stays:
         return None
     first = min(stay.entered for stay in stays)
-    scale = _Scale(first, _end(first, stays, epochs, now))
+    # the picture ends now, unless nothing has happened for so long that what has would be too small to see
+    last = max([*(stay.left for stay in stays if stay.left is not None), *(at for at in happened if at >= first)])
+    scale = _Scale(first, max(last, min(now, last + (last - first) / 2)))
     who = sorted({stay.transition.coordinator for stay in stays})
     lanes = {c: TOP + ROW * i for i, c in enumerate(who)}
     snapshots = TOP + ROW * len(who)
@@ -222,16 +214,6 @@ def draw_timeline(
     rows = [(y + ROW / 2, f"coordinator {c}") for c, y in lanes.items()]
     rows += [(snapshots + ROW / 2, "snapshots"), (snapshots + ROW * 1.5, "validations")]
     return Timeline(rows, bars, marks, scale.ticks(), snapshots + 2 * ROW + 22)
-
-
-def _end(
-    first: datetime.datetime, stays: Sequence[_Stay], epochs: Sequence[EpochNumbers], now: datetime.datetime
-) -> datetime.datetime:
-    """Now, unless nothing has happened for so long that what has would be too small to see."""
-    ends = [stay.left for stay in stays if stay.left is not None]
-    happened = [at for e in epochs for at in (e.committed_at, e.validated_at) if at is not None and at >= first]
-    last = max([*ends, *happened])
-    return max(last, min(now, last + (last - first) / 2))
 
 
 @dataclass(frozen=True)

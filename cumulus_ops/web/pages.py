@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.epochs import EpochNumbers
-from cumulus_ops.catalog.records import ProgramRecord
 from cumulus_ops.coordination.barriers import KINDS, PROGRAM, in_force, left_out
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.epochs.quarantine import put_aside
@@ -24,7 +22,7 @@ from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.query.overview import ViewState, epoch_story, lags, overview, source_states, view_states
 from cumulus_ops.validation.reports import report_pages
 from cumulus_ops.web.charts import Sparkline, draw_timeline, sparkline
-from cumulus_ops.web.rows import READ_ENTRIES, NewestRows, Opened, newest_rows, program_of, rows_as_file
+from cumulus_ops.web.rows import READ_ENTRIES, Opened, newest_rows, program_of, rows_as_file
 from m3.explain.report import restrict
 from m3.picture.drawing import to_svg
 
@@ -80,7 +78,8 @@ LISTED_VALUES = 100
 def coordination_page(found: Opened) -> dict[str, Any]:
     """The report's values."""
     with found.catalog() as catalog:
-        plan = _plan_of(catalog)
+        text = catalog.program.record().coordination  # None if the program was registered before there were plans
+        plan = None if text is None else CoordinationPlan.from_json(text)
         members = sorted({m.coordinator for m in catalog.members.membership().active()})
         counts, waiting = catalog.seals.seal_counts(), catalog.seals.open_values(limit=LISTED_VALUES)
         finals = catalog.finals.final_counts()
@@ -132,12 +131,6 @@ def _coordination_picture(drawn: _Drawn) -> str:
     return to_svg(dataflow, analysis, coordinate(dataflow, analysis))
 
 
-def _plan_of(catalog: Catalog) -> CoordinationPlan | None:
-    """The plan as the project's steps follow it; None if the program was registered before there were plans."""
-    text = catalog.program.record().coordination
-    return None if text is None else CoordinationPlan.from_json(text)
-
-
 Values = dict[str, Any]
 #: How many epochs the charts show, and how many of them the timeline.
 EPOCHS, DRAWN = 60, 8
@@ -150,10 +143,11 @@ def overview_page(found: Opened) -> Values:
     """The project at a glance."""
     now = datetime.datetime.now(datetime.UTC)
     with found.catalog() as catalog:
-        names = [view.name for view in program_of(catalog.program.record().compiled).views]
+        record = catalog.program.record()
+        names = [view.name for view in program_of(record.compiled).views]
         state, waiting = overview(catalog, names, EPOCHS, DRAWN), lags(found.project, catalog)
         sources = source_states(found.project, catalog)
-        groups = _groups_of(catalog.program.record())
+        groups = _groups_of(record.compiled, record.granularity)
         data_at = catalog.history.data_at(catalog.snapshots.newest())
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
@@ -173,13 +167,9 @@ def overview_page(found: Opened) -> Values:
     }
 
 
-def _groups_of(record: ProgramRecord) -> Mapping[str, frozenset[str]]:
-    """view -> the groups that its maps are in, those that it is computed from included."""
-    return _groups(record.compiled, record.granularity)
-
-
 @lru_cache(8)
-def _groups(compiled: str, scheme: str) -> Mapping[str, frozenset[str]]:
+def _groups_of(compiled: str, scheme: str) -> Mapping[str, frozenset[str]]:
+    """view -> the groups that its maps are in, those that it is computed from included."""
     group_of = {name: group.name for group in plan_json(compiled, scheme).groups.values() for name in group.members}
     program = program_of(compiled)
     maps = {view.name: restrict(program, view.name).maps for view in program.views}
@@ -202,21 +192,25 @@ def _chart(
 def view_page(found: Opened, name: str) -> Values | None:
     """A view: its state, its newest rows, its SQL; None if there is no such view."""
     with found.catalog() as catalog:
-        program = program_of(catalog.program.record().compiled)
-        view = next((view for view in program.views if view.name == name), None)
+        record = catalog.program.record()
+        view = next((view for view in program_of(record.compiled).views if view.name == name), None)
         if view is None:
             return None
         first = catalog.history.newest_epoch() - EPOCHS + 1
         epochs = catalog.history.epoch_numbers(first)
         (state,) = view_states(catalog, [name], first)
         rows = newest_rows(found.project, catalog, view, ROWS)
-        corrected, groups = catalog.history.corrected_maps(first), _groups_of(catalog.program.record())
+        corrected, groups = catalog.history.corrected_maps(first), _groups_of(record.compiled, record.granularity)
+    # whether the rows are of an earlier snapshot than the view's newest, and that is not the same as theirs
+    behind = state.newest is not None and rows.epoch is not None and rows.epoch < state.newest.epoch
+    if behind and state.newest is not None:
+        behind = {e.epoch: e.repeats for e in epochs}.get(state.newest.epoch) != rows.epoch
     return {
         "project": found.project.name,
         "view": state,
         "chart": _chart(state, epochs, corrected, groups),
         "rows": rows,
-        "behind": _behind(state, rows, epochs),
+        "behind": behind,
         "table": found.project.published / name if found.project.published and rows.is_published else None,
         "most": READ_ENTRIES,
         "sql": view.sql,
@@ -233,14 +227,6 @@ def download(found: Opened, name: str, form: str) -> bytes | None:
         program = program_of(catalog.program.record().compiled)
         view = next((view for view in program.views if view.name == name), None)
         return None if view is None else rows_as_file(found.project, catalog, view, form)
-
-
-def _behind(view: ViewState, rows: NewestRows, epochs: Sequence[EpochNumbers]) -> bool:
-    """Whether the rows are of an earlier snapshot than the view's newest, and that is not the same as theirs."""
-    if view.newest is None or rows.epoch is None or rows.epoch >= view.newest.epoch:
-        return False
-    repeats = {e.epoch: e.repeats for e in epochs}
-    return repeats.get(view.newest.epoch) != rows.epoch
 
 
 def dataflow(found: Opened, name: str) -> str | None:

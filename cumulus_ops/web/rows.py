@@ -93,7 +93,8 @@ def newest_rows(project: Project, catalog: Catalog, view: View, limit: int) -> N
     except CumulusError as problem:
         return NewestRows(problem=problem.message)
     table = found.table.slice(0, limit)
-    numbers = [_is_number(column.type) for column in table.columns]
+    number = (pa.types.is_integer, pa.types.is_decimal, pa.types.is_floating)
+    numbers = [any(is_so(column.type) for is_so in number) for column in table.columns]
     columns = [column.to_pylist() for column in table.columns]
     types = [str(column.expression.type) for column in view.visible]
     return NewestRows(
@@ -154,7 +155,3 @@ def _by_columns(
     if not is_ordered and has_order and table.column_names:
         table = table.take(pc.sort_indices(table, sort_keys=[(n, "ascending", "at_start") for n in table.column_names]))
     return _Found(table, epoch, total, is_published, is_ordered or has_order)
-
-
-def _is_number(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(type_) or pa.types.is_decimal(type_) or pa.types.is_floating(type_))
